@@ -1,0 +1,271 @@
+"""Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, README's table.
+
+`python docs/generate.py` writes them; with --check it only names those that are stale and exits with 1.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolroll import dialects, formats, tools
+from toolroll.cli.arguments import spell
+from toolroll.cli.call import kind
+from toolroll.cli.tools import effect_names
+from toolroll.dialect import Bundle, Dialect, Entry, Profile, View
+from toolroll.policy.limits import Limits
+from toolroll.registry import discover
+from toolroll.text.tokens import estimate
+from toolroll.tool import Tool
+
+HERE = Path(__file__).resolve().parent
+NOTICE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
+TABLE = re.compile(r"(<!-- tools: .*? -->\n).*?(<!-- /tools -->)", re.DOTALL)
+
+# What the examples fill in, by the name of the parameter. A description that says "such as ..." comes first,
+# and a name that is not here gets a value of the right type.
+EXAMPLES: dict[str, Any] = {
+    "path": "src/app.py",
+    "source": "src/app.py",
+    "target": "src/main.py",
+    "pattern": "TODO",
+    "old": "colour",
+    "new": "color",
+    "content": "hello, world",
+    "line": 3,
+    "start": 3,
+    "end": 5,
+}
+BY_TYPE = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page: where it belongs and what it should say."""
+    found = list(discover(tools))
+    known = [dialects.load(name) for name in _native_first(dialects.names())]
+    readme = HERE.parent / "README.md"
+    return {
+        HERE / "tools.md": tools_page(found),
+        HERE / "dialects.md": dialects_page(known, found),
+        readme: with_table(readme.read_text(encoding="utf-8"), found),
+    }
+
+
+def stale() -> list[Path]:
+    """The pages that do not say what they should."""
+    return [
+        path
+        for path, text in pages().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def with_table(text: str, found: Iterable[Tool]) -> str:
+    """The text with the table of tools between its marks renewed."""
+    rows = [[f"[`{tool.name}`](docs/tools.md#{tool.name})", _line(tool.description)] for tool in found]
+    return TABLE.sub(
+        lambda marks: f"{marks[1]}\n{_table(['tool', 'what it does'], rows)}\n\n{marks[2]}", text
+    )
+
+
+def tools_page(found: Sequence[Tool]) -> str:
+    """The page of all tools."""
+    parts = [
+        NOTICE,
+        "# Tools",
+        f"{len(found)} tools, by the folder they lie in. Each is one file under `src/toolroll/tools/`; its "
+        "signature is its schema and its docstring its description. Tokens are an estimate: characters of "
+        "the OpenAI definition divided by four.",
+    ]
+    for category, group in groupby(found, key=lambda tool: tool.category):
+        members = list(group)
+        parts += [f"## {category}", _folder(members), *map(_tool, members)]
+    return "\n\n".join(parts) + "\n"
+
+
+def dialects_page(known: Sequence[Dialect], found: Sequence[Tool]) -> str:
+    """The page of all dialects."""
+    parts = [
+        NOTICE,
+        "# Dialects",
+        "A dialect shows the same tools under the names, parameters and units that a model or an agent "
+        "already knows. It is data: a file under `src/toolroll/dialects/`.",
+        _profiles(known),
+    ]
+    for dialect in known:
+        parts += [f"## {dialect.name}", _plain(dialect.about)]
+        if dialect.entries is None:
+            names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in found)
+            parts.append(f"Every tool by its own name: {names}.")
+        else:
+            parts += [_entry(dialect.name, entry) for entry in dialect.entries]
+    return "\n\n".join(parts) + "\n"
+
+
+def example(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments that a call with this schema could have: what is required, nothing else."""
+    return {name: _example(name, schema["properties"][name]) for name in schema.get("required", ())}
+
+
+def _example(name: str, schema: Mapping[str, Any]) -> Any:
+    if "enum" in schema:
+        return schema["enum"][0]
+    if such_as := re.search(r"\bsuch as ([^\s,;]+)", schema.get("description", "")):
+        return such_as[1].strip("'\".")
+    return EXAMPLES.get(name, BY_TYPE.get(schema.get("type", ""), "text"))
+
+
+def _folder(members: Sequence[Tool]) -> str:
+    package = importlib.import_module(members[0].module.rpartition(".")[0])
+    return _plain(inspect.getdoc(package) or "")
+
+
+def _tool(tool: Tool) -> str:
+    schema = View.native(tool).schema
+    definition = formats.FORMATS["openai"](tool.name, tool.description, schema, tool.effects)
+    cost = estimate(msgspec.json.encode(definition).decode())
+    may = ", ".join(effect_names(tool.effects)) or "nothing"
+    parts = [
+        f"### {tool.name}",
+        _plain(tool.description),
+        f"Effects: {may}{' (safe)' if tool.safe else ''}. About {cost} tokens.",
+        _parameters(schema),
+        f"```sh\ntoolroll call {tool.name} {spell(example(schema), schema)}".rstrip() + "\n```",
+    ]
+    hidden = {one.name: one.schema for one in tool.parameters if not one.shown}
+    if hidden:
+        parts += ["Switches that a dialect may set or show:", _parameters({"properties": hidden})]
+    return "\n\n".join(filter(None, parts))
+
+
+def _parameters(schema: Mapping[str, Any], own: Mapping[str, str] | None = None) -> str:
+    """A table of parameters; `own` adds what the core tools call them."""
+    rows = []
+    for name, one in schema["properties"].items():
+        default = (
+            "required"
+            if name in schema.get("required", ())
+            else _code(one["default"])
+            if "default" in one
+            else ""
+        )
+        row = [f"`{name}`", _kind(one), default, _plain(one.get("description", ""))]
+        rows.append(row if own is None else [*row[:1], f"`{own[name]}`" if name in own else "", *row[1:]])
+    columns = ["parameter", "type", "default", "meaning"]
+    return (
+        _table(columns if own is None else ["parameter", "of the tool", *columns[1:]], rows) if rows else ""
+    )
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    bounds = f" {least:g} to {most:g}" if least is not None and most is not None else ""
+    bounds = bounds or (
+        f" from {least:g}" if least is not None else f" up to {most:g}" if most is not None else ""
+    )
+    return _plain(kind(dict(schema))) + bounds
+
+
+def _entry(dialect: str, entry: Entry) -> str:
+    shown = {view.tool.name: f"[`{view.tool.name}`](tools.md#{view.tool.name})" for view in entry.views()}
+    own = {here: there for view in entry.views() for there, here in view.names().items()}
+    parts = [
+        f"### {dialect}: {entry.name}",
+        _plain(entry.description),
+        f"Shows {', '.join(shown.values())}.",
+        _parameters(entry.schema, own),
+    ]
+    if isinstance(entry, Bundle):
+        actions = [
+            [f"`{action}`", shown[view.tool.name], _fixed(view)] for action, view in entry.actions.items()
+        ]
+        parts.append(_table([entry.selector, "tool", "always"], actions))
+    elif entry.fixed:
+        parts.append(f"Always: {_fixed(entry)}.")
+    return "\n\n".join(filter(None, parts))
+
+
+def _fixed(view: View) -> str:
+    return ", ".join(f"`{name}` = {_code(value)}" for name, value in view.fixed.items())
+
+
+def _profiles(known: Sequence[Dialect]) -> str:
+    """What differs between the dialects besides names, side by side."""
+    settings = {
+        "a file may be changed when": [_GUARDS[one.profile.guard] for one in known],
+        "kept of a long result": [_KEPT[one.profile.keep] for one in known],
+        "permissions of new files": [_mode(one.profile) for one in known],
+    }
+    for field in fields(Limits):
+        values = [getattr(one.profile.limits, field.name) for one in known]
+        settings[f"`{field.name}`"] = [
+            "no limit" if value is None else f"{value:,g}" if isinstance(value, float) else f"{value:,}"
+            for value in values
+        ]
+    return _table(["", *(one.name for one in known)], [[name, *values] for name, values in settings.items()])
+
+
+_GUARDS = {
+    "none": "always",
+    "fresh": "it is as it was last read, if it was",
+    "seen": "it was read, and is as it was then",
+}
+_KEPT = {"head": "its beginning", "tail": "its end", "middle": "its beginning and its end"}
+
+
+def _mode(profile: Profile) -> str:
+    return "by the umask" if profile.new_file_mode is None else f"{profile.new_file_mode:04o}"
+
+
+def _native_first(names: Iterable[str]) -> list[str]:
+    """Those without entries of their own come first: the others are told by comparison."""
+    return sorted(names, key=lambda name: (dialects.load(name).entries is not None, name))
+
+
+def _line(text: str) -> str:
+    return _plain(text.splitlines()[0])
+
+
+def _plain(text: str) -> str:
+    """Text that markdown leaves as it is, `code` in it included."""
+    spans = re.split(r"(`[^`]+`)", text)
+    return "".join(
+        span if span.startswith("`") else re.sub(r"([\\*<>|\[\]])", r"\\\1", span) for span in spans
+    )
+
+
+def _code(value: Any) -> str:
+    return f"`{msgspec.json.encode(value).decode()}`"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace(chr(10), ' ') for cell in line)} |" for line in lines)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the pages, or with --check tell which are stale; the exit status."""
+    if argv not in ([], ["--check"]):
+        print("usage: python docs/generate.py [--check]", file=sys.stderr)
+        return 2
+    found = stale()
+    for path in found:
+        if argv:
+            print(f"{path.relative_to(HERE.parent)} is stale: run `make docs`.", file=sys.stderr)
+        else:
+            path.write_text(pages()[path], encoding="utf-8")
+            print(f"wrote {path.relative_to(HERE.parent)}")
+    return 1 if argv and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

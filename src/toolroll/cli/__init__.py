@@ -1,0 +1,78 @@
+"""The command line. A command is one file here that defines a COMMAND; `main` finds it and runs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from toolroll.cli import call, complete, completion, doctor, screen, tools
+from toolroll.cli.command import Command, UsageError, near, parse, parser_of
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS: dict[str, Command] = {one.COMMAND.name: one.COMMAND for one in (tools, call, doctor, completion)}
+_WRONG, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and give its exit status; what the user can mend is told without a traceback."""
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except UsageError as error:
+        screen.complain(str(error))
+        return _WRONG
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has enough. Python would flush once more at its end and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except OSError as error:
+        screen.complain(f"{error.strerror or error}{f': {error.filename!r}' if error.filename else ''}")
+        return 1
+    return status
+
+
+def _run(argv: list[str]) -> int:
+    match argv:
+        case [] | ["-h" | "--help" | "help"]:
+            print(_overview())
+            return 0
+        case ["-V" | "--version" | "version"]:
+            from toolroll import __version__
+
+            print(f"toolroll {__version__}")
+            return 0
+        case ["help", name]:
+            return _run([name, "--help"])
+        case ["__complete", *words]:
+            return complete.run(COMMANDS, words)
+    command = COMMANDS.get(argv[0])
+    if command is None:
+        raise UsageError(
+            f"There is no command {argv[0]!r}.{near(argv[0], COMMANDS)} There are: {', '.join(COMMANDS)}."
+        )
+    args = parse(command, argv[1:])
+    if args.help and not (command.helps_with and getattr(args, command.helps_with)):
+        print(parser_of(command).format_help(), end="")
+        return 0
+    return command.run(args)
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {command.about}" for name, command in COMMANDS.items())
+    return f"""\
+usage: toolroll COMMAND ...
+
+The hands of AI agents: read, search and change files safely, in the tool language a model knows.
+
+commands:
+{commands}
+
+  toolroll COMMAND --help    what a command takes
+  toolroll call TOOL --help  what a tool takes
+  toolroll --version"""

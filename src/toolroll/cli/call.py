@@ -1,0 +1,133 @@
+"""`toolroll call TOOL key=value ...`: one call from the command line."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolroll.cli import arguments
+from toolroll.cli.command import Candidate, Command, Option, UsageError
+from toolroll.cli.options import DIALECT, JSON, MODE, WORKSPACE, given, open_kit
+from toolroll.cli.screen import coloured, complain, show, show_json, visible
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from toolroll.dialect import Entry
+    from toolroll.kit import Kit
+    from toolroll.result import Result, Suggestion
+
+
+def run(args: Namespace) -> int:
+    """Make one call and print its result; 0 if it went well, 1 if not."""
+    with open_kit(args) as kit:
+        entry = {one.name: one for one in kit.entries()}.get(args.tool)
+        if args.tool is None:
+            raise UsageError(f"Which tool? There are: {', '.join(kit.names())}.")
+        if args.help and entry:
+            print(describe(entry))
+            return 0
+        result = kit.call(args.tool, arguments.read(args.arguments, entry.schema if entry else {}))
+        if args.json:
+            show_json(as_json(result))
+        else:
+            _show(result, args, kit)
+    return 0 if result.ok else 1
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    """The whole result as plain values."""
+    names = ("status", "text", "data", "error", "meta", "control")
+    return {name: msgspec.to_builtins(getattr(result, name)) for name in names}
+
+
+def describe(entry: Entry) -> str:
+    """The help of one tool: its description and its parameters."""
+    required = entry.schema.get("required", ())
+    names = entry.schema["properties"]
+    optional = ["[key=value ...]"] if len(names) > len(required) else []
+    usage = " ".join(["toolroll call", entry.name, *(f"{name}=..." for name in required), *optional])
+    width = max(map(len, names), default=0)
+    lines = [f"usage: {usage}", "", entry.description, ""]
+    for name, schema in names.items():
+        about = f"{kind(schema)}{', required' if name in required else ''}. {schema.get('description', '')}"
+        default = (
+            f" (default {msgspec.json.encode(schema['default']).decode()})" if "default" in schema else ""
+        )
+        lines.append(f"  {name:<{width}}  {about.rstrip()}{default}")
+    return "\n".join(lines).rstrip()
+
+
+def kind(schema: dict[str, Any]) -> str:
+    """The type of a parameter in words: its choices, or what JSON calls it."""
+    if "enum" in schema:
+        return " or ".join(map(str, schema["enum"]))
+    if schema.get("type") == "array":
+        return f"array of {kind(schema.get('items', {}))}"
+    return str(schema.get("type", "any"))
+
+
+def propose(args: Namespace, typed: str) -> Iterator[Candidate]:
+    """The tools; behind a tool its parameters; behind a parameter the values that it may have."""
+    with open_kit(args) as kit:
+        entries = {entry.name: entry for entry in kit.entries()}
+    if args.tool is None:
+        yield from ((entry.name, entry.description.splitlines()[0]) for entry in entries.values())
+        return
+    used = {word.partition("=")[0] for word in args.arguments}
+    names = entries[args.tool].schema["properties"] if args.tool in entries else {}
+    for name, schema in names.items():
+        if typed.startswith(f"{name}="):
+            choices = ("true", "false") if schema.get("type") == "boolean" else schema.get("enum", ())
+            yield from ((f"{name}={choice}", "") for choice in choices)
+        elif name not in used:
+            yield f"{name}=", schema.get("description", "")
+
+
+def _show(result: Result, args: Namespace, kit: Kit) -> None:
+    for note in result.meta.get("coerced", ()):
+        complain(note, "note")
+    if result.error is None:
+        show(result.text, diff=bool(isinstance(result.data, dict) and result.data.get("diff")))
+        return
+    complain(result.text, str(result.error.code))
+    for suggestion in result.error.suggest:
+        command = visible(_command(suggestion, args, kit), sys.stderr)
+        print(coloured(f"  try: {command}", "dim", sys.stderr), file=sys.stderr)
+
+
+def _command(suggestion: Suggestion, args: Namespace, kit: Kit) -> str:
+    """A suggested call as the command that makes it, in the same workspace and dialect."""
+    schema = {entry.name: entry.schema for entry in kit.entries()}.get(suggestion.name, {})
+    before = shlex.join(["toolroll", "call", *given(args), suggestion.name])
+    return f"{before} {arguments.spell(suggestion.arguments, schema)}".rstrip()
+
+
+_TOOL = Option(("tool",), "Name of the tool; with --help, what it takes.", "TOOL")
+_ARGUMENTS = Option(
+    ("arguments",),
+    "key=value for each argument, or one JSON object, or - to read it.",
+    "key=value",
+    many=True,
+)
+COMMAND = Command(
+    "call",
+    "Call a tool and print what it answers.",
+    run,
+    (_TOOL, _ARGUMENTS, DIALECT, MODE, JSON, WORKSPACE),
+    more="""\
+values:
+  A value is read by the tool's own schema: text stays text, numbers, true and false, lists and
+  objects are JSON. key=@FILE takes the value from a file, key=@- from standard input; a value that
+  begins with @ is written with two. A list may be given by repeating its key.
+  Each call is a session of its own: a dialect that changes only files that were read before refuses.
+
+exit status:
+  0 success, 1 the tool answered with an error, 2 the command line is wrong, 130 interrupted""",
+    helps_with="tool",
+    propose=propose,
+)

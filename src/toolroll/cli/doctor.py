@@ -1,0 +1,69 @@
+"""`toolroll doctor`: what is present, what is missing and how to add it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from toolroll.cli import screen
+from toolroll.cli.command import Command, UsageError
+from toolroll.cli.options import JSON, WORKSPACE
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from toolroll.host.probe import Fact
+
+
+def run(args: Namespace) -> int:
+    """Print the facts; 0 if everything that is required is there."""
+    from toolroll import __version__
+    from toolroll.host import probe
+
+    if not args.workspace:
+        raise UsageError("The workspace is empty. Name a folder with -C DIR.")
+    facts = [*probe.facts(args.workspace, __version__), _terminal()]
+    healthy = all(fact.present for fact in facts if fact.required)
+    if args.json:
+        screen.show_json({"healthy": healthy, "facts": [asdict(fact) for fact in facts]})
+    else:
+        _show(facts, healthy)
+    return 0 if healthy else 1
+
+
+def _terminal() -> Fact:
+    from toolroll.host.probe import Fact
+
+    if screen.has_colours(sys.stdout):
+        return Fact("terminal", "colours", True, "yes")
+    why = "NO_COLOR is set" if os.environ.get("NO_COLOR") else "the output is not a terminal"
+    return Fact("terminal", "colours", False, f"no: {why}")
+
+
+def _show(facts: list[Fact], healthy: bool) -> None:
+    section = ""
+    width = max(len(fact.name) for fact in facts)
+    for fact in facts:
+        if fact.section != section:
+            section = fact.section
+            print(screen.coloured(section, "bold", sys.stdout))
+        word, colour = _mark(fact)
+        detail = screen.visible(fact.detail, sys.stdout)
+        hint = screen.coloured(f"; to add it: {fact.hint}", "dim", sys.stdout) if fact.hint else ""
+        print(f"  {screen.coloured(word, colour, sys.stdout)}  {fact.name:<{width}}  {detail}{hint}")
+    print(
+        "\nEverything that is required is there." if healthy else "\nSomething that is required is missing."
+    )
+
+
+def _mark(fact: Fact) -> tuple[str, str]:
+    if fact.present:
+        return "yes", "green"
+    return ("NO ", "red") if fact.required else ("-  ", "yellow")
+
+
+COMMAND = Command(
+    "doctor", "Tell what is present, what is missing and how to add it.", run, (WORKSPACE, JSON)
+)

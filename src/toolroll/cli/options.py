@@ -1,0 +1,59 @@
+"""The options that several commands have, and the kit that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toolroll.cli.command import Option, UsageError
+from toolroll.policy.rules import MODES
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from toolroll.kit import Kit
+
+
+def _dialects() -> Sequence[str]:
+    from toolroll import dialects
+
+    return dialects.names()
+
+
+DIALECT = Option(("--dialect", "-d"), "Tool language (native).", "NAME", "native", choices=_dialects)
+MODE = Option(
+    ("--mode", "-m"),
+    "What tools may do: code or thinking (code).",
+    "NAME",
+    "code",
+    choices=lambda: list(MODES),
+)
+WORKSPACE = Option(("--workspace", "-C"), "Folder to work in (the current one).", "DIR", ".")
+JSON = Option(("--json",), "Print JSON for programs.")
+
+
+def open_kit(args: Namespace) -> Kit:
+    """The kit that the options ask for; a UsageError when its workspace cannot be opened."""
+    if not args.workspace:  # an unset variable in a script must not mean the current folder
+        raise UsageError("The workspace is empty. Name a folder with -C DIR.")
+    # Half of the start-up time, which help and completion scripts need not wait for.
+    from toolroll.kit import Kit
+
+    try:
+        return Kit(args.workspace, args.dialect, args.mode)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(
+            f"Cannot open the workspace {args.workspace!r}: {error.strerror}. Name a folder with -C DIR."
+        ) from None
+
+
+def given(args: Namespace) -> list[str]:
+    """Those of the options above that are not at their default, to be said again in a suggested command."""
+    words = []
+    for option in (DIALECT, MODE, WORKSPACE):
+        value = getattr(args, option.name)
+        if value != option.default:
+            words += [option.flags[0], value]
+    return words

@@ -1,0 +1,96 @@
+"""Writing for people and for programs. rich is imported only for a table on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+# Tabs and line ends stay; all other control characters could make the terminal do things.
+_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
+_CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+_DIFF = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether people read this stream. FORCE_COLOR says yes where it cannot be seen."""
+    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether to write colours to it: a terminal that is not dumb, and NO_COLOR is not set."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def coloured(text: str, colour: str, stream: TextIO) -> str:
+    """The text in this colour, if the stream shows colours."""
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and has_colours(stream) else text
+
+
+def visible(text: str, stream: TextIO) -> str:
+    """The text as it may be written: on a terminal, control characters are shown and not obeyed."""
+    return text.translate(_VISIBLE) if is_terminal(stream) else text
+
+
+def show(text: str, *, diff: bool = False) -> None:
+    """Write a tool's text to stdout; the lines of a diff are coloured."""
+    text = visible(text, sys.stdout)
+    if diff and has_colours(sys.stdout):
+        text = "\n".join(coloured(line, _DIFF.get(line[:1], ""), sys.stdout) for line in text.split("\n"))
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def complain(text: str, label: str = "toolroll") -> None:
+    """Write a message to stderr."""
+    print(f"{coloured(label + ':', 'red', sys.stderr)} {visible(text, sys.stderr)}", file=sys.stderr)
+
+
+def show_json(value: Any) -> None:
+    """Write a value as indented JSON."""
+    import json
+
+    ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
+    print(json.dumps(value, indent=2, ensure_ascii=ascii_only))
+
+
+def show_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: str, colours: Sequence[str]
+) -> None:
+    """Write rows under their columns; `right` names a column of numbers.
+
+    `colours` holds one for each row, for its second cell.
+    """
+    if is_terminal(sys.stdout):
+        _rich_table(columns, rows, right, colours)
+    else:
+        _plain_table(columns, rows, right)
+
+
+def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: str) -> None:
+    every = [columns, *rows]
+    widths = [max(len(row[at]) for row in every) for at in range(len(columns))]
+    for row in every:
+        cells = [
+            cell.rjust(width) if column == right else cell.ljust(width)
+            for cell, width, column in zip(row, widths, columns, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def _rich_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: str, colours: Sequence[str]
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        last = column == columns[-1]
+        table.add_column(column, justify="right" if column == right else "left", no_wrap=not last)
+    for row, colour in zip(rows, colours, strict=True):
+        cells = [Text(visible(cell, sys.stdout)) for cell in row]
+        cells[1].stylize(colour)
+        table.add_row(*cells)
+    Console(file=sys.stdout, no_color=not has_colours(sys.stdout), highlight=False).print(table)

@@ -1,0 +1,270 @@
+"""The machinery of dialects: the same tools under other names, units and shapes. It names no dialect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from toolroll.policy.effects import Effect
+from toolroll.policy.limits import Limits
+from toolroll.result import ErrorCode, Result, Suggestion, ToolError
+from toolroll.schema import Checker, Parameter, object_schema
+from toolroll.tool import Tool
+
+_OWN = object()  # "as the tool itself has it", where None would be a value
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How one parameter of a tool looks in a dialect."""
+
+    name: str | None = None
+    default: Any = _OWN
+    """In the dialect's unit."""
+    decode: Callable[[Any], Any] | None = None
+    """From the dialect's unit or origin to the tool's."""
+    encode: Callable[[Any], Any] | None = None
+    """The way back, for calls that we suggest."""
+    description: str | None = None
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    """JSON Schema keywords that differ."""
+    required: bool | None = None
+
+
+def from_zero(name: str | None = None, description: str | None = None) -> Shown:
+    """A line number that the dialect counts from 0 and the tool from 1."""
+    return Shown(
+        name,
+        default=0,
+        decode=lambda value: value + 1,
+        encode=lambda value: value - 1,
+        description=description,
+        schema={"minimum": 0},
+    )
+
+
+class View:
+    """A tool as a dialect shows it: required parameters and those in `params`; others keep their default."""
+
+    def __init__(
+        self,
+        name: str,
+        tool: Tool,
+        params: Mapping[str, str | Shown] | None = None,
+        *,
+        fixed: Mapping[str, Any] | None = None,
+        description: str | None = None,
+        text: Callable[[Any], str] | None = None,
+        data: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.tool = tool
+        self.description = description or tool.description
+        self.fixed = dict(fixed or {})
+        self.text = text
+        self.data = data
+        self._shown = self._choose(params or {})
+
+    @classmethod
+    def native(cls, tool: Tool) -> View:
+        """The tool under its own name, with every parameter that it shows by itself."""
+        return cls(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
+
+    def _choose(self, params: Mapping[str, str | Shown]) -> dict[str, tuple[Parameter, Shown]]:
+        known = {one.name: one for one in self.tool.parameters}
+        if unknown := (set(params) | set(self.fixed)) - set(known):
+            raise ValueError(
+                f"{self.name}: tool {self.tool.name!r} has no parameter {', '.join(sorted(unknown))}."
+            )
+        wanted = [*params, *(one.name for one in known.values() if one.required and one.name not in params)]
+        order = [name for name in known if name in wanted and name not in self.fixed]
+        chosen = {name: params.get(name, name) for name in order}
+        looks = {name: look if isinstance(look, Shown) else Shown(look) for name, look in chosen.items()}
+        return {look.name or name: (known[name], look) for name, look in looks.items()}
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """What the model sees, and what its arguments are checked against."""
+        if not self.tool.parameters:
+            return self.tool.schema or object_schema({}, ())
+        required = [name for name, (one, look) in self._shown.items() if _required(one, look)]
+        return object_schema(
+            {name: _schema(one, look) for name, (one, look) in self._shown.items()}, required
+        )
+
+    @property
+    def effects(self) -> Effect:
+        return self.tool.effects
+
+    @cached_property
+    def checker(self) -> Checker:
+        return Checker(self.schema)
+
+    def pick(self, _arguments: Mapping[str, Any]) -> View:
+        return self
+
+    def within(self, effects: Effect) -> View | None:
+        """The view, if all its tool does is among these effects."""
+        return self if self.effects in effects else None
+
+    def views(self) -> tuple[View, ...]:
+        return (self,)
+
+    def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked arguments as the tool's own."""
+        if not self._shown:
+            return {**arguments, **self.fixed}
+        bound = dict(self.fixed)
+        for name, (one, look) in self._shown.items():
+            value = arguments.get(name, look.default)
+            if value is not _OWN:
+                bound[one.name] = look.decode(value) if look.decode else value
+        return bound
+
+    def present(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The tool's own arguments as this view shows them; None when it hides one of them."""
+        names = {one.name: (name, look) for name, (one, look) in self._shown.items()}
+        if not arguments.keys() <= names.keys():
+            return None
+        pairs = ((names[own], value) for own, value in arguments.items())
+        return {name: look.encode(value) if look.encode else value for (name, look), value in pairs}
+
+    def names(self) -> dict[str, str]:
+        """The tool's own parameter names, and what they are called here."""
+        return {one.name: name for name, (one, _) in self._shown.items()}
+
+
+def _required(one: Parameter, look: Shown) -> bool:
+    return look.required if look.required is not None else one.required and look.default is _OWN
+
+
+def _schema(one: Parameter, look: Shown) -> dict[str, Any]:
+    schema = {**one.schema, **look.schema}
+    if look.description is not None:
+        schema["description"] = look.description
+    if look.default is not _OWN:
+        schema.pop("default", None)
+        if look.default is not None:
+            schema["default"] = look.default
+    return schema
+
+
+class Bundle:
+    """Several views under one name; an `action` picks one."""
+
+    def __init__(
+        self, name: str, description: str, actions: Mapping[str, View], selector: str = "action"
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.actions = dict(actions)
+        self.selector = selector
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The selector, then every parameter of every action; required is what all actions require."""
+        properties: dict[str, Any] = {self.selector: {"type": "string", "enum": list(self.actions)}}
+        for action, view in self.actions.items():
+            for name, schema in view.schema["properties"].items():
+                known = properties.setdefault(name, schema)
+                if known.get("type") != schema.get("type"):
+                    raise ValueError(f"{self.name}: {name!r} has another type in action {action!r}.")
+        needed = [set(view.schema.get("required", ())) for view in self.actions.values()]
+        common = set.intersection(*needed) if needed else set()
+        return object_schema(properties, [self.selector, *(name for name in properties if name in common)])
+
+    @property
+    def effects(self) -> Effect:
+        found = Effect.NONE
+        for view in self.actions.values():
+            found |= view.effects
+        return found
+
+    @cached_property
+    def checker(self) -> Checker:
+        return Checker(self.schema)
+
+    def pick(self, arguments: Mapping[str, Any]) -> View:
+        """The view of the chosen action; raises ToolError when that action needs more than it got."""
+        view = self.actions[arguments[self.selector]]
+        missing = [name for name in view.schema.get("required", ()) if name not in arguments]
+        if missing:
+            needs = ", ".join(f"`{name}`" for name in missing)
+            raise ToolError(ErrorCode.VALIDATION, f"Action {arguments[self.selector]!r} also needs {needs}.")
+        return view
+
+    def within(self, effects: Effect) -> Bundle | None:
+        """The bundle of those actions that keep to these effects."""
+        actions = {name: view for name, view in self.actions.items() if view.effects in effects}
+        return Bundle(self.name, self.description, actions, self.selector) if actions else None
+
+    def views(self) -> tuple[View, ...]:
+        return tuple(self.actions.values())
+
+
+Entry = View | Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What differs between dialects besides names: limits, guards and the shape of the result."""
+
+    limits: Limits = field(default_factory=Limits)
+    guard: Literal["none", "fresh", "seen"] = "fresh"
+    """Before a change: nothing, unchanged since it was last read, or also read before."""
+    new_file_mode: int | None = None
+    """Permissions of new files; None leaves it to the umask."""
+    keep: Literal["head", "tail", "middle"] = "head"
+    """Which part of a result that is too long is shown."""
+    wire: Callable[[Result], Any] = lambda result: result.text
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A tool language: its entries and its profile. Without entries it speaks every tool by its own name."""
+
+    name: str
+    about: str
+    entries: tuple[Entry, ...] | None = None
+    profile: Profile = field(default_factory=Profile)
+
+
+_QUOTED = re.compile(r"`(\w+)`")
+
+
+class Speech:
+    """Speaks of tools and parameters in the words of the entries in use."""
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self._tools: dict[str, tuple[Entry, View, str | None]] = {}
+        for entry in entries.values():
+            actions: Mapping[str, View] = entry.actions if isinstance(entry, Bundle) else {"": entry}
+            for action, view in actions.items():
+                self._tools.setdefault(view.tool.name, (entry, view, action or None))
+
+    def message(self, text: str, view: View | None) -> str:
+        """The text with `backticked` names of tools and parameters as they are called here."""
+        names = view.names() if view else {}
+
+        def shown(match: re.Match[str]) -> str:
+            word = match[1]
+            if word in names:
+                return f"`{names[word]}`"
+            return f"`{self._tools[word][0].name}`" if word in self._tools else match[0]
+
+        return _QUOTED.sub(shown, text)
+
+    def suggestion(self, call: Suggestion) -> Suggestion | None:
+        """A call of a tool as the model would make it here; None when it cannot."""
+        if call.name not in self._tools:
+            return None
+        entry, view, action = self._tools[call.name]
+        arguments = view.present(call.arguments)
+        if arguments is None:
+            return None
+        if isinstance(entry, Bundle):
+            arguments = {entry.selector: action, **arguments}
+        return Suggestion(entry.name, arguments)

@@ -1,0 +1,21 @@
+"""The tool languages: one file each, data only."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from toolroll.dialect import Dialect
+
+
+def names() -> list[str]:
+    """The dialects there are."""
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+
+
+def load(name: str) -> Dialect:
+    """The dialect of this name."""
+    if name not in names():
+        raise ValueError(f"There is no dialect {name!r}. There are: {', '.join(names())}.")
+    found: Dialect = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").DIALECT
+    return found

@@ -1,0 +1,64 @@
+"""CDD (seed 000): read before edit, 0-based offsets, absolute paths, newest files first."""
+
+from functools import partial
+
+from toolroll.dialect import Dialect, Profile, Shown, View, from_zero
+from toolroll.policy.limits import Limits
+from toolroll.tools.files.edit import edit
+from toolroll.tools.files.read import Shown as Lines
+from toolroll.tools.files.read import read
+from toolroll.tools.files.write import write
+from toolroll.tools.search.find import find
+from toolroll.tools.search.grep import Matches, grep
+
+_PATH = Shown("file_path", description="Absolute path to file")
+_WALK = {"ignored": True, "skip": ("node_modules", "vendor", "__pycache__")}
+
+DIALECT = Dialect(
+    "cdd",
+    "CDD CLI's tools module: read, glob, grep, write, edit.",
+    entries=(
+        View(
+            "read",
+            read,
+            {
+                "path": _PATH,
+                "offset": from_zero(description="Line number to start from (0-based)"),
+                "limit": "limit",
+            },
+            description="Read file contents with line numbers",
+            text=partial(Lines.numbered, form="{:>6}→{}"),
+        ),
+        View("glob", find, {"path": "path"}, fixed=_WALK, description="Find files by pattern"),
+        View(
+            "grep",
+            grep,
+            {"path": "path", "include": "include", "literal": "literal_text"},
+            fixed=_WALK,
+            description="Search file contents",
+            text=Matches.located,
+        ),
+        View(
+            "write",
+            write,
+            {"path": _PATH, "content": Shown(schema={"minLength": 1})},
+            fixed={"unchanged": "refuse"},
+            description="Write or create files",
+        ),
+        View(
+            "edit",
+            edit,
+            {
+                "path": _PATH,
+                "old": Shown("old_string", default="", description="Text to find (empty = create new file)"),
+                "new": Shown("new_string", default="", description="Replacement text (empty = delete)"),
+                "replace_all": "replace_all",
+            },
+            fixed={"create": True},
+            description="Edit file contents",
+        ),
+    ),
+    profile=Profile(
+        limits=Limits(read_bytes=5 * 1024 * 1024, output_chars=200_000), guard="seen", keep="middle"
+    ),
+)

@@ -1,0 +1,60 @@
+"""pigo (seed 004): seven tools, 1-based lines, seconds, the tail of a long output."""
+
+from functools import partial
+
+from toolroll.dialect import Dialect, Profile, Shown, View
+from toolroll.policy.limits import Limits
+from toolroll.tools.files.edit import edit
+from toolroll.tools.files.ls import Listed, ls
+from toolroll.tools.files.read import read
+from toolroll.tools.files.write import write
+from toolroll.tools.search.find import find
+from toolroll.tools.search.grep import grep
+
+DIALECT = Dialect(
+    "pigo",
+    "pigo's pkg/tools: read, write, edit, grep, find, ls.",
+    entries=(
+        View(
+            "read",
+            read,
+            {"path": Shown(description="Absolute path to file"), "offset": "offset", "limit": "limit"},
+            description="Reads a file's contents with line numbers.",
+        ),
+        View("write", write, description="Creates or overwrites a file."),
+        View(
+            "edit",
+            edit,
+            {"old": "old_string", "new": "new_string", "replace_all": "all"},
+            description="Replaces an exact string in a file.",
+        ),
+        View(
+            "grep",
+            grep,
+            {"path": "path", "include": "include", "context": "context_lines"},
+            fixed={"limit": 10_000},
+            description="Searches file contents for a regex pattern.",
+        ),
+        View(
+            "find",
+            find,
+            {"path": "path", "type": Shown(default="both")},
+            fixed={"limit": 1000},
+            description="Discovers files and directories matching a glob pattern.",
+        ),
+        View(
+            "ls",
+            ls,
+            {"path": Shown(required=True), "hidden": Shown("all", description="Show hidden files.")},
+            fixed={"limit": 1000},
+            description="Lists directory contents with type indicators.",
+            text=partial(Listed.marked, form="[{kind}] {name}"),
+        ),
+    ),
+    profile=Profile(
+        limits=Limits(read_bytes=10 * 1024 * 1024, line_chars=500, output_chars=50_000),
+        guard="none",
+        new_file_mode=0o644,
+        keep="tail",
+    ),
+)

@@ -1,0 +1,116 @@
+"""One call from its name to its result: find, check, authorise, run, render, bound."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolroll import formats
+from toolroll.dialect import Entry, Profile, Speech, View
+from toolroll.host.context import Context
+from toolroll.host.guard import Guard
+from toolroll.host.spill import Spill
+from toolroll.render import render
+from toolroll.result import ErrorCode, Fault, Result, ToolError, as_tool_error
+from toolroll.steps import Call, Observer, Proceed, Record, Step, chain
+from toolroll.text.bound import bound
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a call got, for what is told of it when it fails."""
+
+    view: View | None = None
+    coerced: Sequence[str] = ()
+
+
+class Executor:
+    """Runs calls of one set of entries. Errors the model can act on become results; all others are raised."""
+
+    def __init__(
+        self,
+        entries: Mapping[str, Entry],
+        profile: Profile,
+        guard: Guard,
+        spill: Spill,
+        steps: tuple[Step, ...],
+        observers: tuple[Observer, ...],
+    ) -> None:
+        self._entries = entries
+        self._profile = profile
+        self._guard = guard
+        self._spill = spill
+        self._observers = observers
+        self._speech = Speech(entries)
+        self._run: Proceed = chain(steps, lambda call: call.view.tool.run(call.ctx, call.arguments))
+
+    def call(self, name: str, given: Mapping[str, Any] | str | None, ctx: Context) -> Result:
+        """Carry out one call."""
+        started = time.perf_counter()
+        so_far = _Progress()
+        status, code = "raised", None
+        try:
+            try:
+                result = self._perform(name, given, ctx, so_far)
+            except Exception as error:
+                failed = as_tool_error(error)
+                if failed is None:
+                    raise
+                result = self._failure(failed, so_far)
+            if so_far.coerced:
+                result.meta["coerced"] = list(so_far.coerced)
+            self._bound(result, ctx)
+            result.wire = self._profile.wire(result)
+            status, code = result.status, result.error.code if result.error else None
+        finally:
+            seconds = time.perf_counter() - started
+            arguments = given if isinstance(given, Mapping) else {"": given}
+            record = Record(name, arguments, ctx.session, ctx.message, status, code, seconds)
+            for observe in self._observers:
+                observe(record)
+        result.meta["seconds"] = seconds
+        return result
+
+    def _perform(
+        self, name: str, given: Mapping[str, Any] | str | None, ctx: Context, so_far: _Progress
+    ) -> Result:
+        entry = self._entries.get(name)
+        if entry is None:
+            raise self._unknown(name)
+        arguments, so_far.coerced = entry.checker.check(formats.arguments(given))
+        view = so_far.view = entry.pick(arguments)
+        self._guard.authorise(name, view.effects, arguments)
+        ctx.token.check()
+        output = self._run(Call(name, view, view.bind(arguments), ctx))
+        return render(output, view, self._speech)
+
+    def _unknown(self, name: str) -> ToolError:
+        import difflib
+
+        near = difflib.get_close_matches(str(name).lower(), self._entries, n=3, cutoff=0.6)
+        names = (
+            f"Did you mean {' or '.join(map(repr, near))}?"
+            if near
+            else f"There are: {', '.join(self._entries)}."
+        )
+        return ToolError(ErrorCode.NOT_FOUND, f"Tool not found: there is no tool {name!r}. {names}")
+
+    def _failure(self, error: ToolError, so_far: _Progress) -> Result:
+        message = self._speech.message(error.message, so_far.view)
+        shown = (self._speech.suggestion(call) for call in error.suggest)
+        suggest = tuple(call for call in shown if call is not None)
+        fault = Fault(error.code, message, error.details, suggest)
+        return Result("error", message, error=fault)
+
+    def _bound(self, result: Result, ctx: Context) -> None:
+        """Hold the text to the limit; what is cut is kept and named, so that it can be read on."""
+        whole = result.meta.pop("whole", None)
+        shown = bound(result.text, ctx.limits.output_chars, self._profile.keep)
+        if whole is None and not shown.cut:
+            return
+        handle = self._spill.keep(whole if whole is not None else result.text)
+        result.meta |= {"spill": handle, "truncated": True}
+        note = self._speech.message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
+        result.text = f"{shown.text}\n{note}"

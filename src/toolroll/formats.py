@@ -1,0 +1,78 @@
+"""Definitions, calls and results in the shapes of the model providers and of MCP."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from toolroll.policy.effects import Effect
+from toolroll.result import ErrorCode, Result, ToolError
+
+Format = Literal["openai", "anthropic", "gemini", "mcp"]
+Definition = Mapping[str, Any]
+
+
+def _openai(name: str, description: str, schema: dict[str, Any], _effects: Effect) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+
+
+def _anthropic(name: str, description: str, schema: dict[str, Any], _effects: Effect) -> dict[str, Any]:
+    return {"name": name, "description": description, "input_schema": schema}
+
+
+def _gemini(name: str, description: str, schema: dict[str, Any], _effects: Effect) -> dict[str, Any]:
+    return {"name": name, "description": description, "parametersJsonSchema": schema}
+
+
+def _mcp(name: str, description: str, schema: dict[str, Any], effects: Effect) -> dict[str, Any]:
+    changes = effects & (Effect.WRITE | Effect.DELETE | Effect.RUN | Effect.STATE)
+    annotations: dict[str, Any] = {"readOnlyHint": not changes, "openWorldHint": Effect.NETWORK in effects}
+    if changes:
+        annotations["destructiveHint"] = bool(effects & (Effect.DELETE | Effect.RUN))
+    return {"name": name, "description": description, "inputSchema": schema, "annotations": annotations}
+
+
+FORMATS: dict[str, Callable[[str, str, dict[str, Any], Effect], dict[str, Any]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "mcp": _mcp,
+}
+
+
+def arguments(given: Mapping[str, Any] | str | bytes | None) -> Mapping[str, Any]:
+    """The arguments of a call, from an object or from its JSON text."""
+    if given is None or given == "":
+        return {}
+    if isinstance(given, str | bytes):
+        try:
+            given = msgspec.json.decode(given)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+            raise ToolError(
+                ErrorCode.VALIDATION, f"The arguments are not valid JSON: {error}. Send them again."
+            ) from error
+    if not isinstance(given, Mapping):
+        raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
+    return given
+
+
+def tool_message(call_id: str, result: Result) -> dict[str, Any]:
+    """A result as the message that answers an OpenAI tool call."""
+    content = result.wire if isinstance(result.wire, str) else msgspec.json.encode(result.wire).decode()
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+def mcp_result(result: Result) -> dict[str, Any]:
+    """A result as MCP's `tools/call` answers: text, images, structured content."""
+    content: list[dict[str, Any]] = [{"type": "text", "text": result.text}]
+    content += [
+        {"type": "image", "data": base64.b64encode(image.data).decode(), "mimeType": image.mime}
+        for image in result.images
+    ]
+    answer: dict[str, Any] = {"content": content, "isError": not result.ok}
+    if isinstance(result.data, dict):
+        answer["structuredContent"] = result.data
+    return answer

@@ -1,0 +1,1 @@
+"""The only part that touches the world; every door is guarded."""

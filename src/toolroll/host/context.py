@@ -1,0 +1,41 @@
+"""What a tool is given of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolroll.policy.limits import Limits
+
+if TYPE_CHECKING:
+    from toolroll.host.search import Search
+    from toolroll.host.token import Token
+    from toolroll.host.tree import Tree
+    from toolroll.host.workspace import Workspace
+
+Progress = Callable[[float, float | None, str], None]
+
+
+def silent(_done: float, _total: float | None, _note: str) -> None:
+    """The progress of a caller that did not ask for any."""
+
+
+@dataclass(slots=True)
+class Context:
+    """The hands of one call, its limits, and whom it is for."""
+
+    files: Workspace
+    tree: Tree
+    search: Search
+    limits: Limits
+    token: Token
+    session: str = ""
+    message: str = ""
+    cwd: str = "."
+    progress: Progress = silent
+
+    def searching(self, path: str) -> tuple[Search, str]:
+        """The search that a path belongs to, and the path there: the workspace's, or that of kept outputs."""
+        root, where = self.files.where(path)
+        return self.search.on(root), where

@@ -1,0 +1,140 @@
+"""The programs we run: started without a shell, read with bounds, gone when the block ends."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.token import Token
+
+_CHUNK = 1 << 18
+_STDERR_BYTES = 64 * 1024
+# A program that writes little at a time is left alone for a moment, or we would wake up for every line of it.
+_SMALL = 4096
+_GATHER = 0.0005
+_TICK = 0.05  # how late a cancellation may be noticed while the program is silent
+
+
+class Stream:
+    """What a running program writes to stdout, as chunks of bytes. Iterate over it once."""
+
+    def __init__(self, process: subprocess.Popen[bytes], token: Token | None, deadline: float | None) -> None:
+        self._process = process
+        self._token = token
+        self._deadline = deadline
+        self.status: int | None = None
+        """The exit status, negative for a signal; None until the iteration has come to its end."""
+        self.stderr = b""
+        """The first 64 KB of what the program wrote to stderr."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Chunks until the program has ended; TimeoutError at the deadline, ToolError when cancelled."""
+        out, err = self._process.stdout, self._process.stderr
+        assert out is not None
+        assert err is not None
+        poll = select.poll()
+        left = {out.fileno(), err.fileno()}
+        for fd in left:
+            poll.register(fd, select.POLLIN)
+        while left:
+            for fd, _ in poll.poll(self._wait() * 1000):
+                chunk = os.read(fd, _CHUNK)
+                if not chunk:
+                    poll.unregister(fd)
+                    left.discard(fd)
+                elif fd == out.fileno():
+                    yield chunk
+                    if len(chunk) < _SMALL:
+                        time.sleep(_GATHER)
+                else:
+                    self.stderr += chunk[: _STDERR_BYTES - len(self.stderr)]
+        pause = 0.0002
+        while (status := self._ended()) is None:
+            time.sleep(min(pause, self._wait()))
+            pause = min(2 * pause, _TICK)
+        self.status = status
+
+    def close(self) -> None:
+        """End the program and all that it started in its group, and wait until they are gone."""
+        process = self._process
+        if process.returncode is None:  # not reaped, so that the group's number is still ours
+            with suppress(ProcessLookupError, PermissionError):  # macOS denies it for a group of zombies
+                os.killpg(process.pid, signal.SIGKILL)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        process.wait()
+
+    def _wait(self) -> float:
+        """Seconds to wait until the next look at the clock and the token."""
+        if self._token is not None:
+            self._token.check()
+        if self._deadline is None:
+            return _TICK
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the program did not end in time")
+        return min(left, _TICK)
+
+    def _ended(self) -> int | None:
+        """The exit status. The program stays a zombie until `close`, which must know what to kill."""
+        if sys.platform == "darwin":
+            return self._process.poll()
+        found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is None:
+            return None
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+
+@contextmanager
+def stream(
+    argv: Sequence[str],
+    *,
+    cwd: int,
+    stdin: int | None = None,
+    pass_fds: Sequence[int] = (),
+    token: Token | None = None,
+    deadline: float | None = None,
+) -> Iterator[Stream]:
+    """Run a program in the folder `cwd`, a descriptor, until the block ends; the `deadline` is monotonic.
+
+    It gets PATH and LANG and nothing else of our environment, and reads nothing unless `stdin` is given.
+    """
+    try:
+        process = subprocess.Popen(
+            argv,
+            cwd=folder_path(cwd),
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"},
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
+    except OSError as error:  # not a FileNotFoundError: to the model that would mean a file it named
+        raise ToolError(ErrorCode.EXECUTION, f"Cannot run {argv[0]!r}: {error.strerror}.") from error
+    running = Stream(process, token, deadline)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def folder_path(fd: int) -> str:
+    """A path by which a child of this process can enter the folder `fd`, wherever that has been moved to."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        return os.fsdecode(fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+    return f"/proc/self/fd/{fd}"  # the child has a copy of the descriptor until its exec

@@ -1,0 +1,207 @@
+"""The only code that opens paths. All of them are found beneath one folder, on directory file descriptors.
+
+A path is never checked first and opened later: another process could swap a folder for a link in between.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from typing import Self
+
+from toolroll.host.beneath import LIST, MAX_LINKS, PATH, STEP, Opener, not_a_file, openat2, os_error, walk
+from toolroll.host.place import Check, Place
+from toolroll.policy import paths
+from toolroll.result import ErrorCode, ToolError
+
+_DELETED = " (deleted)"  # what /proc adds to a path that is gone; a name may also really end so
+
+
+class Root:
+    """One folder and what is beneath it. Whatever leaves it, by "..", link or race, is a SecurityError."""
+
+    def __init__(self, path: str, *, kernel: bool | None = None) -> None:
+        """Open the folder `path`; `kernel=False` does without openat2, None uses it where it works."""
+        self._typed = os.path.abspath(path)
+        self.path = os.path.realpath(path)
+        self.fd = os.open(self.path, LIST)
+        confined = None if kernel is False else openat2(self.fd)
+        if kernel and confined is None:
+            os.close(self.fd)
+            raise OSError(errno.ENOSYS, "openat2 is not to be had here", path)
+        self.kernel = confined is not None
+        self._opener: Opener = confined or walk
+
+    def open(self, path: str, flags: int = os.O_RDONLY) -> int:
+        """A descriptor of whatever is at `path`; never creates, never blocks, never becomes a terminal."""
+        if flags & os.O_CREAT:
+            raise ValueError("Root.open never creates; use place() and atomic.write()")
+        return self._open(self._read(path), flags, path)
+
+    def file(self, path: str) -> int:
+        """A descriptor of the regular file at `path`, for reading."""
+        try:
+            fd = self.open(path)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # how open() says "a socket"
+                raise not_a_file(path, stat.S_IFSOCK) from None
+            raise
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(fd)
+            raise not_a_file(path, mode)
+        return fd
+
+    def folder(self, path: str = ".", *, create: bool = False, check: Check | None = None) -> int:
+        """A descriptor of the folder at `path`, for listing; `create` makes it and its parents if missing."""
+        where = self._read(path)
+        if not create:
+            return self._open(where, LIST, path)
+        with self._reach(where.parts, ".", path, create=True) as place:
+            place.settle(check)
+            return os.open(".", LIST, dir_fd=place.fd)
+
+    def place(
+        self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None
+    ) -> Place:
+        """Where `path` lives, whether or not there is anything yet.
+
+        `follow` goes through a link to what it names; without it the link itself is meant. `create` makes the
+        missing folders; `check` is asked before, with the real components, and may raise.
+        """
+        where = self._read(path)
+        for _ in range(MAX_LINKS + 1):
+            if not where.parts or where.parts[-1] == "..":
+                where = self._named(where, path)
+            place = self._reach(where.parts[:-1], where.parts[-1], path, create=create)
+            try:
+                target = place.link() if follow else None
+                if target is None:
+                    place.is_dir = where.is_dir
+                    place.settle(check)
+                    return place
+                if target.startswith("/"):
+                    raise paths.outside(path, self.path)
+            except BaseException:
+                place.abandon()
+                raise
+            place.close()
+            where = where.beyond(target)
+        raise os_error(errno.ELOOP, path)
+
+    def real(self, fd: int) -> tuple[str, ...]:
+        """Where an open file or folder is now, as components beneath the root.
+
+        Without /proc this can only be told of folders; ask for the `place` of a file instead.
+        """
+        try:
+            above, here = os.readlink(f"/proc/self/fd/{self.fd}"), os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:
+            return self._climb(fd)
+        if here.endswith(_DELETED) and not _is_at(here, fd):
+            raise os_error(errno.ENOENT, here.removesuffix(_DELETED))
+        names = paths.beneath(here, above)
+        if names is None:
+            raise paths.outside(here, self.path)
+        return names
+
+    def text(self, path: str) -> str:
+        """`path` as it is shown to the model: relative to the workspace, with forward slashes."""
+        return self._read(path).text
+
+    def close(self) -> None:
+        """Give the folder back; the root is of no use afterwards."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, path: str) -> paths.Relative:
+        # A workspace reached through a link has two absolute names, and callers use either.
+        if self._typed != self.path and path.startswith("/") and paths.beneath(path, self._typed) is not None:
+            return paths.parts(path, self._typed)
+        return paths.parts(path, self.path)
+
+    def _open(self, where: paths.Relative, flags: int, shown: str) -> int:
+        # openat2 refuses O_PATH together with flags that mean nothing to it.
+        flags |= os.O_CLOEXEC if flags & PATH else os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        try:
+            return self._opener(self.fd, where.where, flags)
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                raise paths.outside(shown, self.path) from None
+            raise os_error(error.errno, shown) from None
+
+    def _named(self, where: paths.Relative, shown: str) -> paths.Relative:
+        """The same folder by its own name; "sub/.." has none."""
+        fd = self._open(where, STEP, shown)
+        try:
+            names = self.real(fd)
+        finally:
+            os.close(fd)
+        if names:
+            return paths.Relative(names, True)
+        raise ToolError(
+            ErrorCode.SECURITY,
+            f"{shown!r} is the workspace itself, which stays as it is. Name something inside it.",
+        )
+
+    def _reach(self, above: tuple[str, ...], name: str, shown: str, *, create: bool) -> Place:
+        """The place of `name` beneath the deepest folder of `above` that exists; `create` lets some miss."""
+        for there in range(len(above), -1, -1):
+            try:
+                fd = self._open(paths.Relative(above[:there], True), STEP, shown)
+                break
+            except FileNotFoundError:
+                if not create or there == 0 or above[there - 1] == "..":
+                    raise
+        try:
+            missing = above[there:]
+            own = () if name == "." else (name,)
+            return Place(fd, name, (*self.real(fd), *missing, *own), shown, missing=missing)
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def _climb(self, fd: int) -> tuple[str, ...]:
+        """`real` for a folder where there is no /proc: go up to the root, finding each name by its inode."""
+        top = os.fstat(self.fd)
+        names: list[str] = []
+        here = os.open(".", LIST, dir_fd=fd)
+        try:
+            while not os.path.samestat(os.fstat(here), top):
+                above = os.open("..", LIST, dir_fd=here)
+                below, here = here, above
+                try:
+                    names.append(_name_of(below, above))
+                finally:
+                    os.close(below)
+        finally:
+            os.close(here)
+        return tuple(reversed(names))
+
+
+def _name_of(below: int, above: int) -> str:
+    """The name that the folder `below` has in the folder `above`."""
+    wanted = os.fstat(below)
+    with os.scandir(above) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(entry.stat(follow_symlinks=False), wanted):
+                        return entry.name
+    raise os_error(errno.ENOENT, "..")
+
+
+def _is_at(path: str, fd: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(fd))
+    except OSError:
+        return False

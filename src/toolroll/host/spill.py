@@ -1,0 +1,65 @@
+"""Outputs too long to show, kept in the state folder for some days; `read` and `grep` take their handles."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+
+from toolroll.host.root import Root
+from toolroll.host.state import State
+
+PREFIX = "spill:"
+_FOLDER = "spill"
+_DAYS = 7 * 24 * 3600
+_MOST_BYTES = 500_000_000
+
+
+class Spill:
+    """Keeps texts under handles such as `spill:3f2a91c07d5e`. Old ones go when new ones come."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._lock = threading.Lock()
+        self._root: Root | None = None
+
+    def keep(self, text: str) -> str:
+        """Keep a text; the handle is how `read` and `grep` are told of it."""
+        data = text.encode("utf-8", "backslashreplace")
+        with self._lock:
+            folder = self._state.folder(_FOLDER)
+            _sweep(folder, room=_MOST_BYTES - len(data))
+            name = os.urandom(6).hex()
+            fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+        return PREFIX + name
+
+    def root(self) -> Root:
+        """The folder of the kept texts, to read beneath."""
+        with self._lock:
+            if self._root is None:
+                self._state.folder(_FOLDER)
+                self._root = Root(os.path.join(self._state.path, _FOLDER))
+            return self._root
+
+    def close(self) -> None:
+        with self._lock:
+            if self._root is not None:
+                self._root.close()
+                self._root = None
+
+
+def _sweep(folder: int, room: int) -> None:
+    """Remove what is older than some days, and the oldest of the rest until it fits the room."""
+    with os.scandir(folder) as found:
+        kept = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.name) for entry in found)
+    total = sum(size for _, size, _ in kept)
+    oldest = time.time() - _DAYS
+    for mtime, size, name in kept:
+        if mtime >= oldest and total <= room:
+            return
+        with contextlib.suppress(FileNotFoundError):  # another session may sweep too
+            os.unlink(name, dir_fd=folder)
+        total -= size

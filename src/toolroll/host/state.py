@@ -1,0 +1,42 @@
+"""The state folder: everything the kit keeps for itself, outside the workspace, made when first needed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+
+
+class State:
+    """A private folder for one workspace. Nothing is made before something is kept."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._open: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, workspace: str) -> State:
+        """The usual state folder of a workspace, below the user's own state directory."""
+        import platformdirs
+
+        known_by = hashlib.blake2b(os.fsencode(workspace), digest_size=8).hexdigest()
+        name = f"{os.path.basename(workspace) or 'root'}-{known_by}"
+        return cls(os.path.join(platformdirs.user_state_dir("toolroll"), name))
+
+    def folder(self, name: str) -> int:
+        """A file descriptor of a folder of this name, made if it is missing; it stays ours to close."""
+        with self._lock:
+            if name not in self._open:
+                path = os.path.join(self.path, name)
+                os.makedirs(path, mode=0o700, exist_ok=True)
+                self._open[name] = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            return self._open[name]
+
+    def close(self) -> None:
+        with self._lock:
+            for fd in self._open.values():
+                with contextlib.suppress(OSError):
+                    os.close(fd)
+            self._open.clear()

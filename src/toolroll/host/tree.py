@@ -1,0 +1,237 @@
+"""The names in a workspace: what is there, and taking away, moving and copying it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from toolroll.host import atomic
+from toolroll.host.place import Place
+from toolroll.host.token import Token
+from toolroll.host.workspace import Workspace
+from toolroll.result import ErrorCode, ToolError
+
+Kind = Literal["file", "directory", "link", "other"]
+_LISTED = 200_000  # entries that one call lists
+_COPIED = 10_000  # entries that one call copies or removes
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One name: what it is, and for a link where it leads."""
+
+    path: str
+    kind: Kind
+    size: int
+    modified: float
+    mode: int
+    target: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+class Tree:
+    """Lists, removes, moves and copies. Links are named, never followed, except on the way to a folder."""
+
+    def __init__(self, files: Workspace) -> None:
+        self._files = files
+
+    def folder(self, path: str, depth: int, token: Token) -> tuple[str, list[Item]]:
+        """A folder's real path, and what is in it down to `depth` levels, folders before what is in them."""
+        root, where = self._files.where(path)
+        try:
+            fd = root.folder(where)
+        except FileNotFoundError:
+            raise self._files.missing(path) from None
+        try:
+            real = "/".join(root.real(fd))
+            return real, list(islice(_items(fd, real, depth, token), _LISTED))
+        finally:
+            os.close(fd)
+
+    def item(self, path: str) -> Item:
+        """What a path names; a link is told as a link."""
+        root, where = self._files.where(path)
+        if root.text(where) == ".":
+            return _item(root.fd, ".", ".")
+        with self._place(path, follow=False) as place:
+            return _item(place.fd, place.name, place.path)
+
+    def delete(self, path: str, recursive: bool) -> int:
+        """Remove a file, link or folder; how many entries went. A folder with content needs `recursive`."""
+        with self._place(path, follow=False, write=True) as place:
+            item = _item(place.fd, place.name, place.path)
+            if item.kind != "directory":
+                os.unlink(place.name, dir_fd=place.fd)
+                count = 1
+            else:
+                count = self._count(place, path, recursive)
+                shutil.rmtree(place.name, dir_fd=place.fd) if recursive else os.rmdir(
+                    place.name, dir_fd=place.fd
+                )
+            self._files.records.forget(place.path)
+            return count
+
+    def move(self, source: str, target: str, overwrite: bool) -> tuple[str, str]:
+        """Rename a file, link or folder; the real paths of both ends."""
+        with self._place(source, follow=False, write=True) as old:
+            kind = _item(old.fd, old.name, old.path).kind
+            if kind == "directory":
+                self._count(old, source, recursive=True)
+            with self._target(target, old) as new:
+                self._check_free(new, target, overwrite)
+                if kind == "file" and not overwrite:
+                    # A link fails if the name was taken meanwhile; a rename would replace what is there.
+                    os.link(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd, follow_symlinks=False)
+                    os.unlink(old.name, dir_fd=old.fd)
+                else:
+                    os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
+                self._files.records.forget(old.path)
+                self._files.records.forget(new.path)
+                return old.path, new.path
+
+    def copy(self, source: str, target: str, overwrite: bool, token: Token) -> tuple[str, int]:
+        """Copy a file or a folder with all that is in it; the real path of the copy and how many files."""
+        with self._place(source) as old, self._target(target, old) as new:
+            kind = _item(old.fd, old.name, old.path).kind
+            self._check_free(new, target, overwrite and kind == "file")
+            if kind == "directory" and new.parts[: len(old.parts)] == old.parts:
+                raise ToolError(
+                    ErrorCode.VALIDATION, f"{target!r} is inside {source!r}: a folder cannot hold its copy."
+                )
+            count = self._copy(old, new, token, 0)
+            self._files.records.forget(new.path)
+            return new.path, count
+
+    @contextmanager
+    def _place(self, path: str, *, follow: bool = True, write: bool = False) -> Iterator[Place]:
+        """The place of something that exists."""
+        root, where = self._files.where(path)
+        if write and root is not self._files.root:
+            raise ToolError(ErrorCode.PERMISSION, f"{path!r} is a kept output: it can be read, not changed.")
+        try:
+            place = root.place(where, follow=follow, check=self._files.may_write if write else None)
+        except FileNotFoundError:
+            raise self._files.missing(path) from None
+        with place:
+            if not _exists(place):
+                raise self._files.missing(path)
+            yield place
+
+    @contextmanager
+    def _target(self, target: str, old: Place) -> Iterator[Place]:
+        """Where something goes: the name given, or into the folder given under its old name."""
+        root, where = self._files.where(target)
+        if root is not self._files.root:
+            raise ToolError(ErrorCode.PERMISSION, f"{target!r} is not a place to write to.")
+        into = where.endswith("/") or _is_folder(root.text(where), self._files)
+        path = f"{where.rstrip('/')}/{old.name}" if into else where
+        with root.place(path, create=True, follow=False, check=self._files.may_write) as new:
+            yield new
+
+    def _check_free(self, new: Place, target: str, overwrite: bool) -> None:
+        if not overwrite and _exists(new):
+            raise ToolError(
+                ErrorCode.CONFLICT,
+                f"{target!r} exists. Set `overwrite` to replace it, or choose another name.",
+            )
+
+    def _count(self, place: Place, path: str, recursive: bool) -> int:
+        """How many entries a folder is, itself included; none of them may be protected."""
+        fd = os.open(place.name, _OPEN, dir_fd=place.fd)
+        try:
+            count = 1
+            for item in _items(fd, place.path, 200, Token()):
+                if not recursive:
+                    raise ToolError(
+                        ErrorCode.CONFLICT,
+                        f"{path!r} is not empty. Set `recursive` to delete all that is in it.",
+                    )
+                self._files.may_write(tuple(item.path.split("/")))
+                count += 1
+        finally:
+            os.close(fd)
+        return count
+
+    def _copy(self, old: Place, new: Place, token: Token, count: int) -> int:
+        token.check()
+        if count >= _COPIED:
+            raise ToolError(ErrorCode.TOO_LARGE, f"There are more than {_COPIED} entries. Copy parts of it.")
+        item = _item(old.fd, old.name, old.path)
+        if item.kind == "directory":
+            return self._copy_folder(old, new, token, count)
+        if item.target is not None:
+            os.symlink(item.target, new.name, dir_fd=new.fd)
+        else:
+            data = self._files.data(old.path, most=1 << 30)
+            atomic.write(new, data, stage=None, mode=item.mode & 0o777, durable=False)
+        return count + 1
+
+    def _copy_folder(self, old: Place, new: Place, token: Token, count: int) -> int:
+        os.mkdir(new.name, dir_fd=new.fd)
+        fds = [os.open(place.name, _OPEN, dir_fd=place.fd) for place in (old, new)]
+        try:
+            for name in sorted(os.listdir(fds[0])):
+                ends = [
+                    Place(fd, name, (*place.parts, name), place.shown)
+                    for fd, place in zip(fds, (old, new), strict=True)
+                ]
+                self._files.may_write(ends[1].parts)
+                count = self._copy(ends[0], ends[1], token, count)
+        finally:
+            for fd in fds:
+                os.close(fd)
+        return count
+
+
+def _items(fd: int, prefix: str, depth: int, token: Token) -> Iterator[Item]:
+    token.check()
+    for name in sorted(os.listdir(fd)):
+        path = f"{prefix}/{name}" if prefix else name
+        try:
+            item = _item(fd, name, path)
+        except FileNotFoundError:
+            continue  # it went while we were looking
+        yield item
+        if item.kind == "directory" and depth > 1:
+            below = os.open(name, _OPEN, dir_fd=fd)
+            try:
+                yield from _items(below, path, depth - 1, token)
+            finally:
+                os.close(below)
+
+
+def _item(fd: int, name: str, path: str) -> Item:
+    status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    kinds: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
+    kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
+    target = os.readlink(name, dir_fd=fd) if kind == "link" else None
+    return Item(path, kind, status.st_size, status.st_mtime, status.st_mode, target)
+
+
+def _exists(place: Place) -> bool:
+    try:
+        os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _is_folder(path: str, files: Workspace) -> bool:
+    try:
+        os.close(files.root.folder(path))
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return False
+        raise
+    return True

@@ -1,0 +1,150 @@
+"""A walk over a folder on directory descriptors: no link is followed, whatever is swapped meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from toolroll.host import ignore
+
+Kind = Literal["file", "directory", "link"]
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+Chain = Mapping[str, tuple[tuple[int, ignore.Rules], ...]]
+"""For each kind of ignore file the rules that hold in a folder, nearest first, and where paths start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Something that the walk came by. `stat` and `open` work until the walk goes on."""
+
+    path: str
+    """From the folder of the walk, with forward slashes; bytes that are not UTF-8 are lone surrogates."""
+    kind: Kind
+    _entry: os.DirEntry[str]
+    _folder: int
+
+    def stat(self) -> os.stat_result:
+        return self._entry.stat(follow_symlinks=False)
+
+    def open(self) -> int:
+        """A descriptor of the file for reading, which never waits; check that it is a regular file."""
+        return os.open(self._entry.name, _FILE, dir_fd=self._folder)
+
+
+class Walk:
+    """All that is in an open folder, by name, each folder before its contents. Iterate over it once.
+
+    `hidden` shows names with a dot, `ignored` what ignore files keep out; folders named in `skip` and
+    `.git` stay out in any case. `rules` are lines from ignore files above (see `ignore.inherited`).
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        *,
+        hidden: bool = False,
+        ignored: bool = False,
+        skip: Collection[str] = (),
+        depth: int | None = None,
+        rules: Sequence[str] = (),
+        excludes: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._fd = fd
+        self._hidden = hidden
+        self._ignored = ignored
+        self._skip = frozenset(skip)
+        self._depth = depth
+        self._rules = ignore.Rules(rules)
+        self._excludes = excludes
+        self.passed: Counter[str] = Counter()
+        """What was passed over: files and folders that are "hidden" or "ignored", "link"s that were shown but
+        not followed, "unreadable" folders, and "special" files such as pipes."""
+
+    def __iter__(self) -> Iterator[Seen]:
+        todo: list[tuple[str, int, Chain]] = [("", 1, {})] if self._depth != 0 else []
+        while todo:
+            path, depth, above = todo.pop()
+            try:
+                fd = self._enter(path)
+            except OSError:
+                self.passed["unreadable"] += 1
+                continue
+            inner: list[tuple[str, int, Chain]] = []
+            try:
+                with os.scandir(fd) as found:
+                    entries = sorted(found, key=lambda entry: entry.name)
+                chain = above if self._ignored else _extended(above, fd, path, entries)
+                for seen in self._list(fd, path, entries, chain):
+                    yield seen
+                    if seen.kind == "directory" and depth != self._depth:
+                        inner.append((f"{seen.path}/", depth + 1, chain))
+            finally:
+                os.close(fd)
+            todo += reversed(inner)
+
+    def _enter(self, path: str) -> int:
+        """Open a folder again from the top, so that the depth of a tree needs no more descriptors."""
+        fd = os.open(".", _FOLDER, dir_fd=self._fd)
+        for name in path.split("/")[:-1]:
+            try:
+                inner = os.open(name, _FOLDER, dir_fd=fd)
+            finally:
+                os.close(fd)
+            fd = inner
+        return fd
+
+    def _list(self, fd: int, path: str, entries: list[os.DirEntry[str]], chain: Chain) -> Iterator[Seen]:
+        for entry in entries:
+            kind = _kind(entry)
+            if kind is None:
+                self.passed["special"] += 1
+                continue
+            where = path + entry.name
+            if (entry.name == ".git" and kind == "directory") or (self._excludes and self._excludes(where)):
+                continue
+            if entry.name.startswith(".") and not self._hidden:
+                self.passed["hidden"] += 1
+            elif self._is_ignored(entry.name, where, kind, chain):
+                self.passed["ignored"] += 1
+            else:
+                self.passed["link"] += kind == "link"
+                yield Seen(where, kind, entry, fd)
+
+    def _is_ignored(self, name: str, path: str, kind: Kind, chain: Chain) -> bool:
+        folder = kind == "directory"
+        if folder and name in self._skip:
+            return True
+        if self._ignored:
+            return False
+        for levels in chain.values():
+            for start, rules in levels:
+                verdict = rules.verdict(path[start:], folder)
+                if verdict is not None:
+                    return verdict
+        return bool(self._rules.verdict(path, folder))
+
+
+def _extended(above: Chain, fd: int, path: str, entries: list[os.DirEntry[str]]) -> Chain:
+    """The rules that hold in a folder: those from above, and those of its own ignore files."""
+    own = {entry.name for entry in entries} & set(ignore.NAMES)
+    if not own:
+        return above
+    return {
+        name: (((len(path), ignore.Rules(ignore.read(fd, name))),) if name in own else ())
+        + above.get(name, ())
+        for name in ignore.NAMES  # strongest first
+    }
+
+
+def _kind(entry: os.DirEntry[str]) -> Kind | None:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "file" if entry.is_file(follow_symlinks=False) else None

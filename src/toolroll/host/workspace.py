@@ -1,0 +1,344 @@
+"""The files of one workspace: strict reads, atomic writes, and a guard against changes nobody has seen."""
+
+from __future__ import annotations
+
+import copy
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from toolroll.host import atomic, window
+from toolroll.host.document import Change, Document, read_all
+from toolroll.host.near import near_names
+from toolroll.host.place import Place
+from toolroll.host.records import Records, Version, digest
+from toolroll.host.root import Root
+from toolroll.host.spill import PREFIX, Spill
+from toolroll.host.state import State
+from toolroll.host.token import Token
+from toolroll.host.window import Window
+from toolroll.policy import paths
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, named
+
+EditGuard = Literal["none", "fresh", "seen"]
+
+
+class Workspace:
+    """Reads and writes beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
+
+    def __init__(
+        self,
+        root: Root,
+        state: State,
+        spill: Spill,
+        *,
+        limits: Limits,
+        policy: Policy,
+        guard: EditGuard = "fresh",
+        new_file_mode: int | None = None,
+    ) -> None:
+        self.root = root
+        self.records = Records()
+        self.cwd = "."
+        self._state = state
+        self._spill = spill
+        self._limits = limits
+        self._policy = policy
+        self._guard = guard
+        self._new_file_mode = new_file_mode
+        self._swept_stage: int | None = None
+
+    def at(self, cwd: str) -> Workspace:
+        """The same files, with relative paths taken from another folder."""
+        other = copy.copy(self)
+        other.cwd = cwd
+        return other
+
+    def where(self, path: str) -> tuple[Root, str]:
+        """The root that a path is beneath (the workspace's, or that of kept outputs), and the path there."""
+        if path.startswith(PREFIX):
+            return self._spill.root(), path.removeprefix(PREFIX)
+        typed = path if path.startswith("/") or self.cwd == "." or not path else f"{self.cwd}/{path}"
+        return self.root, typed
+
+    def key(self, path: str) -> tuple[str, ...]:
+        """The components that calls on this path are locked by."""
+        steps: list[str] = []
+        root, where = self.where(path)
+        for part in root.text(where).split("/"):
+            if part not in ("..", "."):
+                steps.append(part)
+            elif part == ".." and steps:
+                steps.pop()
+        return tuple(steps)
+
+    # Reading
+
+    def read(self, path: str, encoding: str | None = None) -> Document:
+        """The whole text file; it then counts as seen."""
+        document = self.peek(path, encoding)
+        self.records.read(document.path, document.version, document.encoding)
+        return document
+
+    def peek(self, path: str, encoding: str | None = None) -> Document:
+        """The whole text file, without its counting as seen."""
+        with self._file(path) as (fd, real, status):
+            self._check_size(path, status.st_size, self._limits.write_bytes)
+            data = read_all(fd, status.st_size)
+            used = self._encoding(real, data[:HEAD], encoding, path)
+            return Document(real, data, _explained(path, used, data), used, Version.of(status, data))
+
+    def window(self, path: str, start: int, count: int, token: Token, encoding: str | None = None) -> Window:
+        """Some lines of a text file of any size; it then counts as seen."""
+        with self._file(path) as (fd, real, status):
+            self._check_size(path, status.st_size, self._limits.read_bytes)
+            if status.st_size <= window.WHOLE:
+                data = read_all(fd, status.st_size)
+                found = window.of_bytes(data, start, count, self._encoding(real, data[:HEAD], encoding, path))
+                version = Version.of(status, data)
+            else:
+                head = os.pread(fd, HEAD, 0)
+                found = window.of_file(fd, start, count, self._encoding(real, head, encoding, path), token)
+                version = Version.of(status)
+            self.records.read(real, version, found.encoding)
+            return found
+
+    def data(self, path: str, most: int) -> bytes:
+        """The raw bytes of a file no larger than `most`."""
+        with self._file(path) as (fd, _, status):
+            self._check_size(path, status.st_size, most)
+            return read_all(fd, status.st_size)
+
+    def draft(self, path: str, encoding: str | None = None) -> Document:
+        """The whole text file in order to change it; raises ToolError when the guard forbids that."""
+        document = self.peek(path, encoding)
+        self._check_seen(document)
+        if document.encoding.encode(document.text) != document.data:
+            raise ToolError(
+                ErrorCode.UNSUPPORTED,
+                f"{path!r} does not survive {document.encoding.codec}: an edit would change other bytes.",
+            )
+        return document
+
+    # Writing
+
+    def save(self, draft: Document, text: str) -> Change:
+        """Write a draft's new text, if the file is still what the draft was made from."""
+        data = draft.encoding.encode(text)
+        change = Change(draft.path, draft.data, data, draft.encoding)
+        if change.changed:
+            self._check_size(draft.path, len(data), self._limits.write_bytes)
+            with self.root.place(draft.path, check=self.may_write) as place:
+                self._put(place, data, draft.version, draft.encoding)
+        return change
+
+    def write(
+        self,
+        path: str,
+        content: str | bytes,
+        *,
+        overwrite: bool = True,
+        mode: int | None = None,
+        encoding: str | None = None,
+    ) -> Change:
+        """Write a whole file, making missing folders. An existing file keeps its encoding, mode and owner."""
+        if path.startswith(PREFIX):
+            raise ToolError(ErrorCode.PERMISSION, f"{path!r} is a kept output: it can be read, not written.")
+        with self.root.place(self.where(path)[1], create=True, check=self.may_write) as place:
+            before, version = self._existing(place, path)
+            if version is not None and not overwrite:
+                raise ToolError(
+                    ErrorCode.CONFLICT, f"{path!r} exists. Set `overwrite` to replace it, or use `edit`."
+                )
+            if version is not None:
+                self._check_fresh(place.path, version)
+            used = named(encoding) if encoding else self._kept_encoding(before)
+            data = content if isinstance(content, bytes) else used.encode(content)
+            self._check_size(path, len(data), self._limits.write_bytes)
+            change = Change(place.path, before, data, used)
+            if change.changed:
+                self._put(place, data, version, used, create_only=not overwrite, mode=mode)
+            return change
+
+    def _put(
+        self,
+        place: Place,
+        data: bytes,
+        version: Version | None,
+        encoding: Encoding,
+        *,
+        create_only: bool = False,
+        mode: int | None = None,
+    ) -> None:
+        def unchanged() -> None:
+            """Right before the new file takes the name: nobody may have changed it meanwhile."""
+            if version is not None and not self._is(place, version):
+                raise _modified(place.path)
+
+        atomic.write(
+            place,
+            data,
+            stage=self._stage(),
+            create_only=create_only,
+            mode=mode if mode is not None else self._new_file_mode,
+            check=unchanged,
+        )
+        status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        self.records.wrote(place.path, Version.of(status, data), encoding)
+
+    def _stage(self) -> int | None:
+        try:
+            if self._swept_stage is None:
+                self._swept_stage = self._state.folder("stage")
+                atomic.sweep(self._swept_stage, older=60)
+            return self._swept_stage
+        except OSError:
+            return None  # no place of our own: the new file is then made beside the old one
+
+    # Checks
+
+    def may_write(self, parts: tuple[str, ...]) -> None:
+        """Raise ToolError if nothing may be written at this real path."""
+        if found := paths.protected(parts, self._policy.protected):
+            raise ToolError(
+                ErrorCode.SECURITY,
+                f"{'/'.join(parts)!r} is protected: tools read {found!r} but never write to it.",
+            )
+        self._may_open(parts)
+
+    def _may_open(self, parts: tuple[str, ...]) -> None:
+        allowed = self._policy.extensions
+        suffix = os.path.splitext(parts[-1])[1].lower() if parts else ""
+        if allowed is not None and suffix and suffix not in allowed:
+            raise ToolError(ErrorCode.SECURITY, f"Access denied: File type {suffix!r} is not allowed.")
+
+    def _check_size(self, path: str, size: int, most: int | None) -> None:
+        if most is not None and size > most:
+            raise ToolError(
+                ErrorCode.TOO_LARGE,
+                f"{path!r} is too large: {size} bytes, the limit is {most}. Use `grep` to find what matters.",
+            )
+
+    def _check_seen(self, document: Document) -> None:
+        if self._guard == "seen" and self.records.get(document.path).version is None:
+            raise ToolError(
+                ErrorCode.CONFLICT,
+                f"{document.path!r} must be read first: call `read`, then change what you saw.",
+                suggest=(Suggestion("read", {"path": document.path}),),
+            )
+        self._check_fresh(document.path, document.version)
+
+    def _check_fresh(self, path: str, now: Version) -> None:
+        known = self.records.get(path).version
+        if self._guard != "none" and known is not None and not _same(known, now):
+            raise _modified(path)
+
+    def _is(self, place: Place, version: Version) -> bool:
+        try:
+            status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        if Version.of(status).stamp == version.stamp:
+            return True
+        data = self._existing(place, place.path)[0]
+        return version.digest is not None and data is not None and digest(data) == version.digest
+
+    # The doors
+
+    @contextmanager
+    def _file(self, path: str) -> Iterator[tuple[int, str, os.stat_result]]:
+        """An open regular file, its real path and its status."""
+        root, where = self.where(path)
+        try:
+            fd = root.file(where)
+        except FileNotFoundError:
+            raise self.missing(path) from None
+        try:
+            parts = _real(root, fd, where)
+            self._may_open(parts)
+            yield fd, path if root is not self.root else "/".join(parts), os.fstat(fd)
+        finally:
+            os.close(fd)
+
+    def _encoding(self, real: str, head: bytes, asked: str | None, path: str) -> Encoding:
+        """What was asked for, else what the file was read as before, else what it is."""
+        known = self.records.get(real).encoding if asked is None else None
+        try:
+            return known if known is not None and head.startswith(known.bom) else detect(head, asked)
+        except ToolError as error:
+            raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None
+
+    def _existing(self, place: Place, path: str) -> tuple[bytes | None, Version | None]:
+        """What stands at a place: its bytes (if it is a file of a size to hold) and version, or nothing."""
+        try:
+            fd = os.open(
+                place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd
+            )
+        except FileNotFoundError:
+            return None, None
+        try:
+            status = os.fstat(fd)
+            if stat.S_ISDIR(status.st_mode):
+                raise IsADirectoryError(21, "It is a directory, not a file", path)
+            data = read_all(fd, status.st_size) if stat.S_ISREG(status.st_mode) else b""
+            return data, Version.of(status, data)
+        finally:
+            os.close(fd)
+
+    def _kept_encoding(self, before: bytes | None) -> Encoding:
+        try:
+            return UTF8 if before is None else detect(before[:HEAD])
+        except ToolError:
+            return UTF8
+
+    def missing(self, path: str) -> ToolError:
+        """The error for a path where nothing is, with names that are near."""
+        root, where = self.where(path)
+        near = near_names(root, where)
+        hint = (
+            f"Did you mean {' or '.join(map(repr, near))}?"
+            if near
+            else "Use `find` or `ls` to see what there is."
+        )
+        return ToolError(
+            ErrorCode.NOT_FOUND,
+            f"File not found: there is no {path!r}. {hint}",
+            details={"near": near},
+            suggest=tuple(Suggestion("read", {"path": name}) for name in near),
+        )
+
+
+def _same(known: Version, now: Version) -> bool:
+    if known.stamp == now.stamp:
+        return True
+    return known.digest is not None and known.digest == now.digest
+
+
+def _modified(path: str) -> ToolError:
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"{path!r} was modified since it was last read. Call `read` again and redo the change.",
+        suggest=(Suggestion("read", {"path": path}),),
+    )
+
+
+def _real(root: Root, fd: int, where: str) -> tuple[str, ...]:
+    try:
+        return root.real(fd)
+    except NotADirectoryError:  # only Linux can tell where an open file is
+        with root.place(where) as place:
+            return place.parts
+
+
+def _explained(path: str, encoding: Encoding, data: bytes) -> str:
+    try:
+        return encoding.decode(data)
+    except ToolError as error:
+        raise ToolError(
+            error.code, f"{path!r} cannot be read. {error.message}", details=error.details
+        ) from None

@@ -1,0 +1,232 @@
+"""The kit: the only place where the parts are wired together."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from toolroll import dialects, formats
+from toolroll import tools as builtin
+from toolroll.dialect import Dialect, Entry, View
+from toolroll.executor import Executor
+from toolroll.host.context import Context, Progress, silent
+from toolroll.host.guard import Approver, Guard
+from toolroll.host.root import Root
+from toolroll.host.search import Search
+from toolroll.host.spill import Spill
+from toolroll.host.state import State
+from toolroll.host.token import Token
+from toolroll.host.tree import Tree
+from toolroll.host.workspace import Workspace
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import MODES, PRESETS, Policy
+from toolroll.registry import Registry, discover
+from toolroll.result import Result
+from toolroll.steps import Audit, Concurrency, Locks, Measured, Metrics, Observer, Record, time_limit
+from toolroll.tool import Tool
+
+
+class Kit:
+    """Every tool of one dialect on one workspace, ready to call. Also a context manager."""
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str] = ".",
+        dialect: str | Dialect = "native",
+        mode: Literal["code", "thinking"] = "code",
+        *,
+        policy: str | Policy = "standard",
+        approve: Approver | None = None,
+        session: str | None = None,
+        state_dir: str | os.PathLike[str] | None = None,
+        limits: Mapping[str, Any] | None = None,
+        tools: Iterable[str] | None = None,
+        observe: Callable[[Record], None] | None = None,
+    ) -> None:
+        """Open a workspace.
+
+        `approve` answers what the policy asks; `limits` changes single limits by name; `tools` keeps only
+        these tools, as the dialect names them; `observe` is told of every call.
+        """
+        self.dialect = dialects.load(dialect) if isinstance(dialect, str) else dialect
+        self.mode = _one_of("mode", mode, MODES)
+        self.policy = (
+            _one_of("policy", policy, PRESETS) and PRESETS[policy] if isinstance(policy, str) else policy
+        )
+        self.limits = _limits(self.dialect.profile.limits, limits or {})
+        self.session = session or os.urandom(8).hex()
+        self.registry = Registry()
+        self._lock = threading.Lock()
+        self._entries: dict[str, Entry] = {}
+        self._only = None if tools is None else list(tools)
+        self._open_workspace(os.fspath(workspace), None if state_dir is None else os.fspath(state_dir))
+        self._audit, self._metrics = Audit(), Metrics()
+        self._observers: tuple[Observer, ...] = (self._audit, self._metrics, *([observe] if observe else []))
+        self._guard = Guard(self.policy, self.mode, approve)
+        self._steps = (time_limit, Concurrency(self.limits.concurrency), Locks())
+        self._add(self._dialect_entries())
+
+    def _open_workspace(self, path: str, state_dir: str | None) -> None:
+        profile = self.dialect.profile
+        self._root = Root(path)
+        self._state = State(state_dir) if state_dir is not None else State.of(self._root.path)
+        self._spill = Spill(self._state)
+        self._files = Workspace(
+            self._root,
+            self._state,
+            self._spill,
+            limits=self.limits,
+            policy=self.policy,
+            guard=profile.guard,
+            new_file_mode=profile.new_file_mode,
+        )
+        self._tree = Tree(self._files)
+        self._search = Search(self._root, limits=self.limits)
+
+    def _dialect_entries(self) -> list[Entry]:
+        entries = self.dialect.entries
+        every = entries if entries is not None else [View.native(tool) for tool in discover(builtin)]
+        if self._only is None:
+            return list(every)
+        named = {entry.name: entry for entry in every}
+        for name in self._only:
+            _one_of("tool", name, named)
+        return [named[name] for name in self._only]
+
+    def _add(self, entries: Iterable[Entry]) -> None:
+        with self._lock:
+            self._entries = self._entries | {entry.name: entry for entry in entries}
+            for entry in entries:
+                for view in entry.views():
+                    if self.registry.get(view.tool.name) is None:
+                        self.registry.register(view.tool)
+            self._renew()
+
+    def _renew(self) -> None:
+        self._executor = Executor(
+            self._entries, self.dialect.profile, self._guard, self._spill, self._steps, self._observers
+        )
+
+    @property
+    def workspace(self) -> str:
+        """The absolute path of the workspace."""
+        return self._root.path
+
+    @property
+    def state_dir(self) -> str:
+        """Where the kit keeps what is its own."""
+        return self._state.path
+
+    def names(self) -> list[str]:
+        """The tools that may be called in this mode, as the dialect names them."""
+        return [entry.name for entry in self.entries()]
+
+    def entries(self) -> list[Entry]:
+        """The tools that may be called in this mode, with their schemas."""
+        allowed = (entry.within(MODES[self.mode] & ~self.policy.deny) for entry in self._entries.values())
+        return [entry for entry in allowed if entry is not None]
+
+    def definitions(self, format: formats.Format = "openai") -> list[dict[str, Any]]:
+        """The tools' definitions in a provider's shape."""
+        shape = formats.FORMATS[_one_of("format", format, formats.FORMATS)]
+        return [shape(entry.name, entry.description, entry.schema, entry.effects) for entry in self.entries()]
+
+    def context(
+        self, *, message: str = "", cwd: str = ".", token: Token | None = None, progress: Progress = silent
+    ) -> Context:
+        """The hands that a call gets: also the way to call a tool's function directly."""
+        files = self._files if cwd == "." else self._files.at(cwd)
+        tree = self._tree if cwd == "." else Tree(files)
+        return Context(
+            files, tree, self._search, self.limits, token or Token(), self.session, message, cwd, progress
+        )
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Any) -> Result:
+        """Call a tool; `arguments` may be JSON text. Errors that the model can act on are results too.
+
+        Options are those of `context`: `message`, `cwd`, `token`, `progress`.
+        """
+        return self._executor.call(name, arguments, self.context(**options))
+
+    async def acall(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Any
+    ) -> Result:
+        """`call` in a worker thread; cancelling the task cancels the work."""
+        import asyncio
+
+        token = options.setdefault("token", Token())
+        try:
+            return await asyncio.to_thread(self.call, name, arguments, **options)
+        except asyncio.CancelledError:
+            token.cancel()
+            raise
+
+    def execute(self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "") -> list[dict[str, Any]]:
+        """Carry out OpenAI-style tool calls, side by side; the messages that answer them, in order."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        def answer(call: Mapping[str, Any]) -> dict[str, Any]:
+            function = call["function"]
+            return formats.tool_message(
+                call["id"], self.call(function["name"], function["arguments"], message=message)
+            )
+
+        if len(tool_calls) <= 1:
+            return [answer(call) for call in tool_calls]
+        with ThreadPoolExecutor(min(len(tool_calls), self.limits.concurrency)) as pool:
+            return list(pool.map(answer, tool_calls))
+
+    def register(self, tool: Tool) -> None:
+        """Add a tool of your own under its own name; a name that is taken is refused."""
+        if tool.name in self._entries:
+            raise ValueError(f"Tool with name {tool.name!r} is already registered.")
+        self._add([View.native(tool)])
+
+    def unregister(self, name: str) -> bool:
+        """Take a tool out, by the name it is called by; False when there was none."""
+        with self._lock:
+            entry = self._entries.get(name)
+            if entry is None:
+                return False
+            self._entries = {known: one for known, one in self._entries.items() if known != name}
+            for view in entry.views():
+                self.registry.unregister(view.tool.name)
+            self._renew()
+            return True
+
+    def calls(self) -> list[Record]:
+        """The last calls, newest last."""
+        return self._audit.records()
+
+    def metrics(self) -> dict[str, Measured]:
+        """Calls, errors and time by tool."""
+        return self._metrics.by_tool()
+
+    def close(self) -> None:
+        """Give everything back; the kit cannot be used afterwards."""
+        self._spill.close()
+        self._state.close()
+        self._root.close()
+
+    def __enter__(self) -> Kit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:
+    if value not in known:
+        raise ValueError(f"There is no {what} {value!r}. There are: {', '.join(known)}.")
+    return value
+
+
+def _limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
+    try:
+        return replace(limits, **changes)
+    except TypeError:
+        names = ", ".join(Limits.__slots__)
+        raise ValueError(f"Unknown limit among {', '.join(changes)}. There are: {names}.") from None

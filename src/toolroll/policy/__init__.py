@@ -1,0 +1,1 @@
+"""Pure decisions: what may be done. Nothing here touches the world."""

@@ -1,0 +1,25 @@
+"""How much a call may read, show, keep and wait for. A dialect or the operator sets other values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Plain numbers. Bytes, characters, rows and seconds, as the names say."""
+
+    read_bytes: int | None = None
+    """Larger files are not read; without a limit, files of any size are read in parts."""
+    write_bytes: int = 50_000_000
+    line_chars: int = 2_000
+    """A longer line is cut when it is shown."""
+    output_chars: int = 50_000
+    """What one result may show; the rest is kept and can be read on."""
+    search_bytes: int = 50_000_000
+    """Larger files are passed over by a search of a folder, and counted."""
+    search_rows: int = 20_000
+    """A search stops after this many matching lines, and says so."""
+    search_seconds: float = 20.0
+    call_seconds: float = 600.0
+    concurrency: int = 16

@@ -1,0 +1,101 @@
+"""What a typed path says, read as text only. Where it really leads is for `host/root.py` to find out."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from toolroll.result import ErrorCode, ToolError
+
+PROTECTED = (".git", ".hg", ".svn", ".jj")
+"""Folders of version control: what is written there can run programs later, so tools only read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """A path beneath the workspace as it was typed. ".." is kept: only the kernel knows where it leads."""
+
+    parts: tuple[str, ...]
+    is_dir: bool
+    """The text can only name a folder: it ends in a slash, "." or "..", or is the workspace itself."""
+
+    @property
+    def text(self) -> str:
+        """For people and models: forward slashes, "." for the workspace itself."""
+        return "/".join(self.parts) or "."
+
+    @property
+    def where(self) -> str:
+        """For the kernel: like `text`, with the slash that lets nothing but a folder be found."""
+        return f"{self.text}/" if self.is_dir else self.text
+
+    def beyond(self, target: str) -> Relative:
+        """The path once its last component, a link to the relative `target`, has been followed."""
+        return Relative((*self.parts[:-1], *components(target)), self.is_dir or ends_in_folder(target))
+
+
+def parts(path: str, root: str) -> Relative:
+    """The components of `path` beneath the workspace `root`, an absolute path, without touching any file."""
+    if not path:
+        raise ToolError(ErrorCode.VALIDATION, 'A path is required. Use "." for the workspace itself.')
+    if "\0" in path:
+        raise ToolError(ErrorCode.SECURITY, f"The path {path!r} holds a NUL byte. Remove it.")
+    if not path.isascii():
+        _check_encodable(path)
+    names = beneath(path, root) if path.startswith("/") else components(path)
+    if names is None:
+        raise outside(path, root)
+    return Relative(names, ends_in_folder(path) or not names)
+
+
+def beneath(path: str, root: str) -> tuple[str, ...] | None:
+    """What is left of the absolute `path` below `root`, or None. "/ws-evil" is not beneath "/ws"."""
+    names, above = components(path), components(root)
+    return names[len(above) :] if names[: len(above)] == above else None
+
+
+def outside(path: str, root: str) -> ToolError:
+    """The error for a path that leaves the workspace, by its text, by "..", or by a link."""
+    return ToolError(
+        ErrorCode.SECURITY,
+        f"{path!r} is outside the workspace {root!r}. Use a path relative to the workspace.",
+    )
+
+
+def protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> str | None:
+    """The first component that any common file system would take for one of `names`, or None."""
+    folded = {_folded(name) for name in names}
+    folded |= {f"{name.lstrip('.')}~1" for name in folded}  # the 8.3 short name of ".git" is "GIT~1"
+    return next((part for part in parts if _readings(part) & folded), None)
+
+
+def components(path: str) -> tuple[str, ...]:
+    """The names in a path; "." and doubled slashes say nothing."""
+    return tuple(name for name in path.split("/") if name not in ("", "."))
+
+
+def ends_in_folder(path: str) -> bool:
+    """Whether the text ends in a way that only suits a folder."""
+    return path.rpartition("/")[2] in ("", ".", "..")
+
+
+def _check_encodable(path: str) -> None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            f"The path {path!r} is not valid Unicode text. Give it without lone surrogates.",
+        ) from None
+
+
+def _readings(part: str) -> set[str]:
+    # Windows takes "\" for a separator, and drops what follows ":" (a stream) and trailing dots and spaces.
+    return {_folded(piece.partition(":")[0].rstrip(". ")) for piece in part.split("\\")}
+
+
+def _folded(name: str) -> str:
+    # macOS compares without case, canonically composed, and passes over invisible format characters.
+    visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", visible).casefold()).rstrip(". ")

@@ -1,0 +1,59 @@
+"""From what a tool returned to a result: text for the model, data for programs."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from toolroll.dialect import Speech, View
+from toolroll.result import Result, Suggestion
+
+# What an output says of itself beside its data; see `Tool`.
+_ASIDE = frozenset({"note", "more", "whole", "images", "status", "control"})
+
+
+def render(output: Any, view: View, speech: Speech) -> Result:
+    """The result of a successful call in the view's own words and shape."""
+    if output is None or isinstance(output, str):
+        return Result("success", output or "")
+    text = view.text(output) if view.text else _text(output)
+    result = Result(
+        getattr(output, "status", "success"), text, view.data(output) if view.data else _data(output)
+    )
+    result.control = getattr(output, "control", None)
+    result.images = getattr(output, "images", ())
+    if note := getattr(output, "note", ""):
+        result.text = f"{result.text}\n{speech.message(note, view)}"
+    if more := getattr(output, "more", None):
+        _add_more(result, more, speech)
+    if whole := getattr(output, "whole", None):
+        result.meta["whole"] = whole()
+    return result
+
+
+def _text(output: Any) -> str:
+    if isinstance(output, dict | list | int | float | bool):
+        return msgspec.json.format(msgspec.json.encode(output), indent=2).decode()
+    return str(output)
+
+
+def _data(output: Any) -> Any:
+    if not is_dataclass(output):
+        return msgspec.to_builtins(output)
+    return {name: msgspec.to_builtins(getattr(output, name)) for name in _data_fields(output.__class__)}
+
+
+@cache
+def _data_fields(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.name not in _ASIDE)
+
+
+def _add_more(result: Result, more: Suggestion, speech: Speech) -> None:
+    """Name the call that shows what was left out, if the model can make it."""
+    if (shown := speech.suggestion(more)) is not None:
+        result.meta["next"] = {"name": shown.name, "arguments": shown.arguments}
+        arguments = msgspec.json.encode(shown.arguments).decode()
+        result.text += f"\n[More: {shown.name} {arguments}]"

@@ -1,0 +1,131 @@
+"""What a call gives back, and the one table that turns an exception into an error the model can act on."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+Status = Literal["success", "error", "partial"]
+
+
+class ErrorCode(StrEnum):
+    """The kinds of agent error. A program branches on these; a model reads the message."""
+
+    SECURITY = "SecurityError"
+    NOT_FOUND = "NotFound"
+    PERMISSION = "PermissionDenied"
+    IO = "IOError"
+    EXECUTION = "ExecutionError"
+    TIMEOUT = "TimeoutError"
+    NETWORK = "NetworkError"
+    VALIDATION = "ValidationError"
+    CONFLICT = "Conflict"
+    TOO_LARGE = "TooLarge"
+    UNSUPPORTED = "Unsupported"
+    CANCELLED = "Cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A ready-to-send call: the name of a tool and its arguments."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+class ToolError(Exception):
+    """An error the model sees and can act on. Names in `backticks` are shown as the dialect calls them."""
+
+    def __init__(
+        self,
+        code: ErrorCode | str,
+        message: str,
+        *,
+        details: Any = None,
+        suggest: tuple[Suggestion, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code = ErrorCode(code)
+        self.message = message
+        self.details = details
+        self.suggest = suggest
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`result.error`: the code, what to do next, and calls that would work."""
+
+    code: ErrorCode
+    message: str
+    details: Any = None
+    suggest: tuple[Suggestion, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that a tool shows beside its text."""
+
+    data: bytes
+    mime: str
+
+
+@dataclass(slots=True)
+class Result:
+    """The outcome of one call, for the model (`text`), for programs (`data`) and for the wire (`wire`)."""
+
+    status: Status
+    text: str
+    data: Any = None
+    error: Fault | None = None
+    wire: Any = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    control: str | None = None
+    images: tuple[Image, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.status != "error"
+
+
+# Most specific class first. OSErrors that are in neither table (disk full, too many open files, broken
+# hardware) are system errors: nothing the model does mends them, so they are raised.
+_BY_CLASS: tuple[tuple[type[Exception], ErrorCode], ...] = (
+    (FileNotFoundError, ErrorCode.NOT_FOUND),
+    (FileExistsError, ErrorCode.CONFLICT),
+    (IsADirectoryError, ErrorCode.VALIDATION),
+    (NotADirectoryError, ErrorCode.VALIDATION),
+    (PermissionError, ErrorCode.PERMISSION),
+    (TimeoutError, ErrorCode.TIMEOUT),
+    (ConnectionError, ErrorCode.NETWORK),
+)
+_BY_ERRNO: dict[int, ErrorCode] = {
+    errno.ELOOP: ErrorCode.VALIDATION,
+    errno.ENAMETOOLONG: ErrorCode.VALIDATION,
+    errno.EINVAL: ErrorCode.VALIDATION,
+    errno.ENOTEMPTY: ErrorCode.CONFLICT,
+    errno.EBUSY: ErrorCode.CONFLICT,
+    errno.ETXTBSY: ErrorCode.CONFLICT,
+    errno.EROFS: ErrorCode.PERMISSION,
+    errno.EFBIG: ErrorCode.TOO_LARGE,
+    errno.EXDEV: ErrorCode.IO,
+    errno.ENXIO: ErrorCode.IO,
+    errno.ENODEV: ErrorCode.IO,
+    errno.ENOTSUP: ErrorCode.UNSUPPORTED,
+}
+
+
+def as_tool_error(error: Exception) -> ToolError | None:
+    """The agent error that this exception stands for, or None if it is a system error and must be raised."""
+    if isinstance(error, ToolError):
+        return error
+    if not isinstance(error, OSError):
+        return None
+    code = next((code for kind, code in _BY_CLASS if isinstance(error, kind)), None)
+    code = code or _BY_ERRNO.get(error.errno or 0)
+    if code is None:
+        return None
+    where = f": {error.filename!r}" if isinstance(error.filename, str) else ""
+    return ToolError(code, f"{error.strerror or type(error).__name__}{where}.")

@@ -1,0 +1,111 @@
+"""Slips that models make again and again, mended only after checking has failed, and always reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolroll.schema.signature import Schema
+
+# Names that mean the same parameter in one tool language or another. Compared without case and underscores.
+_SAME = (
+    {"path", "filepath", "file", "filename", "absolutepath", "targetfile", "directory", "dir", "folder"},
+    {"old", "oldstring", "oldstr", "oldtext", "search"},
+    {"new", "newstring", "newstr", "newtext", "replacement"},
+    {"replaceall", "all", "every"},
+    {"content", "contents", "text", "filetext"},
+    {"pattern", "query", "regex", "glob"},
+    {"include", "fileglob", "filepattern", "glob"},
+    {"literal", "literaltext", "fixedstrings"},
+    {"ignorecase", "caseinsensitive"},
+    {"context", "contextlines"},
+    {"limit", "maxresults", "headlimit", "count", "maxlines"},
+    {"offset", "startline", "start", "line"},
+    {"end", "endline"},
+    {"source", "src", "from"},
+    {"target", "destination", "dest", "dst", "to"},
+    {"command", "cmd"},
+)
+
+
+def repair(schema: Schema, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """A mended copy of the arguments, and one note for each thing mended."""
+    properties: dict[str, Schema] = schema.get("properties", {})
+    required = schema.get("required", ())
+    mended: dict[str, Any] = {}
+    notes: list[str] = []
+    for given, value in arguments.items():
+        name = given
+        same = _alias(str(given), properties, arguments) if given not in properties else None
+        if same is not None and same not in mended:
+            notes.append(f"{given} read as {same}")
+            name = same
+        if value is None and name in properties and name not in required:
+            notes.append(f"{name}: null left out")
+            continue
+        fixed = _mend(value, properties.get(name, {}))
+        if fixed is not value:
+            notes.append(f"{name}: {type(value).__name__} read as {type(fixed).__name__}")
+        mended[name] = fixed
+    return mended, notes
+
+
+def _alias(given: str, properties: Mapping[str, Schema], arguments: Mapping[str, Any]) -> str | None:
+    """The one free parameter that this unknown name must mean, if there is exactly one."""
+    flat = _flat(given)
+    free = [name for name in properties if name not in arguments]
+    exact = [name for name in free if _flat(name) == flat]
+    same = exact or [name for name in free if any(flat in group and _flat(name) in group for group in _SAME)]
+    return same[0] if len(same) == 1 else None
+
+
+def _flat(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _mend(value: Any, schema: Schema) -> Any:
+    """The value as the schema's type when the text of it plainly is one; else the value itself."""
+    kind = schema.get("type")
+    if not isinstance(value, str) or kind == "string" or not isinstance(kind, str):
+        return value
+    reader = _READERS.get(kind)
+    if reader is None:
+        return value
+    import msgspec
+
+    try:
+        found = reader(value.strip())
+    except (ValueError, msgspec.DecodeError, RecursionError):
+        found = None
+    if (
+        found is None
+        and kind == "array"
+        and schema.get("items", {}).get("type") == "string"
+        and value[:1] != "["
+    ):
+        return [value]
+    return value if found is None else found
+
+
+def _decoded(kind: type) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        import msgspec
+
+        found = msgspec.json.decode(text)
+        return found if isinstance(found, kind) else None
+
+    return read
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if number - number == 0 else None
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "integer": lambda text: int(text) if len(text) < 20 else None,
+    "number": _finite,
+    "boolean": {"true": True, "false": False, "True": True, "False": False}.get,
+    "array": _decoded(list),
+    "object": _decoded(dict),
+}

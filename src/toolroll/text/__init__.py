@@ -1,0 +1,1 @@
+"""Pure thinking about text. Nothing here touches the world."""

@@ -1,0 +1,116 @@
+"""Bytes to text and back without loss: what cannot be decoded exactly is an error."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from toolroll.result import ErrorCode, ToolError
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a file's text is written: a codec, and the byte order mark before it."""
+
+    codec: str = "utf-8"
+    bom: bytes = b""
+
+    def decode(self, data: bytes) -> str:
+        """The text of the whole file; raises ToolError at the first byte that is not text."""
+        body = data[len(self.bom) :]
+        try:
+            return body.decode(self.codec)
+        except UnicodeDecodeError as error:
+            line = body.count(b"\n", 0, error.start) + 1
+            raise _undecodable(self, error.start + len(self.bom), line, data) from None
+
+    def encode(self, text: str) -> bytes:
+        """The text as this file's bytes; raises ToolError when a character cannot be written so."""
+        try:
+            return self.bom + text.encode(self.codec)
+        except UnicodeEncodeError as error:
+            bad = text[error.start : error.end]
+            raise ToolError(
+                ErrorCode.VALIDATION, f"{bad!r} cannot be written as {self.codec}, the encoding of this file."
+            ) from None
+
+
+UTF8 = Encoding()
+
+_BOMS = (  # the longer first: UTF-32's begins like UTF-16's
+    Encoding("utf-32-le", codecs.BOM_UTF32_LE),
+    Encoding("utf-32-be", codecs.BOM_UTF32_BE),
+    Encoding("utf-8", codecs.BOM_UTF8),
+    Encoding("utf-16-le", codecs.BOM_UTF16_LE),
+    Encoding("utf-16-be", codecs.BOM_UTF16_BE),
+)
+_DECLARATIONS = (
+    re.compile(rb"\A(?:.*\n)?[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)"),
+    re.compile(rb"\A\s*<\?xml[^>]*?encoding=[\"']([-\w.]+)[\"']"),
+    re.compile(rb"<meta[^>]{0,200}charset=[\"']?([-\w.]+)", re.IGNORECASE),
+)
+HEAD = 8192  # bytes that are looked at to tell text from other files
+
+
+def detect(head: bytes, asked: str | None = None) -> Encoding:
+    """The encoding of a file that begins so: its mark's, the one asked for, the one it declares, or UTF-8.
+
+    Raises ToolError for a file that is no text.
+    """
+    for known in _BOMS:
+        if head.startswith(known.bom):
+            return known
+    if asked is not None:
+        return named(asked)
+    if b"\0" in head[:HEAD]:
+        raise ToolError(ErrorCode.UNSUPPORTED, f"It is a binary file{_kind(head)}, not text.")
+    declared = next(
+        (found[1].decode("ascii") for rule in _DECLARATIONS if (found := rule.search(head[:1024]))), None
+    )
+    if declared is None:
+        return UTF8
+    try:
+        return named(declared)
+    except ToolError:
+        return UTF8  # a word after "coding:" in a comment need not be a declaration
+
+
+def named(name: str) -> Encoding:
+    """The encoding of this name, without a mark."""
+    try:
+        found = codecs.lookup(name)
+    except (LookupError, ValueError):
+        found = None
+    if found is None or not found._is_text_encoding:
+        raise ToolError(
+            ErrorCode.VALIDATION, f"There is no text encoding {name!r}. Try 'utf-8', 'cp1252' or 'utf-16'."
+        )
+    return Encoding("utf-8" if found.name == "utf-8-sig" else found.name)
+
+
+def _undecodable(encoding: Encoding, byte: int, line: int, data: bytes) -> ToolError:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data[:100_000]).best()
+    guess = f" It looks like {best.encoding!r}:" if best is not None else " If you know its encoding,"
+    return ToolError(
+        ErrorCode.VALIDATION,
+        f"Not valid {encoding.codec.upper()} at byte {byte} (line {line}).{guess} give it as `encoding`.",
+        details={"byte": byte, "line": line, "guess": best.encoding if best is not None else None},
+    )
+
+
+_SIGNATURES = (
+    (b"\x7fELF", "ELF program"),
+    (b"PK\x03\x04", "ZIP archive"),
+    (b"\x1f\x8b", "gzip archive"),
+    (b"%PDF", "PDF"),
+    (b"SQLite format 3", "SQLite database"),
+    (b"\x89PNG", "PNG image"),
+    (b"MZ", "Windows program"),
+)
+
+
+def _kind(head: bytes) -> str:
+    return next((f" ({kind})" for signature, kind in _SIGNATURES if head.startswith(signature)), "")

@@ -1,0 +1,216 @@
+"""Glob patterns for paths: `*` `**` `?` `[a-z]` `[!a]` `{a,b}` and backslash escapes. No pattern is slow.
+
+A pattern without "/" is about the name, at any depth; one with "/" starts at the searched folder. A "/" at
+the end means all that is under such a folder, and does not anchor by itself (as in .gitignore).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from toolroll.result import ErrorCode, ToolError
+
+MAX_ALTERNATIVES = 1000
+_MAX_TYPED = 4096
+_MAX_CHARS = 50_000  # of all alternatives together
+_MAX_NESTING = 20
+_ANY = "[^/]*"
+_BRACES = re.compile(r"\\.|\[[!^]?\]?(?:\\.|[^\]\\])*+\]|[{},]|[^\\{},\[]+|.", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """A compiled pattern; made by `compile`."""
+
+    names: tuple[str, ...]
+    """The choices that are about names at any depth, without braces."""
+    paths: tuple[str, ...]
+    """The choices that start at the searched folder, without braces and without a slash at either end."""
+    names_dot: bool
+    """The pattern itself names something that starts with a dot, so hidden things are wanted."""
+    _names: re.Pattern[str] | None
+    _paths: re.Pattern[str] | None
+
+    def matches(self, path: str) -> bool:
+        """Whether `path`, relative to the searched folder and with forward slashes, is meant."""
+        if self._names is not None and self._names.fullmatch(path, path.rfind("/") + 1):
+            return True
+        return self._paths is not None and self._paths.fullmatch(path) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a caller wants to see: something of `include` (or all, if empty) and nothing of `exclude`."""
+
+    include: tuple[Matcher, ...] = ()
+    exclude: tuple[Matcher, ...] = ()
+
+    def excludes(self, path: str) -> bool:
+        """Whether this very file or folder is excluded; ask for the folders above it first."""
+        return any(matcher.matches(path) for matcher in self.exclude)
+
+    def includes(self, path: str) -> bool:
+        """Whether this file is wanted, if it is not excluded."""
+        return not self.include or any(matcher.matches(path) for matcher in self.include)
+
+    def wants(self, path: str) -> bool:
+        """Whether this file is wanted and neither it nor a folder above it is excluded."""
+        if not self.includes(path):
+            return False
+        if not self.exclude:
+            return True
+        steps = path.split("/")
+        return not any(self.excludes("/".join(steps[: n + 1])) for n in range(len(steps)))
+
+
+def compile(pattern: str, *, case: bool = True) -> Matcher:
+    """A matcher for `pattern`; a pattern that cannot be read is a ValidationError that says why."""
+    names: list[str] = []
+    paths: list[str] = []
+    dot = False
+    for text in expand(pattern):
+        anchored, segments = _segments(text)
+        dot = dot or any(segment.startswith((".", "\\.")) for segment in segments)
+        if anchored:
+            paths.append("/".join(segments))
+        else:
+            names.append(segments[0] if segments else "**")
+    return Matcher(tuple(names), tuple(paths), dot, _union(names, case), _union(paths, case))
+
+
+def escapes(pattern: str) -> bool:
+    """Whether the pattern asks for things outside the searched folder: it is absolute, or has a ".."."""
+    return any(text.startswith("/") or ".." in text.split("/") for text in expand(pattern))
+
+
+def expand(pattern: str) -> tuple[str, ...]:
+    """The patterns without braces that `pattern` stands for, each once."""
+    if not pattern:
+        raise _invalid(pattern, "is empty. Use '**' for everything")
+    if len(pattern) > _MAX_TYPED:
+        raise _invalid(pattern[:80], f"is longer than {_MAX_TYPED} characters. Use a shorter one")
+    tokens = _BRACES.findall(pattern)
+    # Choices that are being read: for each open brace the finished ones, and the one that grows.
+    finished: list[list[str]] = [[]]
+    growing: list[list[str]] = [[""]]
+    for token in tokens:
+        if token == "{":
+            finished.append([])
+            growing.append([""])
+        elif token == "}" and len(growing) > 1:
+            inner = finished.pop() + growing.pop()
+            growing[-1] = _product(growing[-1], inner, pattern)
+        elif token == "," and len(growing) > 1:
+            finished[-1] += growing[-1]
+            growing[-1] = [""]
+        else:
+            growing[-1] = _product(growing[-1], [token], pattern)
+        if len(growing) > _MAX_NESTING:
+            raise _invalid(pattern, f"nests braces more than {_MAX_NESTING} deep. Use a simpler one")
+    if len(growing) > 1:
+        raise _invalid(
+            pattern, "has a '{' without its '}'. Close it, or write '\\{' for the character itself"
+        )
+    return tuple(dict.fromkeys(growing[0]))
+
+
+def segment(text: str) -> str:
+    """The regular expression for one segment, which never looks beyond it and never goes back far."""
+    pieces = _pieces(text)
+    if len(pieces) == 1:
+        return pieces[0]
+    # A piece has a fixed length, so that the first place where it fits is as good as any: the atomic groups
+    # keep `*a*a*a*b` from trying them all.
+    middle = "".join(f"(?>[^/]*?{piece})" for piece in pieces[1:-1] if piece)
+    return f"{pieces[0]}{middle}{_ANY}{pieces[-1]}"
+
+
+def path_regex(pattern: str) -> str:
+    """The regular expression for a whole path; each "**" is any number of folders."""
+    runs: list[list[str]] = [[]]
+    for text in pattern.split("/"):
+        if len(text) > 1 and not text.strip("*"):
+            runs.append([])
+        else:
+            runs[-1].append(segment(text))
+    first, *rest = runs
+    if not rest:
+        return "/".join(first)
+    start = "".join(f"{text}/" for text in first)
+    # As within a segment: a run has a fixed number of segments, so its first place is as good as any.
+    middle = "".join(f"(?>(?:[^/]+/)*?{'/'.join(run)}/)" for run in rest[:-1] if run)
+    return start + middle + (f"(?:[^/]+/)*{'/'.join(rest[-1])}" if rest[-1] else r"[\s\S]+")
+
+
+def _segments(text: str) -> tuple[bool, list[str]]:
+    """Whether a pattern without braces is about whole paths, and its segments."""
+    segments = [segment for segment in text.split("/") if segment not in ("", ".")]
+    anchored = len(segments) > 1 or (bool(segments) and text.startswith(("/", "./")))
+    if text.endswith("/") and segments:
+        return True, [*segments, "**"] if anchored else ["**", *segments, "**"]
+    if len(segments) == 2 and segments[0] == "**" and segments[1] != "**":
+        return False, segments[1:]  # "**/name" is "name", and a name is quicker to match
+    return anchored, segments
+
+
+def _product(left: list[str], right: list[str], pattern: str) -> list[str]:
+    if len(left) * len(right) > MAX_ALTERNATIVES:
+        raise _invalid(pattern, f"stands for more than {MAX_ALTERNATIVES} patterns. Use fewer braces")
+    made = [a + b for a in left for b in right]
+    if sum(map(len, made)) > _MAX_CHARS:
+        raise _invalid(pattern, "is too long. Use a shorter one")
+    return made
+
+
+def _pieces(text: str) -> list[str]:
+    """The regular expressions of what stands between the stars of one segment."""
+    pieces, at = [""], 0
+    while at < len(text):
+        char = text[at]
+        at += 1
+        if char == "*":
+            pieces.append("")
+        elif char == "?":
+            pieces[-1] += "[^/]"
+        elif char == "[":
+            found, at = _class(text, at)
+            pieces[-1] += found
+        elif char == "\\":
+            if at == len(text):
+                raise _invalid(text, "ends in a backslash. Put the escaped character after it")
+            pieces[-1] += re.escape(text[at])
+            at += 1
+        else:
+            pieces[-1] += re.escape(char)
+    return pieces
+
+
+def _class(text: str, at: int) -> tuple[str, int]:
+    """The regular expression of the bracket that was opened just before `at`, and where the text goes on."""
+    negated = text[at : at + 1] in ("!", "^")
+    at += negated
+    chars: list[str] = []  # a "-" that makes a range is "", so that an escaped or outer one differs
+    while at < len(text) and (text[at] != "]" or not chars):
+        between = text[at] == "-" and chars and text[at + 1 : at + 2] not in ("", "]")
+        at += text[at] == "\\"
+        chars.append("" if between else text[at : at + 1])
+        at += 1
+    if at >= len(text):
+        raise _invalid(text, "has a '[' without its ']'. Close it, or write '\\[' for the character itself")
+    body = "".join(re.escape(char) if char else "-" for char in chars)
+    try:
+        re.compile(f"[{body}]")
+    except re.error:
+        raise _invalid(
+            text, "has a range in brackets that runs backwards. Put the lower character first"
+        ) from None
+    return f"(?!/)[{'^' if negated else ''}{body}]", at + 1
+
+
+def _union(patterns: list[str], case: bool) -> re.Pattern[str] | None:
+    return re.compile("|".join(map(path_regex, patterns)), 0 if case else re.IGNORECASE) if patterns else None
+
+
+def _invalid(pattern: str, reason: str) -> ToolError:
+    return ToolError(ErrorCode.VALIDATION, f"The pattern {pattern!r} {reason}.")

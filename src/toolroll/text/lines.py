@@ -1,0 +1,74 @@
+"""Lines of a text: numbers count from 1, ends are inclusive, and line endings stay as the file has them."""
+
+from __future__ import annotations
+
+from toolroll.result import ErrorCode, ToolError
+
+
+def split(text: str) -> list[str]:
+    """The lines with their endings. Only a line feed ends a line, as editors and compilers count."""
+    pieces = text.split("\n")
+    lines = [piece + "\n" for piece in pieces[:-1]]
+    return [*lines, pieces[-1]] if pieces[-1] else lines
+
+
+def ending(text: str) -> str:
+    """The line ending that most lines have."""
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def adapt(content: str, end: str) -> str:
+    """The content with this line ending; content that carries carriage returns of its own is left alone."""
+    return content if end == "\n" or "\r" in content else content.replace("\n", end)
+
+
+def insert(text: str, line: int, content: str) -> str:
+    """The text with whole lines put before line `line`; one past the last line appends."""
+    lines = split(text)
+    if line > len(lines) + 1:
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            f"`line` is {line}, but the file has {len(lines)} lines. Use 1 to {len(lines) + 1}.",
+        )
+    return _joined(lines[: line - 1], content, lines[line - 1 :], ending(text))
+
+
+def replace(text: str, start: int, end: int, content: str) -> str:
+    """The text with lines `start` to `end` replaced by whole lines; empty content deletes them."""
+    lines = split(text)
+    if start > end:
+        raise ToolError(ErrorCode.VALIDATION, f"`start` ({start}) is after `end` ({end}).")
+    if end > len(lines):
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            f"`end` is {end}, but the file has {len(lines)} lines. Read it again for its numbers.",
+        )
+    return _joined(lines[: start - 1], content, lines[end:], ending(text))
+
+
+def _joined(before: list[str], content: str, after: list[str], end: str) -> str:
+    """The pieces as whole lines: a line gains an ending only where another line follows it."""
+    middle = adapt(content, end)
+    if before and not before[-1].endswith("\n") and (middle or after):
+        before = [*before[:-1], before[-1] + end]
+    if middle and after and not middle.endswith("\n"):
+        middle += end
+    return "".join([*before, middle, *after])
+
+
+def bare(text: str) -> list[str]:
+    """The lines without their endings."""
+    return [line.removesuffix("\n").removesuffix("\r") for line in split(text)]
+
+
+def fitting(lines: list[str], line_chars: int, most: int) -> list[str]:
+    """The first lines that fit into `most` characters, long ones cut; at least one."""
+    kept: list[str] = []
+    room = most
+    for line in lines:
+        shown = line if len(line) <= line_chars else f"{line[:line_chars]}... [{len(line) - line_chars} more]"
+        room -= len(shown) + 8  # a line number and its separator
+        if room < 0 and kept:
+            break
+        kept.append(shown)
+    return kept

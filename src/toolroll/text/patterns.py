@@ -1,0 +1,97 @@
+"""Search patterns as a model types them, made ready for the linear-time engines: ripgrep's own, and RE2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolroll.result import ErrorCode, ToolError
+
+MAX_CHARS = 30_000  # one argument of a program holds 128 KiB, and a character takes up to 4 bytes
+
+_OUTSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\(\?<?[=!]|\(\?P=|\[\^?\]?|.", re.DOTALL)
+_INSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\[:\^?\w+:\]|.", re.DOTALL)
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~]")
+_LOOKS = ("(?=", "(?!", "(?<=", "(?<!", "(?P=")
+
+# RE2 knows \w, \d and \s for ASCII only; these are what ripgrep means by them.
+_UNICODE = {"w": r"\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}", "d": r"\p{Nd}", "s": r"\s\x0b\x{85}\p{Z}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A regular expression that both engines read alike."""
+
+    regex: str
+    multiline: bool
+    """A match may go over line ends: it was asked for, or the pattern has a line end in it."""
+    sees_cr: bool
+    """The pattern speaks of carriage returns, so they are not to be taken for a part of the line end."""
+
+
+def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> Prepared:
+    """The pattern checked, a literal one quoted, and each line end in it made to match "\\r\\n" too."""
+    if not pattern:
+        raise _invalid("The `pattern` is empty, which every line matches. Give the text to look for.")
+    if len(pattern) > MAX_CHARS:
+        raise _invalid(f"The `pattern` is longer than {MAX_CHARS} characters. Use a part of it.")
+    try:
+        pattern.encode()
+    except UnicodeEncodeError:
+        raise _invalid("The `pattern` is not valid Unicode text. Give it without lone surrogates.") from None
+    regex = _SPECIAL.sub(r"\\\g<0>", pattern) if literal else pattern
+    tokens = list(_tokens(regex))
+    for token, inside in tokens:
+        if not inside and (token in _LOOKS or re.fullmatch(r"\\[1-9k]", token)):
+            raise _invalid(
+                f"The pattern {pattern!r} uses look-around or a back-reference, which are not supported: "
+                "they can take for ever. Search for a simpler pattern and choose among the lines it finds."
+            )
+    return Prepared(
+        "".join(_line_end(token, inside) for token, inside in tokens).replace("\0", r"\x00"),
+        multiline or any(token in ("\n", r"\n") and not inside for token, inside in tokens),
+        any(token in ("\r", r"\r") for token, _ in tokens),
+    )
+
+
+def unicode_classes(regex: str) -> str:
+    """`regex` with \\w, \\d and \\s spelled out for RE2, so that they mean letters of all languages."""
+    return "".join(_spelled(token, inside) for token, inside in _tokens(regex))
+
+
+def refused(pattern: str, reason: str) -> ToolError:
+    """The error for a pattern that an engine cannot read, with the engine's own reason."""
+    return _invalid(
+        f"The pattern {pattern!r} is not a valid regular expression: {reason.strip().rstrip('.')}. "
+        "Correct it, or set `literal` to true to search for exactly this text."
+    )
+
+
+def _tokens(regex: str) -> Iterator[tuple[str, bool]]:
+    """The pieces of a regular expression, and whether each is inside a bracket."""
+    at, inside = 0, False
+    while at < len(regex):
+        found = (_INSIDE if inside else _OUTSIDE).match(regex, at)
+        token = found.group() if found else regex[at]  # a backslash at the very end: the engine will complain
+        yield token, inside
+        inside = token != "]" if inside else token.startswith("[")
+        at += len(token)
+
+
+def _line_end(token: str, inside: bool) -> str:
+    return r"(?:\r?\n)" if token in ("\n", r"\n") and not inside else token
+
+
+def _spelled(token: str, inside: bool) -> str:
+    kind = token[1:]
+    if len(token) != 2 or token[0] != "\\" or kind.lower() not in _UNICODE:
+        return token
+    chars = _UNICODE[kind.lower()]
+    if inside:
+        return chars if kind.islower() else token  # a bracket cannot hold "none of these"; ASCII must do
+    return f"[{chars}]" if kind.islower() else f"[^{chars}]"
+
+
+def _invalid(message: str) -> ToolError:
+    return ToolError(ErrorCode.VALIDATION, message)

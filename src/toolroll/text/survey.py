@@ -1,0 +1,21 @@
+"""What a search looked at and what it passed over, in words: an empty answer is not always a whole one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def sentence(searched: int, skipped: Mapping[str, int], elsewhere: Mapping[str, int]) -> str:
+    """Such as "Searched 12 files; not searched: 3 ignored, 1 binary. Matches there: 2 in ignored files." """
+    parts = [f"Searched {searched} file{'s' if searched != 1 else ''}"]
+    if passed := _counts(skipped):
+        parts.append(f"; not searched: {passed}")
+    parts.append(".")
+    places = (f"{count} in {reason} files" for reason, count in sorted(elsewhere.items()) if count)
+    if found := ", ".join(places):
+        parts.append(f" There are more matches: {found}.")
+    return "".join(parts)
+
+
+def _counts(skipped: Mapping[str, int]) -> str:
+    return ", ".join(f"{skipped[reason]} {reason}" for reason in sorted(skipped) if skipped[reason])

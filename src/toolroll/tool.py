@@ -1,0 +1,134 @@
+"""A tool is a decorated, typed function: the signature is the schema, the docstring speaks to the model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, overload
+
+from toolroll.host.context import Context
+from toolroll.policy.effects import Effect
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Parameter, object_schema, parameters_of
+
+__all__ = ["Effect", "Metadata", "Tool", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a registry tells of a tool without running it."""
+
+    name: str
+    category: str
+    description: str
+    safe: bool
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function with a name, a schema and declared effects. Calling it calls the function.
+
+    What the function returns may carry, besides `__str__` for the model: `note` (what is not shown and why),
+    `more` (the Suggestion that shows it), `whole` (a function that gives the complete text), `images`,
+    `status` and `control`. Everything else it holds becomes `result.data`.
+    """
+
+    name: str
+    description: str
+    effects: Effect
+    parameters: tuple[Parameter, ...]
+    function: Callable[..., Any]
+    category: str = "custom"
+    takes_context: bool = True
+    module: str = ""
+    schema: dict[str, Any] = field(default_factory=dict)
+    """Given for remote tools, whose schema is theirs; else it follows from the parameters."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def run(self, ctx: Context, arguments: dict[str, Any]) -> Any:
+        """Call the function with checked arguments, converted to the types that it declares."""
+        for name, kind in self._conversions:
+            if name in arguments:
+                arguments[name] = _convert(name, arguments[name], kind)
+        return self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
+
+    @cached_property
+    def _conversions(self) -> tuple[tuple[str, Any], ...]:
+        return tuple((one.name, one.convert) for one in self.parameters if one.convert is not None)
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The parameters that name files or folders of the workspace."""
+        return tuple(one.name for one in self.parameters if one.path)
+
+    @property
+    def safe(self) -> bool:
+        """Whether it only looks at the workspace: no change, no program, no network."""
+        return self.effects in Effect.READ
+
+    @property
+    def metadata(self) -> Metadata:
+        return Metadata(self.name, self.category, self.description, self.safe)
+
+
+def _convert(name: str, value: Any, kind: Any) -> Any:
+    if type(value) is kind:
+        return value
+    if kind is int and isinstance(value, float):
+        return int(value)  # JSON Schema takes 5.0 for an integer
+    import msgspec
+
+    try:
+        return msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise ToolError(ErrorCode.VALIDATION, f"`{name}`: {error}.") from error
+
+
+@overload
+def tool(effects: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    effects: Effect = Effect.NONE, /, *, name: str | None = None, category: str | None = None
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    effects: Effect | Callable[..., Any] = Effect.NONE,
+    /,
+    *,
+    name: str | None = None,
+    category: str | None = None,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a typed function a tool: `@tool(Effect.READ)`. The folder it lies in is its category."""
+
+    def made(function: Callable[..., Any]) -> Tool:
+        given = effects if isinstance(effects, Effect) else Effect.NONE
+        return _tool(function, given, name or function.__name__, category)
+
+    return made if isinstance(effects, Effect) else made(effects)
+
+
+def _tool(function: Callable[..., Any], effects: Effect, name: str, category: str | None) -> Tool:
+    if inspect.iscoroutinefunction(function):
+        raise TypeError(f"{name}: tools are synchronous functions; `Kit.acall` runs them in a worker thread.")
+    if not function.__doc__:
+        raise TypeError(f"{name}: a tool needs a docstring; it is what the model reads.")
+    takes_context = next(iter(inspect.signature(function).parameters), "") == "ctx"
+    parameters = parameters_of(function, skip=1 if takes_context else 0)
+    folders = function.__module__.split(".")
+    return Tool(
+        name=name,
+        description=inspect.cleandoc(function.__doc__),
+        effects=effects,
+        parameters=parameters,
+        function=function,
+        category=category or (folders[-2] if function.__module__.startswith("toolroll.tools.") else "custom"),
+        takes_context=takes_context,
+        module=function.__module__,
+        schema=object_schema(
+            {one.name: one.schema for one in parameters if one.shown},
+            [one.name for one in parameters if one.shown and one.required],
+        ),
+    )

@@ -1,0 +1,1 @@
+"""The tools: one file each, the folder is the category. The world comes to a tool through its `ctx`."""

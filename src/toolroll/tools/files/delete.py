@@ -1,0 +1,31 @@
+"""Remove a file or folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.schema import FilePath
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What is gone."""
+
+    path: str
+    entries: int
+
+    def __str__(self) -> str:
+        return f"Deleted {self.path}" + (f" ({self.entries} entries)." if self.entries > 1 else ".")
+
+
+@tool(Effect.WRITE | Effect.DELETE)
+def delete(
+    ctx: Context,
+    path: Annotated[FilePath, "File, link or folder to delete."],
+    recursive: Annotated[bool, "Also delete a folder that is not empty."] = False,
+) -> Deleted:
+    """Delete a file, a link (not its target) or a folder."""
+    return Deleted(path, ctx.tree.delete(path, recursive))

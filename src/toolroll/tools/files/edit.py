@@ -1,0 +1,60 @@
+"""Replace text in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field, FilePath
+from toolroll.text import match
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """How many places of a file were replaced."""
+
+    path: str
+    replacements: int
+    created: bool
+    diff: str
+
+    def __str__(self) -> str:
+        if self.created:
+            return f"Created {self.path}."
+        return f"Edited {self.path} ({self.replacements} replaced).\n{self.diff}"
+
+
+@tool(Effect.READ | Effect.WRITE)
+def edit(
+    ctx: Context,
+    path: Annotated[FilePath, "File to change, relative to the workspace."],
+    old: Annotated[str, "Exact text to replace, whitespace included."],
+    new: Annotated[str, "Text to put in its place; empty to delete."],
+    replace_all: Annotated[bool, "Replace every occurrence, not just a unique one."] = False,
+    near_line: Annotated[
+        int | None, Field(ge=1), "Of several occurrences, take the one nearest to this line."
+    ] = None,
+    *,
+    create: Annotated[bool, "An empty old text makes a new file."] = False,
+    encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
+) -> Edited:
+    """Replace exact text in a file. It must occur once, or say which with near_line or replace_all."""
+    if create and not old:
+        return _created(ctx, path, new)
+    draft = ctx.files.draft(path, encoding)
+    replaced = match.replace(draft.text, old, new, every=replace_all, near_line=near_line)
+    change = ctx.files.save(draft, replaced.text)
+    return Edited(change.path, replaced.count, created=False, diff=change.diff())
+
+
+def _created(ctx: Context, path: str, content: str) -> Edited:
+    if not content:
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            "Both `old` and `new` are empty. Give the text to find, or the new file's content.",
+        )
+    change = ctx.files.write(path, content, overwrite=False)
+    return Edited(change.path, 0, created=True, diff="")

@@ -1,0 +1,39 @@
+"""Put lines into a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.schema import Field, FilePath
+from toolroll.text import lines
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """Where lines were put."""
+
+    path: str
+    line: int
+    lines: int
+    diff: str
+
+    def __str__(self) -> str:
+        return f"Inserted {self.lines} lines into {self.path} before line {self.line}.\n{self.diff}"
+
+
+@tool(Effect.READ | Effect.WRITE)
+def insert(
+    ctx: Context,
+    path: Annotated[FilePath, "File to change, relative to the workspace."],
+    line: Annotated[int, Field(ge=1), "Line that the new lines go before; one past the last appends."],
+    content: Annotated[str, Field(min_length=1), "Whole lines to insert."],
+    *,
+    encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
+) -> Inserted:
+    """Insert whole lines before a line of a file."""
+    draft = ctx.files.draft(path, encoding)
+    change = ctx.files.save(draft, lines.insert(draft.text, line, content))
+    return Inserted(change.path, line, len(lines.split(content)), change.diff())

@@ -1,0 +1,32 @@
+"""Rename or move a file or folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.schema import FilePath
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The old path and the new one."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"Moved {self.source} to {self.target}."
+
+
+@tool(Effect.WRITE | Effect.DELETE)
+def move(
+    ctx: Context,
+    source: Annotated[FilePath, "File, link or folder to move."],
+    target: Annotated[FilePath, "New path, or a folder to move into."],
+    overwrite: Annotated[bool, "Replace a file that is there."] = False,
+) -> Moved:
+    """Move or rename a file, link or folder. Missing folders are made."""
+    return Moved(*ctx.tree.move(source, target, overwrite))

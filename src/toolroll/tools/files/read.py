@@ -1,0 +1,94 @@
+"""Show a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.result import ErrorCode, Image, Suggestion, ToolError
+from toolroll.schema import Field, FilePath
+from toolroll.text import images, lines, notebook
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Lines of a file. `content` is the text itself; the model sees it with line numbers."""
+
+    path: str
+    content: str
+    start: int
+    line_count: int
+    total_lines: int | None
+    truncated: bool
+    more: Suggestion | None = None
+    images: tuple[Image, ...] = ()
+
+    def numbered(self, form: str = "{}\t{}") -> str:
+        """The lines, each behind its number."""
+        shown = self.content.split("\n") if self.line_count else []
+        return "\n".join(form.format(number, line) for number, line in enumerate(shown, self.start))
+
+    def __str__(self) -> str:
+        if self.images:
+            return f"{self.path}: an image of {len(self.images[0].data)} bytes."
+        if not self.line_count:
+            return (
+                f"{self.path} is empty."
+                if not self.total_lines
+                else f"{self.path} has {self.total_lines} lines."
+            )
+        return self.numbered()
+
+    @property
+    def note(self) -> str:
+        """What is not shown, in words; empty when all is."""
+        if not self.truncated:
+            return ""
+        total = "many" if self.total_lines is None else self.total_lines
+        return f"(Lines {self.start}-{self.start + self.line_count - 1} of {total}.)"
+
+
+@tool(Effect.READ)
+def read(
+    ctx: Context,
+    path: Annotated[FilePath, "File, relative to the workspace; also a spill: handle."],
+    offset: Annotated[int, Field(ge=1), "First line to show, from 1."] = 1,
+    limit: Annotated[int, Field(ge=1), "How many lines to show."] = 2000,
+    encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
+    *,
+    end: Annotated[int | None, Field(ge=1), "Last line to show, inclusive."] = None,
+) -> Shown:
+    """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
+    if mime := images.mime_type(path):
+        return _image(ctx, path, mime)
+    if path.endswith(".ipynb"):
+        return _cells(ctx, path, offset, limit)
+    if end is not None:
+        if end < offset:
+            raise ToolError(ErrorCode.VALIDATION, f"`end` ({end}) is before `offset` ({offset}).")
+        limit = min(limit, end - offset + 1)
+    window = ctx.files.window(path, offset, limit, ctx.token, encoding)
+    return _shown(ctx, path, list(window.lines), offset, window.total)
+
+
+def _shown(ctx: Context, path: str, found: list[str], start: int, total: int | None) -> Shown:
+    """As many of the lines as fit, and the call that shows the next ones."""
+    if total and start > total:
+        raise ToolError(ErrorCode.VALIDATION, f"`offset` is {start}, but {path!r} has {total} lines.")
+    kept = lines.fitting(found, ctx.limits.line_chars, ctx.limits.output_chars)
+    following = start + len(kept)
+    truncated = bool(found) and (total is None or following <= total)
+    more = Suggestion("read", {"path": path, "offset": following}) if truncated else None
+    return Shown(path, "\n".join(kept), start, len(kept), total, truncated, more)
+
+
+def _image(ctx: Context, path: str, mime: str) -> Shown:
+    data = ctx.files.data(path, images.MOST_BYTES)
+    return Shown(path, "", 1, 0, 0, truncated=False, images=(Image(data, mime),))
+
+
+def _cells(ctx: Context, path: str, offset: int, limit: int) -> Shown:
+    every = lines.bare(notebook.cells(ctx.files.read(path).text))
+    return _shown(ctx, path, every[offset - 1 : offset - 1 + limit], offset, len(every))

@@ -1,0 +1,41 @@
+"""Replace lines of a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.schema import Field, FilePath
+from toolroll.text import lines
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Which lines were replaced, by how many."""
+
+    path: str
+    start: int
+    end: int
+    lines: int
+    diff: str
+
+    def __str__(self) -> str:
+        return f"Replaced lines {self.start}-{self.end} of {self.path} by {self.lines}.\n{self.diff}"
+
+
+@tool(Effect.READ | Effect.WRITE)
+def replace_lines(
+    ctx: Context,
+    path: Annotated[FilePath, "File to change, relative to the workspace."],
+    start: Annotated[int, Field(ge=1), "First line to replace."],
+    end: Annotated[int, Field(ge=1), "Last line to replace, inclusive."],
+    content: Annotated[str, "Whole lines to put there; empty to delete."],
+    *,
+    encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
+) -> Replaced:
+    """Replace or delete a range of lines. Read the file first, so that the numbers are right."""
+    draft = ctx.files.draft(path, encoding)
+    change = ctx.files.save(draft, lines.replace(draft.text, start, end, content))
+    return Replaced(change.path, start, end, len(lines.split(content)), change.diff())

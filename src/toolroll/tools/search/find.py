@@ -1,0 +1,81 @@
+"""Find files by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Literal
+
+from toolroll.host.context import Context
+from toolroll.host.search import Entry, Listing, Scope
+from toolroll.result import Status, Suggestion
+from toolroll.schema import Field, FilePath
+from toolroll.text import survey
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The paths that match, in the order asked for. `total` counts all, `entries` are those shown."""
+
+    entries: list[Entry]
+    total: int
+    note: str
+    status: Status = "success"
+    more: Suggestion | None = None
+    whole: Callable[[], str] | None = None
+
+    def __str__(self) -> str:
+        return _text(self.entries) or "No files found."
+
+
+@tool(Effect.READ)
+def find(
+    ctx: Context,
+    pattern: Annotated[
+        str, Field(min_length=1), "Glob such as **/*.py or src/**/*.{ts,tsx}; a bare name matches anywhere."
+    ],
+    path: Annotated[FilePath, "Folder to look in."] = ".",
+    type: Annotated[Literal["file", "directory", "both"], "What to look for."] = "file",
+    hidden: Annotated[bool, "Look at dot names too."] = False,
+    ignored: Annotated[bool, "Look at what .gitignore leaves out too."] = False,
+    sort: Annotated[
+        Literal["modified", "path", "name", "size"], "Newest first, or in this order."
+    ] = "modified",
+    limit: Annotated[int, Field(ge=1), "Most paths to show."] = 100,
+    *,
+    exclude: Annotated[tuple[str, ...], "Globs of what to leave out."] = (),
+    skip: Annotated[tuple[str, ...], "Names of folders not to enter."] = (),
+) -> Files:
+    """Find files by a glob pattern, newest first."""
+    search, where = ctx.searching(path)
+    scope = Scope(where, exclude=exclude, hidden=hidden, ignored=ignored, skip=skip)
+    found = search.find(pattern, scope, kind=type, sort=sort, token=ctx.token)
+    elsewhere = found.survey.elsewhere if found.survey else {}
+    switches = {kind: True for kind in ("hidden", "ignored") if elsewhere.get(kind)}
+    more = Suggestion("find", {"pattern": pattern, "path": path, **switches})
+    return Files(
+        entries=found.entries[:limit],
+        total=found.total,
+        note=_note(found, limit, ctx.limits.search_seconds),
+        status="success" if found.complete else "partial",
+        more=more if switches and not found.entries else None,
+        whole=partial(_text, found.entries) if len(found.entries) > limit else None,
+    )
+
+
+def _text(entries: Sequence[Entry]) -> str:
+    """A path a line; folders end in a slash."""
+    return "\n".join(one.path + ("/" if one.kind == "directory" else "") for one in entries)
+
+
+def _note(found: Listing, limit: int, seconds: float) -> str:
+    notes = []
+    if not found.complete:
+        notes.append(f"Stopped after {seconds:g} s: this is a part of the files. Narrow `path` or `pattern`.")
+    if found.total > limit:
+        notes.append(f"{limit} of {found.total} shown (limit reached).")
+    if found.survey is not None and not found.entries:
+        notes.append(survey.sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
+    return f"({' '.join(notes)})" if notes else ""

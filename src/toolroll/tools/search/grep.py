@@ -1,0 +1,140 @@
+"""Search file contents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from typing import Annotated, Literal
+
+from toolroll.host.context import Context
+from toolroll.host.search import Found, Query, Row, Scope
+from toolroll.result import Status, Suggestion
+from toolroll.schema import Field, FilePath
+from toolroll.text import survey
+from toolroll.tool import Effect, tool
+
+Output = Literal["content", "files", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Matching lines, newest file first. `total` counts all that were found, `rows` are those shown."""
+
+    rows: list[Row]
+    shown: int
+    total: int
+    files: int
+    output: Output
+    note: str
+    status: Status = "success"
+    more: Suggestion | None = None
+    whole: Callable[[], str] | None = None
+
+    def located(self) -> str:
+        """A count, then each match under its file with line and character."""
+        lines = [f"Found {self.total} matches"]
+        for path, group in groupby(self.rows, key=lambda row: row.path):
+            lines += [
+                f"{path}:",
+                *(f"  Line {row.line}, Char {row.column}: {row.text}" for row in group if row.column),
+            ]
+        return "\n".join(lines) if self.rows else "No matches found"
+
+    def __str__(self) -> str:
+        return _text(self.rows, self.output) or "No matches."
+
+
+@tool(Effect.READ)
+def grep(
+    ctx: Context,
+    pattern: Annotated[str, Field(min_length=1), "Regular expression (no look-around, no back-references)."],
+    path: Annotated[FilePath, "Folder or file to search; also a spill: handle."] = ".",
+    include: Annotated[str | None, "Only files that match this glob, such as *.{ts,tsx}."] = None,
+    exclude: Annotated[str | None, "Not the files that match this glob."] = None,
+    literal: Annotated[bool, "Take the pattern as plain text."] = False,
+    ignore_case: Annotated[bool, "Match upper and lower case alike."] = False,
+    context: Annotated[int, Field(ge=0, le=50), "Lines to show around each match."] = 0,
+    multiline: Annotated[bool, "Let a match span lines."] = False,
+    output: Annotated[Output, "Matching lines, only file names, or counts by file."] = "content",
+    limit: Annotated[int, Field(ge=1), "Most matching lines to show."] = 100,
+    hidden: Annotated[bool, "Search dot files too."] = False,
+    ignored: Annotated[bool, "Search what .gitignore leaves out too."] = False,
+    *,
+    whole_word: Annotated[bool, "Match whole words only."] = False,
+    skip: Annotated[tuple[str, ...], "Names of folders not to enter."] = (),
+    depth: Annotated[int | None, Field(ge=1), "How many levels of folders to enter."] = None,
+) -> Matches:
+    """Search file contents, newest file first. When nothing is found, says what was not searched."""
+    query = Query(pattern, literal, ignore_case, whole_word, multiline, before=context, after=context)
+    search, where = ctx.searching(path)
+    scope = Scope(where, _globs(include), _globs(exclude), hidden, ignored, skip, depth)
+    found = search.grep(query, scope, token=ctx.token)
+    if search is not ctx.search:
+        found.rows = [replace(row, path=path) for row in found.rows]  # known by its handle only
+    rows = _first(found.rows, limit if output == "content" else len(found.rows))
+    elsewhere = found.survey.elsewhere if found.survey else {}
+    return Matches(
+        rows=rows,
+        shown=sum(1 for row in rows if row.column),
+        total=found.matches,
+        files=found.files,
+        output=output,
+        note=_note(found, rows, output, ctx.limits.search_rows, ctx.limits.search_seconds),
+        status="success" if found.complete else "partial",
+        more=_elsewhere(elsewhere, pattern, path) if not found.rows else None,
+        whole=partial(_text, found.rows, output) if len(rows) < len(found.rows) else None,
+    )
+
+
+def _text(rows: Sequence[Row], output: Output) -> str:
+    """Rows by file, `12:` before a matching line and `12-` before one of its context."""
+    if output == "files":
+        return "\n".join(dict.fromkeys(row.path for row in rows))
+    blocks = []
+    for path, group in groupby(rows, key=lambda row: row.path):
+        found = list(group)
+        if output == "count":
+            blocks.append(f"{path}: {sum(1 for row in found if row.column)}")
+        else:
+            blocks.append(
+                "\n".join([path, *(f"{row.line}{':' if row.column else '-'}{row.text}" for row in found)])
+            )
+    return "\n".join(blocks)
+
+
+def _globs(glob: str | None) -> tuple[str, ...]:
+    return (glob,) if glob else ()
+
+
+def _first(rows: list[Row], limit: int) -> list[Row]:
+    """The rows up to the limit's match, with the context that belongs to it."""
+    matches = 0
+    for at, row in enumerate(rows):
+        matches += row.column > 0
+        if matches > limit:
+            return rows[:at]
+    return rows
+
+
+def _note(found: Found, rows: list[Row], output: Output, most_rows: int, seconds: float) -> str:
+    notes = []
+    if found.stopped == "time":
+        notes.append(
+            f"Stopped after {seconds:g} s: this is a part of the matches. Narrow `path` or `include`."
+        )
+    if found.stopped == "rows":
+        notes.append(f"Stopped after {most_rows} matches: there are more. Make `pattern` more exact.")
+    if output == "content" and len(rows) < len(found.rows):
+        shown = sum(1 for row in rows if row.column)
+        notes.append(f"{shown} of {found.matches} matches in {found.files} files shown (limit reached).")
+    if found.survey is not None:
+        notes.append(survey.sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
+    return f"({' '.join(notes)})" if notes else ""
+
+
+def _elsewhere(elsewhere: dict[str, int], pattern: str, path: str) -> Suggestion | None:
+    """The call that also searches where matches were passed over."""
+    switches = {kind: True for kind in ("hidden", "ignored") if elsewhere.get(kind)}
+    return Suggestion("grep", {"pattern": pattern, "path": path, **switches}) if switches else None

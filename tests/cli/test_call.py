@@ -1,0 +1,156 @@
+"""`toolroll call`: results on stdout, errors on stderr, and the exit status."""
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+Put = Callable[[dict[str, str | bytes]], None]
+
+FILES: dict[str, str | bytes] = {"a.txt": "one\ntwo\nthree\n", "5": "five\n"}
+
+# Words, exit status, what stdout or (for an error) stderr holds.
+CALLS = [
+    ("read path=a.txt offset=2 limit=1", 0, "2\ttwo\n(Lines 2-2 of 3.)\n"),
+    ("read path=5", 0, "1\tfive\n"),
+    ("""read '{"path": "a.txt", "limit": 1}'""", 0, "1\tone\n"),
+    ("grep pattern=t output=count", 0, "a.txt: 2\n"),
+    ("find pattern=*.txt --json", 0, '"text": "a.txt"'),
+    ("ls --dialect pigo path=.", 0, "[file] a.txt"),
+    ("edit path=a.txt old=two new=2", 0, "-two\n+2\n"),
+    ("read filePath=a.txt", 0, "1\tone"),
+    ("ls --mode thinking", 0, "a.txt\n"),
+    ("read path=a.tx", 1, "NotFound: File not found: there is no 'a.tx'. Did you mean 'a.txt'?\n"),
+    ("read path=a.tx", 1, "  try: toolroll call read path=a.txt\n"),
+    ("gerp pattern=a", 1, "NotFound: Tool not found: there is no tool 'gerp'. Did you mean 'grep'?\n"),
+    ("read", 1, "ValidationError: Invalid arguments. `path` is required (string)."),
+    ("read path=", 1, "`path` is required and must not be empty."),
+    ("read path=a.txt limit=0", 1, "`limit` must be at least 1, not 0."),
+    ("read path=a.txt lmit=1", 1, "There is no parameter 'lmit'; did you mean `limit`?"),
+    ("read path=../a.txt", 1, "SecurityError: '../a.txt' is outside the workspace"),
+    (
+        "write path=b content=x --mode thinking",
+        1,
+        "PermissionDenied: Tool 'write' is not allowed in thinking mode.",
+    ),
+    ("edit path=a.txt old=t new=T", 1, "Conflict: "),
+    ("grep pattern='('", 1, "is not a valid regular expression"),
+    ("", 2, "toolroll: Which tool? There are: "),
+    (
+        "read a.txt",
+        2,
+        "toolroll: Arguments are given as key=value, and 'a.txt' is not. Did you mean path=a.txt?\n",
+    ),
+    ("read path=a.txt limit=two", 2, "toolroll: limit must be an integer, not 'two'.\n"),
+    ("read '{path}'", 2, "toolroll: The JSON of the arguments cannot be read"),
+    ("ls -C nowhere", 2, "Cannot open the workspace 'nowhere'"),
+    ("ls -C a.txt", 2, "Cannot open the workspace 'a.txt': Not a directory."),
+]
+
+
+@pytest.mark.parametrize(("words", "status", "text"), CALLS)
+def test_calls(quick: Run, put: Put, words: str, status: int, text: str) -> None:
+    put(FILES)
+    found, out, err = quick("call", *shlex.split(words))
+    assert found == status
+    assert text in (err if status else out)
+    assert (out if status else "") == ""
+    assert "Traceback" not in err
+
+
+def test_results_and_errors_of_a_real_process(toolroll: Run, put: Put) -> None:
+    put(FILES)
+    assert toolroll("call", "read", "path=5") == (0, "1\tfive\n", "")
+    status, out, err = toolroll("call", "read", "path=a.tx")
+    assert (status, out, err.splitlines()[1]) == (1, "", "  try: toolroll call read path=a.txt")
+
+
+def test_content_from_standard_input_is_kept_to_the_byte(toolroll: Run, ws: Path) -> None:
+    content = b"a\r\nb = '@x'\n\tc"
+    assert toolroll("call", "write", "path=new/b.txt", "content=@-", stdin=content) == (
+        0,
+        f"Created new/b.txt ({len(content)} bytes).\n",
+        "",
+    )
+    assert (ws / "new" / "b.txt").read_bytes() == content
+
+
+def test_all_arguments_from_standard_input(toolroll: Run, put: Put) -> None:
+    put(FILES)
+    assert toolroll("call", "read", "-", stdin=b'{"path": "5"}') == (0, "1\tfive\n", "")
+    status, _, err = toolroll("call", "read", "-", stdin=b"[]")
+    assert (status, "must be an object" in err) == (2, True)
+
+
+def test_the_whole_result_as_json(toolroll: Run, put: Put) -> None:
+    put(FILES)
+    status, out, err = toolroll("call", "read", "path=5", "--json")
+    result = json.loads(out)
+    assert (status, err) == (0, "")
+    assert set(result.pop("meta")) == {"seconds"}
+    data = {"path": "5", "content": "five", "start": 1, "line_count": 1, "total_lines": 1, "truncated": False}
+    assert result == {"status": "success", "text": "1\tfive", "data": data, "error": None, "control": None}
+
+
+def test_an_error_as_json(quick: Run, put: Put) -> None:
+    put(FILES)
+    status, out, err = quick("call", "read", "path=a.tx", "--json")
+    result = json.loads(out)
+    assert (status, err, result["status"]) == (1, "", "error")
+    assert result["error"]["code"] == "NotFound"
+    assert result["error"]["suggest"] == [{"name": "read", "arguments": {"path": "a.txt"}}]
+
+
+def test_a_suggested_command_can_be_pasted(quick: Run, put: Put, ws: Path) -> None:
+    put({"sub dir/it's.txt": "here\n"})
+    options = ("--dialect", "cdd", "-C", str(ws / "sub dir"))
+    _, _, err = quick("call", "read", "file_path=its.txt", *options)
+    command = err.splitlines()[1].removeprefix("  try: ")
+    name, *words = shlex.split(command)
+    assert (name, quick(*words)) == ("toolroll", (0, "     1→here\n", ""))
+
+
+def test_repairs_are_told(quick: Run, put: Put) -> None:
+    put(FILES)
+    assert quick("call", "read", "filePath=5") == (0, "1\tfive\n", "note: filePath read as path\n")
+
+
+def test_help_of_a_tool(quick: Run) -> None:
+    status, out, _ = quick("call", "write", "--help")
+    assert status == 0
+    assert out.startswith("usage: toolroll call write path=... content=... [key=value ...]\n\nCreate a file")
+    assert "\n  overwrite  boolean. Whether an existing file may be replaced. (default true)\n" in out
+
+
+def test_a_terminal_is_not_made_to_do_things(toolroll: Run, put: Put) -> None:
+    put({"evil.txt": "a\x1b]0;title\x07b\n"})
+    assert toolroll("call", "read", "path=evil.txt")[1] == "1\ta\x1b]0;title\x07b\n"
+    assert toolroll("call", "read", "path=evil.txt", FORCE_COLOR="1")[1] == "1\ta\\x1b]0;title\\x07b\n"
+
+
+def test_diffs_are_coloured_for_people(toolroll: Run, put: Put) -> None:
+    put(FILES)
+    _, out, _ = toolroll("call", "edit", "path=5", "old=five", "new=V", FORCE_COLOR="1")
+    assert "\x1b[31m-five\x1b[0m\n\x1b[32m+V\x1b[0m\n" in out
+
+
+def test_words_that_are_not_unicode(toolroll: Run) -> None:
+    status, out, err = toolroll("call", "read", b"path=\xff")
+    assert (status, out) == (1, "")
+    assert "not valid Unicode" in err
+
+
+def test_output_that_the_encoding_lacks(toolroll: Run, put: Put) -> None:
+    put({"a.txt": "→\n"})
+    assert toolroll("call", "read", "path=a.txt", PYTHONIOENCODING="ascii")[:2] == (0, "1\t\\u2192\n")
+    status, out, _ = toolroll("call", "read", "path=a.txt", "--json", PYTHONIOENCODING="ascii")
+    assert (status, json.loads(out)["text"]) == (0, "1\t→")
+
+
+def test_nothing_is_left_in_the_workspace(quick: Run, ws: Path) -> None:
+    for words in (["tools"], ["doctor"], ["call", "ls"], ["call", "grep", "pattern=x"]):
+        assert quick(*words)[0] == 0
+    assert list(ws.iterdir()) == []

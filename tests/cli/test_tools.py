@@ -1,0 +1,62 @@
+"""`toolroll tools` for people and for programs."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from toolroll import Kit
+from toolroll.text.tokens import estimate
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_the_table_has_a_row_for_each_tool_and_the_total(toolroll: Run, kit: Kit) -> None:
+    status, out, err = toolroll("tools")
+    assert (status, err) == (0, "")
+    header, *rows, empty, total = out.splitlines()
+    assert header.split() == ["tool", "effects", "tokens", "what", "it", "does"]
+    assert [row.split()[0] for row in rows] == kit.names()
+    assert empty == ""
+    tokens = sum(
+        estimate(json.dumps(one, separators=(",", ":"), ensure_ascii=False)) for one in kit.definitions()
+    )
+    assert (
+        total
+        == f"{len(rows)} tools; their definitions cost about {tokens:,} tokens (characters of the JSON / 4)."
+    )
+
+
+def test_rows_for_programs(toolroll: Run) -> None:
+    status, out, _ = toolroll("tools", "--json", "--dialect", "cdd", "--mode", "thinking")
+    assert status == 0
+    rows = json.loads(out)
+    assert [row["name"] for row in rows] == ["read", "glob", "grep"]
+    tokens = rows[1].pop("tokens")
+    assert 50 < tokens < 200
+    assert rows[1] == {
+        "name": "glob",
+        "category": "search",
+        "effects": ["read"],
+        "safe": True,
+        "summary": "Find files by pattern",
+    }
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic", "gemini", "mcp"])
+def test_definitions_are_those_of_the_kit(quick: Run, open_kit: Callable[..., Kit], shape: str) -> None:
+    status, out, _ = quick("tools", "--format", shape, "-d", "pigo")
+    assert status == 0
+    assert json.loads(out) == open_kit("pigo").definitions(shape)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_colours_are_for_terminals_that_want_them(
+    toolroll: Run, variables: dict[str, str], coloured: bool
+) -> None:
+    status, out, _ = toolroll("tools", TERM="xterm", **variables)
+    assert status == 0
+    assert ("\x1b[32mread" in out) is coloured

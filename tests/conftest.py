@@ -1,0 +1,55 @@
+"""A fresh workspace and a kit on it, for every test."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolroll import Context, Kit
+
+Files = dict[str, str | bytes]
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Path:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def put(ws: Path) -> Callable[[Files], None]:
+    """Put files into the workspace: name to content."""
+
+    def make(files: Files) -> None:
+        for name, content in files.items():
+            path = ws / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    return make
+
+
+@pytest.fixture
+def open_kit(ws: Path, tmp_path: Path) -> Iterator[Callable[..., Kit]]:
+    """Open kits on the workspace; all are closed in the end."""
+    kits: list[Kit] = []
+
+    def make(dialect: str = "native", **options: Any) -> Kit:
+        kits.append(Kit(ws, dialect, state_dir=tmp_path / "state", **options))
+        return kits[-1]
+
+    yield make
+    for kit in kits:
+        kit.close()
+
+
+@pytest.fixture
+def kit(open_kit: Callable[..., Kit]) -> Kit:
+    return open_kit()
+
+
+@pytest.fixture
+def ctx(kit: Kit) -> Context:
+    return kit.context()

@@ -1,0 +1,170 @@
+"""Strict reads, atomic writes, and a guard against changes nobody has seen."""
+
+import os
+import stat
+
+import pytest
+
+from toolroll import ToolError
+
+
+def test_bytes_outside_an_edit_stay(kit, put, ws):
+    before = "\ufeffeins\r\nzwei\ndrei\r\nvier".encode()
+    put({"a.txt": before})
+    assert kit.call("edit", {"path": "a.txt", "old": "zwei", "new": "ZWEI"}).ok
+    assert (ws / "a.txt").read_bytes() == before.replace(b"zwei", b"ZWEI")
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-8-sig", "utf-32"])
+def test_an_edit_keeps_encoding_and_mark(kit, put, ws, codec):
+    put({"a.txt": "h\u00e9llo w\u00f6rld\r\n".encode(codec)})
+    assert kit.call("edit", {"path": "a.txt", "old": "w\u00f6rld", "new": "\u4e16\u754c"}).ok
+    assert (ws / "a.txt").read_bytes() == "h\u00e9llo \u4e16\u754c\r\n".encode(codec)
+
+
+def test_a_declared_encoding_is_kept_for_later_edits(kit, put, ws):
+    put({"a.txt": "Stra\u00dfe\n".encode("cp1252")})
+    refused = kit.call("read", {"path": "a.txt"})
+    assert (refused.error.code, "`encoding`" in refused.text) == ("ValidationError", True)
+    assert kit.call("read", {"path": "a.txt", "encoding": "cp1252"}).text == "1\tStra\u00dfe"
+    assert kit.call("edit", {"path": "a.txt", "old": "Stra\u00dfe", "new": "Stra\u00dfen"}).ok
+    assert (ws / "a.txt").read_bytes() == "Stra\u00dfen\n".encode("cp1252")
+
+
+def test_an_encoding_that_does_not_survive_is_not_edited(kit, put, ws):
+    data = b"\x1b$B\x1b(Bx\n"  # an empty escape sequence of ISO-2022-JP is lost when decoded
+    put({"a.txt": data})
+    result = kit.call("read", {"path": "a.txt", "encoding": "iso2022_jp"})
+    assert result.ok
+    assert kit.call("edit", {"path": "a.txt", "old": "x", "new": "y"}).error.code == "Unsupported"
+    assert (ws / "a.txt").read_bytes() == data
+
+
+def test_a_write_keeps_mode_and_link(kit, put, ws):
+    put({"run.sh": "old\n"})
+    (ws / "run.sh").chmod(0o750)
+    (ws / "link").symlink_to("run.sh")
+    assert kit.call("write", {"path": "link", "content": "new\n"}).ok
+    assert (ws / "run.sh").read_text() == "new\n"
+    assert stat.S_IMODE((ws / "run.sh").stat().st_mode) == 0o750
+    assert os.readlink(ws / "link") == "run.sh"
+
+
+def test_nothing_is_left_when_a_write_fails(kit, ws, put):
+    put({"file": "x"})
+    assert kit.call("write", {"path": "file/below/a.txt", "content": "x"}).error.code == "ValidationError"
+    assert kit.call("write", {"path": "new/deep/a.txt", "content": "\ud800"}).error.code == "ValidationError"
+    assert os.listdir(ws) == ["file"]
+
+
+def test_too_much_is_refused(open_kit, ws, put):
+    kit = open_kit(limits={"write_bytes": 10, "read_bytes": 10})
+    put({"big.txt": "x" * 11})
+    for name, arguments in (
+        ("write", {"path": "a", "content": "x" * 11}),
+        ("read", {"path": "big.txt"}),
+        ("edit", {"path": "big.txt", "old": "x", "new": "y"}),
+    ):
+        result = kit.call(name, arguments)
+        assert (result.error.code, "too large" in result.text) == ("TooLarge", True)
+    assert os.listdir(ws) == ["big.txt"]
+
+
+GUARDS = [
+    # guard in the dialect, read before?, changed since?, may edit?
+    ("pigo", False, False, True),
+    ("pigo", True, True, True),
+    ("native", False, False, True),
+    ("native", True, False, True),
+    ("native", True, True, False),
+    ("cdd", False, False, False),
+    ("cdd", True, False, True),
+    ("cdd", True, True, False),
+]
+
+
+@pytest.mark.parametrize(("dialect", "read", "changed", "may"), GUARDS)
+def test_the_edit_guard(open_kit, put, ws, dialect, read, changed, may):
+    kit = open_kit(dialect)
+    put({"a.txt": "alpha\n"})
+    path, old, new = ("path", "old", "new") if dialect == "native" else ("path", "old_string", "new_string")
+    path = "file_path" if dialect == "cdd" else path
+    if read:
+        assert kit.call("read", {path: "a.txt"}).ok
+    if changed:
+        put({"a.txt": "alpha beta\n"})
+    result = kit.call("edit", {path: "a.txt", old: "alpha", new: "omega"})
+    assert result.ok is may, result.text
+    if not may:
+        assert result.error.code == "Conflict"
+        assert result.error.suggest[0].name == "read"
+        assert kit.call("read", dict(result.error.suggest[0].arguments)).ok
+        assert kit.call("edit", {path: "a.txt", old: "alpha", new: "omega"}).ok
+
+
+def test_a_touched_file_with_the_same_content_is_not_modified(kit, put, ws):
+    put({"a.txt": "alpha\n"})
+    kit.call("read", {"path": "a.txt"})
+    put({"a.txt": "alpha\n"})
+    os.utime(ws / "a.txt", (1, 1))
+    assert kit.call("edit", {"path": "a.txt", "old": "alpha", "new": "omega"}).ok
+
+
+def test_a_change_that_sets_the_time_back_is_still_seen(kit, put, ws):
+    put({"a.txt": "alpha\n"})
+    before = (ws / "a.txt").stat()
+    kit.call("read", {"path": "a.txt"})
+    (ws / "a.txt").write_text("ALPHA\n")
+    os.utime(ws / "a.txt", ns=(before.st_atime_ns, before.st_mtime_ns))
+    result = kit.call("write", {"path": "a.txt", "content": "mine\n"})
+    assert (result.error.code, "modified" in result.text) == ("Conflict", True)
+    assert (ws / "a.txt").read_text() == "ALPHA\n"
+
+
+def test_a_change_between_draft_and_save_is_refused(ctx, put, ws):
+    put({"a.txt": "alpha\n"})
+    draft = ctx.files.draft("a.txt")
+    put({"a.txt": "theirs\n"})
+    with pytest.raises(ToolError, match="modified"):
+        ctx.files.save(draft, "mine\n")
+    assert (ws / "a.txt").read_text() == "theirs\n"
+
+
+def test_records_tell_when_a_file_was_read_and_written(ctx, put):
+    put({"a.txt": "alpha\n"})
+    records = ctx.files.records
+    assert (records.get("a.txt").read_at, records.get("a.txt").written_at) == (0.0, 0.0)
+    ctx.files.read("a.txt")
+    assert records.get("a.txt").read_at > records.get("a.txt").written_at == 0.0
+    ctx.files.write("a.txt", "beta\n")
+    assert records.get("a.txt").written_at == records.get("a.txt").read_at > 0
+    records.clear()
+    assert records.get("a.txt").read_at == 0.0
+
+
+@pytest.mark.parametrize(
+    "path", [".git/config", "sub/.git/hooks/x", ".GIT/config", "link/x", ".git", ".hg/hgrc"]
+)
+def test_protected_paths_refuse_writes(kit, ws, put, path):
+    put({".git/config": "[core]\n", "sub/.git/HEAD": "x"})
+    (ws / "link").symlink_to(".git")
+    result = kit.call("write", {"path": path, "content": "evil"})
+    assert result.error.code == "SecurityError"
+    assert not kit.call("move", {"source": "link", "target": ".git/y"}).ok
+    assert kit.call("read", {"path": ".git/config"}).text == "1\t[core]"
+
+
+def test_a_read_only_file_is_not_written(kit, put, ws):
+    if os.geteuid() == 0:
+        pytest.skip("root may write everything")
+    put({"a.txt": "x\n"})
+    (ws / "a.txt").chmod(0o444)
+    assert kit.call("write", {"path": "a.txt", "content": "y"}).error.code == "PermissionDenied"
+
+
+def test_near_names_are_suggested(kit, put):
+    put({"src/main.py": "x = 1\n", "src/util.py": ""})
+    result = kit.call("read", {"path": "src/mian.py"})
+    assert (result.error.code, result.error.details) == ("NotFound", {"near": ["src/main.py"]})
+    suggestion = result.error.suggest[0]
+    assert kit.call(suggestion.name, suggestion.arguments).text == "1\tx = 1"

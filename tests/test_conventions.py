@@ -1,0 +1,141 @@
+"""The rules of the house that a program can check."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolroll import tools as builtin
+from toolroll.registry import discover
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "toolroll"
+MODULES = sorted(SOURCE.rglob("*.py"))
+HOST = SOURCE / "host"
+
+
+def relative(path):
+    return str(path.relative_to(ROOT))
+
+
+def calls(tree):
+    """The dotted names of everything that a module calls."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_a_module_is_small(module):
+    text = module.read_text()
+    limit = 150 if "tools" in module.parts else 350
+    assert text.count("\n") <= limit
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    long = {one.name: size for one in functions if (size := one.end_lineno - one.lineno + 1) > 45}
+    assert long == {}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_only_the_host_touches_the_world(module):
+    if HOST in module.parents or "cli" in module.parts or module.name == "cli.py":
+        pytest.skip("a door")
+    hands = (
+        "open",
+        "os.open",
+        "os.rename",
+        "os.remove",
+        "os.unlink",
+        "os.mkdir",
+        "os.scandir",
+        "os.listdir",
+        "subprocess.",
+    )
+    found = [
+        name
+        for name, _ in calls(ast.parse(module.read_text()))
+        if name.startswith(hands) and name != "opener"
+    ]
+    assert found == []
+
+
+FORBIDDEN = (
+    "os.system",
+    "os.popen",
+    "subprocess.run",
+    "subprocess.check_output",
+    "subprocess.call",
+    "os.path.realpath",
+)
+# Where the root itself is opened there is nothing above it to be beneath.
+MAY_RESOLVE = {HOST / "root.py", HOST / "probe.py"}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_no_naive_way_into_the_world(module):
+    """A path is never resolved first and opened later; no shell, no unbounded capture, no code between fork and exec."""
+    tree = ast.parse(module.read_text())
+    found = [name for name, _ in calls(tree) if name in FORBIDDEN and module not in MAY_RESOLVE]
+    keywords = {keyword.arg for _, call in calls(tree) for keyword in call.keywords}
+    assert found == []
+    assert not keywords & {"shell", "preexec_fn", "capture_output"}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_every_module_and_public_name_is_explained(module):
+    tree = ast.parse(module.read_text())
+    assert module.name == "__main__.py" or ast.get_docstring(tree), "a module says what it is"
+    public = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
+    assert set(public) <= {"tool"}, "all but the overloads of `tool`"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_names_are_plain_words(module):
+    assert not {"utils", "helpers", "manager", "base", "common", "misc"} & set(module.stem.split("_"))
+
+
+@pytest.mark.parametrize("tool", list(discover(builtin)), ids=lambda tool: tool.name)
+def test_a_tool_is_one_file_with_its_own_test(tool):
+    folder = f"{tool.category}/{tool.name}.py"
+    assert (SOURCE / "tools" / folder).is_file()
+    assert (ROOT / "tests" / "tools" / tool.category / f"test_{tool.name}.py").is_file()
+
+
+@pytest.mark.parametrize("tool", list(discover(builtin)), ids=lambda tool: tool.name)
+def test_every_parameter_is_described(tool):
+    assert [one.name for one in tool.parameters if not one.schema.get("description")] == []
+
+
+def test_dialects_are_data():
+    for module in (SOURCE / "dialects").glob("*.py"):
+        if module.name != "__init__.py":
+            tree = ast.parse(module.read_text())
+            kinds = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.Try)
+            assert [node for node in ast.walk(tree) if isinstance(node, kinds)] == [], module.name
+
+
+def test_the_import_is_light():
+    """Nothing heavy or optional comes with `import toolroll`."""
+    heavy = [
+        "asyncio",
+        "ctypes",
+        "rich",
+        "re2",
+        "pathspec",
+        "platformdirs",
+        "charset_normalizer",
+        "argparse",
+        "subprocess",
+        "jsonschema_rs",
+    ]
+    code = f"import sys, json; from toolroll import Kit; print(json.dumps([name for name in {heavy} if name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []

@@ -1,0 +1,85 @@
+"""The manual tells the truth: generated pages are not stale, and what it shows is what happens."""
+
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from docs import generate, replay
+from toolroll import Kit, Tool, tools
+from toolroll.dialect import View
+from toolroll.registry import discover
+
+ROOT = Path(__file__).parents[1]
+TOOLS = list(discover(tools))
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def test_generated_pages_are_not_stale() -> None:
+    """When this fails, the code has changed: run `make docs`."""
+    assert [str(path.relative_to(ROOT)) for path in generate.stale()] == []
+
+
+def test_a_stale_page_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("<!-- tools: here -->\n<!-- /tools -->\n")
+    monkeypatch.setattr(generate, "HERE", tmp_path / "docs")
+    assert generate.main(["--check"]) == 1
+    stale = ["docs/tools.md", "docs/dialects.md", "README.md"]
+    assert capsys.readouterr().err == "".join(f"{page} is stale: run `make docs`.\n" for page in stale)
+    assert generate.main([]) == 0
+    assert capsys.readouterr().out == "".join(f"wrote {page}\n" for page in stale)
+    assert generate.main(["--check"]) == 0
+
+
+def test_the_readme_lists_every_tool_and_no_other() -> None:
+    table = generate.TABLE.search((ROOT / "README.md").read_text())
+    assert table is not None
+    assert re.findall(r"^\| \[`(\w+)`\]", table[0], re.MULTILINE) == [tool.name for tool in TOOLS]
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_example_is_a_call_that_the_schema_allows(tool: Tool) -> None:
+    view = View.native(tool)
+    arguments = generate.example(view.schema)
+    assert view.checker.check(arguments) == (arguments, [])
+
+
+def test_the_readme_shows_what_really_happens(tmp_path: Path) -> None:
+    """When this fails, the output has changed: run `python docs/replay.py`."""
+    shown = replay.steps((ROOT / "README.md").read_text())
+    assert len(shown) > 5
+    assert list(replay.play([step.command for step in shown], tmp_path)) == shown
+
+
+def test_the_picture_shows_the_same_run() -> None:
+    drawn = html.unescape(re.sub(r"<[^>]+>", "", (ROOT / "docs" / "run.svg").read_text()))
+    drawn = re.sub(r"\s+", "", drawn)
+    commands = [step.command for step in replay.steps((ROOT / "README.md").read_text())]
+    assert [command for command in commands if re.sub(r"\s+", "", command) not in drawn] == []
+
+
+def test_the_ten_lines_run(
+    ws: Path,
+    open_kit: Callable[..., Kit],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = re.search(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert code is not None
+    monkeypatch.chdir(ws)
+    monkeypatch.setenv("XDG_STATE_HOME", str(ws.parent / "state"))
+    exec(code[1], {})
+    told, line = capsys.readouterr().out.splitlines()
+    assert told.startswith("NotFound File not found")
+    assert line == "1\t- buy milk"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []

@@ -1,0 +1,93 @@
+"""Definitions and calls in the shapes of the providers."""
+
+import base64
+
+import pytest
+
+from toolroll import Image, Result, ToolError, formats
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "minLength": 1, "description": "File, link or folder to delete."}
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+
+def one(kit, name, shape):
+    found = kit.definitions(shape)
+    return next(d for d in found if d.get("name", d.get("function", {}).get("name")) == name)
+
+
+def test_openai(kit):
+    found = one(kit, "stat", "openai")
+    assert found["type"] == "function"
+    assert set(found["function"]) == {"name", "description", "parameters"}
+    assert found["function"]["parameters"]["required"] == ["path"]
+
+
+def test_anthropic_and_gemini(kit):
+    assert set(one(kit, "stat", "anthropic")) == {"name", "description", "input_schema"}
+    assert set(one(kit, "stat", "gemini")) == {"name", "description", "parametersJsonSchema"}
+
+
+@pytest.mark.parametrize(
+    ("name", "annotations"),
+    [
+        ("read", {"readOnlyHint": True, "openWorldHint": False}),
+        ("edit", {"readOnlyHint": False, "openWorldHint": False, "destructiveHint": False}),
+        ("delete", {"readOnlyHint": False, "openWorldHint": False, "destructiveHint": True}),
+    ],
+)
+def test_mcp_annotations_follow_from_the_effects(kit, name, annotations):
+    assert one(kit, name, "mcp")["annotations"] == annotations
+
+
+def test_schemas_are_plain(kit):
+    def keys(value):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                yield key
+                yield from keys(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                yield from keys(inner)
+
+    for entry in kit.entries():
+        assert not {"title", "$defs", "$ref", "definitions"} & set(keys(entry.schema)), entry.name
+
+
+def test_an_unknown_format_lists_those_there_are(kit):
+    with pytest.raises(ValueError, match="openai, anthropic, gemini, mcp"):
+        kit.definitions("xml")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(None, {}), ("", {}), ('{"a": 1}', {"a": 1}), (b'{"a": 1}', {"a": 1}), ({"a": 1}, {"a": 1})],
+)
+def test_arguments_may_be_json_text(given, expected):
+    assert formats.arguments(given) == expected
+
+
+@pytest.mark.parametrize(
+    "given", ['{"a": ', "[1]", '"text"', '{"a": NaN}', "[" * 100_000, '{"a": "\\ud800"}', "\ud800", 5]
+)
+def test_arguments_that_are_no_object_are_refused(given):
+    with pytest.raises(ToolError) as caught:
+        formats.arguments(given)
+    assert caught.value.code == "ValidationError"
+
+
+def test_an_mcp_result_has_text_image_and_structure():
+    result = Result("success", "a picture", data={"x": 1}, images=(Image(b"png", "image/png"),))
+    assert formats.mcp_result(result) == {
+        "content": [
+            {"type": "text", "text": "a picture"},
+            {"type": "image", "data": base64.b64encode(b"png").decode(), "mimeType": "image/png"},
+        ],
+        "isError": False,
+        "structuredContent": {"x": 1},
+    }

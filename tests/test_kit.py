@@ -1,0 +1,311 @@
+"""The kit as a program uses it."""
+
+import asyncio
+import os
+import threading
+import time
+
+import pytest
+
+import toolroll
+from toolroll import Context, Effect, Kit, Result, Token, ToolError, tool
+from toolroll.policy.rules import Policy
+
+
+def test_the_public_names_are_pinned():
+    assert sorted(toolroll.__all__) == [
+        "Context", "Effect", "ErrorCode", "Field", "FilePath", "Image", "Kit",
+        "Result", "Suggestion", "Token", "Tool", "ToolError", "tool",
+    ]  # fmt: skip
+
+
+def test_the_native_tools_are_all_there(kit):
+    assert set(kit.names()) >= {
+        "read", "write", "edit", "insert", "replace_lines", "ls", "stat", "delete", "move", "copy", "find", "grep",
+    }  # fmt: skip
+
+
+def test_a_call_gives_text_data_wire_and_meta(kit, put):
+    put({"a.txt": "one\n"})
+    result = kit.call("read", {"path": "a.txt"})
+    assert isinstance(result, Result)
+    assert (result.ok, result.status, result.error, result.control) == (True, "success", None, None)
+    assert (result.text, result.wire) == ("1\tone", "1\tone")
+    assert result.data == {
+        "path": "a.txt", "content": "one", "start": 1, "line_count": 1, "total_lines": 1, "truncated": False,
+    }  # fmt: skip
+    assert result.meta["seconds"] > 0
+
+
+def test_arguments_may_be_json_text(kit, put):
+    put({"a.txt": "one\n"})
+    assert kit.call("read", '{"path": "a.txt"}').text == "1\tone"
+
+
+def test_slips_are_mended_and_told(kit, put):
+    put({"a.txt": "one\ntwo\n"})
+    result = kit.call("read", {"filePath": "a.txt", "offset": "2"})
+    assert (result.text, result.meta["coerced"]) == (
+        "2\ttwo",
+        ["filePath read as path", "offset: str read as int"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code", "words"),
+    [
+        ("raed", {}, "NotFound", ["'raed'", "'read'"]),
+        ("zzzzzzzz", {}, "NotFound", ["There are:", "grep"]),
+        ("read", {}, "ValidationError", ["`path` is required"]),
+        ("read", {"path": ""}, "ValidationError", ["`path`", "required"]),
+        (
+            "read",
+            {"path": 5, "limit": 0},
+            "ValidationError",
+            ["`path` must be a string", "`limit` must be at least 1"],
+        ),
+        ("read", {"path": "/etc/passwd"}, "SecurityError", ["outside the workspace"]),
+        ("read", "{not json", "ValidationError", ["not valid JSON"]),
+        ("read", [1], "ValidationError", ["must be an object"]),
+    ],
+)
+def test_bad_input_gets_a_clear_error(kit, name, arguments, code, words):
+    result = kit.call(name, arguments)
+    assert (result.ok, result.error.code) == (False, code)
+    assert all(word in result.text for word in words), result.text
+    assert result.text == result.error.message
+
+
+def test_a_path_outside_says_what_the_workspace_is(kit, ws):
+    assert str(ws) in kit.call("read", {"path": "../x"}).text
+
+
+def test_the_thinking_mode_is_enforced_when_a_tool_runs(open_kit, ws):
+    kit = open_kit(mode="thinking")
+    assert "write" not in kit.names()
+    assert "read" in kit.names()
+    result = kit.call("write", {"path": "a", "content": "x"})
+    assert (result.error.code, "not allowed in thinking mode" in result.text) == ("PermissionDenied", True)
+    assert os.listdir(ws) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked", "ok"), [(True, 2, True), ("session", 1, True), (False, 2, False)]
+)
+def test_the_approver_is_asked_for_what_the_policy_asks(open_kit, ws, answer, asked, ok):
+    requests = []
+
+    def approve(request):
+        requests.append((request.name, dict(request.arguments)))
+        return answer
+
+    kit = open_kit(policy="ask", approve=approve)
+    for name in ("a", "b"):
+        assert kit.call("write", {"path": name, "content": name}).ok is ok
+    assert requests == [("write", {"path": name, "content": name}) for name in ("a", "b")[:asked]]
+    assert sorted(os.listdir(ws)) == (["a", "b"] if ok else [])
+
+
+def test_without_an_approver_the_answer_is_no(open_kit):
+    assert open_kit(policy="ask").call("write", {"path": "a", "content": ""}).error.code == "PermissionDenied"
+
+
+def test_a_policy_may_deny_an_effect(open_kit):
+    kit = open_kit(policy=Policy(deny=Effect.DELETE))
+    assert "delete" not in kit.names()
+    assert kit.call("delete", {"path": "a"}).error.code == "PermissionDenied"
+
+
+def test_a_policy_may_hold_to_file_types(open_kit, put):
+    put({"a.exe": "MZ", "a.txt": "ok\n", "Makefile": "all:\n"})
+    kit = open_kit(policy=Policy(extensions=frozenset({".txt"})))
+    assert kit.call("read", {"path": "a.txt"}).ok
+    assert kit.call("read", {"path": "Makefile"}).ok
+    assert kit.call("read", {"path": "a.exe"}).error.code == "SecurityError"
+    assert kit.call("write", {"path": "b.exe", "content": "x"}).error.code == "SecurityError"
+
+
+def test_only_some_tools(open_kit):
+    assert open_kit(tools=["grep", "read"]).names() == ["grep", "read"]
+    with pytest.raises(ValueError, match="no tool 'bogus'"):
+        open_kit(tools=["bogus"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dialect": "klingon"}, "cdd, native, pigo"),
+        ({"mode": "dreaming"}, "code, thinking"),
+        ({"policy": "lax"}, "standard"),
+        ({"limits": {"nonsense": 1}}, "read_bytes"),
+    ],
+)
+def test_bad_options_list_what_there_is(ws, options, words):
+    with pytest.raises(ValueError, match=words):
+        Kit(ws, **options)
+
+
+def test_a_workspace_must_exist(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Kit(tmp_path / "nowhere")
+
+
+def test_a_tool_of_your_own(kit):
+    @tool(Effect.READ)
+    def count(ctx: Context, word: str, path: str = "a.txt") -> int:
+        """Count a word in a file."""
+        return ctx.files.read(path).text.count(word)
+
+    kit.register(count)
+    kit.call("write", {"path": "a.txt", "content": "to be or not to be"})
+    result = kit.call("count", {"word": "be"})
+    assert (result.text, result.data, "count" in kit.names()) == ("2", 2, True)
+    with pytest.raises(ValueError, match="already registered"):
+        kit.register(count)
+    assert (kit.unregister("count"), kit.unregister("count")) == (True, False)
+    assert not kit.call("count", {"word": "be"}).ok
+
+
+def test_execute_answers_openai_tool_calls_in_order(kit, put):
+    put({"a.txt": "A\n", "b.txt": "B\n"})
+    calls = [
+        {
+            "id": f"c{name}",
+            "type": "function",
+            "function": {"name": "read", "arguments": f'{{"path": "{name}.txt"}}'},
+        }
+        for name in "abz"
+    ]
+    messages = kit.execute(calls)
+    assert [(m["role"], m["tool_call_id"]) for m in messages] == [
+        ("tool", "ca"),
+        ("tool", "cb"),
+        ("tool", "cz"),
+    ]
+    assert [m["content"] for m in messages[:2]] == ["1\tA", "1\tB"]
+    assert "File not found" in messages[2]["content"]
+    assert kit.execute([]) == []
+
+
+def test_acall_runs_beside_the_event_loop(kit, put):
+    put({"a.txt": "A\n"})
+
+    async def both():
+        return await asyncio.gather(kit.acall("read", {"path": "a.txt"}), kit.acall("ls"))
+
+    assert [result.text for result in asyncio.run(both())] == ["1\tA", "a.txt"]
+
+
+@pytest.fixture
+def patient(kit):
+    """A tool that works until it is stopped, and tells that it was."""
+    stopped = threading.Event()
+
+    @tool
+    def work(ctx: Context) -> str:
+        """Work on and on."""
+        try:
+            for _ in range(1000):
+                ctx.token.check()
+                time.sleep(0.01)
+        except ToolError:
+            stopped.set()
+            raise
+        return "never"
+
+    kit.register(work)
+    return stopped
+
+
+def test_cancelling_the_task_cancels_the_work(kit, patient):
+    async def give_up():
+        await asyncio.wait_for(kit.acall("work"), 0.05)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(give_up())
+    assert patient.wait(5)
+
+
+def test_a_token_cancels_a_call(kit, patient):
+    token = Token()
+    threading.Timer(0.05, token.cancel).start()
+    assert kit.call("work", token=token).error.code == "Cancelled"
+
+
+def test_a_call_has_a_time_limit(open_kit, ws):
+    kit = open_kit(limits={"call_seconds": 0.05})
+
+    @tool
+    def work(ctx: Context) -> str:
+        """Work on and on."""
+        while True:
+            ctx.token.check()
+            time.sleep(0.005)
+
+    kit.register(work)
+    assert kit.call("work").error.code == "TimeoutError"
+
+
+def test_the_context_tells_whom_a_call_is_for(open_kit, put):
+    put({"sub/a.txt": "inner\n", "a.txt": "outer\n"})
+    kit = open_kit(session="s9")
+
+    @tool
+    def who(ctx: Context) -> dict:
+        """Tell."""
+        ctx.progress(1, 2, "half")
+        return {"session": ctx.session, "message": ctx.message, "cwd": ctx.cwd}
+
+    kit.register(who)
+    steps = []
+    result = kit.call("who", message="m3", cwd="sub", progress=lambda *step: steps.append(step))
+    assert result.data == {"session": "s9", "message": "m3", "cwd": "sub"}
+    assert steps == [(1, 2, "half")]
+    assert kit.call("read", {"path": "a.txt"}, cwd="sub").text == "1\tinner"
+    assert kit.call("read", {"path": "../a.txt"}, cwd="sub").text == "1\touter"
+    assert kit.call("read", {"path": "../../x"}, cwd="sub").error.code == "SecurityError"
+
+
+def test_nothing_appears_in_the_workspace_that_no_call_asked_for(kit, ws, put):
+    put({"a.txt": "x\n" * 100_000})
+    kit.call("read", {"path": "a.txt"})
+    kit.call("ls")
+    kit.call("edit", {"path": "a.txt", "old": "nowhere", "new": "y"})
+    kit.call("write", {"path": "b.txt", "content": "x"})
+    kit.call("write", {"path": "b.txt", "content": "y"})
+    assert sorted(os.listdir(ws)) == ["a.txt", "b.txt"]
+
+
+def test_what_is_cut_is_kept_and_can_be_read_on(open_kit):
+    kit = open_kit(limits={"output_chars": 500})
+
+    @tool
+    def talk() -> str:
+        """Talk much."""
+        return "\n".join(f"word {n}" for n in range(1000))
+
+    kit.register(talk)
+    result = kit.call("talk")
+    handle = result.meta["spill"]
+    assert len(result.text) < 700
+    assert (result.meta["truncated"], handle in result.text) == (True, True)
+    assert kit.call("read", {"path": handle, "offset": 900, "limit": 1}).text.startswith("900\tword 899")
+    assert kit.call("write", {"path": handle, "content": "x"}).error.code == "PermissionDenied"
+    assert kit.call("delete", {"path": handle}).error.code == "PermissionDenied"
+    assert kit.call("read", {"path": "spill:../../etc/passwd"}).error.code == "SecurityError"
+
+
+def test_a_closed_kit_leaves_no_open_file(ws, tmp_path):
+    def opened():
+        return len(os.listdir("/proc/self/fd"))
+
+    before = opened()
+    for _ in range(3):
+        with Kit(ws, state_dir=tmp_path / "state") as kit:
+            kit.call("write", {"path": "a/b.txt", "content": "x"})
+            kit.call("read", {"path": "a/b.txt"})
+            kit.call("write", {"path": "a/b.txt", "content": "y"})
+            kit.call("read", {"path": "none/x"})
+            kit.call("ls", {"path": "a"})
+            kit.call("copy", {"source": "a", "target": "c", "overwrite": True})
+    assert opened() == before

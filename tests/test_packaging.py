@@ -1,0 +1,102 @@
+"""The project installs the same everywhere: exact versions with hashes, no addresses, real commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PINS = ["base.txt", "dev.txt", "uv.txt"]
+
+
+def pins(name: str) -> list[tuple[Requirement, list[str]]]:
+    """Each requirement of a pin file, with its hashes."""
+    text = re.sub(r"^\s*#.*\n", "", (ROOT / "requirements" / name).read_text(), flags=re.MULTILINE)
+    entries = [
+        re.split(r"\s+--hash=", entry) for entry in text.replace("\\\n", " ").splitlines() if entry.strip()
+    ]
+    return [(Requirement(entry[0]), entry[1:]) for entry in entries]
+
+
+def group(name: str) -> list[str]:
+    """The requirements of a dependency group, with those of the groups it includes."""
+    wanted: list[str] = []
+    members: list[Any] = PROJECT["dependency-groups"][name]
+    for member in members:
+        wanted += [member] if isinstance(member, str) else group(member["include-group"])
+    return wanted
+
+
+def targets() -> set[str]:
+    """The targets of the Makefile that `make help` lists."""
+    return set(re.findall(r"^([a-z]+):.*## \S", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+
+
+def test_requirements_hold_no_address() -> None:
+    files = sorted(path for path in (ROOT / "requirements").iterdir() if path.is_file())
+    words = ("://", "--index-url", "--extra-index-url", "--find-links", "@ ")
+    assert [(path.name, word) for path in files for word in words if word in path.read_text()] == []
+
+
+@pytest.mark.parametrize("name", PINS)
+def test_every_requirement_is_exact_and_hashed(name: str) -> None:
+    found = pins(name)
+    assert found
+    loose = [str(pin) for pin, _ in found if [spec.operator for spec in pin.specifier] != ["=="]]
+    assert loose == []
+    bad = [str(pin) for pin, hashes in found if not hashes]
+    bad += [each for _, hashes in found for each in hashes if not re.fullmatch(r"sha256:[0-9a-f]{64}", each)]
+    assert bad == []
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("base.txt", PROJECT["project"]["dependencies"] + PROJECT["build-system"]["requires"]),
+        ("dev.txt", PROJECT["project"]["dependencies"] + group("dev")),
+        ("uv.txt", group("installer")),
+    ],
+)
+def test_pins_satisfy_the_project(name: str, wanted: list[str]) -> None:
+    """When this fails, pyproject.toml changed: run `make pins`."""
+    pinned = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin, _ in pins(name)}
+    unmet = [
+        each
+        for each in wanted
+        if not (need := Requirement(each)).specifier.contains(pinned.get(canonicalize_name(need.name), "0"))
+    ]
+    assert unmet == []
+
+
+def test_base_is_part_of_dev() -> None:
+    """So that installing one after the other changes nothing."""
+    dev = {str(pin): hashes for pin, hashes in pins("dev.txt")}
+    assert [str(pin) for pin, hashes in pins("base.txt") if dev.get(str(pin)) != hashes] == []
+
+
+def test_no_lock_file_is_kept() -> None:
+    assert "uv.lock" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+def test_ci_runs_make_test() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert script.read_text().splitlines()[-1] == "make test"
+
+
+def test_makefile_has_the_targets() -> None:
+    assert targets() >= {"run", "test", "setup", "bench", "docs", "fmt", "pins", "clean"}
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_pages_name_only_real_targets(page: str) -> None:
+    named = set(re.findall(r"(?:^|`|\$ )make ([a-z]+)", (ROOT / page).read_text(), flags=re.MULTILINE))
+    assert named - targets() == set()

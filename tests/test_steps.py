@@ -1,0 +1,110 @@
+"""What is done around every call."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from toolroll import Effect, FilePath, tool
+
+WAIT = 5  # seconds that a test waits for what must happen at once
+
+
+class Meeting:
+    """A tool that stays inside until told to leave, and tells who is inside."""
+
+    def __init__(self, effects):
+        self.inside, self.most, self.entered = [], 0, threading.Semaphore(0)
+        self.leave = threading.Event()
+        lock = threading.Lock()
+
+        def visit(path: FilePath) -> str:
+            """Come in."""
+            with lock:
+                self.inside.append(path)
+                self.most = max(self.most, len(self.inside))
+            self.entered.release()
+            assert self.leave.wait(WAIT)
+            with lock:
+                self.inside.remove(path)
+            return "done"
+
+        self.tool = tool(effects, name="visit")(visit)
+
+
+def visit_all(kit, meeting, paths, expected_inside):
+    """Call with each path at once; how many are inside together once `expected_inside` have come in."""
+    kit.register(meeting.tool)
+    with ThreadPoolExecutor(len(paths)) as pool:
+        calls = [pool.submit(kit.call, "visit", {"path": path}) for path in paths]
+        for _ in range(expected_inside):
+            assert meeting.entered.acquire(timeout=WAIT)
+        time.sleep(0.1)  # whoever else could come in would have by now
+        together = len(meeting.inside)
+        meeting.leave.set()
+        assert all(call.result(WAIT).ok for call in calls)
+    return together
+
+
+@pytest.mark.parametrize(
+    ("effects", "paths", "together"),
+    [
+        (Effect.READ, ["a", "a", "a"], 3),
+        (Effect.WRITE, ["a", "b", "c"], 3),
+        (Effect.WRITE, ["a", "a", "a"], 1),
+        (Effect.WRITE, ["a", "./a", "b/../a"], 1),
+        (Effect.WRITE, ["d", "d/e", "d/e/f"], 1),
+        (Effect.WRITE, ["d/a", "d/b"], 2),
+    ],
+)
+def test_reads_run_side_by_side_and_writes_to_one_path_queue(kit, effects, paths, together):
+    assert visit_all(kit, Meeting(effects), paths, together) == together
+
+
+def test_no_more_calls_run_at_once_than_the_limit(open_kit):
+    kit = open_kit(limits={"concurrency": 2})
+    meeting = Meeting(Effect.READ)
+    assert visit_all(kit, meeting, ["a", "b", "c", "d"], 2) == 2
+    assert meeting.most == 2
+
+
+def test_no_update_is_lost_among_threads(kit, put, ws):
+    put({"n.txt": "".join(f"line {n} = 0\n" for n in range(40))})
+
+    def change(n):
+        return kit.call("edit", {"path": "n.txt", "old": f"line {n} = 0\n", "new": f"line {n} = 1\n"})
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(change, range(40)))
+    assert all(result.ok for result in results), [result.text for result in results if not result.ok][:1]
+    assert (ws / "n.txt").read_text() == "".join(f"line {n} = 1\n" for n in range(40))
+
+
+def test_every_call_is_recorded_and_counted(open_kit, put):
+    seen = []
+    kit = open_kit(observe=seen.append, session="s1")
+    put({"a.txt": "x\n"})
+    kit.call("read", {"path": "a.txt"}, message="m1")
+    kit.call("read", {"path": "none"})
+    kit.call("nothing", {})
+    assert [(r.name, r.status, r.code, r.session, r.message) for r in seen] == [
+        ("read", "success", None, "s1", "m1"),
+        ("read", "error", "NotFound", "s1", ""),
+        ("nothing", "error", "NotFound", "s1", ""),
+    ]
+    assert kit.calls() == seen
+    read = kit.metrics()["read"]
+    assert (read.calls, read.errors, dict(read.codes)) == (2, 1, {"NotFound": 1})
+
+
+def test_a_system_error_is_raised_and_recorded(kit):
+    @tool
+    def broken() -> str:
+        """Break."""
+        raise RuntimeError("the machine broke")
+
+    kit.register(broken)
+    with pytest.raises(RuntimeError, match="the machine broke"):
+        kit.call("broken")
+    assert kit.calls()[-1].status == "raised"

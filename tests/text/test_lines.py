@@ -1,0 +1,80 @@
+"""Lines: numbers from 1, inclusive ends, endings as the file has them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolroll import ToolError
+from toolroll.text import lines
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("a", ["a"]),
+        ("a\n", ["a\n"]),
+        ("a\nb", ["a\n", "b"]),
+        ("a\r\nb\r\n", ["a\r\n", "b\r\n"]),
+        ("a\x0cb\u2028c\rd\n", ["a\x0cb\u2028c\rd\n"]),  # only a line feed ends a line
+        ("\n\n", ["\n", "\n"]),
+    ],
+)
+def test_split(text, expected):
+    assert lines.split(text) == expected
+
+
+@given(st.text(alphabet="ab\r\n\x0c\u2028"))
+def test_split_loses_nothing(text):
+    assert "".join(lines.split(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "content", "expected"),
+    [
+        ("a\nb\n", 1, "x\n", "x\na\nb\n"),
+        ("a\nb\n", 2, "x", "a\nx\nb\n"),
+        ("a\nb\n", 3, "x\n", "a\nb\nx\n"),
+        ("a\nb\n", 3, "x", "a\nb\nx"),
+        ("a\nb", 3, "x", "a\nb\nx"),
+        ("", 1, "x\n", "x\n"),
+        ("a\r\nb\r\n", 2, "x\ny\n", "a\r\nx\r\ny\r\nb\r\n"),
+    ],
+)
+def test_insert(text, line, content, expected):
+    assert lines.insert(text, line, content) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "content", "expected"),
+    [
+        ("a\nb\nc\n", 2, 2, "x\n", "a\nx\nc\n"),
+        ("a\nb\nc\n", 2, 2, "x", "a\nx\nc\n"),
+        ("a\nb\nc\n", 1, 3, "x\n", "x\n"),
+        ("a\nb\nc\n", 2, 3, "", "a\n"),
+        ("a\nb\nc", 3, 3, "x", "a\nb\nx"),
+        ("a\nb", 2, 2, "", "a\n"),
+        ("a\r\nb\r\n", 1, 1, "x\ny", "x\r\ny\r\nb\r\n"),
+    ],
+)
+def test_replace(text, start, end, content, expected):
+    assert lines.replace(text, start, end, content) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: lines.insert("a\n", 3, "x"), "Use 1 to 2"),
+        (lambda: lines.replace("a\n", 1, 2, "x"), "has 1 lines"),
+        (lambda: lines.replace("a\nb\n", 2, 1, "x"), "is after"),
+    ],
+)
+def test_lines_that_are_not_there(call, words):
+    with pytest.raises(ToolError, match=words):
+        call()
+
+
+def test_fitting_cuts_long_lines_and_stops_when_full():
+    assert lines.fitting(["x" * 20, "b"], 10, 1000) == ["xxxxxxxxxx... [10 more]", "b"]
+    assert lines.fitting(["aaaa"] * 10, 100, 30) == ["aaaa", "aaaa"]
+    assert lines.fitting(["a" * 50], 100, 5) == ["a" * 50]

@@ -1,0 +1,102 @@
+"""Search file contents, and never lie about what was searched."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def files(put, ws):
+    put({
+        "src/main.py": "import os\n\ndef main():\n    return os.name\n",
+        "src/util.py": "def helper():\n    return 1\n",
+        "README.md": "The def of main.\n",
+        ".env": "main=1\n",
+        ".gitignore": "build/\n",
+        "build/out.py": "def main(): pass\n",
+        "data.bin": b"main\0\1\2",
+    })  # fmt: skip
+    for age, name in enumerate(("README.md", "src/main.py", "src/util.py")):
+        os.utime(ws / name, (1_000_000 - age, 1_000_000 - age))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            {"pattern": "def"},
+            "README.md\n1:The def of main.\nsrc/main.py\n3:def main():\nsrc/util.py\n1:def helper():",
+        ),
+        ({"pattern": "def", "path": "src"}, "src/main.py\n3:def main():\nsrc/util.py\n1:def helper():"),
+        ({"pattern": "def", "path": "src/util.py"}, "src/util.py\n1:def helper():"),
+        ({"pattern": "def", "include": "*.py"}, "src/main.py\n3:def main():\nsrc/util.py\n1:def helper():"),
+        ({"pattern": "def", "include": "*.{md,txt}"}, "README.md\n1:The def of main."),
+        ({"pattern": "def", "exclude": "*.py"}, "README.md\n1:The def of main."),
+        ({"pattern": "os.", "literal": True}, "src/main.py\n4:    return os.name"),
+        ({"pattern": "THE", "ignore_case": True}, "README.md\n1:The def of main."),
+        ({"pattern": "return 1", "context": 1}, "src/util.py\n1-def helper():\n2:    return 1"),
+        ({"pattern": r"os\n\ndef", "multiline": True}, "src/main.py\n1:import os\n2:\n3:def main():"),
+        ({"pattern": "def", "output": "files"}, "README.md\nsrc/main.py\nsrc/util.py"),
+        ({"pattern": "def|return", "output": "count", "path": "src"}, "src/main.py: 2\nsrc/util.py: 2"),
+        ({"pattern": "main=", "hidden": True}, ".env\n1:main=1"),
+        ({"pattern": "main.*pass", "ignored": True}, "build/out.py\n1:def main(): pass"),
+        ({"pattern": "main", "path": "build"}, "build/out.py\n1:def main(): pass"),
+    ],
+)
+def test_matches(kit, arguments, text):
+    assert kit.call("grep", arguments).text == text
+
+
+def test_an_empty_answer_tells_what_was_not_searched_and_the_call_that_would(kit):
+    result = kit.call("grep", {"pattern": "main(=|.*pass)"})
+    assert result.ok
+    assert "No matches." in result.text
+    assert "Searched 3 files" in result.text
+    assert "1 in ignored files" in result.text
+    assert "1 in hidden files" in result.text
+    again = kit.call(result.meta["next"]["name"], result.meta["next"]["arguments"])
+    assert {row["path"] for row in again.data["rows"]} == {"build/out.py", ".env"}
+
+
+def test_a_match_in_a_binary_file_is_told(kit):
+    result = kit.call("grep", {"pattern": "main", "path": ".", "include": "*.bin"})
+    assert "in binary files" in result.text
+
+
+def test_a_cut_answer_tells_the_total_and_keeps_the_rest(kit, put):
+    put({"many.txt": "".join(f"needle {n}\n" for n in range(500))})
+    result = kit.call("grep", {"pattern": "needle", "limit": 10})
+    assert result.data["total"] == 500
+    assert len(result.data["rows"]) == 10
+    assert "10 of 500 matches in 1 files shown" in result.text
+    handle = result.meta["spill"]
+    assert (
+        kit.call("grep", {"pattern": "needle 499$", "path": handle}).text == f"{handle}\n501:500:needle 499"
+    )
+    assert kit.call("read", {"path": handle, "offset": 501}).text == "501\t500:needle 499"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ({"pattern": "(unclosed"}, "ValidationError", "`literal`"),
+        ({"pattern": r"(a)\1"}, "ValidationError", "back"),
+        ({"pattern": "(?=x)"}, "ValidationError", "look"),
+        ({"pattern": "x", "path": "none"}, "NotFound", "none"),
+        ({"pattern": "x", "path": "../"}, "SecurityError", "outside"),
+        ({"pattern": ""}, "ValidationError", "`pattern`"),
+        ({"pattern": "x", "include": "[a"}, "ValidationError", "["),
+        ({"pattern": "x", "include": "../*"}, "SecurityError", "outside"),
+    ],
+)
+def test_bad_questions(kit, arguments, code, words):
+    result = kit.call("grep", arguments)
+    assert (result.error.code, words in result.text) == (code, True), result.text
+
+
+def test_from_another_working_directory(kit):
+    assert kit.call("grep", {"pattern": "helper"}, cwd="src").text == "src/util.py\n1:def helper():"
+    assert (
+        kit.call("grep", {"pattern": "helper", "path": "util.py"}, cwd="src").text
+        == "src/util.py\n1:def helper():"
+    )
