@@ -37,8 +37,8 @@ test: .venv/.dev-stamp ## run every check: format, lint, types, import contracts
 
 setup: .venv/.dev-stamp ## make .venv with everything that development needs
 
-bench: .venv/.dev-stamp ## measure against peers
-	PYTHONPATH=. $(BIN)/python -m bench
+bench: .venv/.dev-stamp ## measure against peers; ARGS=--quick for a first look
+	PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 
 docs: .venv/.dev-stamp ## write the generated pages of the manual anew
 	$(BIN)/python docs/generate.py

@@ -62,19 +62,13 @@ def pages() -> dict[Path, str]:
 
 def stale() -> list[Path]:
     """The pages that do not say what they should."""
-    return [
-        path
-        for path, text in pages().items()
-        if not path.exists() or path.read_text(encoding="utf-8") != text
-    ]
+    return [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
 def with_table(text: str, found: Iterable[Tool]) -> str:
     """The text with the table of tools between its marks renewed."""
     rows = [[f"[`{tool.name}`](docs/tools.md#{tool.name})", _line(tool.description)] for tool in found]
-    return TABLE.sub(
-        lambda marks: f"{marks[1]}\n{_table(['tool', 'what it does'], rows)}\n\n{marks[2]}", text
-    )
+    return TABLE.sub(lambda marks: f"{marks[1]}\n{_table(['tool', 'what it does'], rows)}\n\n{marks[2]}", text)
 
 
 def tools_page(found: Sequence[Tool]) -> str:
@@ -152,26 +146,18 @@ def _parameters(schema: Mapping[str, Any], own: Mapping[str, str] | None = None)
     rows = []
     for name, one in schema["properties"].items():
         default = (
-            "required"
-            if name in schema.get("required", ())
-            else _code(one["default"])
-            if "default" in one
-            else ""
+            "required" if name in schema.get("required", ()) else _code(one["default"]) if "default" in one else ""
         )
         row = [f"`{name}`", _kind(one), default, _plain(one.get("description", ""))]
         rows.append(row if own is None else [*row[:1], f"`{own[name]}`" if name in own else "", *row[1:]])
     columns = ["parameter", "type", "default", "meaning"]
-    return (
-        _table(columns if own is None else ["parameter", "of the tool", *columns[1:]], rows) if rows else ""
-    )
+    return _table(columns if own is None else ["parameter", "of the tool", *columns[1:]], rows) if rows else ""
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
     least, most = schema.get("minimum"), schema.get("maximum")
     bounds = f" {least:g} to {most:g}" if least is not None and most is not None else ""
-    bounds = bounds or (
-        f" from {least:g}" if least is not None else f" up to {most:g}" if most is not None else ""
-    )
+    bounds = bounds or (f" from {least:g}" if least is not None else f" up to {most:g}" if most is not None else "")
     return _plain(kind(dict(schema))) + bounds
 
 
@@ -185,9 +171,7 @@ def _entry(dialect: str, entry: Entry) -> str:
         _parameters(entry.schema, own),
     ]
     if isinstance(entry, Bundle):
-        actions = [
-            [f"`{action}`", shown[view.tool.name], _fixed(view)] for action, view in entry.actions.items()
-        ]
+        actions = [[f"`{action}`", shown[view.tool.name], _fixed(view)] for action, view in entry.actions.items()]
         parts.append(_table([entry.selector, "tool", "always"], actions))
     elif entry.fixed:
         parts.append(f"Always: {_fixed(entry)}.")
@@ -238,9 +222,7 @@ def _line(text: str) -> str:
 def _plain(text: str) -> str:
     """Text that markdown leaves as it is, `code` in it included."""
     spans = re.split(r"(`[^`]+`)", text)
-    return "".join(
-        span if span.startswith("`") else re.sub(r"([\\*<>|\[\]])", r"\\\1", span) for span in spans
-    )
+    return "".join(span if span.startswith("`") else re.sub(r"([\\*<>|\[\]])", r"\\\1", span) for span in spans)
 
 
 def _code(value: Any) -> str:

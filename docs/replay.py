@@ -45,9 +45,7 @@ def play(commands: Sequence[str], home: Path, *, colours: bool = False) -> Itera
     program = programs / "toolroll"
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m toolroll "$@"\n')
     program.chmod(0o755)
-    env = {
-        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")
-    }
+    env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
     env |= {"PATH": f"{programs}:{env['PATH']}", "XDG_STATE_HOME": str(home / "state"), "LC_ALL": "C.UTF-8"}
     if colours:
         env |= {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm"}

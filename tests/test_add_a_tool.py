@@ -93,10 +93,7 @@ def test_it_is_in_the_manual(env: None, copy: Path) -> None:
     python(str(copy / "docs" / "generate.py"))
     assert "\n### words\n\nCount the words of a text file.\n" in (copy / "docs" / "tools.md").read_text()
     assert "[`words`](tools.md#words)" in (copy / "docs" / "dialects.md").read_text()
-    assert (
-        "| [`words`](docs/tools.md#words) | Count the words of a text file. |"
-        in (copy / "README.md").read_text()
-    )
+    assert "| [`words`](docs/tools.md#words) | Count the words of a text file. |" in (copy / "README.md").read_text()
 
 
 def test_the_page_shows_what_really_happens(env: None, tmp_path: Path) -> None:
@@ -123,7 +120,5 @@ def test_it_keeps_the_style_of_the_house(copy: Path) -> None:
     ):
         program = shutil.which(command[0], path=f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
         assert program is not None
-        done = subprocess.run(
-            [program, *command[1:], "--no-cache", words], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([program, *command[1:], "--no-cache", words], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout

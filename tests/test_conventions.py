@@ -53,11 +53,7 @@ def test_only_the_host_touches_the_world(module):
         "os.listdir",
         "subprocess.",
     )
-    found = [
-        name
-        for name, _ in calls(ast.parse(module.read_text()))
-        if name.startswith(hands) and name != "opener"
-    ]
+    found = [name for name, _ in calls(ast.parse(module.read_text())) if name.startswith(hands) and name != "opener"]
     assert found == []
 
 

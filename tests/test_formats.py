@@ -8,9 +8,7 @@ from toolroll import Image, Result, ToolError, formats
 
 SCHEMA = {
     "type": "object",
-    "properties": {
-        "path": {"type": "string", "minLength": 1, "description": "File, link or folder to delete."}
-    },
+    "properties": {"path": {"type": "string", "minLength": 1, "description": "File, link or folder to delete."}},
     "required": ["path"],
     "additionalProperties": False,
 }

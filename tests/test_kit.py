@@ -89,9 +89,7 @@ def test_the_thinking_mode_is_enforced_when_a_tool_runs(open_kit, ws):
     assert os.listdir(ws) == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "asked", "ok"), [(True, 2, True), ("session", 1, True), (False, 2, False)]
-)
+@pytest.mark.parametrize(("answer", "asked", "ok"), [(True, 2, True), ("session", 1, True), (False, 2, False)])
 def test_the_approver_is_asked_for_what_the_policy_asks(open_kit, ws, answer, asked, ok):
     requests = []
 

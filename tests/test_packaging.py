@@ -20,9 +20,7 @@ PINS = ["base.txt", "dev.txt", "uv.txt"]
 def pins(name: str) -> list[tuple[Requirement, list[str]]]:
     """Each requirement of a pin file, with its hashes."""
     text = re.sub(r"^\s*#.*\n", "", (ROOT / "requirements" / name).read_text(), flags=re.MULTILINE)
-    entries = [
-        re.split(r"\s+--hash=", entry) for entry in text.replace("\\\n", " ").splitlines() if entry.strip()
-    ]
+    entries = [re.split(r"\s+--hash=", entry) for entry in text.replace("\\\n", " ").splitlines() if entry.strip()]
     return [(Requirement(entry[0]), entry[1:]) for entry in entries]
 
 

@@ -15,9 +15,7 @@ class Box:
 
 
 @tool(Effect.READ | Effect.WRITE)
-def sample(
-    ctx: Context, path: FilePath, count: Annotated[int, "How many."] = 2, *, loud: bool = False
-) -> str:
+def sample(ctx: Context, path: FilePath, count: Annotated[int, "How many."] = 2, *, loud: bool = False) -> str:
     """Do a thing.
 
     In more words.

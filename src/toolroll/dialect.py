@@ -76,9 +76,7 @@ class View:
     def _choose(self, params: Mapping[str, str | Shown]) -> dict[str, tuple[Parameter, Shown]]:
         known = {one.name: one for one in self.tool.parameters}
         if unknown := (set(params) | set(self.fixed)) - set(known):
-            raise ValueError(
-                f"{self.name}: tool {self.tool.name!r} has no parameter {', '.join(sorted(unknown))}."
-            )
+            raise ValueError(f"{self.name}: tool {self.tool.name!r} has no parameter {', '.join(sorted(unknown))}.")
         wanted = [*params, *(one.name for one in known.values() if one.required and one.name not in params)]
         order = [name for name in known if name in wanted and name not in self.fixed]
         chosen = {name: params.get(name, name) for name in order}
@@ -91,9 +89,7 @@ class View:
         if not self.tool.parameters:
             return self.tool.schema or object_schema({}, ())
         required = [name for name, (one, look) in self._shown.items() if _required(one, look)]
-        return object_schema(
-            {name: _schema(one, look) for name, (one, look) in self._shown.items()}, required
-        )
+        return object_schema({name: _schema(one, look) for name, (one, look) in self._shown.items()}, required)
 
     @property
     def effects(self) -> Effect:
@@ -155,9 +151,7 @@ def _schema(one: Parameter, look: Shown) -> dict[str, Any]:
 class Bundle:
     """Several views under one name; an `action` picks one."""
 
-    def __init__(
-        self, name: str, description: str, actions: Mapping[str, View], selector: str = "action"
-    ) -> None:
+    def __init__(self, name: str, description: str, actions: Mapping[str, View], selector: str = "action") -> None:
         self.name = name
         self.description = description
         self.actions = dict(actions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolroll import formats
@@ -13,7 +13,7 @@ from toolroll.host.context import Context
 from toolroll.host.guard import Guard
 from toolroll.host.spill import Spill
 from toolroll.render import render
-from toolroll.result import ErrorCode, Fault, Result, ToolError, as_tool_error
+from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
 from toolroll.steps import Call, Observer, Proceed, Record, Step, chain
 from toolroll.text.bound import bound
 
@@ -23,6 +23,8 @@ class _Progress:
     """How far a call got, for what is told of it when it fails."""
 
     view: View | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """The tool's own."""
     coerced: Sequence[str] = ()
 
 
@@ -73,9 +75,7 @@ class Executor:
         result.meta["seconds"] = seconds
         return result
 
-    def _perform(
-        self, name: str, given: Mapping[str, Any] | str | None, ctx: Context, so_far: _Progress
-    ) -> Result:
+    def _perform(self, name: str, given: Mapping[str, Any] | str | None, ctx: Context, so_far: _Progress) -> Result:
         entry = self._entries.get(name)
         if entry is None:
             raise self._unknown(name)
@@ -83,23 +83,20 @@ class Executor:
         view = so_far.view = entry.pick(arguments)
         self._guard.authorise(name, view.effects, arguments)
         ctx.token.check()
-        output = self._run(Call(name, view, view.bind(arguments), ctx))
+        so_far.arguments = bound = view.bind(arguments)
+        output = self._run(Call(name, view, bound, ctx))
         return render(output, view, self._speech)
 
     def _unknown(self, name: str) -> ToolError:
         import difflib
 
         near = difflib.get_close_matches(str(name).lower(), self._entries, n=3, cutoff=0.6)
-        names = (
-            f"Did you mean {' or '.join(map(repr, near))}?"
-            if near
-            else f"There are: {', '.join(self._entries)}."
-        )
+        names = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(self._entries)}."
         return ToolError(ErrorCode.NOT_FOUND, f"Tool not found: there is no tool {name!r}. {names}")
 
     def _failure(self, error: ToolError, so_far: _Progress) -> Result:
         message = self._speech.message(error.message, so_far.view)
-        shown = (self._speech.suggestion(call) for call in error.suggest)
+        shown = (self._speech.suggestion(_with_paths(call, so_far)) for call in error.suggest)
         suggest = tuple(call for call in shown if call is not None)
         fault = Fault(error.code, message, error.details, suggest)
         return Result("error", message, error=fault)
@@ -114,3 +111,12 @@ class Executor:
         result.meta |= {"spill": handle, "truncated": True}
         note = self._speech.message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
         result.text = f"{shown.text}\n{note}"
+
+
+def _with_paths(call: Suggestion, so_far: _Progress) -> Suggestion:
+    """A suggestion for the tool that was called is about the same files, unless it names others."""
+    view = so_far.view
+    if view is None or call.name != view.tool.name:
+        return call
+    paths = {name: so_far.arguments[name] for name in view.tool.paths if name in so_far.arguments}
+    return Suggestion(call.name, {**paths, **call.arguments})

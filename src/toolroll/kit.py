@@ -14,6 +14,7 @@ from toolroll.dialect import Dialect, Entry, View
 from toolroll.executor import Executor
 from toolroll.host.context import Context, Progress, silent
 from toolroll.host.guard import Approver, Guard
+from toolroll.host.journal.journal import Journal
 from toolroll.host.root import Root
 from toolroll.host.search import Search
 from toolroll.host.spill import Spill
@@ -25,7 +26,17 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, PRESETS, Policy
 from toolroll.registry import Registry, discover
 from toolroll.result import Result
-from toolroll.steps import Audit, Concurrency, Locks, Measured, Metrics, Observer, Record, time_limit
+from toolroll.steps import (
+    Audit,
+    Concurrency,
+    Journalled,
+    Locks,
+    Measured,
+    Metrics,
+    Observer,
+    Record,
+    time_limit,
+)
 from toolroll.tool import Tool
 
 
@@ -53,9 +64,7 @@ class Kit:
         """
         self.dialect = dialects.load(dialect) if isinstance(dialect, str) else dialect
         self.mode = _one_of("mode", mode, MODES)
-        self.policy = (
-            _one_of("policy", policy, PRESETS) and PRESETS[policy] if isinstance(policy, str) else policy
-        )
+        self.policy = _one_of("policy", policy, PRESETS) and PRESETS[policy] if isinstance(policy, str) else policy
         self.limits = _limits(self.dialect.profile.limits, limits or {})
         self.session = session or os.urandom(8).hex()
         self.registry = Registry()
@@ -66,7 +75,7 @@ class Kit:
         self._audit, self._metrics = Audit(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit, self._metrics, *([observe] if observe else []))
         self._guard = Guard(self.policy, self.mode, approve)
-        self._steps = (time_limit, Concurrency(self.limits.concurrency), Locks())
+        self._steps = (time_limit, Concurrency(self.limits.concurrency), Locks(), Journalled(self.journal))
         self._add(self._dialect_entries())
 
     def _open_workspace(self, path: str, state_dir: str | None) -> None:
@@ -84,6 +93,8 @@ class Kit:
             new_file_mode=profile.new_file_mode,
         )
         self._tree = Tree(self._files)
+        self.journal = Journal(self._root, self._state)
+        self.recovered = self.journal.recover()
         self._search = Search(self._root, limits=self.limits)
 
     def _dialect_entries(self) -> list[Entry]:
@@ -141,7 +152,16 @@ class Kit:
         files = self._files if cwd == "." else self._files.at(cwd)
         tree = self._tree if cwd == "." else Tree(files)
         return Context(
-            files, tree, self._search, self.limits, token or Token(), self.session, message, cwd, progress
+            files,
+            tree,
+            self._search,
+            self.journal,
+            self.limits,
+            token or Token(),
+            self.session,
+            message,
+            cwd,
+            progress,
         )
 
     def call(self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Any) -> Result:
@@ -151,9 +171,7 @@ class Kit:
         """
         return self._executor.call(name, arguments, self.context(**options))
 
-    async def acall(
-        self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Any
-    ) -> Result:
+    async def acall(self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Any) -> Result:
         """`call` in a worker thread; cancelling the task cancels the work."""
         import asyncio
 
@@ -170,9 +188,7 @@ class Kit:
 
         def answer(call: Mapping[str, Any]) -> dict[str, Any]:
             function = call["function"]
-            return formats.tool_message(
-                call["id"], self.call(function["name"], function["arguments"], message=message)
-            )
+            return formats.tool_message(call["id"], self.call(function["name"], function["arguments"], message=message))
 
         if len(tool_calls) <= 1:
             return [answer(call) for call in tool_calls]

@@ -20,9 +20,7 @@ def render(output: Any, view: View, speech: Speech) -> Result:
     if output is None or isinstance(output, str):
         return Result("success", output or "")
     text = view.text(output) if view.text else _text(output)
-    result = Result(
-        getattr(output, "status", "success"), text, view.data(output) if view.data else _data(output)
-    )
+    result = Result(getattr(output, "status", "success"), text, view.data(output) if view.data else _data(output))
     result.control = getattr(output, "control", None)
     result.images = getattr(output, "images", ())
     if note := getattr(output, "note", ""):

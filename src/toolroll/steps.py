@@ -11,6 +11,8 @@ from typing import Any
 
 from toolroll.dialect import View
 from toolroll.host.context import Context
+from toolroll.host.journal.journal import Journal
+from toolroll.host.tree import Tree
 from toolroll.policy.effects import Effect
 
 
@@ -108,9 +110,23 @@ class Locks:
                 self._lock.notify_all()
 
     def _free(self, alone: set[str], shared: set[str]) -> bool:
-        return not (self._alone & shared) and not any(
-            key in self._alone or self._shared[key] for key in alone
-        )
+        return not (self._alone & shared) and not any(key in self._alone or self._shared[key] for key in alone)
+
+
+class Journalled:
+    """What a call changes becomes one entry of the journal; what a failed call changed is taken back."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def __call__(self, call: Call, proceed: Proceed) -> Any:
+        tool, ctx = call.view.tool, call.ctx
+        if not tool.effects & _CHANGES:
+            return proceed(call)
+        with self._journal.entry(tool.name, ctx.session, ctx.message) as recorder:
+            ctx.files = ctx.files.recording(recorder)
+            ctx.tree = Tree(ctx.files)
+            return proceed(call)
 
 
 @dataclass(frozen=True, slots=True)

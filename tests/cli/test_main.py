@@ -93,9 +93,7 @@ def test_a_closed_pipe_is_no_error(ws: Path, env: dict[str, str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     argv = [sys.executable, "-m", "toolroll", "tools", "--format", "openai"]
-    done = subprocess.run(
-        argv, cwd=ws, env=env, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60
-    )
+    done = subprocess.run(argv, cwd=ws, env=env, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
 
@@ -103,9 +101,7 @@ def test_a_closed_pipe_is_no_error(ws: Path, env: dict[str, str]) -> None:
 def test_help_and_version_load_no_kit(ws: Path, env: dict[str, str]) -> None:
     """Start-up is quick because only what a command needs is imported."""
     code = "import sys; from toolroll.cli import main; main(['--version']); print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ws, env=env, capture_output=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ws, env=env, capture_output=True, check=True, timeout=60)
     loaded = set(done.stdout.decode().split())
     assert loaded & {"toolroll.kit", "toolroll.dialects", "argparse", "rich", "platformdirs"} == set()
 
@@ -113,7 +109,5 @@ def test_help_and_version_load_no_kit(ws: Path, env: dict[str, str]) -> None:
 @pytest.mark.parametrize("words", [("tools",), ("tools", "--json"), ("call", "ls"), ("doctor",)])
 def test_rich_is_for_terminals_only(ws: Path, env: dict[str, str], words: tuple[str, ...]) -> None:
     code = f"import sys; from toolroll.cli import main; main({list(words)!r}); print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ws, env=env, capture_output=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ws, env=env, capture_output=True, check=True, timeout=60)
     assert "rich" not in done.stdout.decode().split()

@@ -18,13 +18,8 @@ def test_the_table_has_a_row_for_each_tool_and_the_total(toolroll: Run, kit: Kit
     assert header.split() == ["tool", "effects", "tokens", "what", "it", "does"]
     assert [row.split()[0] for row in rows] == kit.names()
     assert empty == ""
-    tokens = sum(
-        estimate(json.dumps(one, separators=(",", ":"), ensure_ascii=False)) for one in kit.definitions()
-    )
-    assert (
-        total
-        == f"{len(rows)} tools; their definitions cost about {tokens:,} tokens (characters of the JSON / 4)."
-    )
+    tokens = sum(estimate(json.dumps(one, separators=(",", ":"), ensure_ascii=False)) for one in kit.definitions())
+    assert total == f"{len(rows)} tools; their definitions cost about {tokens:,} tokens (characters of the JSON / 4)."
 
 
 def test_rows_for_programs(toolroll: Run) -> None:
@@ -54,9 +49,7 @@ def test_definitions_are_those_of_the_kit(quick: Run, open_kit: Callable[..., Ki
     ("variables", "coloured"),
     [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
 )
-def test_colours_are_for_terminals_that_want_them(
-    toolroll: Run, variables: dict[str, str], coloured: bool
-) -> None:
+def test_colours_are_for_terminals_that_want_them(toolroll: Run, variables: dict[str, str], coloured: bool) -> None:
     status, out, _ = toolroll("tools", TERM="xterm", **variables)
     assert status == 0
     assert ("\x1b[32mread" in out) is coloured

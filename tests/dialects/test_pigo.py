@@ -49,6 +49,4 @@ def test_the_boundary_is_everywhere(kit, path):
         ("find", {"pattern": "*", "path": path}),
         ("ls", {"path": path}),
     ]
-    assert [kit.call(name, arguments).error.code for name, arguments in calls] == ["SecurityError"] * len(
-        calls
-    )
+    assert [kit.call(name, arguments).error.code for name, arguments in calls] == ["SecurityError"] * len(calls)

@@ -27,8 +27,7 @@ def test_as_the_document_says(open_kit, dialect, document):
     for entry in open_kit(dialect).entries():
         required = entry.schema.get("required", ())
         shown[entry.name] = {
-            name + ("!" if name in required else ""): kind["type"]
-            for name, kind in entry.schema["properties"].items()
+            name + ("!" if name in required else ""): kind["type"] for name, kind in entry.schema["properties"].items()
         }
     assert shown == document
 

@@ -44,9 +44,7 @@ def stage(request, tmp_path, monkeypatch):
         return
     if request.param == "no nameless files":
         monkeypatch.setattr(atomic, "_TMPFILE", 0)  # as on macOS or NFS
-    with tempfile.TemporaryDirectory(
-        dir="/dev/shm" if request.param == "stage elsewhere" else tmp_path
-    ) as path:
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if request.param == "stage elsewhere" else tmp_path) as path:
         if request.param == "stage elsewhere" and os.stat(path).st_dev == os.stat(tmp_path).st_dev:
             pytest.skip("only one file system here")
         fd = os.open(path, os.O_RDONLY)
@@ -87,9 +85,7 @@ def acl(*entries: tuple[int, int, int]) -> bytes:
 
 OWNER, USER, GROUP, MASK, OTHER = 1, 2, 4, 16, 32
 NO_ID = 0xFFFFFFFF
-FOR_ME = acl(
-    (OWNER, 6, NO_ID), (USER, 4, os.getuid()), (GROUP, 4, NO_ID), (MASK, 4, NO_ID), (OTHER, 0, NO_ID)
-)
+FOR_ME = acl((OWNER, 6, NO_ID), (USER, 4, os.getuid()), (GROUP, 4, NO_ID), (MASK, 4, NO_ID), (OTHER, 0, NO_ID))
 
 
 def set_attribute(path: Path, name: str, value: bytes) -> None:
@@ -170,9 +166,7 @@ def test_a_replaced_file_keeps_its_mode(root, workspace, stage, mode):
 @pytest.mark.parametrize(
     ("mask", "mode", "expected"), [(0o022, None, 0o644), (0o077, None, 0o600), (0o077, 0o755, 0o755)]
 )
-def test_a_new_file_gets_the_mode_asked_for_or_what_umask_leaves(
-    root, workspace, stage, mask, mode, expected
-):
+def test_a_new_file_gets_the_mode_asked_for_or_what_umask_leaves(root, workspace, stage, mask, mode, expected):
     with umask(mask):
         write(root, "a.txt", stage=stage, mode=mode)
     assert stat.S_IMODE((workspace / "a.txt").stat().st_mode) == expected
@@ -303,9 +297,7 @@ def test_nothing_is_left_when_the_check_fails(root, workspace, stage, path):
 def test_nothing_is_left_when_there_is_no_room(root, workspace, stage, path):
     (workspace / "a.txt").write_text("old")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(
-        resource.RLIMIT_FSIZE, (10_000, before[1])
-    )  # the first write is short, the next one fails
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))  # the first write is short, the next one fails
     try:
         with pytest.raises(OSError, match="too large") as caught:
             write(root, path, b"n" * 20_000, stage=stage)
@@ -317,9 +309,7 @@ def test_nothing_is_left_when_there_is_no_room(root, workspace, stage, path):
 
 
 @pytest.mark.parametrize("path", ["a.txt", "new.txt"])
-def test_content_is_on_disk_before_its_name_and_the_name_before_the_return(
-    root, workspace, stage, path, monkeypatch
-):
+def test_content_is_on_disk_before_its_name_and_the_name_before_the_return(root, workspace, stage, path, monkeypatch):
     """The calls go through; only their order is noted, since a power cut cannot be had in a test."""
     calls = []
 

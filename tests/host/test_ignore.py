@@ -131,9 +131,7 @@ def test_the_same_files_are_ignored_as_by_git(seed: int, tmp_path: Path) -> None
         ({".git/info/exclude": "e", ".gitignore": "g"}, ["e", "g"]),
     ],
 )
-def test_rules_from_above_as_seen_from_a_folder(
-    above: dict[str, str], lines: list[str], tmp_path: Path
-) -> None:
+def test_rules_from_above_as_seen_from_a_folder(above: dict[str, str], lines: list[str], tmp_path: Path) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
     for name, text in above.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -47,9 +47,7 @@ def test_a_state_folder_below_a_file_cannot_be_written(ws: Path, state: Path) ->
     assert not facts(ws)["state"].present
 
 
-def test_a_program_on_path_is_found_and_asked(
-    ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_on_path_is_found_and_asked(ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, says in {"bwrap": "echo bubblewrap 9.8.7", "gopls": "exit 1"}.items():
@@ -61,9 +59,7 @@ def test_a_program_on_path_is_found_and_asked(
     assert (found["gopls"].present, found["gopls"].hint) == (True, "")
 
 
-def test_what_is_missing_is_told_with_how_to_add_it(
-    ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_told_with_how_to_add_it(ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     found = facts(ws)["gopls"]
     assert (found.present, found.hint) == (False, "go install golang.org/x/tools/gopls@latest")

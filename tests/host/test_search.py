@@ -59,10 +59,7 @@ def children() -> list[str]:
 
 
 def lines(search: Search, query: Query, scope: Scope = Scope()) -> list[str]:  # noqa: B008
-    return [
-        f"{row.path}:{row.line}:{row.column}:{row.text}"
-        for row in search.grep(query, scope, sort="path").rows
-    ]
+    return [f"{row.path}:{row.line}:{row.column}:{row.text}" for row in search.grep(query, scope, sort="path").rows]
 
 
 def paths(search: Search, pattern: str, scope: Scope = Scope(), **options: str) -> list[str]:  # noqa: B008
@@ -173,9 +170,7 @@ def test_a_name_that_is_not_utf8_can_be_shown(search: Make, tmp_path: Path) -> N
 
 
 def test_a_long_line_is_cut_around_the_match(search: Make) -> None:
-    found = search({"a": b"." * 3_000_000 + b"needle" + b"." * 2_000_000}, line_chars=40).grep(
-        Query("needle")
-    )
+    found = search({"a": b"." * 3_000_000 + b"needle" + b"." * 2_000_000}, line_chars=40).grep(Query("needle"))
     (row,) = found.rows
     assert (row.line, row.column, len(row.text)) == (1, 3_000_001, 40)
     assert row.text == "…" + "." * 9 + "needle" + "." * 23 + "…"
@@ -206,9 +201,7 @@ def test_lines_are_cut_at_their_ends_only_where_something_is_missing(search: Mak
         (Query("nowhere"), Scope(hidden=True, ignored=True), Survey(10, {"binary": 1}, {})),
     ],
 )
-def test_an_empty_answer_says_what_was_not_searched(
-    query: Query, scope: Scope, survey: Survey, search: Make
-) -> None:
+def test_an_empty_answer_says_what_was_not_searched(query: Query, scope: Scope, survey: Survey, search: Make) -> None:
     files = FILES | {"plain": "nothing\n"}
     found = search(files).grep(query, scope)
     assert (found.rows, found.complete) == ([], True)
@@ -354,9 +347,7 @@ def test_links_are_not_followed_and_nothing_outside_is_named(search: Make, tmp_p
     assert paths(made, "**", everything, kind="both", sort="path") == [
         *("a.py", "abs", "d", "d/b.py", "f.py", "in", "out")
     ]
-    assert lines(made, Query("needle"), Scope("in")) == [
-        "d/b.py:1:1:needle"
-    ]  # a link inside, by its real name
+    assert lines(made, Query("needle"), Scope("in")) == ["d/b.py:1:1:needle"]  # a link inside, by its real name
     for path in ("out", "abs", "f.py", "..", "/etc", str(tmp_path)):
         with pytest.raises(ToolError) as caught:
             made.grep(Query("needle"), Scope(path))
@@ -419,9 +410,7 @@ def test_find_sees_empty_folders(search: Make, tmp_path: Path) -> None:
         ("nowhere", Scope("src"), Survey(2, {}, {})),
     ],
 )
-def test_an_empty_listing_says_what_was_not_looked_at(
-    pattern: str, scope: Scope, survey: Survey, search: Make
-) -> None:
+def test_an_empty_listing_says_what_was_not_looked_at(pattern: str, scope: Scope, survey: Survey, search: Make) -> None:
     assert search().find(pattern, scope).survey == survey
 
 
@@ -455,9 +444,7 @@ def test_a_filter_that_leads_out_is_refused(search: Make) -> None:
 def test_several_threads_may_search_at_a_time(search: Make) -> None:
     made = search()
     counts: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: counts.append(made.grep(Query("needle")).matches)) for _ in range(8)
-    ]
+    threads = [threading.Thread(target=lambda: counts.append(made.grep(Query("needle")).matches)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

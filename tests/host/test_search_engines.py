@@ -183,9 +183,7 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return made
 
 
-def pairs(
-    trees: list[Path], limits: Limits = LIMITS
-) -> Iterator[tuple[random.Random, list[str], Search, Search]]:
+def pairs(trees: list[Path], limits: Limits = LIMITS) -> Iterator[tuple[random.Random, list[str], Search, Search]]:
     """For each tree: its folders, and both engines."""
     for seed, top in enumerate(trees):
         folders = [os.path.relpath(where, top) for where, _, _ in os.walk(top) if ".git" not in where]

@@ -142,9 +142,7 @@ def test_records_tell_when_a_file_was_read_and_written(ctx, put):
     assert records.get("a.txt").read_at == 0.0
 
 
-@pytest.mark.parametrize(
-    "path", [".git/config", "sub/.git/hooks/x", ".GIT/config", "link/x", ".git", ".hg/hgrc"]
-)
+@pytest.mark.parametrize("path", [".git/config", "sub/.git/hooks/x", ".GIT/config", "link/x", ".git", ".hg/hgrc"])
 def test_protected_paths_refuse_writes(kit, ws, put, path):
     put({".git/config": "[core]\n", "sub/.git/HEAD": "x"})
     (ws / "link").symlink_to(".git")

@@ -25,9 +25,7 @@ def test_the_kept_part_is_whole_lines(keep, first, last):
     assert set(shown) <= set(TEXT.split("\n"))
 
 
-@given(
-    st.text(alphabet="ab\n", max_size=400), st.integers(61, 300), st.sampled_from(["head", "tail", "middle"])
-)
+@given(st.text(alphabet="ab\n", max_size=400), st.integers(61, 300), st.sampled_from(["head", "tail", "middle"]))
 def test_the_budget_holds_and_the_count_is_true(text, most, keep):
     found = bound(text, most, keep)
     assert len(found.text) <= most + 10

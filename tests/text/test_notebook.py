@@ -32,9 +32,7 @@ def test_cells_are_shown_in_order_with_what_they_printed():
     )
 
 
-@pytest.mark.parametrize(
-    "source", ["", "{}", "[]", '{"cells": 3}', '{"cells": [1]}', '{"cells": [{}]}', "[" * 100_000]
-)
+@pytest.mark.parametrize("source", ["", "{}", "[]", '{"cells": 3}', '{"cells": [1]}', '{"cells": [{}]}', "[" * 100_000])
 def test_what_is_no_notebook_is_refused(source):
     with pytest.raises(ToolError, match="not a readable notebook"):
         cells(source)

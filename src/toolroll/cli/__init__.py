@@ -52,9 +52,7 @@ def _run(argv: list[str]) -> int:
             return complete.run(COMMANDS, words)
     command = COMMANDS.get(argv[0])
     if command is None:
-        raise UsageError(
-            f"There is no command {argv[0]!r}.{near(argv[0], COMMANDS)} There are: {', '.join(COMMANDS)}."
-        )
+        raise UsageError(f"There is no command {argv[0]!r}.{near(argv[0], COMMANDS)} There are: {', '.join(COMMANDS)}.")
     args = parse(command, argv[1:])
     if args.help and not (command.helps_with and getattr(args, command.helps_with)):
         print(parser_of(command).format_help(), end="")

@@ -41,8 +41,7 @@ def spell(arguments: Mapping[str, Any], schema: Schema) -> str:
     """The arguments as words that `read` takes, quoted for the shell."""
     properties = schema.get("properties", {})
     return " ".join(
-        f"{name}={shlex.quote(_spelled(value, properties.get(name, {})))}"
-        for name, value in arguments.items()
+        f"{name}={shlex.quote(_spelled(value, properties.get(name, {})))}" for name, value in arguments.items()
     )
 
 

@@ -55,9 +55,7 @@ def describe(entry: Entry) -> str:
     lines = [f"usage: {usage}", "", entry.description, ""]
     for name, schema in names.items():
         about = f"{kind(schema)}{', required' if name in required else ''}. {schema.get('description', '')}"
-        default = (
-            f" (default {msgspec.json.encode(schema['default']).decode()})" if "default" in schema else ""
-        )
+        default = f" (default {msgspec.json.encode(schema['default']).decode()})" if "default" in schema else ""
         lines.append(f"  {name:<{width}}  {about.rstrip()}{default}")
     return "\n".join(lines).rstrip()
 

@@ -42,9 +42,7 @@ class Option:
 
     def add_to(self, parser: ArgumentParser) -> None:
         if self.positional:
-            parser.add_argument(
-                *self.flags, help=self.about, metavar=self.value, nargs="*" if self.many else "?"
-            )
+            parser.add_argument(*self.flags, help=self.about, metavar=self.value, nargs="*" if self.many else "?")
         elif self.value is None:
             parser.add_argument(*self.flags, help=self.about, action="store_true")
         else:

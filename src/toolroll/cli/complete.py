@@ -31,17 +31,13 @@ def candidates(commands: Mapping[str, Command], before: Sequence[str], typed: st
     if pending is not None:
         return [(name, "") for name in pending.choices()] if pending.choices else []
     if typed.startswith("-"):
-        return [
-            (flag, one.about) for one in (*command.options, HELP) for flag in one.flags if not one.positional
-        ]
+        return [(flag, one.about) for one in (*command.options, HELP) for flag in one.flags if not one.positional]
     return _positional(command, before[1:], typed)
 
 
 def _pending(command: Command, before: Sequence[str]) -> Option | None:
     """The option whose value is being typed."""
-    return next(
-        (one for one in command.options if before[-1] in one.flags and one.value and not one.positional), None
-    )
+    return next((one for one in command.options if before[-1] in one.flags and one.value and not one.positional), None)
 
 
 def _positional(command: Command, before: Sequence[str], typed: str) -> Iterable[Candidate]:

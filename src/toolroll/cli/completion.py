@@ -78,6 +78,4 @@ def run(args: Namespace) -> int:
 
 
 _SHELL = Option(("shell",), "bash, zsh or fish.", "SHELL", choices=lambda: list(_SCRIPTS))
-COMMAND = Command(
-    "completion", "Print a script that lets your shell complete toolroll commands.", run, (_SHELL,)
-)
+COMMAND = Command("completion", "Print a script that lets your shell complete toolroll commands.", run, (_SHELL,))

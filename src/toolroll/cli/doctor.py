@@ -53,9 +53,7 @@ def _show(facts: list[Fact], healthy: bool) -> None:
         detail = screen.visible(fact.detail, sys.stdout)
         hint = screen.coloured(f"; to add it: {fact.hint}", "dim", sys.stdout) if fact.hint else ""
         print(f"  {screen.coloured(word, colour, sys.stdout)}  {fact.name:<{width}}  {detail}{hint}")
-    print(
-        "\nEverything that is required is there." if healthy else "\nSomething that is required is missing."
-    )
+    print("\nEverything that is required is there." if healthy else "\nSomething that is required is missing.")
 
 
 def _mark(fact: Fact) -> tuple[str, str]:
@@ -64,6 +62,4 @@ def _mark(fact: Fact) -> tuple[str, str]:
     return ("NO ", "red") if fact.required else ("-  ", "yellow")
 
 
-COMMAND = Command(
-    "doctor", "Tell what is present, what is missing and how to add it.", run, (WORKSPACE, JSON)
-)
+COMMAND = Command("doctor", "Tell what is present, what is missing and how to add it.", run, (WORKSPACE, JSON))

@@ -54,9 +54,7 @@ def show_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=ascii_only))
 
 
-def show_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: str, colours: Sequence[str]
-) -> None:
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: str, colours: Sequence[str]) -> None:
     """Write rows under their columns; `right` names a column of numbers.
 
     `colours` holds one for each row, for its second cell.
@@ -78,9 +76,7 @@ def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: s
         print("  ".join(cells).rstrip())
 
 
-def _rich_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], right: str, colours: Sequence[str]
-) -> None:
+def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: str, colours: Sequence[str]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -52,16 +52,11 @@ def effect_names(effects: Effect) -> list[str]:
 
 
 def _show(found: list[dict[str, Any]]) -> None:
-    cells = [
-        [row["name"], ", ".join(row["effects"]) or "none", f"{row['tokens']:,}", row["summary"]]
-        for row in found
-    ]
+    cells = [[row["name"], ", ".join(row["effects"]) or "none", f"{row['tokens']:,}", row["summary"]] for row in found]
     colours = [_colour(row) for row in found]
     show_table(["tool", "effects", "tokens", "what it does"], cells, right="tokens", colours=colours)
     total = sum(row["tokens"] for row in found)
-    print(
-        f"\n{len(found)} tools; their definitions cost about {total:,} tokens (characters of the JSON / 4)."
-    )
+    print(f"\n{len(found)} tools; their definitions cost about {total:,} tokens (characters of the JSON / 4).")
 
 
 def _colour(row: dict[str, Any]) -> str:

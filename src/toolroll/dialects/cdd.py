@@ -54,11 +54,9 @@ DIALECT = Dialect(
                 "new": Shown("new_string", default="", description="Replacement text (empty = delete)"),
                 "replace_all": "replace_all",
             },
-            fixed={"create": True},
+            fixed={"create": True, "match": "exact"},
             description="Edit file contents",
         ),
     ),
-    profile=Profile(
-        limits=Limits(read_bytes=5 * 1024 * 1024, output_chars=200_000), guard="seen", keep="middle"
-    ),
+    profile=Profile(limits=Limits(read_bytes=5 * 1024 * 1024, output_chars=200_000), guard="seen", keep="middle"),
 )

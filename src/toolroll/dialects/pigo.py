@@ -26,6 +26,7 @@ DIALECT = Dialect(
             "edit",
             edit,
             {"old": "old_string", "new": "new_string", "replace_all": "all"},
+            fixed={"match": "exact"},
             description="Replaces an exact string in a file.",
         ),
         View(

@@ -125,14 +125,10 @@ class _Draft:
             os.link(self.name, name, src_dir_fd=self.folder, dst_dir_fd=folder, follow_symlinks=False)
 
 
-def _create(
-    place: Place, data: bytes, mode: int | None, durable: bool, check: Check | None, create_only: bool
-) -> bool:
+def _create(place: Place, data: bytes, mode: int | None, durable: bool, check: Check | None, create_only: bool) -> bool:
     """Make a new file; False if the name was taken meanwhile, which only `create_only` minds."""
     with _blaming(place):
-        draft = _Draft(
-            place.fd, 0o666, nameless=True
-        )  # in its folder from the start, to inherit group and ACL
+        draft = _Draft(place.fd, 0o666, nameless=True)  # in its folder from the start, to inherit group and ACL
     with draft:
         with _blaming(place):
             draft.fill(data)
@@ -152,9 +148,7 @@ def _create(
     return True
 
 
-def _replace(
-    place: Place, old: int, data: bytes, stage: int | None, durable: bool, check: Check | None
-) -> None:
+def _replace(place: Place, old: int, data: bytes, stage: int | None, durable: bool, check: Check | None) -> None:
     """Put a new file over the `old` one."""
     if stage is not None and os.fstat(stage).st_dev == os.fstat(place.fd).st_dev:
         # From here a killed process leaves its unfinished file in the stage, never in the workspace.
@@ -191,9 +185,7 @@ def _existing(place: Place) -> Iterator[int]:
     try:
         mode = os.fstat(fd).st_mode
         if stat.S_ISLNK(mode):
-            raise ToolError(
-                ErrorCode.CONFLICT, f"{place.shown!r} has just become a link. Look at it and try again."
-            )
+            raise ToolError(ErrorCode.CONFLICT, f"{place.shown!r} has just become a link. Look at it and try again.")
         if not stat.S_ISREG(mode):
             raise not_a_file(place.shown, mode)
         # A rename asks only the folder; whoever made the file read-only meant something by it.

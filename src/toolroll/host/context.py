@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolroll.policy.limits import Limits
 
 if TYPE_CHECKING:
+    from toolroll.host.journal.journal import Journal
     from toolroll.host.search import Search
     from toolroll.host.token import Token
     from toolroll.host.tree import Tree
@@ -28,6 +29,7 @@ class Context:
     files: Workspace
     tree: Tree
     search: Search
+    journal: Journal
     limits: Limits
     token: Token
     session: str = ""

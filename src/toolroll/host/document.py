@@ -43,9 +43,7 @@ class Change:
         """The change for the eye; empty for a new file and for one that was no text."""
         try:
             return (
-                diff.unified(self.encoding.decode(self.before), self.encoding.decode(self.after))
-                if self.before
-                else ""
+                diff.unified(self.encoding.decode(self.before), self.encoding.decode(self.after)) if self.before else ""
             )
         except ToolError:
             return ""

@@ -42,9 +42,7 @@ class Guard:
         if verdict.decision == "allow" or (verdict.decision == "ask" and name in self._granted):
             return
         if verdict.decision == "deny":
-            raise ToolError(
-                ErrorCode.PERMISSION, f"Tool {name!r} is {verdict.reason}. Use another or ask the user."
-            )
+            raise ToolError(ErrorCode.PERMISSION, f"Tool {name!r} is {verdict.reason}. Use another or ask the user.")
         self._ask(Request(name, effects, arguments, verdict.reason))
 
     def _verdict(self, effects: Effect) -> Verdict:

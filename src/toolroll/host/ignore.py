@@ -43,9 +43,7 @@ class Rule:
     def regex(self) -> str:
         """Fits a path from the file's folder, which ends in "/" if it is a folder."""
         text = "/".join(self.segments)
-        return globs.path_regex(text if self.anchored else f"**/{text}") + (
-            "/" if self.folders_only else "/?"
-        )
+        return globs.path_regex(text if self.anchored else f"**/{text}") + ("/" if self.folders_only else "/?")
 
 
 class Rules:

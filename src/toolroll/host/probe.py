@@ -107,9 +107,7 @@ def _places(workspace: str) -> list[Fact]:
             "files",
             "O_TMPFILE",
             nameless,
-            "new files have no name until they are complete"
-            if nameless
-            else "missing: new files have a passing name",
+            "new files have no name until they are complete" if nameless else "missing: new files have a passing name",
         ),
     ]
 
@@ -218,9 +216,7 @@ def _version(program: str) -> str:
     """What the program says its version is."""
     home = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with processes.stream(
-            [program, "--version"], cwd=home, deadline=time.monotonic() + _SECONDS
-        ) as output:
+        with processes.stream([program, "--version"], cwd=home, deadline=time.monotonic() + _SECONDS) as output:
             said = b"".join(output).decode("utf-8", "replace")
     except (OSError, ToolError):
         return "of an unknown version"

@@ -212,9 +212,7 @@ def _finish(stream: processes.Stream, ground: Ground, pattern: str) -> None:
     if stream.status == 2 and not reason:
         return
     if stream.status != 2:
-        raise ToolError(
-            ErrorCode.EXECUTION, f"ripgrep ended with status {stream.status}. Search a smaller folder."
-        )
+        raise ToolError(ErrorCode.EXECUTION, f"ripgrep ended with status {stream.status}. Search a smaller folder.")
     _, parse_error, short = reason.rpartition("\nerror: ")
     if parse_error or "regex" in reason:
         raise patterns.refused(pattern, short.splitlines()[0].removeprefix("rg: "))

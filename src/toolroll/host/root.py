@@ -63,9 +63,7 @@ class Root:
             place.settle(check)
             return os.open(".", LIST, dir_fd=place.fd)
 
-    def place(
-        self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None
-    ) -> Place:
+    def place(self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None) -> Place:
         """Where `path` lives, whether or not there is anything yet.
 
         `follow` goes through a link to what it names; without it the link itself is meant. `create` makes the

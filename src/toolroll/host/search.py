@@ -127,9 +127,7 @@ class Search:
                 unreadable=ground.unreadable,
             )
 
-    def _collect(
-        self, ground: Ground, query: Query, scope: Scope
-    ) -> tuple[dict[str, list[Row]], Stopped | None]:
+    def _collect(self, ground: Ground, query: Query, scope: Scope) -> tuple[dict[str, list[Row]], Stopped | None]:
         """The rows of each file with a match, and what made the search stop early."""
         hits: dict[str, list[Row]] = {}
         limit, matches, count, name = self._limits.search_rows, 0, 0, ""
@@ -265,11 +263,7 @@ def _sorted(ground: Ground, names: Iterable[str], sort: str) -> list[str]:
         about = _stat(ground, path)
         return -about.st_mtime_ns if about else 0
 
-    return (
-        sorted(names)
-        if sort == "path" or ground.is_file
-        else sorted(names, key=lambda path: (age(path), path))
-    )
+    return sorted(names) if sort == "path" or ground.is_file else sorted(names, key=lambda path: (age(path), path))
 
 
 def _ordered(entries: list[Entry], sort: Sort) -> list[Entry]:

@@ -29,8 +29,12 @@ class State:
         """A file descriptor of a folder of this name, made if it is missing; it stays ours to close."""
         with self._lock:
             if name not in self._open:
-                path = os.path.join(self.path, name)
+                path = self.path
                 os.makedirs(path, mode=0o700, exist_ok=True)
+                for step in name.split("/"):  # makedirs would give its mode to the last one only
+                    path = os.path.join(path, step)
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(path, mode=0o700)
                 self._open[name] = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             return self._open[name]
 

@@ -39,9 +39,7 @@ class Token:
         if self.cancelled:
             raise ToolError(ErrorCode.CANCELLED, "The call was cancelled.")
         if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise ToolError(
-                ErrorCode.TIMEOUT, "The call took longer than its time limit. Ask for less at once."
-            )
+            raise ToolError(ErrorCode.TIMEOUT, "The call took longer than its time limit. Ask for less at once.")
 
     def _cancelled(self) -> threading.Event:
         # An Event costs more than a whole small call, so it is made only for calls that are cancelled.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
 from toolroll.host import atomic
+from toolroll.host.journal.entry import State
 from toolroll.host.place import Place
 from toolroll.host.token import Token
 from toolroll.host.workspace import Workspace
@@ -70,15 +70,9 @@ class Tree:
     def delete(self, path: str, recursive: bool) -> int:
         """Remove a file, link or folder; how many entries went. A folder with content needs `recursive`."""
         with self._place(path, follow=False, write=True) as place:
-            item = _item(place.fd, place.name, place.path)
-            if item.kind != "directory":
-                os.unlink(place.name, dir_fd=place.fd)
-                count = 1
-            else:
-                count = self._count(place, path, recursive)
-                shutil.rmtree(place.name, dir_fd=place.fd) if recursive else os.rmdir(
-                    place.name, dir_fd=place.fd
-                )
+            is_folder = _item(place.fd, place.name, place.path).kind == "directory"
+            count = self._count(place, path, recursive) if is_folder else 1
+            self._remove(place.fd, place.name, place.path)
             self._files.records.forget(place.path)
             return count
 
@@ -90,15 +84,40 @@ class Tree:
                 self._count(old, source, recursive=True)
             with self._target(target, old) as new:
                 self._check_free(new, target, overwrite)
-                if kind == "file" and not overwrite:
-                    # A link fails if the name was taken meanwhile; a rename would replace what is there.
-                    os.link(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd, follow_symlinks=False)
-                    os.unlink(old.name, dir_fd=old.fd)
-                else:
-                    os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
+                self._rename(old, new, kind)
                 self._files.records.forget(old.path)
                 self._files.records.forget(new.path)
                 return old.path, new.path
+
+    def _rename(self, old: Place, new: Place, kind: Kind) -> None:
+        recorder = self._files.recorder
+        taken = _exists(new)
+        if recorder and taken:
+            with recorder.removing(new.fd, new.name, new.path):
+                pass  # by the rename itself
+        with recorder.moving(old, new) if recorder else nullcontext():
+            if kind == "file" and not taken:
+                # A link fails if the name was taken meanwhile; a rename would replace what is there.
+                os.link(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd, follow_symlinks=False)
+                os.unlink(old.name, dir_fd=old.fd)
+            else:
+                os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
+
+    def _remove(self, fd: int, name: str, path: str) -> None:
+        """Remove one name and all below it, the deepest first."""
+        if _item(fd, name, path).kind == "directory":
+            below = os.open(name, _OPEN, dir_fd=fd)
+            try:
+                for inner in os.listdir(below):
+                    self._remove(below, inner, f"{path}/{inner}")
+            finally:
+                os.close(below)
+        recorder = self._files.recorder
+        with recorder.removing(fd, name, path) if recorder else nullcontext():
+            if _item(fd, name, path).kind == "directory":
+                os.rmdir(name, dir_fd=fd)
+            else:
+                os.unlink(name, dir_fd=fd)
 
     def copy(self, source: str, target: str, overwrite: bool, token: Token) -> tuple[str, int]:
         """Copy a file or a folder with all that is in it; the real path of the copy and how many files."""
@@ -136,7 +155,9 @@ class Tree:
             raise ToolError(ErrorCode.PERMISSION, f"{target!r} is not a place to write to.")
         into = where.endswith("/") or _is_folder(root.text(where), self._files)
         path = f"{where.rstrip('/')}/{old.name}" if into else where
-        with root.place(path, create=True, follow=False, check=self._files.may_write) as new:
+        with root.place(path, create=True, follow=False, check=self._files.prepare) as new:
+            if new.parts == old.parts:
+                raise ToolError(ErrorCode.VALIDATION, f"{target!r} is the same as the source. Choose another name.")
             yield new
 
     def _check_free(self, new: Place, target: str, overwrite: bool) -> None:
@@ -170,15 +191,21 @@ class Tree:
         item = _item(old.fd, old.name, old.path)
         if item.kind == "directory":
             return self._copy_folder(old, new, token, count)
+        recorder = self._files.recorder
         if item.target is not None:
-            os.symlink(item.target, new.name, dir_fd=new.fd)
+            link = State("link", 0, item.target)
+            with recorder.making(new, link) if recorder else nullcontext():
+                os.symlink(item.target, new.name, dir_fd=new.fd)
         else:
-            data = self._files.data(old.path, most=1 << 30)
-            atomic.write(new, data, stage=None, mode=item.mode & 0o777, durable=False)
+            data, mode = self._files.data(old.path, most=1 << 30), item.mode & 0o777
+            with recorder.writing(new, data, None, mode) if recorder else nullcontext():
+                atomic.write(new, data, stage=None, mode=mode, durable=False)
         return count + 1
 
     def _copy_folder(self, old: Place, new: Place, token: Token, count: int) -> int:
-        os.mkdir(new.name, dir_fd=new.fd)
+        recorder = self._files.recorder
+        with recorder.making(new, State("directory", -1)) if recorder else nullcontext():
+            os.mkdir(new.name, dir_fd=new.fd)
         fds = [os.open(place.name, _OPEN, dir_fd=place.fd) for place in (old, new)]
         try:
             for name in sorted(os.listdir(fds[0])):

@@ -136,8 +136,7 @@ def _extended(above: Chain, fd: int, path: str, entries: list[os.DirEntry[str]])
     if not own:
         return above
     return {
-        name: (((len(path), ignore.Rules(ignore.read(fd, name))),) if name in own else ())
-        + above.get(name, ())
+        name: (((len(path), ignore.Rules(ignore.read(fd, name))),) if name in own else ()) + above.get(name, ())
         for name in ignore.NAMES  # strongest first
     }
 

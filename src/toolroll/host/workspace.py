@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from toolroll.host import atomic, window
 from toolroll.host.document import Change, Document, read_all
+from toolroll.host.fresh import EditGuard, Freshness, modified
+from toolroll.host.journal.recorder import Recorder
 from toolroll.host.near import near_names
 from toolroll.host.place import Place
 from toolroll.host.records import Records, Version, digest
@@ -24,8 +26,6 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, named
-
-EditGuard = Literal["none", "fresh", "seen"]
 
 
 class Workspace:
@@ -49,15 +49,27 @@ class Workspace:
         self._spill = spill
         self._limits = limits
         self._policy = policy
-        self._guard = guard
+        self._fresh = Freshness(self.records, guard)
         self._new_file_mode = new_file_mode
         self._swept_stage: int | None = None
+        self._recorder: Recorder | None = None
 
     def at(self, cwd: str) -> Workspace:
         """The same files, with relative paths taken from another folder."""
         other = copy.copy(self)
         other.cwd = cwd
         return other
+
+    def recording(self, recorder: Recorder) -> Workspace:
+        """The same files; what is changed through them is recorded."""
+        other = copy.copy(self)
+        other._recorder = recorder
+        return other
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """What records the changes of this call, if anything does."""
+        return self._recorder
 
     def where(self, path: str) -> tuple[Root, str]:
         """The root that a path is beneath (the workspace's, or that of kept outputs), and the path there."""
@@ -117,7 +129,7 @@ class Workspace:
     def draft(self, path: str, encoding: str | None = None) -> Document:
         """The whole text file in order to change it; raises ToolError when the guard forbids that."""
         document = self.peek(path, encoding)
-        self._check_seen(document)
+        self._fresh.check_seen(document.path, document.version)
         if document.encoding.encode(document.text) != document.data:
             raise ToolError(
                 ErrorCode.UNSUPPORTED,
@@ -127,14 +139,16 @@ class Workspace:
 
     # Writing
 
-    def save(self, draft: Document, text: str) -> Change:
-        """Write a draft's new text, if the file is still what the draft was made from."""
+    def save(self, draft: Document, text: str, note: Mapping[str, Any] | None = None) -> Change:
+        """Write a draft's new text, if the file is still what it was; `note` goes into the receipt."""
         data = draft.encoding.encode(text)
         change = Change(draft.path, draft.data, data, draft.encoding)
         if change.changed:
             self._check_size(draft.path, len(data), self._limits.write_bytes)
-            with self.root.place(draft.path, check=self.may_write) as place:
-                self._put(place, data, draft.version, draft.encoding)
+            with self.root.place(draft.path, check=self.prepare) as place:
+                self._put(place, data, draft.version, draft.encoding, before=draft.data)
+            if self._recorder is not None and note:
+                self._recorder.note[draft.path] = dict(note)
         return change
 
     def write(
@@ -149,20 +163,18 @@ class Workspace:
         """Write a whole file, making missing folders. An existing file keeps its encoding, mode and owner."""
         if path.startswith(PREFIX):
             raise ToolError(ErrorCode.PERMISSION, f"{path!r} is a kept output: it can be read, not written.")
-        with self.root.place(self.where(path)[1], create=True, check=self.may_write) as place:
+        with self.root.place(self.where(path)[1], create=True, check=self.prepare) as place:
             before, version = self._existing(place, path)
             if version is not None and not overwrite:
-                raise ToolError(
-                    ErrorCode.CONFLICT, f"{path!r} exists. Set `overwrite` to replace it, or use `edit`."
-                )
+                raise ToolError(ErrorCode.CONFLICT, f"{path!r} exists. Set `overwrite` to replace it, or use `edit`.")
             if version is not None:
-                self._check_fresh(place.path, version)
+                self._fresh.check(place.path, version)
             used = named(encoding) if encoding else self._kept_encoding(before)
             data = content if isinstance(content, bytes) else used.encode(content)
             self._check_size(path, len(data), self._limits.write_bytes)
             change = Change(place.path, before, data, used)
             if change.changed:
-                self._put(place, data, version, used, create_only=not overwrite, mode=mode)
+                self._put(place, data, version, used, before=before, create_only=not overwrite, mode=mode)
             return change
 
     def _put(
@@ -172,22 +184,18 @@ class Workspace:
         version: Version | None,
         encoding: Encoding,
         *,
+        before: bytes | None,
         create_only: bool = False,
         mode: int | None = None,
     ) -> None:
         def unchanged() -> None:
             """Right before the new file takes the name: nobody may have changed it meanwhile."""
             if version is not None and not self._is(place, version):
-                raise _modified(place.path)
+                raise modified(place.path)
 
-        atomic.write(
-            place,
-            data,
-            stage=self._stage(),
-            create_only=create_only,
-            mode=mode if mode is not None else self._new_file_mode,
-            check=unchanged,
-        )
+        mode = mode if mode is not None else self._new_file_mode
+        with self._recorder.writing(place, data, before, mode) if self._recorder else nullcontext():
+            atomic.write(place, data, stage=self._stage(), create_only=create_only, mode=mode, check=unchanged)
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
         self.records.wrote(place.path, Version.of(status, data), encoding)
 
@@ -201,6 +209,12 @@ class Workspace:
             return None  # no place of our own: the new file is then made beside the old one
 
     # Checks
+
+    def prepare(self, parts: tuple[str, ...]) -> None:
+        """Before folders are made for a place: may it be written, and what will be made on the way."""
+        self.may_write(parts)
+        if self._recorder is not None:
+            self._recorder.expect(parts)
 
     def may_write(self, parts: tuple[str, ...]) -> None:
         """Raise ToolError if nothing may be written at this real path."""
@@ -223,20 +237,6 @@ class Workspace:
                 ErrorCode.TOO_LARGE,
                 f"{path!r} is too large: {size} bytes, the limit is {most}. Use `grep` to find what matters.",
             )
-
-    def _check_seen(self, document: Document) -> None:
-        if self._guard == "seen" and self.records.get(document.path).version is None:
-            raise ToolError(
-                ErrorCode.CONFLICT,
-                f"{document.path!r} must be read first: call `read`, then change what you saw.",
-                suggest=(Suggestion("read", {"path": document.path}),),
-            )
-        self._check_fresh(document.path, document.version)
-
-    def _check_fresh(self, path: str, now: Version) -> None:
-        known = self.records.get(path).version
-        if self._guard != "none" and known is not None and not _same(known, now):
-            raise _modified(path)
 
     def _is(self, place: Place, version: Version) -> bool:
         try:
@@ -276,9 +276,7 @@ class Workspace:
     def _existing(self, place: Place, path: str) -> tuple[bytes | None, Version | None]:
         """What stands at a place: its bytes (if it is a file of a size to hold) and version, or nothing."""
         try:
-            fd = os.open(
-                place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd
-            )
+            fd = os.open(place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd)
         except FileNotFoundError:
             return None, None
         try:
@@ -300,31 +298,13 @@ class Workspace:
         """The error for a path where nothing is, with names that are near."""
         root, where = self.where(path)
         near = near_names(root, where)
-        hint = (
-            f"Did you mean {' or '.join(map(repr, near))}?"
-            if near
-            else "Use `find` or `ls` to see what there is."
-        )
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Use `find` or `ls` to see what there is."
         return ToolError(
             ErrorCode.NOT_FOUND,
             f"File not found: there is no {path!r}. {hint}",
             details={"near": near},
             suggest=tuple(Suggestion("read", {"path": name}) for name in near),
         )
-
-
-def _same(known: Version, now: Version) -> bool:
-    if known.stamp == now.stamp:
-        return True
-    return known.digest is not None and known.digest == now.digest
-
-
-def _modified(path: str) -> ToolError:
-    return ToolError(
-        ErrorCode.CONFLICT,
-        f"{path!r} was modified since it was last read. Call `read` again and redo the change.",
-        suggest=(Suggestion("read", {"path": path}),),
-    )
 
 
 def _real(root: Root, fd: int, where: str) -> tuple[str, ...]:
@@ -339,6 +319,4 @@ def _explained(path: str, encoding: Encoding, data: bytes) -> str:
     try:
         return encoding.decode(data)
     except ToolError as error:
-        raise ToolError(
-            error.code, f"{path!r} cannot be read. {error.message}", details=error.details
-        ) from None
+        raise ToolError(error.code, f"{path!r} cannot be read. {error.message}", details=error.details) from None

@@ -77,12 +77,7 @@ def _mend(value: Any, schema: Schema) -> Any:
         found = reader(value.strip())
     except (ValueError, msgspec.DecodeError, RecursionError):
         found = None
-    if (
-        found is None
-        and kind == "array"
-        and schema.get("items", {}).get("type") == "string"
-        and value[:1] != "["
-    ):
+    if found is None and kind == "array" and schema.get("items", {}).get("type") == "string" and value[:1] != "[":
         return [value]
     return value if found is None else found
 

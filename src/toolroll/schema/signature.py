@@ -123,9 +123,7 @@ def schema_of(hint: Any, inside: tuple[Any, ...] = ()) -> Schema:
 
 def _schema_of_bare(bare: Any, inside: tuple[Any, ...]) -> Schema:
     if bare in inside:
-        raise TypeError(
-            f"{bare!r} holds itself; a tool's schema has no references, so give it a finite type."
-        )
+        raise TypeError(f"{bare!r} holds itself; a tool's schema has no references, so give it a finite type.")
     if bare in _PLAIN:
         return dict(_PLAIN[bare])
     origin, args = get_origin(bare), get_args(bare)
@@ -141,9 +139,7 @@ def _schema_of_bare(bare: Any, inside: tuple[Any, ...]) -> Schema:
         return _choices([member.value for member in bare])
     if is_dataclass(bare) or is_typeddict(bare):
         return _record(bare, (*inside, bare))
-    raise TypeError(
-        f"{bare!r} has no JSON Schema; use str, int, float, bool, list, dict, Literal or a dataclass."
-    )
+    raise TypeError(f"{bare!r} has no JSON Schema; use str, int, float, bool, list, dict, Literal or a dataclass.")
 
 
 def _choices(values: Iterable[Any]) -> Schema:

@@ -65,9 +65,7 @@ def detect(head: bytes, asked: str | None = None) -> Encoding:
         return named(asked)
     if b"\0" in head[:HEAD]:
         raise ToolError(ErrorCode.UNSUPPORTED, f"It is a binary file{_kind(head)}, not text.")
-    declared = next(
-        (found[1].decode("ascii") for rule in _DECLARATIONS if (found := rule.search(head[:1024]))), None
-    )
+    declared = next((found[1].decode("ascii") for rule in _DECLARATIONS if (found := rule.search(head[:1024]))), None)
     if declared is None:
         return UTF8
     try:
@@ -83,9 +81,7 @@ def named(name: str) -> Encoding:
     except (LookupError, ValueError):
         found = None
     if found is None or not found._is_text_encoding:
-        raise ToolError(
-            ErrorCode.VALIDATION, f"There is no text encoding {name!r}. Try 'utf-8', 'cp1252' or 'utf-16'."
-        )
+        raise ToolError(ErrorCode.VALIDATION, f"There is no text encoding {name!r}. Try 'utf-8', 'cp1252' or 'utf-16'.")
     return Encoding("utf-8" if found.name == "utf-8-sig" else found.name)
 
 

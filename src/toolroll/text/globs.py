@@ -109,9 +109,7 @@ def expand(pattern: str) -> tuple[str, ...]:
         if len(growing) > _MAX_NESTING:
             raise _invalid(pattern, f"nests braces more than {_MAX_NESTING} deep. Use a simpler one")
     if len(growing) > 1:
-        raise _invalid(
-            pattern, "has a '{' without its '}'. Close it, or write '\\{' for the character itself"
-        )
+        raise _invalid(pattern, "has a '{' without its '}'. Close it, or write '\\{' for the character itself")
     return tuple(dict.fromkeys(growing[0]))
 
 
@@ -202,9 +200,7 @@ def _class(text: str, at: int) -> tuple[str, int]:
     try:
         re.compile(f"[{body}]")
     except re.error:
-        raise _invalid(
-            text, "has a range in brackets that runs backwards. Put the lower character first"
-        ) from None
+        raise _invalid(text, "has a range in brackets that runs backwards. Put the lower character first") from None
     return f"(?!/)[{'^' if negated else ''}{body}]", at + 1
 
 

@@ -28,7 +28,4 @@ def test_looking_does_not_count_as_reading(open_kit, put):
     put({"a.txt": "alpha\n"})
     kit = open_kit("cdd")
     kit.call("glob", {"pattern": "*"})
-    assert (
-        kit.call("edit", {"file_path": "a.txt", "old_string": "a", "new_string": "b"}).error.code
-        == "Conflict"
-    )
+    assert kit.call("edit", {"file_path": "a.txt", "old_string": "a", "new_string": "b"}).error.code == "Conflict"

@@ -70,9 +70,7 @@ def test_a_cut_answer_tells_the_total_and_keeps_the_rest(kit, put):
     assert len(result.data["rows"]) == 10
     assert "10 of 500 matches in 1 files shown" in result.text
     handle = result.meta["spill"]
-    assert (
-        kit.call("grep", {"pattern": "needle 499$", "path": handle}).text == f"{handle}\n501:500:needle 499"
-    )
+    assert kit.call("grep", {"pattern": "needle 499$", "path": handle}).text == f"{handle}\n501:500:needle 499"
     assert kit.call("read", {"path": handle, "offset": 501}).text == "501\t500:needle 499"
 
 
@@ -96,7 +94,4 @@ def test_bad_questions(kit, arguments, code, words):
 
 def test_from_another_working_directory(kit):
     assert kit.call("grep", {"pattern": "helper"}, cwd="src").text == "src/util.py\n1:def helper():"
-    assert (
-        kit.call("grep", {"pattern": "helper", "path": "util.py"}, cwd="src").text
-        == "src/util.py\n1:def helper():"
-    )
+    assert kit.call("grep", {"pattern": "helper", "path": "util.py"}, cwd="src").text == "src/util.py\n1:def helper():"

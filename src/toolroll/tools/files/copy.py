@@ -19,9 +19,7 @@ class Copied:
     files: int
 
     def __str__(self) -> str:
-        return f"Copied {self.source} to {self.target}" + (
-            f" ({self.files} files)." if self.files != 1 else "."
-        )
+        return f"Copied {self.source} to {self.target}" + (f" ({self.files} files)." if self.files != 1 else ".")
 
 
 @tool(Effect.READ | Effect.WRITE)

@@ -8,7 +8,7 @@ from typing import Annotated
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text import match
+from toolroll.text import match as text_match
 from toolroll.tool import Effect, tool
 
 
@@ -20,11 +20,16 @@ class Edited:
     replacements: int
     created: bool
     diff: str
+    relation: str = "exact"
+    """How the old text was found; anything but "exact" says what it differed in."""
+    lines: tuple[int, int] | None = None
+    """First and last line of the old file that were touched."""
 
     def __str__(self) -> str:
         if self.created:
             return f"Created {self.path}."
-        return f"Edited {self.path} ({self.replacements} replaced).\n{self.diff}"
+        how = "" if self.relation == "exact" else f"; the old text differed in: {self.relation}"
+        return f"Edited {self.path} ({self.replacements} replaced{how}).\n{self.diff}"
 
 
 @tool(Effect.READ | Effect.WRITE)
@@ -34,20 +39,29 @@ def edit(
     old: Annotated[str, "Exact text to replace, whitespace included."],
     new: Annotated[str, "Text to put in its place; empty to delete."],
     replace_all: Annotated[bool, "Replace every occurrence, not just a unique one."] = False,
-    near_line: Annotated[
-        int | None, Field(ge=1), "Of several occurrences, take the one nearest to this line."
-    ] = None,
+    near_line: Annotated[int | None, Field(ge=1), "Of several occurrences, take the one nearest to this line."] = None,
     *,
     create: Annotated[bool, "An empty old text makes a new file."] = False,
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
+    match: Annotated[text_match.Level, "How the old text may differ from the file's."] = "safe",
+    first: Annotated[bool, "Of several occurrences, replace the first."] = False,
 ) -> Edited:
     """Replace exact text in a file. It must occur once, or say which with near_line or replace_all."""
     if create and not old:
         return _created(ctx, path, new)
     draft = ctx.files.draft(path, encoding)
-    replaced = match.replace(draft.text, old, new, every=replace_all, near_line=near_line)
-    change = ctx.files.save(draft, replaced.text)
-    return Edited(change.path, replaced.count, created=False, diff=change.diff())
+    replaced = text_match.replace(
+        draft.text, old, new, every=replace_all, near_line=near_line, first=first, level=match
+    )
+    change = ctx.files.save(draft, replaced.text, note={"relation": replaced.relation, "spans": replaced.spans})
+    return Edited(
+        change.path,
+        replaced.count,
+        created=False,
+        diff=change.diff(),
+        relation=replaced.relation,
+        lines=replaced.lines,
+    )
 
 
 def _created(ctx: Context, path: str, content: str) -> Edited:

@@ -34,11 +34,7 @@ class Shown:
         if self.images:
             return f"{self.path}: an image of {len(self.images[0].data)} bytes."
         if not self.line_count:
-            return (
-                f"{self.path} is empty."
-                if not self.total_lines
-                else f"{self.path} has {self.total_lines} lines."
-            )
+            return f"{self.path} is empty." if not self.total_lines else f"{self.path} has {self.total_lines} lines."
         return self.numbered()
 
     @property

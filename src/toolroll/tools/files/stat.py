@@ -40,9 +40,7 @@ class Status:
             "mode": self.mode,
             "modified": self.modified,
         }
-        return "\n".join(
-            [self.path, *(f"  {name}: {value}" for name, value in facts.items() if value is not None)]
-        )
+        return "\n".join([self.path, *(f"  {name}: {value}" for name, value in facts.items() if value is not None)])
 
 
 @tool(Effect.READ)

@@ -35,18 +35,14 @@ def write(
     content: Annotated[str, "The whole new content."],
     overwrite: Annotated[bool, "Whether an existing file may be replaced."] = True,
     *,
-    unchanged: Annotated[
-        Literal["accept", "refuse"], "What to do when the content is there already."
-    ] = "accept",
+    unchanged: Annotated[Literal["accept", "refuse"], "What to do when the content is there already."] = "accept",
     mode: Annotated[str | None, "Permissions of a new file, octal such as '644'."] = None,
     encoding: Annotated[str | None, "Text encoding; an existing file's own by default."] = None,
 ) -> Written:
     """Create a file or replace all of its content. To change a part of a file, use edit."""
     change = ctx.files.write(path, content, overwrite=overwrite, mode=_mode(mode), encoding=encoding)
     if unchanged == "refuse" and not change.changed:
-        raise ToolError(
-            ErrorCode.CONFLICT, f"{path!r} has exactly this content already: the write would be a no-op."
-        )
+        raise ToolError(ErrorCode.CONFLICT, f"{path!r} has exactly this content already: the write would be a no-op.")
     return Written(change.path, len(change.after), change.created, change.changed, change.diff())
 
 
@@ -58,7 +54,5 @@ def _mode(text: str | None) -> int | None:
     except ValueError:
         mode = -1
     if not 0 <= mode <= 0o777:
-        raise ToolError(
-            ErrorCode.VALIDATION, f"`mode` must be octal permissions such as '644', not {text!r}."
-        )
+        raise ToolError(ErrorCode.VALIDATION, f"`mode` must be octal permissions such as '644', not {text!r}.")
     return mode

@@ -40,9 +40,7 @@ def find(
     type: Annotated[Literal["file", "directory", "both"], "What to look for."] = "file",
     hidden: Annotated[bool, "Look at dot names too."] = False,
     ignored: Annotated[bool, "Look at what .gitignore leaves out too."] = False,
-    sort: Annotated[
-        Literal["modified", "path", "name", "size"], "Newest first, or in this order."
-    ] = "modified",
+    sort: Annotated[Literal["modified", "path", "name", "size"], "Newest first, or in this order."] = "modified",
     limit: Annotated[int, Field(ge=1), "Most paths to show."] = 100,
     *,
     exclude: Annotated[tuple[str, ...], "Globs of what to leave out."] = (),

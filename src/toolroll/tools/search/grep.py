@@ -98,9 +98,7 @@ def _text(rows: Sequence[Row], output: Output) -> str:
         if output == "count":
             blocks.append(f"{path}: {sum(1 for row in found if row.column)}")
         else:
-            blocks.append(
-                "\n".join([path, *(f"{row.line}{':' if row.column else '-'}{row.text}" for row in found)])
-            )
+            blocks.append("\n".join([path, *(f"{row.line}{':' if row.column else '-'}{row.text}" for row in found)]))
     return "\n".join(blocks)
 
 
@@ -121,9 +119,7 @@ def _first(rows: list[Row], limit: int) -> list[Row]:
 def _note(found: Found, rows: list[Row], output: Output, most_rows: int, seconds: float) -> str:
     notes = []
     if found.stopped == "time":
-        notes.append(
-            f"Stopped after {seconds:g} s: this is a part of the matches. Narrow `path` or `include`."
-        )
+        notes.append(f"Stopped after {seconds:g} s: this is a part of the matches. Narrow `path` or `include`.")
     if found.stopped == "rows":
         notes.append(f"Stopped after {most_rows} matches: there are more. Make `pattern` more exact.")
     if output == "content" and len(rows) < len(found.rows):

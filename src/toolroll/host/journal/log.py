@@ -1,0 +1,208 @@
+"""The journal on disk: a chained log of entries, the contents they need, and what is under way."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from toolroll.host.journal.entry import Change, Entry
+from toolroll.host.records import digest
+from toolroll.host.state import State as Folder
+from toolroll.result import ErrorCode, ToolError
+
+_LOG = "journal"
+_BLOBS = "journal/blobs"
+_PENDING = "journal/pending"
+_START = "0" * 32
+_MOST_BYTES = 1_000_000_000  # of contents; the oldest go first
+_SWEEP_EVERY = 200  # entries
+
+
+class Log:
+    """Entries in order, each bound to the one before by its hash. Several processes may append."""
+
+    def __init__(self, state: Folder) -> None:
+        self._state = state
+        self._lock = threading.Lock()
+
+    def keep(self, data: bytes) -> str:
+        """Keep a content; the name it is found by again."""
+        name = digest(data).hex()
+        folder = self._state.folder(_BLOBS)
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(name, dir_fd=folder)
+            return name
+        draft = f"{name}.{os.getpid()}.{threading.get_ident()}"
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return name
+
+    def content(self, name: str) -> bytes:
+        """A content that was kept; ToolError when it is kept no longer."""
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._state.folder(_BLOBS))
+        except FileNotFoundError:
+            raise ToolError(ErrorCode.NOT_FOUND, "The journal no longer keeps that content; it is too old.") from None
+        with os.fdopen(fd, "rb") as file:
+            return file.read()
+
+    def append(self, entry: Entry) -> Entry:
+        """Add an entry; it gets its number here."""
+        with self._lock, self._opened() as fd:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            last = _last_line(fd)
+            number, above = (last["entry"]["number"] + 1, last["hash"]) if last else (1, _START)
+            entry = replace(entry, number=number)
+            body = msgspec.to_builtins(entry)
+            line = {"above": above, "hash": _hash(above, body), "entry": body}
+            os.write(fd, msgspec.json.encode(line) + b"\n")
+        if number % _SWEEP_EVERY == 0:
+            self._sweep()
+        return entry
+
+    def entries(self) -> list[Entry]:
+        """Every entry, oldest first; ToolError when the chain is broken."""
+        found, above = [], _START
+        for line in self._lines():
+            if line["above"] != above or line["hash"] != _hash(above, line["entry"]):
+                number = line["entry"]["number"]
+                raise ToolError(
+                    ErrorCode.IO,
+                    f"The journal was changed by others at entry {number}: it is not to be trusted.",
+                )
+            above = line["hash"]
+            found.append(msgspec.convert(line["entry"], Entry))
+        return found
+
+    @contextlib.contextmanager
+    def under_way(self) -> Iterator[Pending]:
+        """A record of the steps of one call, which outlives a kill; gone when the block ends."""
+        pending = Pending(self._state.folder(_PENDING))
+        try:
+            yield pending
+        finally:
+            pending.close()
+
+    def cut_off(self) -> Iterator[tuple[list[Change], str]]:
+        """The steps of calls that were killed, oldest step first, each with the name to `forget` it by."""
+        if not os.path.isdir(os.path.join(self._state.path, _PENDING)):
+            return
+        folder = self._state.folder(_PENDING)
+        for name in sorted(os.listdir(folder)):
+            if not _is_alive(int(name.split("-")[0])):
+                yield Pending.read(folder, name), name
+
+    def forget(self, name: str) -> None:
+        """Drop the record of a call that was killed, once it is dealt with."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._state.folder(_PENDING))
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[int]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        fd = os.open("log.jsonl", flags, 0o600, dir_fd=self._state.folder(_LOG))
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        if not os.path.isdir(os.path.join(self._state.path, _LOG)):
+            return []
+        with self._opened() as fd, os.fdopen(os.dup(fd), "rb") as file:
+            return [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
+
+    def _sweep(self) -> None:
+        folder = self._state.folder(_BLOBS)
+        with os.scandir(folder) as found:
+            kept = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.name) for entry in found)
+        total = sum(size for _, size, _ in kept)
+        for _, size, name in kept:
+            if total <= _MOST_BYTES:
+                return
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+            total -= size
+
+
+class Pending:
+    """The steps of a call that is under way, written before each is taken."""
+
+    def __init__(self, folder: int) -> None:
+        self._folder = folder
+        self._name = f"{os.getpid()}-{time.time_ns()}-{threading.get_ident()}"
+        self._fd: int | None = None
+
+    def about_to(self, step: Change) -> None:
+        """Write down a step that is going to be taken."""
+        if self._fd is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+            self._fd = os.open(self._name, flags, 0o600, dir_fd=self._folder)
+        os.write(self._fd, msgspec.json.encode(step) + b"\n")
+
+    def close(self) -> None:
+        """The call has ended one way or the other."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+            os.unlink(self._name, dir_fd=self._folder)
+
+    @staticmethod
+    def read(folder: int, name: str) -> list[Change]:
+        """The steps that a killed call had begun."""
+        fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+        with os.fdopen(fd, "rb") as file:
+            return [msgspec.json.decode(line, type=Change) for line in file if line.endswith(b"\n")]
+
+
+def undone(entries: Sequence[Entry]) -> set[int]:
+    """The numbers of the entries that are undone now; undoing an undoing brings its entry back."""
+    gone: set[int] = set()
+    for entry in entries:
+        gone ^= set(entry.undoes)
+    return gone
+
+
+def _hash(above: str, body: Mapping[str, Any]) -> str:
+    return digest(above.encode() + msgspec.json.encode(body, order="sorted")).hex()
+
+
+def _last_line(fd: int) -> dict[str, Any] | None:
+    """The last whole line; what a killed process left of one is cut off."""
+    size = os.fstat(fd).st_size
+    step = 1 << 16
+    while size:
+        start = max(0, size - step)
+        tail = os.pread(fd, size - start, start)
+        end = tail.rfind(b"\n")
+        begin = tail.rfind(b"\n", 0, end) if end > 0 else -1
+        if begin >= 0 or (start == 0 and end >= 0):
+            if end + 1 < len(tail):
+                os.ftruncate(fd, start + end + 1)
+            found: dict[str, Any] = msgspec.json.decode(tail[begin + 1 : end])
+            return found
+        if start == 0:
+            os.ftruncate(fd, 0)
+            return None
+        step *= 4
+    return None
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

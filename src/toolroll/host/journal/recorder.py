@@ -1,0 +1,224 @@
+"""The steps of one call: each is written down before it is taken, and all are taken back if the call fails."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from toolroll.host import atomic
+from toolroll.host.journal.entry import Change, State, look
+from toolroll.host.journal.log import Log, Pending
+from toolroll.host.place import Place
+from toolroll.host.root import Root
+from toolroll.result import ErrorCode, ToolError
+
+
+class Recorder:
+    """Records what a call does to the names and contents of the workspace."""
+
+    def __init__(self, log: Log, pending: Pending, root: Root) -> None:
+        self._log = log
+        self._pending = pending
+        self._root = root
+        self.changes: list[Change] = []
+        self._made: set[str] = set()
+        self.undoes: list[int] = []
+        self.note: dict[str, Any] = {}
+
+    @contextmanager
+    def writing(self, place: Place, data: bytes, before: bytes | None, mode: int | None) -> Iterator[None]:
+        """Around a write of `data`: what is there now, and what will be."""
+        state = self._kept(place, before)
+        known = state.mode if state is not None and state.kind == "file" else mode
+        planned = State("file", known if known is not None else -1, self._log.keep(data))
+        self._pending.about_to(Change(place.path, state, planned))
+        yield
+        actual = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode & 0o7777
+        after = State("file", actual, planned.content)
+        if after != state:
+            self.changes.append(Change(place.path, state, after))
+
+    @contextmanager
+    def removing(self, fd: int, name: str, path: str) -> Iterator[None]:
+        """Around the removal of one file, link or empty folder."""
+        state, data = look(fd, name)
+        if data is not None:
+            self._log.keep(data)
+        step = Change(path, state, None)
+        self._pending.about_to(step)
+        yield
+        self.changes.append(step)
+
+    @contextmanager
+    def making(self, place: Place, state: State) -> Iterator[None]:
+        """Around the making of a folder or a link."""
+        step = Change(place.path, None, state)
+        self._pending.about_to(step)
+        yield
+        self.changes.append(step)
+
+    @contextmanager
+    def moving(self, old: Place, new: Place) -> Iterator[None]:
+        """Around a rename to a name that is free, or will be replaced and was recorded as removed."""
+        state, _ = look(old.fd, old.name)
+        step = Change(new.path, None, state, source=old.path)
+        self._pending.about_to(step)
+        yield
+        self.changes.append(step)
+
+    def expect(self, parts: tuple[str, ...]) -> None:
+        """Before a place is made ready: the folders that are missing on the way to it will be made."""
+        missing: list[str] = []
+        for depth in range(len(parts) - 1, 0, -1):
+            path = "/".join(parts[:depth])
+            if path in self._made or _is_folder(self._root, path):
+                break
+            missing.append(path)
+        for path in reversed(missing):
+            self._made.add(path)
+            step = Change(path, None, State("directory", -1))
+            self._pending.about_to(step)
+            self.changes.append(step)
+
+    def _kept(self, place: Place, data: bytes | None) -> State | None:
+        if data is None:
+            state, data = look(place.fd, place.name)
+        else:
+            mode = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode
+            state = State.of_file(data, mode)
+        if data is not None:
+            self._log.keep(data)
+        return state
+
+    def roll_back(self) -> None:
+        """Take back everything, the last step first."""
+        steps, self.changes = self.changes, []
+        take_back(self._root, self._log, steps)
+
+    def undo(self, steps: Sequence[Change]) -> None:
+        """Take back the steps of an earlier call, as steps of this one; nothing if any of them was overtaken."""
+        for step in reversed(steps):
+            self._reverse(step)
+
+    def _reverse(self, step: Change) -> None:
+        if step.source is not None:
+            with (
+                self._root.place(step.path, follow=False) as old,
+                self._root.place(step.source, create=True, follow=False, check=self.expect) as new,
+                self.moving(old, new),
+            ):
+                os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
+            return
+        with self._root.place(step.path, create=step.before is not None, follow=False, check=self.expect) as place:
+            if step.before is None:
+                if _is_removable(place):
+                    with self.removing(place.fd, place.name, place.path):
+                        _remove(place)
+            elif step.before.kind == "file":
+                data = self._log.content(step.before.content)
+                with self.writing(place, data, None, step.before.mode):
+                    _put(place, step.before, data)
+            else:
+                with self.making(place, step.before):
+                    _put(place, step.before, b"")
+
+
+def take_back(root: Root, log: Log, steps: Sequence[Change]) -> list[str]:
+    """Undo steps without recording it, the last first; the paths that others have changed since, left alone."""
+    left = []
+    for step in reversed(steps):
+        if step.source is not None:
+            _move_back(root, step)
+            continue
+        try:
+            place = root.place(step.path, create=step.before is not None, follow=False)
+        except FileNotFoundError:
+            continue
+        with place:
+            now, _ = look(place.fd, place.name)
+            if same(now, step.before):
+                continue
+            if not same(now, step.after):
+                left.append(step.path)
+            elif step.before is None:
+                _remove(place)
+            else:
+                data = log.content(step.before.content) if step.before.kind == "file" else b""
+                _put(place, step.before, data)
+    return left
+
+
+def same(now: State | None, known: State | None) -> bool:
+    """Whether what is there is what is known; -1 is a mode that was not known yet."""
+    if now is None or known is None:
+        return now is known
+    return (now.kind, now.content) == (known.kind, known.content) and known.mode in (now.mode, -1, 0)
+
+
+def _move_back(root: Root, step: Change) -> None:
+    if step.source is None:
+        return
+    try:
+        with (
+            root.place(step.path, follow=False) as new,
+            root.place(step.source, create=True, follow=False) as old,
+        ):
+            if not _exists(old) and _exists(new):
+                os.rename(new.name, old.name, src_dir_fd=new.fd, dst_dir_fd=old.fd)
+            elif _exists(new) and os.path.samestat(_status(old), _status(new)):
+                os.unlink(new.name, dir_fd=new.fd)  # a move by linking that was cut off in the middle
+    except FileNotFoundError:
+        return
+
+
+def _status(place: Place) -> os.stat_result:
+    return os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+
+
+def _exists(place: Place) -> bool:
+    return place.mode() != 0
+
+
+def _is_folder(root: Root, path: str) -> bool:
+    try:
+        os.close(root.folder(path))
+    except OSError:
+        return False
+    return True
+
+
+def _is_removable(place: Place) -> bool:
+    """Whether it can go: a folder that others have put something into stays."""
+    if not stat.S_ISDIR(place.mode()):
+        return _exists(place)
+    fd = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd)
+    try:
+        return not os.listdir(fd)
+    finally:
+        os.close(fd)
+
+
+def _remove(place: Place) -> None:
+    if stat.S_ISDIR(place.mode()):
+        if _is_removable(place):
+            os.rmdir(place.name, dir_fd=place.fd)
+    elif _exists(place):
+        os.unlink(place.name, dir_fd=place.fd)
+
+
+def _put(place: Place, state: State, data: bytes) -> None:
+    """Make a place what it was."""
+    if state.kind == "file":
+        atomic.write(place, data, stage=None, mode=state.mode)
+        os.chmod(place.name, state.mode, dir_fd=place.fd)
+    elif state.kind == "link":
+        os.symlink(state.content, place.name, dir_fd=place.fd)
+    elif state.kind == "directory":
+        os.mkdir(place.name, dir_fd=place.fd)
+        if state.mode >= 0:
+            os.chmod(place.name, state.mode, dir_fd=place.fd)
+    else:
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{place.path!r} cannot be put back.")

@@ -1,0 +1,89 @@
+"""Finding and replacing every occurrence of a text or a regular expression, in time that no pattern can stretch."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.lines import adapt, ending
+
+_GROUP = re.compile(r"\$(?:(\d+)|\{(\w+)\}|\$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The new text, and where in the old one the occurrences were."""
+
+    text: str
+    spans: list[tuple[int, int]]
+    places: list[tuple[int, int]]
+    """Line and column of each, from 1."""
+
+
+class Finder:
+    """Finds a text, or with `regex` a regular expression of the linear kind: no look-around, no back-references."""
+
+    def __init__(self, find: str, *, regex: bool, case: bool, words: bool) -> None:
+        self._regex = regex
+        source = find if regex else re.escape(find)
+        if words:
+            source = rf"\b(?:{source})\b" if regex else rf"{_edge(find[0])}{source}{_edge(find[-1])}"
+        self._pattern = _linear(source, case) if regex else re.compile(source, 0 if case else re.IGNORECASE)
+
+    def replace(self, text: str, replacement: str) -> Made:
+        """The text with each occurrence replaced."""
+        pieces, spans, end = [], [], 0
+        line_end = ending(text)
+        for match in self._pattern.finditer(text):
+            if match.start() == match.end():
+                raise ToolError(ErrorCode.VALIDATION, "`find` matches the empty text. Make it match something.")
+            written = _expanded(match, replacement) if self._regex else replacement
+            pieces += [text[end : match.start()], adapt(written, line_end)]
+            end = match.end()
+            spans.append((match.start(), end))
+        starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))] if spans else []
+        places = [(line := bisect_right(starts, start), start - starts[line - 1] + 1) for start, _ in spans]
+        return Made("".join([*pieces, text[end:]]), spans, places)
+
+
+def _edge(char: str) -> str:
+    """A word's edge, where there can be one: beside a letter, not beside a bracket."""
+    return r"\b" if char.isalnum() or char == "_" else ""
+
+
+def _linear(source: str, case: bool) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = case
+    options.log_errors = False
+    try:
+        return re2.compile(f"(?m){source}", options)
+    except re2.error as error:
+        reason = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            f"`find` is not a regular expression that can be used: {reason}. Look-around and back-references are not "
+            "known; for plain text leave `regex` off.",
+        ) from None
+
+
+def _expanded(match: Any, replacement: str) -> str:
+    """The replacement with $1, ${1} and ${name} filled in; $$ is a dollar."""
+
+    def filled(found: re.Match[str]) -> str:
+        name = found[1] or found[2]
+        if name is None:
+            return "$"
+        try:
+            return match.group(int(name) if name.isdigit() else name) or ""
+        except (IndexError, re.error, KeyError):
+            raise ToolError(
+                ErrorCode.VALIDATION, f"`replace` names the group {name!r}, which `find` does not have."
+            ) from None
+
+    return _GROUP.sub(filled, replacement)

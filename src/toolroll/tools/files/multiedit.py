@@ -1,0 +1,103 @@
+"""Replace text in many files at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.host.document import Document
+from toolroll.host.search import Scope
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field, FilePath
+from toolroll.text import diff, replacing
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What is replaced in one file. Ids name the occurrences: `path:line:column`."""
+
+    path: str
+    replacements: int
+    ids: list[str]
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replacements:
+    """All files that change, or would."""
+
+    files: list[FileChange]
+    total: int
+    searched: int
+    preview: bool
+
+    def __str__(self) -> str:
+        done = "Would replace" if self.preview else "Replaced"
+        head = f"{done} {self.total} in {len(self.files)} of {self.searched} files."
+        return "\n".join([head, *(f"{one.path} ({one.replacements})\n{one.diff}" for one in self.files)])
+
+
+@tool(Effect.READ | Effect.WRITE)
+def multiedit(
+    ctx: Context,
+    pattern: Annotated[str, Field(min_length=1), "Glob of the files, such as src/**/*.py."],
+    find: Annotated[str, Field(min_length=1), "Text to replace."],
+    replace: Annotated[str, "Text to put in its place; with regex, $1 or ${name} are groups."],
+    path: Annotated[FilePath, "Folder to look in."] = ".",
+    include: Annotated[str | None, "Of those files, only the ones that match this glob."] = None,
+    exclude: Annotated[str | None, "Not the files that match this glob."] = None,
+    regex: Annotated[bool, "Take find as a regular expression."] = False,
+    case_sensitive: Annotated[bool, "Tell upper from lower case."] = True,
+    whole_word: Annotated[bool, "Match whole words only."] = False,
+    preview: Annotated[bool, "Show what would change, and change nothing."] = False,
+    expected_count: Annotated[int | None, Field(ge=0), "Change nothing unless there are exactly so many."] = None,
+    max_files: Annotated[int, Field(ge=1), "Change nothing if more files would change."] = 100,
+) -> Replacements:
+    """Replace a text or regular expression in all files that match a glob: all of them or none."""
+    finder = replacing.Finder(find, regex=regex, case=case_sensitive, words=whole_word)
+    search, where = ctx.searching(path)
+    scope = Scope(where, (include,) if include else (), (exclude,) if exclude else ())
+    found = search.find(pattern, scope, kind="file", sort="path", token=ctx.token)
+    if not found.complete:
+        raise ToolError(ErrorCode.TOO_LARGE, "There are too many files to be sure of all. Narrow `path` or `pattern`.")
+    drafts, files = [], []
+    for entry in found.entries:
+        ctx.token.check()
+        draft = _draft(ctx, entry.path)
+        made = finder.replace(draft.text, replace) if draft is not None else None
+        if draft is not None and made is not None and made.text != draft.text:
+            drafts.append((draft, made))
+            ids = [f"{entry.path}:{line}:{column}" for line, column in made.places]
+            files.append(FileChange(entry.path, len(ids), ids, diff.unified(draft.text, made.text)))
+    total = sum(one.replacements for one in files)
+    _check(total, len(files), expected_count, max_files, len(found.entries))
+    if not preview:
+        for draft, made in drafts:
+            ctx.files.save(draft, made.text, note={"relation": "exact", "spans": made.spans})
+    return Replacements(files, total, len(found.entries), preview)
+
+
+def _draft(ctx: Context, path: str) -> Document | None:
+    try:
+        return ctx.files.draft(path)
+    except ToolError as error:
+        if error.code is ErrorCode.UNSUPPORTED:
+            return None  # a binary file has no text to replace
+        raise
+
+
+def _check(total: int, files: int, expected: int | None, most: int, searched: int) -> None:
+    if expected is not None and total != expected:
+        raise ToolError(
+            ErrorCode.CONFLICT,
+            f"There are {total} occurrences in {files} files, not {expected}. Nothing was changed; "
+            "look with `preview`, then give the right `expected_count`.",
+        )
+    if files > most:
+        raise ToolError(
+            ErrorCode.TOO_LARGE, f"{files} files would change, more than {most}. Narrow `pattern`, or set `max_files`."
+        )
+    if not total:
+        raise ToolError(ErrorCode.NOT_FOUND, f"The text does not occur in the {searched} files that match.")

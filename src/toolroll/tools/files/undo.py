@@ -1,0 +1,46 @@
+"""Take back what tools changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field, FilePath
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The entries of the journal that were undone, newest first, and the paths they had touched."""
+
+    entries: list[int]
+    tools: list[str]
+    paths: list[str]
+
+    def __str__(self) -> str:
+        what = ", ".join(f"{tool} (entry {number})" for number, tool in zip(self.entries, self.tools, strict=True))
+        return f"Undone: {what}. Put back: {', '.join(self.paths)}."
+
+
+@tool(Effect.READ | Effect.WRITE | Effect.DELETE)
+def undo(
+    ctx: Context,
+    path: Annotated[FilePath | None, "Only changes of this file or folder."] = None,
+    steps: Annotated[int, Field(ge=1, le=100), "How many changes to undo."] = 1,
+    *,
+    call: Annotated[int | None, "The number of one entry of the journal."] = None,
+) -> Undone:
+    """Undo the last changes that tools made, byte for byte. Refuses if a file was changed by others since."""
+    recorder = ctx.files.recorder
+    if recorder is None:
+        raise ToolError(ErrorCode.UNSUPPORTED, "An undo is itself recorded: call it through the kit.")
+    real = "/".join(ctx.files.key(path)) if path is not None else None
+    chosen = ctx.journal.choose(steps, real, call)
+    for entry in chosen:
+        ctx.journal.undo(entry, recorder)
+    paths = list(dict.fromkeys(one for entry in chosen for one in entry.paths()))
+    for one in paths:
+        ctx.files.records.forget(one)
+    return Undone([entry.number for entry in chosen], [entry.tool for entry in chosen], paths)

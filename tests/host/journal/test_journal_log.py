@@ -1,0 +1,74 @@
+"""The journal on disk."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from toolroll import Kit, ToolError
+
+
+@pytest.fixture
+def log_file(kit):
+    kit.call("write", {"path": "a.txt", "content": "1"})
+    kit.call("write", {"path": "a.txt", "content": "2"})
+    kit.call("write", {"path": "a.txt", "content": "3"})
+    return Path(kit.state_dir, "journal", "log.jsonl")
+
+
+def test_entries_say_who_did_what(open_kit):
+    kit = open_kit(session="s1")
+    kit.call("write", {"path": "x/a.txt", "content": "1"}, message="m1")
+    (entry,) = kit.journal.entries()
+    assert (entry.number, entry.tool, entry.session, entry.message) == (1, "write", "s1", "m1")
+    assert entry.paths() == ["x", "x/a.txt"]
+    assert [(one.before, one.after.kind) for one in entry.changes] == [(None, "directory"), (None, "file")]
+
+
+def test_a_changed_entry_breaks_the_chain(kit, log_file):
+    lines = log_file.read_text().splitlines(keepends=True)
+    lines[1] = lines[1].replace('"tool":"write"', '"tool":"wrote"')
+    log_file.write_text("".join(lines))
+    with pytest.raises(ToolError, match="entry 2"):
+        kit.journal.entries()
+    assert kit.call("undo").error.code == "IOError"
+
+
+def test_a_removed_entry_breaks_the_chain(kit, log_file):
+    lines = log_file.read_text().splitlines(keepends=True)
+    log_file.write_text(lines[0] + lines[2])
+    with pytest.raises(ToolError, match="entry 3"):
+        kit.journal.entries()
+
+
+def test_half_a_line_of_a_killed_process_is_passed_over(kit, log_file):
+    with log_file.open("ab") as file:
+        file.write(b'{"above":"')
+    assert [entry.number for entry in kit.journal.entries()] == [1, 2, 3]
+    assert kit.call("write", {"path": "a.txt", "content": "4"}).ok
+    assert [entry.number for entry in kit.journal.entries()] == [1, 2, 3, 4]
+
+
+def test_two_kits_write_one_chain(ws, tmp_path):
+    kits = [Kit(ws, state_dir=tmp_path / "state") for _ in range(3)]
+    start = threading.Barrier(3)
+
+    def work(number):
+        start.wait()
+        for n in range(20):
+            assert kits[number].call("write", {"path": f"f{number}-{n}", "content": "x"}).ok
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    assert [entry.number for entry in kits[0].journal.entries()] == list(range(1, 61))
+    for kit in kits:
+        kit.close()
+
+
+def test_the_journal_is_private(kit, log_file):
+    for folder, _, names in os.walk(kit.state_dir):
+        assert os.stat(folder).st_mode & 0o077 == 0, folder
+        for name in names:
+            assert os.stat(os.path.join(folder, name)).st_mode & 0o077 == 0, name

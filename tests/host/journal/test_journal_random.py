@@ -1,0 +1,164 @@
+"""Whatever tools do, undoing all of it restores the tree to the byte; a kill leaves all of a call or nothing."""
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from toolroll import Kit
+
+NAMES = st.sampled_from(["a", "b", "d/x", "d/y", "d/e/z", "n/new", "d", "link"])
+TEXTS = st.sampled_from(["", "one\n", "one\r\ntwo\r\n", "one\ntwo\none\n", "\ufeffmark\n", "no end"])
+
+
+def tree(top):
+    """Every name, with kind, permissions and content."""
+    found = {}
+    for folder, folders, names in os.walk(top):
+        for name in [*folders, *names]:
+            path = Path(folder, name)
+            status = path.lstat()
+            content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+            mode = 0 if path.is_symlink() else stat.S_IMODE(status.st_mode)
+            found[str(path.relative_to(top))] = (stat.S_IFMT(status.st_mode), mode, content)
+    return found
+
+
+class Session(RuleBasedStateMachine):
+    """Random calls and changes by others; in the end, undo as far as it goes."""
+
+    @initialize(texts=st.lists(TEXTS, min_size=4, max_size=4))
+    def start(self, texts):
+        import tempfile
+
+        self.folder = tempfile.TemporaryDirectory()
+        self.top = Path(self.folder.name, "ws")
+        for name, text in zip(("a", "b", "d/x", "d/y"), texts, strict=True):
+            (self.top / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.top / name).write_bytes(text.encode())
+        (self.top / "b").chmod(0o640)
+        (self.top / "link").symlink_to("a")
+        self.kit = Kit(self.top, state_dir=Path(self.folder.name, "state"))
+        self.states = [tree(self.top)]
+
+    def call(self, name, **arguments):
+        before = tree(self.top)
+        result = self.kit.call(name, arguments)
+        after = tree(self.top)
+        if not result.ok:
+            assert after == before, "a failed call changes nothing"
+        elif after != before:
+            self.states.append(after)
+
+    @rule(path=NAMES, text=TEXTS)
+    def write(self, path, text):
+        self.call("write", path=path, content=text)
+
+    @rule(path=NAMES, old=st.sampled_from(["one", "two", "o", "\n"]), every=st.booleans())
+    def edit(self, path, old, every):
+        self.call("edit", path=path, old=old, new="1\n2", replace_all=every)
+
+    @rule(path=NAMES, recursive=st.booleans())
+    def delete(self, path, recursive):
+        self.call("delete", path=path, recursive=recursive)
+
+    @rule(source=NAMES, to=NAMES, overwrite=st.booleans())
+    def move(self, source, to, overwrite):
+        self.call("move", source=source, target=to, overwrite=overwrite)
+
+    @rule(source=NAMES, to=NAMES, overwrite=st.booleans())
+    def copy(self, source, to, overwrite):
+        self.call("copy", source=source, target=to, overwrite=overwrite)
+
+    @rule()
+    def undo(self):
+        result = self.kit.call("undo")
+        if result.ok:
+            self.states.pop()
+        else:
+            assert result.error.code == "NotFound"
+
+    @rule(name=st.sampled_from(["a", "d/x"]))
+    def others(self, name):
+        """Somebody else changes a file: no undo may lose that. Then they put it back."""
+        path = self.top / name
+        if path.is_symlink() or not path.is_file():
+            return
+        held, mode = path.read_bytes(), path.stat().st_mode
+        path.write_bytes(held + b"theirs")
+        self.kit.call("undo", {"path": name})
+        assert path.read_bytes() == held + b"theirs"
+        path.write_bytes(held)
+        path.chmod(stat.S_IMODE(mode))
+
+    @invariant()
+    def is_as_known(self):
+        if hasattr(self, "states"):
+            assert tree(self.top) == self.states[-1]
+
+    def teardown(self):
+        if not hasattr(self, "states"):
+            return
+        try:
+            if len(self.states) > 1:
+                result = self.kit.call("undo", {"steps": len(self.states) - 1})
+                assert result.ok, result.text
+            assert tree(self.top) == self.states[0]
+        finally:
+            self.kit.close()
+            self.folder.cleanup()
+
+
+TestSession = Session.TestCase
+TestSession.settings = settings(
+    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+CHILD = """
+import sys
+from toolroll import Kit
+kit = Kit(sys.argv[1], state_dir=sys.argv[2])
+print("ready", flush=True)
+while True:
+    kit.call("copy", {"source": "many", "target": "copy"})
+    kit.call("move", {"source": "copy", "target": "moved/here"})
+    kit.call("delete", {"path": "moved", "recursive": True})
+"""
+
+
+def test_a_kill_leaves_all_of_a_call_or_nothing(tmp_path):
+    """40 kills in copies, moves and deletions of 30 files; the next start takes back what was cut off."""
+    top, state = tmp_path / "ws", tmp_path / "state"
+    for number in range(30):
+        path = top / "many" / f"d{number % 3}" / f"f{number}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"content {number}\n" * 50)
+    plain = tree(top)
+    many = {name.removeprefix("many"): value for name, value in plain.items() if name.startswith("many")}
+    copied = plain | {f"copy{name}": value for name, value in many.items()}
+    moved = plain | {f"moved/here{name}": value for name, value in many.items()}
+    moved["moved"] = moved["moved/here"]
+    rng, cut = random.Random(7), 0
+    for _ in range(40):
+        child = subprocess.Popen([sys.executable, "-c", CHILD, top, state], stdout=subprocess.PIPE)
+        assert child.stdout.readline() == b"ready\n"
+        time.sleep(rng.random() * 0.06)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        cut += tree(top) not in (plain, copied, moved)
+        with Kit(top, state_dir=state) as kit:
+            assert kit.recovered == []
+            assert tree(top) in (plain, copied, moved)
+            for name in ("copy", "moved"):
+                kit.call("delete", {"path": name, "recursive": True})
+        assert tree(top) == plain
+    assert cut > 0, "no kill came in the middle of a call: the test shows nothing"
