@@ -32,7 +32,7 @@ def test_a_call_gives_text_data_wire_and_meta(kit, put):
     assert (result.ok, result.status, result.error, result.control) == (True, "success", None, None)
     assert (result.text, result.wire) == ("1\tone", "1\tone")
     assert result.data == {
-        "path": "a.txt", "content": "one", "start": 1, "line_count": 1, "total_lines": 1, "truncated": False,
+        "path": "a.txt", "content": "one", "start": 1, "line_count": 1, "total_lines": 1, "truncated": False, "ended": True,
     }  # fmt: skip
     assert result.meta["seconds"] > 0
 
@@ -132,7 +132,7 @@ def test_only_some_tools(open_kit):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"dialect": "klingon"}, "cdd, native, pigo"),
+        ({"dialect": "klingon"}, "cdd, coding-agent, fosscode, native, pigo"),
         ({"mode": "dreaming"}, "code, thinking"),
         ({"policy": "lax"}, "standard"),
         ({"limits": {"nonsense": 1}}, "read_bytes"),

@@ -23,6 +23,7 @@ from toolroll.result import as_tool_error
         (OSError(errno.ENOTEMPTY, "Directory not empty"), "Conflict"),
         (OSError(errno.EROFS, "Read-only file system"), "PermissionDenied"),
         (ToolError("Conflict", "x"), "Conflict"),
+        (UnicodeEncodeError("utf-8", "a\ud800", 1, 2, "surrogates not allowed"), "ValidationError"),
     ],
 )
 def test_errors_the_model_can_act_on(error, code):

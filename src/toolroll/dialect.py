@@ -30,7 +30,7 @@ class Shown:
     """The way back, for calls that we suggest."""
     description: str | None = None
     schema: Mapping[str, Any] = field(default_factory=dict)
-    """JSON Schema keywords that differ."""
+    """JSON Schema keywords that differ; None takes one away."""
     required: bool | None = None
 
 
@@ -44,6 +44,22 @@ def from_zero(name: str | None = None, description: str | None = None) -> Shown:
         description=description,
         schema={"minimum": 0},
     )
+
+
+def fields(**names: str) -> Callable[[Any], dict[str, Any]]:
+    """A result's data under a dialect's names: `fields(totalLines="total_lines")`."""
+
+    def shaped(output: Any) -> dict[str, Any]:
+        return {shown: plain(getattr(output, own)) for shown, own in names.items()}
+
+    return shaped
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    import msgspec
+
+    return msgspec.to_builtins(value)
 
 
 class View:
@@ -138,7 +154,7 @@ def _required(one: Parameter, look: Shown) -> bool:
 
 
 def _schema(one: Parameter, look: Shown) -> dict[str, Any]:
-    schema = {**one.schema, **look.schema}
+    schema = {word: value for word, value in {**one.schema, **look.schema}.items() if value is not None}
     if look.description is not None:
         schema["description"] = look.description
     if look.default is not _OWN:
@@ -213,6 +229,8 @@ class Profile:
     """Permissions of new files; None leaves it to the umask."""
     keep: Literal["head", "tail", "middle"] = "head"
     """Which part of a result that is too long is shown."""
+    extensions: frozenset[str] | None = None
+    """When set, only files of these types (and files without one) are opened."""
     wire: Callable[[Result], Any] = lambda result: result.text
 
 

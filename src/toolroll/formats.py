@@ -76,3 +76,41 @@ def mcp_result(result: Result) -> dict[str, Any]:
     if isinstance(result.data, dict):
         answer["structuredContent"] = result.data
     return answer
+
+
+def status_object(result: Result) -> dict[str, Any]:
+    """A result as `{status, message, data, error: {code, message, details}}`."""
+    error = result.error
+    return {
+        "status": result.status,
+        "message": result.text,
+        "data": result.data,
+        "error": None
+        if error is None
+        else {"code": str(error.code), "message": error.message, "details": error.details},
+    }
+
+
+def one_glob(patterns: list[str]) -> str | None:
+    """Several glob patterns as one."""
+    return f"{{{','.join(patterns)}}}" if len(patterns) > 1 else next(iter(patterns), None)
+
+
+_TYPES = {
+    ErrorCode.VALIDATION: ("validation", "INVALID_PARAMETER"),
+    ErrorCode.SECURITY: ("security", "ACCESS_DENIED"),
+    ErrorCode.PERMISSION: ("security", "ACCESS_DENIED"),
+    ErrorCode.TIMEOUT: ("timeout", "EXECUTION_TIMEOUT"),
+    ErrorCode.IO: ("system", "EXECUTION_FAILED"),
+    ErrorCode.NETWORK: ("system", "EXECUTION_FAILED"),
+}
+
+
+def success_object(result: Result) -> dict[str, Any]:
+    """A result as `{success, data, error, metadata}`, errors with their type and code in the metadata."""
+    if result.error is None:
+        return {"success": True, "data": result.data, "metadata": dict(result.meta)}
+    kind, code = _TYPES.get(result.error.code, ("execution", "EXECUTION_FAILED"))
+    denied = kind == "security" and "Access denied" not in result.error.message
+    message = f"Access denied: {result.error.message}" if denied else result.error.message
+    return {"success": False, "error": message, "metadata": {"errorType": kind, "errorCode": code, **result.meta}}

@@ -65,6 +65,8 @@ class Kit:
         self.dialect = dialects.load(dialect) if isinstance(dialect, str) else dialect
         self.mode = _one_of("mode", mode, MODES)
         self.policy = _one_of("policy", policy, PRESETS) and PRESETS[policy] if isinstance(policy, str) else policy
+        if self.policy.extensions is None and self.dialect.profile.extensions is not None:
+            self.policy = replace(self.policy, extensions=self.dialect.profile.extensions)
         self.limits = _limits(self.dialect.profile.limits, limits or {})
         self.session = session or os.urandom(8).hex()
         self.registry = Registry()
@@ -117,9 +119,11 @@ class Kit:
             self._renew()
 
     def _renew(self) -> None:
-        self._executor = Executor(
-            self._entries, self.dialect.profile, self._guard, self._spill, self._steps, self._observers
-        )
+        self._executor = self._executor_of(self._entries)
+
+    def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
+        profile = self.dialect.profile
+        return Executor(entries, profile, self._guard, self._spill, self._steps, self._observers)
 
     @property
     def workspace(self) -> str:
@@ -212,6 +216,15 @@ class Kit:
                 self.registry.unregister(view.tool.name)
             self._renew()
             return True
+
+    def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None) -> Result:
+        """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
+        from toolroll.tools.files.undo import undo
+
+        view = View("undo", undo, {one.name: one.name for one in undo.parameters})
+        given = {"steps": steps, "path": path, "call": entry}
+        arguments = {name: value for name, value in given.items() if value is not None}
+        return self._executor_of({"undo": view}).call("undo", arguments, self.context())
 
     def calls(self) -> list[Record]:
         """The last calls, newest last."""

@@ -121,6 +121,9 @@ def as_tool_error(error: Exception) -> ToolError | None:
     """The agent error that this exception stands for, or None if it is a system error and must be raised."""
     if isinstance(error, ToolError):
         return error
+    if isinstance(error, UnicodeEncodeError):
+        bad = error.object[error.start : error.end]
+        return ToolError(ErrorCode.VALIDATION, f"The text holds {bad!r}, which is not valid Unicode. Send it without.")
     if not isinstance(error, OSError):
         return None
     code = next((code for kind, code in _BY_CLASS if isinstance(error, kind)), None)

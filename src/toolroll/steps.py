@@ -73,9 +73,10 @@ class Locks:
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
         tool = call.view.tool
-        if not tool.paths:
+        alone = bool(tool.effects & _CHANGES)
+        if not tool.paths and not alone:
             return proceed(call)
-        keys = self._keys(call, alone=bool(tool.effects & _CHANGES))
+        keys = self._keys(call, alone) or {"": alone}  # a change that names no path may be of any
         with self._held(keys):
             return proceed(call)
 

@@ -91,7 +91,15 @@ def test_the_whole_result_as_json(toolroll: Run, put: Put) -> None:
     result = json.loads(out)
     assert (status, err) == (0, "")
     assert set(result.pop("meta")) == {"seconds"}
-    data = {"path": "5", "content": "five", "start": 1, "line_count": 1, "total_lines": 1, "truncated": False}
+    data = {
+        "path": "5",
+        "content": "five",
+        "start": 1,
+        "line_count": 1,
+        "total_lines": 1,
+        "truncated": False,
+        "ended": False,
+    }
     assert result == {"status": "success", "text": "1\tfive", "data": data, "error": None, "control": None}
 
 

@@ -11,10 +11,10 @@ import pytest
 Run = Callable[..., tuple[int, str, str]]
 
 CANDIDATES = [
-    ([""], ["tools", "call", "doctor", "completion", "--version", "--help"]),
+    ([""], ["tools", "call", "journal", "undo", "doctor", "completion", "--version", "--help"]),
     (["to"], ["tools"]),
     (["completion", ""], ["bash", "zsh", "fish"]),
-    (["tools", "--dialect", ""], ["cdd", "native", "pigo"]),
+    (["tools", "--dialect", ""], ["cdd", "coding-agent", "fosscode", "native", "pigo"]),
     (["tools", "--f"], ["--format"]),
     (["tools", "-C", ""], []),
     (["call", "gr"], ["grep"]),
@@ -27,7 +27,7 @@ CANDIDATES = [
     (["call", "nothing", ""], []),
     (["call", "-C", "nowhere", ""], []),
     (["nothing", ""], []),
-    ([], ["tools", "call", "doctor", "completion", "--version", "--help"]),
+    ([], ["tools", "call", "journal", "undo", "doctor", "completion", "--version", "--help"]),
 ]
 
 
@@ -39,10 +39,10 @@ def test_candidates(quick: Run, words: list[str], candidates: list[str]) -> None
 
 
 BASH = [
-    ("toolroll ", "tools call doctor completion --version --help"),
+    ("toolroll ", "tools call journal undo doctor completion --version --help"),
     ("toolroll call rep", "replace_lines"),
     ("toolroll call grep output=c", "content count"),
-    ("toolroll tools --dialect ", "cdd native pigo"),
+    ("toolroll tools --dialect ", "cdd coding-agent fosscode native pigo"),
 ]
 
 

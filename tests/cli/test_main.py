@@ -20,9 +20,11 @@ HELP = [(), ("--help",), ("-h",), ("help",)]
 def test_help_lists_the_commands(quick: Run, words: tuple[str, ...]) -> None:
     status, out, err = quick(*words)
     assert (status, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines() if line.startswith("  ")][:4] == [
+    assert [line.split()[0] for line in out.splitlines() if line.startswith("  ")][:6] == [
         "tools",
         "call",
+        "journal",
+        "undo",
         "doctor",
         "completion",
     ]
@@ -35,19 +37,25 @@ def test_version(toolroll: Run) -> None:
 WRONG = [
     (
         ("tolls",),
-        "There is no command 'tolls'. Did you mean 'tools'? There are: tools, call, doctor, completion.",
+        "There is no command 'tolls'. Did you mean 'tools'? There are: tools, call, journal, undo, doctor, completion.",
     ),
     (("--jason",), "There is no command '--jason'."),
     (("tools", "--jsn"), "Unrecognized arguments: --jsn. See: toolroll tools --help"),
     (("tools", "more"), "Unrecognized arguments: more."),
     (("tools", "--dialect"), "Argument --dialect/-d: expected one argument."),
-    (("tools", "--dialect", "pgo"), "no dialect 'pgo'. Did you mean 'pigo'? There are: cdd, native, pigo."),
+    (
+        ("tools", "--dialect", "pgo"),
+        "no dialect 'pgo'. Did you mean 'pigo'? There are: cdd, coding-agent, fosscode, native, pigo.",
+    ),
     (("tools", "--mode", "yolo"), "There is no mode 'yolo'. There are: code, thinking."),
     (("tools", "--format", "opnai"), "Did you mean 'openai'? There are: openai, anthropic, gemini, mcp."),
     (("tools", "-C", "nowhere"), "Cannot open the workspace 'nowhere': No such file or directory."),
     (("tools", "-C", ""), "The workspace is empty. Name a folder with -C DIR."),
     (("doctor", "-C", ""), "The workspace is empty."),
-    (("call", "ls", "--help", "-d", "pgo"), "There is no dialect 'pgo'. There are: cdd, native, pigo."),
+    (
+        ("call", "ls", "--help", "-d", "pgo"),
+        "There is no dialect 'pgo'. There are: cdd, coding-agent, fosscode, native, pigo.",
+    ),
     (("completion",), "Which shell? There are: bash, zsh, fish."),
     (("completion", "csh"), "There is no shell 'csh'. Did you mean 'zsh'?"),
 ]

@@ -208,6 +208,11 @@ def test_an_empty_answer_says_what_was_not_searched(query: Query, scope: Scope, 
     assert found.survey == survey
 
 
+def test_hidden_is_whatever_has_a_dot_on_its_way(search: Make) -> None:
+    found = search({"a/.b/c": "needle\n", ".gitignore": "d\n", "d/.e": "needle\n"}).grep(Query("needle"))
+    assert found.survey == Survey(0, {"hidden": 3}, {"hidden": 2})
+
+
 def test_a_file_that_is_too_big_is_counted_unless_it_is_named(search: Make) -> None:
     made = search({"big": "needle\n" * 200, "small": "x\n"}, search_bytes=1000)
     assert made.grep(Query("needle")).survey == Survey(1, {"too big": 1}, {})
@@ -274,8 +279,11 @@ def test_cancelling_ends_it(search: Make) -> None:
         assert caught.value.code is ErrorCode.CANCELLED
 
 
-def test_a_call_that_is_short_of_time_still_answers(search: Make) -> None:
-    assert search().grep(Query("needle"), token=Token(seconds=5)).matches == 3
+@pytest.mark.timeout(30)
+def test_a_call_that_is_short_of_time_still_answers(search: Make, tmp_path: Path) -> None:
+    made = search({"a": "needle\n"})
+    os.mkfifo(tmp_path / "ws" / ".gitignore")  # ripgrep waits for it
+    assert made.grep(Query("needle"), token=Token(seconds=0.5)).stopped in (None, "time")
 
 
 @pytest.mark.timeout(60)

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from toolroll.cli import call, complete, completion, doctor, screen, tools
+from toolroll.cli import call, complete, completion, doctor, journal, screen, tools
 from toolroll.cli.command import Command, UsageError, near, parse, parser_of
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: dict[str, Command] = {one.COMMAND.name: one.COMMAND for one in (tools, call, doctor, completion)}
+_ALL = (tools.COMMAND, call.COMMAND, journal.JOURNAL, journal.UNDO, doctor.COMMAND, completion.COMMAND)
+COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
 _WRONG, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 
 

@@ -40,7 +40,7 @@ def open_kit(args: Namespace) -> Kit:
     from toolroll.kit import Kit
 
     try:
-        return Kit(args.workspace, args.dialect, args.mode)
+        return Kit(args.workspace, getattr(args, DIALECT.name, "native"), getattr(args, MODE.name, "code"))
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:

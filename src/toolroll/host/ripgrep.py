@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
 from toolroll.host import processes
 from toolroll.host.query import BINARY, Ground, Hit, Query, Scope
+from toolroll.host.state import nameless
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import patterns
@@ -225,25 +225,11 @@ def _rules_file(lines: Sequence[str]) -> Iterator[int | None]:
     if not lines:
         yield None
         return
-    fd = _nameless()
+    fd = nameless(os.fsencode("\n".join(lines)))
     try:
-        text = os.fsencode("\n".join(lines))
-        while text:
-            text = text[os.write(fd, text) :]
-        os.lseek(fd, 0, os.SEEK_SET)
         yield fd
     finally:
         os.close(fd)
-
-
-def _nameless() -> int:
-    if sys.platform != "linux":
-        import tempfile
-
-        fd, path = tempfile.mkstemp()
-        os.unlink(path)
-        return fd
-    return os.memfd_create("rules")
 
 
 def _is_type(matcher: Matcher) -> bool:

@@ -8,6 +8,22 @@ import os
 import threading
 
 
+def nameless(data: bytes) -> int:
+    """A descriptor of a file without a name that holds these bytes, to be read from its start."""
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("toolroll")
+    else:
+        import tempfile
+
+        fd, path = tempfile.mkstemp()
+        os.unlink(path)
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
 class State:
     """A private folder for one workspace. Nothing is made before something is kept."""
 

@@ -13,7 +13,7 @@ from toolroll.text.encoding import Encoding
 WHOLE = 8_000_000
 """Files up to this many bytes are read at once: quicker, and their content is then known exactly."""
 _CHUNK = 1 << 20
-_COUNTED = 512_000_000  # bytes up to which the lines behind the window are counted as well
+_COUNTED = 32_000_000  # bytes of a file up to which the lines behind the window are counted as well
 _LINE = 64_000  # bytes of one line that are kept
 
 
@@ -25,7 +25,8 @@ class Window:
     start: int
     total: int | None
     encoding: Encoding
-    ending: str = "\n"
+    ended: bool = False
+    """The file was read to its end, and a line feed ends it."""
 
 
 def of_bytes(data: bytes, start: int, count: int, encoding: Encoding) -> Window:
@@ -33,7 +34,8 @@ def of_bytes(data: bytes, start: int, count: int, encoding: Encoding) -> Window:
     text = encoding.decode(data)
     found = text_lines.split(text)
     shown = tuple(line.removesuffix("\n").removesuffix("\r") for line in found[start - 1 : start - 1 + count])
-    return Window(shown, start, len(found), encoding, text_lines.ending(text))
+    whole = start - 1 + count >= len(found) and text.endswith("\n")
+    return Window(shown, start, len(found), encoding, whole)
 
 
 def of_file(fd: int, start: int, count: int, encoding: Encoding, token: Token) -> Window:

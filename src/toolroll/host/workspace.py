@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from toolroll.host import atomic, window
+from toolroll.host import atomic, syntax, window
 from toolroll.host.document import Change, Document, read_all
 from toolroll.host.fresh import EditGuard, Freshness, modified
 from toolroll.host.journal.recorder import Recorder
@@ -139,6 +140,28 @@ class Workspace:
 
     # Writing
 
+    def check_syntax(self, draft: Document, text: str) -> None:
+        """Raise ToolError if a Python file that parses would no longer parse with this text."""
+        data = draft.encoding.encode(text)
+        said = syntax.fault(draft.path, data, self.root.fd)
+        if said is not None and syntax.fault(draft.path, draft.data, self.root.fd) is None:
+            raise ToolError(
+                ErrorCode.VALIDATION,
+                f"Syntax error in {draft.path!r} after this change, {said}. The file was left as it was.",
+            )
+
+    def check_new_syntax(self, path: str, text: str) -> None:
+        """The same for a whole new content, whatever is there now."""
+        if (said := syntax.fault(path, UTF8.encode(text), self.root.fd)) is not None:
+            raise ToolError(ErrorCode.VALIDATION, f"Syntax error in the new {path!r}, {said}. Nothing was written.")
+
+    def back_up(self, draft: Document) -> str:
+        """Copy a file to a name beside it that says when; that name."""
+        name = f"{draft.path}.backup.{time.time_ns() // 1_000_000}"
+        with self.root.place(name, check=self.prepare_copy) as place:
+            self._put(place, draft.data, None, draft.encoding, before=None, create_only=True)
+        return name
+
     def save(self, draft: Document, text: str, note: Mapping[str, Any] | None = None) -> Change:
         """Write a draft's new text, if the file is still what it was; `note` goes into the receipt."""
         data = draft.encoding.encode(text)
@@ -194,10 +217,11 @@ class Workspace:
                 raise modified(place.path)
 
         mode = mode if mode is not None else self._new_file_mode
-        with self._recorder.writing(place, data, before, mode) if self._recorder else nullcontext():
+        digests = (version.digest if version else None, digest(data))
+        with self._recorder.writing(place, data, before, mode, digests) if self._recorder else nullcontext():
             atomic.write(place, data, stage=self._stage(), create_only=create_only, mode=mode, check=unchanged)
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
-        self.records.wrote(place.path, Version.of(status, data), encoding)
+        self.records.wrote(place.path, Version(Version.of(status).stamp, digests[1]), encoding)
 
     def _stage(self) -> int | None:
         try:
@@ -215,6 +239,10 @@ class Workspace:
         self.may_write(parts)
         if self._recorder is not None:
             self._recorder.expect(parts)
+
+    def prepare_copy(self, parts: tuple[str, ...]) -> None:
+        """The same for a copy of ours, which has no type of its own."""
+        self.prepare((*parts[:-1], parts[-1].partition(".backup.")[0]))
 
     def may_write(self, parts: tuple[str, ...]) -> None:
         """Raise ToolError if nothing may be written at this real path."""

@@ -84,9 +84,16 @@ def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
         required=required,
         default=default,
         shown=one.kind is not one.KEYWORD_ONLY,
-        path=any(note.path for note in _notes(hint) if isinstance(note, Field)),
+        path=_is_path(hint),
         convert=_conversion(hint),
     )
+
+
+def _is_path(hint: Any) -> bool:
+    if any(note.path for note in _notes(hint) if isinstance(note, Field)):
+        return True
+    bare = _bare(hint)
+    return get_origin(bare) in (Union, types.UnionType) and any(map(_is_path, get_args(bare)))
 
 
 def _notes(hint: Any) -> Sequence[Any]:

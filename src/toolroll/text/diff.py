@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from toolroll.text.lines import split
 
 _CONTEXT = 2
@@ -13,17 +11,54 @@ _MOST_LINES = 80
 
 def unified(before: str, after: str) -> str:
     """The changed lines with two lines around them, without file headers; empty when nothing changed."""
-    old, new = split(before), split(after)
-    head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-    rest = min(len(old), len(new)) - head
-    tail_pairs = zip(reversed(old[head:]), reversed(new[head:]), strict=False)
-    tail = min(rest, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], tail_pairs)))
-    first = max(0, head - _CONTEXT)
-    a, b = old[first : len(old) - max(0, tail - _CONTEXT)], new[first : len(new) - max(0, tail - _CONTEXT)]
-    if head == len(old) == len(new):
+    if before == after:
         return ""
+    head = _common(before, after)
+    head = before.rfind("\n", 0, head) + 1
+    tail = _common(before[head:][::-1], after[head:][::-1])
+    tail = _whole_lines_at_end(before, head, tail)
+    start = _lines_back(before, head)
+    end_a, end_b = _lines_on(before, len(before) - tail), _lines_on(after, len(after) - tail)
+    first = before.count("\n", 0, start)
+    a, b = split(before[start:end_a]), split(after[start:end_b])
     hunks = _small(a, b, first) if len(a) * len(b) <= _MOST_WORK else _large(a, b, first)
     return "\n".join(_cut([line.rstrip("\r\n") for line in hunks]))
+
+
+def _common(a: str, b: str) -> int:
+    """How many characters two texts begin with alike; by halving, because comparing slices is quick."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _whole_lines_at_end(text: str, head: int, tail: int) -> int:
+    """Of the last `tail` characters, those that are whole lines."""
+    at = len(text) - tail
+    if tail == 0 or at == head or text[at - 1 : at] == "\n":
+        return tail
+    feed = text.find("\n", at)
+    return len(text) - feed - 1 if feed >= 0 else 0
+
+
+def _lines_back(text: str, at: int) -> int:
+    """Where the context before a place begins."""
+    for _ in range(_CONTEXT):
+        at = text.rfind("\n", 0, max(0, at - 1)) + 1
+    return at
+
+
+def _lines_on(text: str, at: int) -> int:
+    """Where the context after a place ends."""
+    for _ in range(_CONTEXT):
+        feed = text.find("\n", at)
+        at = feed + 1 if feed >= 0 else len(text)
+    return at
 
 
 def _small(a: list[str], b: list[str], first: int) -> list[str]:

@@ -82,7 +82,10 @@ def _near(source: Source, quoted: Sequence[str]) -> list[int]:
         found = places.get(relate.squeezed(line), ()) if line.strip() else ()
         if len(found) <= _COMMON:
             votes.update(number - offset for number in found)
-    starts = [start for start, _ in votes.most_common(40) if 0 <= start <= len(source.lines) - len(quoted)]
+    last = len(source.lines) - len(quoted)
+    best = max((count for start, count in votes.items() if 0 <= start <= last), default=0)
+    # A place with half as many equal lines as the best one is no candidate beside it.
+    starts = [start for start, count in votes.most_common(40) if 0 <= start <= last and count * 2 > best]
     apart: list[int] = []
     for start in starts or _alike(source, quoted):
         if all(abs(start - one) >= len(quoted) for one in apart):

@@ -33,9 +33,9 @@ class Log:
         self._state = state
         self._lock = threading.Lock()
 
-    def keep(self, data: bytes) -> str:
-        """Keep a content; the name it is found by again."""
-        name = digest(data).hex()
+    def keep(self, data: bytes, known: bytes | None = None) -> str:
+        """Keep a content, whose digest may be known; the name it is found by again."""
+        name = (known or digest(data)).hex()
         folder = self._state.folder(_BLOBS)
         with contextlib.suppress(FileNotFoundError):
             os.utime(name, dir_fd=folder)

@@ -29,11 +29,18 @@ class Recorder:
         self.note: dict[str, Any] = {}
 
     @contextmanager
-    def writing(self, place: Place, data: bytes, before: bytes | None, mode: int | None) -> Iterator[None]:
-        """Around a write of `data`: what is there now, and what will be."""
-        state = self._kept(place, before)
+    def writing(
+        self,
+        place: Place,
+        data: bytes,
+        before: bytes | None,
+        mode: int | None,
+        digests: tuple[bytes | None, bytes | None] = (None, None),
+    ) -> Iterator[None]:
+        """Around a write of `data`: what is there now, and what will be. Digests of both may be known."""
+        state = self._kept(place, before, digests[0])
         known = state.mode if state is not None and state.kind == "file" else mode
-        planned = State("file", known if known is not None else -1, self._log.keep(data))
+        planned = State("file", known if known is not None else -1, self._log.keep(data, digests[1]))
         self._pending.about_to(Change(place.path, state, planned))
         yield
         actual = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode & 0o7777
@@ -83,15 +90,14 @@ class Recorder:
             self._pending.about_to(step)
             self.changes.append(step)
 
-    def _kept(self, place: Place, data: bytes | None) -> State | None:
+    def _kept(self, place: Place, data: bytes | None, known: bytes | None) -> State | None:
         if data is None:
             state, data = look(place.fd, place.name)
-        else:
-            mode = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode
-            state = State.of_file(data, mode)
-        if data is not None:
-            self._log.keep(data)
-        return state
+            if data is not None:
+                self._log.keep(data)
+            return state
+        mode = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode
+        return State("file", stat.S_IMODE(mode), self._log.keep(data, known))
 
     def roll_back(self) -> None:
         """Take back everything, the last step first."""

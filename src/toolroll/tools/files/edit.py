@@ -24,6 +24,12 @@ class Edited:
     """How the old text was found; anything but "exact" says what it differed in."""
     lines: tuple[int, int] | None = None
     """First and last line of the old file that were touched."""
+    backup: str | None = None
+    """The copy of the old file, if one was asked for."""
+
+    @property
+    def backed_up(self) -> bool:
+        return self.backup is not None
 
     def __str__(self) -> str:
         if self.created:
@@ -45,6 +51,8 @@ def edit(
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
     match: Annotated[text_match.Level, "How the old text may differ from the file's."] = "safe",
     first: Annotated[bool, "Of several occurrences, replace the first."] = False,
+    syntax: Annotated[bool, "Refuse what makes a Python file unparsable."] = False,
+    backup: Annotated[bool, "Keep a copy of the old file beside it."] = False,
 ) -> Edited:
     """Replace exact text in a file. It must occur once, or say which with near_line or replace_all."""
     if create and not old:
@@ -53,6 +61,9 @@ def edit(
     replaced = text_match.replace(
         draft.text, old, new, every=replace_all, near_line=near_line, first=first, level=match
     )
+    if syntax:
+        ctx.files.check_syntax(draft, replaced.text)
+    kept = ctx.files.back_up(draft) if backup else None
     change = ctx.files.save(draft, replaced.text, note={"relation": replaced.relation, "spans": replaced.spans})
     return Edited(
         change.path,
@@ -61,6 +72,7 @@ def edit(
         diff=change.diff(),
         relation=replaced.relation,
         lines=replaced.lines,
+        backup=kept,
     )
 
 

@@ -32,8 +32,12 @@ def insert(
     content: Annotated[str, Field(min_length=1), "Whole lines to insert."],
     *,
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
+    syntax: Annotated[bool, "Refuse what makes a Python file unparsable."] = False,
 ) -> Inserted:
     """Insert whole lines before a line of a file."""
     draft = ctx.files.draft(path, encoding)
-    change = ctx.files.save(draft, lines.insert(draft.text, line, content))
+    text = lines.insert(draft.text, line, content)
+    if syntax:
+        ctx.files.check_syntax(draft, text)
+    change = ctx.files.save(draft, text)
     return Inserted(change.path, line, len(lines.split(content)), change.diff())

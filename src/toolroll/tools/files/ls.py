@@ -58,9 +58,10 @@ def ls(
     *,
     sort: Annotated[Literal["name", "size", "modified"], "Order of the entries."] = "name",
     limit: Annotated[int, Field(ge=1), "Most entries to show."] = 1000,
+    recursive: Annotated[bool, "Go down at all; without it, one level."] = True,
 ) -> Listed:
     """List a folder: folders end in /, links show their target."""
-    where, found = ctx.tree.folder(path, depth, ctx.token)
+    where, found = ctx.tree.folder(path, depth if recursive else 1, ctx.token)
     prefix = f"{where}/" if where else ""
     shown = [one for one in found if hidden or not _is_hidden(one.path.removeprefix(prefix))]
     if sort == "size":

@@ -22,8 +22,15 @@ class Shown:
     line_count: int
     total_lines: int | None
     truncated: bool
+    ended: bool = False
+    """A line feed follows the last line shown, and then the file ends."""
     more: Suggestion | None = None
     images: tuple[Image, ...] = ()
+
+    @property
+    def exact(self) -> str:
+        """The content with the line feed that ends the file, if all of it is shown."""
+        return self.content + "\n" if self.ended and self.start == 1 else self.content
 
     def numbered(self, form: str = "{}\t{}") -> str:
         """The lines, each behind its number."""
@@ -65,19 +72,28 @@ def read(
         if end < offset:
             raise ToolError(ErrorCode.VALIDATION, f"`end` ({end}) is before `offset` ({offset}).")
         limit = min(limit, end - offset + 1)
+    asked = None if end is None else end - offset + 1
     window = ctx.files.window(path, offset, limit, ctx.token, encoding)
-    return _shown(ctx, path, list(window.lines), offset, window.total)
+    return _shown(ctx, path, list(window.lines), offset, window.total, window.ended, asked)
 
 
-def _shown(ctx: Context, path: str, found: list[str], start: int, total: int | None) -> Shown:
-    """As many of the lines as fit, and the call that shows the next ones."""
+def _shown(
+    ctx: Context,
+    path: str,
+    found: list[str],
+    start: int,
+    total: int | None,
+    ended: bool = False,
+    asked: int | None = None,
+) -> Shown:
+    """As many of the lines as fit, and the call that shows the next ones, unless no more were asked for."""
     if total and start > total:
         raise ToolError(ErrorCode.VALIDATION, f"`offset` is {start}, but {path!r} has {total} lines.")
     kept = lines.fitting(found, ctx.limits.line_chars, ctx.limits.output_chars)
     following = start + len(kept)
-    truncated = bool(found) and (total is None or following <= total)
+    truncated = bool(found) and (total is None or following <= total) and len(kept) != asked
     more = Suggestion("read", {"path": path, "offset": following}) if truncated else None
-    return Shown(path, "\n".join(kept), start, len(kept), total, truncated, more)
+    return Shown(path, "\n".join(kept), start, len(kept), total, truncated, ended and not truncated, more)
 
 
 def _image(ctx: Context, path: str, mime: str) -> Shown:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.schema import Field, FilePath
-from toolroll.text import lines
+from toolroll.text import flow, lines
 from toolroll.tool import Effect, tool
 
 
@@ -34,8 +34,15 @@ def replace_lines(
     content: Annotated[str, "Whole lines to put there; empty to delete."],
     *,
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
+    syntax: Annotated[bool, "Refuse what makes a Python file unparsable."] = False,
+    keep_flow: Annotated[bool, "Refuse to drop a return, yield or raise."] = False,
 ) -> Replaced:
     """Replace or delete a range of lines. Read the file first, so that the numbers are right."""
     draft = ctx.files.draft(path, encoding)
-    change = ctx.files.save(draft, lines.replace(draft.text, start, end, content))
+    if keep_flow:
+        flow.check_kept(lines.split(draft.text)[start - 1 : end], content)
+    text = lines.replace(draft.text, start, end, content)
+    if syntax:
+        ctx.files.check_syntax(draft, text)
+    change = ctx.files.save(draft, text)
     return Replaced(change.path, start, end, len(lines.split(content)), change.diff())

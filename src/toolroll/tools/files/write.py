@@ -38,8 +38,11 @@ def write(
     unchanged: Annotated[Literal["accept", "refuse"], "What to do when the content is there already."] = "accept",
     mode: Annotated[str | None, "Permissions of a new file, octal such as '644'."] = None,
     encoding: Annotated[str | None, "Text encoding; an existing file's own by default."] = None,
+    syntax: Annotated[bool, "Refuse what makes a Python file unparsable."] = False,
 ) -> Written:
     """Create a file or replace all of its content. To change a part of a file, use edit."""
+    if syntax:
+        ctx.files.check_new_syntax(path, content)
     change = ctx.files.write(path, content, overwrite=overwrite, mode=_mode(mode), encoding=encoding)
     if unchanged == "refuse" and not change.changed:
         raise ToolError(ErrorCode.CONFLICT, f"{path!r} has exactly this content already: the write would be a no-op.")

@@ -26,6 +26,10 @@ class Files:
     more: Suggestion | None = None
     whole: Callable[[], str] | None = None
 
+    @property
+    def returned(self) -> int:
+        return len(self.entries)
+
     def __str__(self) -> str:
         return _text(self.entries) or "No files found."
 

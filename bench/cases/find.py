@@ -1,0 +1,57 @@
+"""`**/*.py`, newest first: the first 100 of them, in exact order."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from bench import corpora
+from bench.cases import Settings
+from bench.measure import Contestant, Race, timed
+from bench.peers import ripgrep
+from toolroll import Kit
+
+FIRST = 100
+OPTIONS = ["--no-config", "--no-ignore-parent", "--no-ignore-global", "--no-require-git"]
+ARGUMENTS = {"pattern": "**/*.py", "limit": FIRST}
+
+
+def races(settings: Settings) -> Iterator[Race]:
+    program = ripgrep()
+    for name, tree in corpora.trees(settings.trees, settings.files).items():
+        with Kit(tree, state_dir=settings.state) as kit:
+            found = [one["path"] for one in kit.call("find", ARGUMENTS).data["entries"]]
+            if found != (wanted := listed(program, tree)):
+                raise RuntimeError(f"find shows {len(found)} files in {name}, rg {len(wanted)} others")
+            yield Race(
+                name,
+                [
+                    Contestant("toolroll find", "ours", timed(partial(kit.call, "find", ARGUMENTS))),
+                    Contestant("rg --files + stat + sort", "peer", timed(partial(listed, program, tree))),
+                    Contestant("scandir + stat", "floor", timed(partial(walked, str(tree)))),
+                ],
+            )
+
+
+def listed(program: str, tree: Path) -> list[str]:
+    """The newest files as ripgrep lists them."""
+    command = [program, *OPTIONS, "--files", "--null", "--glob=*.py"]
+    names = subprocess.check_output(command, cwd=tree).decode().split("\0")[:-1]
+    aged = sorted((-os.stat(tree / name).st_mtime_ns, name) for name in names)
+    return [name for _, name in aged[:FIRST]]
+
+
+def walked(folder: str) -> list[int]:
+    """The age of each file, with no ignore rules and no order."""
+    ages, folders = [], [folder]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.name.endswith(".py"):
+                    ages.append(entry.stat(follow_symlinks=False).st_mtime_ns)
+    return ages

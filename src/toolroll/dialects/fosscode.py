@@ -1,0 +1,140 @@
+"""fosscode (seed 001): camelCase, results as {success, data, error, metadata}. So far its files and searches."""
+
+from toolroll import formats
+from toolroll.dialect import Dialect, Profile, Shown, View, fields
+from toolroll.policy.limits import Limits
+from toolroll.tools.files.edit import edit
+from toolroll.tools.files.ls import ls
+from toolroll.tools.files.multiedit import multiedit
+from toolroll.tools.files.read import read
+from toolroll.tools.files.write import write
+from toolroll.tools.search.find import find
+from toolroll.tools.search.grep import grep
+
+_FILE = Shown("filePath")
+_LIST = {"type": "array", "items": {"type": "string"}}
+
+DIALECT = Dialect(
+    "fosscode",
+    "fosscode's tools system: read, write, edit, grep, list, glob, multiedit.",
+    entries=(
+        View(
+            "read",
+            read,
+            {
+                "path": _FILE,
+                "encoding": "encoding",
+                "offset": Shown("startLine"),
+                "end": Shown("endLine"),
+                "limit": Shown("maxLines", default=1_000_000),
+            },
+            description="Secure file content reading with size and type restrictions.",
+            data=fields(content="exact", startLine="start", totalLines="total_lines", truncated="truncated"),
+        ),
+        View(
+            "write",
+            write,
+            {
+                "path": _FILE,
+                "content": "content",
+                "encoding": "encoding",
+                "mode": "mode",
+                "overwrite": Shown(default=False, description="Allow overwrite"),
+            },
+            description="Secure file creation and content writing.",
+            data=fields(filePath="path", bytesWritten="bytes", created="created"),
+        ),
+        View(
+            "edit",
+            edit,
+            {
+                "path": _FILE,
+                "old": "oldString",
+                "new": "newString",
+                "replace_all": "replaceAll",
+                "backup": Shown("createBackup", default=True, description="Create backup (default: true)"),
+                "encoding": "encoding",
+            },
+            fixed={"match": "exact", "first": True},
+            description="Precision file editing with string replacement operations.",
+            data=fields(
+                filePath="path", replacementsMade="replacements", backupCreated="backed_up", backupPath="backup"
+            ),
+        ),
+        View(
+            "grep",
+            grep,
+            {
+                "path": "path",
+                "include": "include",
+                "exclude": "exclude",
+                "depth": Shown(
+                    "recursive",
+                    default=True,
+                    decode={True: None, False: 1}.get,
+                    description="Recursive search",
+                    schema={"type": "boolean", "minimum": None},
+                ),
+                "limit": Shown("maxResults"),
+            },
+            description="Fast content search with regular expression support.",
+            data=fields(matches="rows", totalMatches="shown", allMatches="total", filesWithMatches="files"),
+        ),
+        View(
+            "list",
+            ls,
+            {
+                "path": "path",
+                "hidden": Shown("showHidden"),
+                "sort": Shown("sortBy"),
+                "recursive": Shown(default=False),
+                "depth": Shown("maxDepth", default=10),
+            },
+            description="Directory listing and file system exploration.",
+            data=fields(items="entries", totalCount="total"),
+        ),
+        View(
+            "glob",
+            find,
+            {
+                "path": "path",
+                "exclude": Shown("ignore"),
+                "limit": Shown("maxResults", default=1000),
+                "type": Shown(
+                    "includeDirs",
+                    default=False,
+                    decode={True: "both", False: "file"}.get,
+                    description="Include directories",
+                    schema={"type": "boolean", "enum": None},
+                ),
+                "sort": Shown("sortBy", default="path", schema={"enum": ["name", "path", "modified"]}),
+            },
+            description="Fast file pattern matching with glob patterns for efficient file discovery.",
+            data=fields(files="entries", totalMatches="total", returnedMatches="returned"),
+        ),
+        View(
+            "multiedit",
+            multiedit,
+            {
+                "path": "path",
+                "include": Shown(decode=formats.one_glob, schema=_LIST),
+                "exclude": Shown(decode=formats.one_glob, schema=_LIST),
+                "max_files": "maxFiles",
+                "preview": "preview",
+                "case_sensitive": "caseSensitive",
+                "whole_word": "wholeWord",
+                "regex": "regex",
+            },
+            description="Bulk find-and-replace operations across multiple files with transaction-like safety.",
+            data=fields(preview="preview", totalReplacements="total", filesChanged="files", filesSearched="searched"),
+        ),
+    ),
+    profile=Profile(
+        limits=Limits(read_bytes=10 * 1024 * 1024, write_bytes=10 * 1024 * 1024, output_chars=1_000_000, concurrency=3),
+        guard="none",
+        wire=formats.success_object,
+        extensions=frozenset(
+            {".txt", ".md", ".json", ".ts", ".js", ".py", ".rs", ".go", ".java", ".cpp", ".c", ".h"},
+        ),
+    ),
+)

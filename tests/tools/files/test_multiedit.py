@@ -1,0 +1,94 @@
+"""Replace text in many files at once: all of them or none."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def files(put):
+    put(
+        {
+            "a.ts": "foo(foo)\r\n",
+            "b/c.ts": "Foo food f\u00f6\u00f6 foo\n",
+            "n.md": "foo\n",
+            "bin.ts": b"foo\0",
+            ".gitignore": "gen\n",
+            "gen/g.ts": "foo\n",
+        }
+    )
+
+
+BASE = {"pattern": "**/*.ts", "find": "foo", "replace": "bar"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "total", "a", "c"),
+    [
+        ({}, 4, b"bar(bar)\r\n", "Foo bard f\u00f6\u00f6 bar\n"),
+        ({"whole_word": True}, 3, b"bar(bar)\r\n", "Foo food f\u00f6\u00f6 bar\n"),
+        ({"case_sensitive": False}, 5, b"bar(bar)\r\n", "bar bard f\u00f6\u00f6 bar\n"),
+        ({"find": r"(f)oo\b", "replace": "${1}ee$$", "regex": True}, 3, b"fee$(fee$)\r\n", "Foo food f\u00f6\u00f6 fee$\n"),
+        ({"find": "f\u00f6\u00f6", "replace": "x"}, 1, b"foo(foo)\r\n", "Foo food x foo\n"),
+        ({"find": "\\)", "replace": ",\n)", "regex": True}, 1, b"foo(foo,\r\n)\r\n", "Foo food f\u00f6\u00f6 foo\n"),
+        ({"exclude": "b/**"}, 2, b"bar(bar)\r\n", "Foo food f\u00f6\u00f6 foo\n"),
+        ({"include": "c.*"}, 2, b"foo(foo)\r\n", "Foo bard f\u00f6\u00f6 bar\n"),
+        ({"path": "b"}, 2, b"foo(foo)\r\n", "Foo bard f\u00f6\u00f6 bar\n"),
+        ({"replace": r"\1$1"}, 4, b"\\1$1(\\1$1)\r\n", "Foo \\1$1d f\u00f6\u00f6 \\1$1\n"),
+    ],
+)  # fmt: skip
+def test_replaced(kit, ws, arguments, total, a, c):
+    result = kit.call("multiedit", BASE | arguments)
+    assert (result.ok, result.data["total"]) == (True, total), result.text
+    assert (ws / "a.ts").read_bytes() == a
+    assert (ws / "b/c.ts").read_text() == c
+    assert (ws / "bin.ts").read_bytes() == b"foo\0"
+    assert (ws / "gen/g.ts").read_text() == "foo\n"
+
+
+def test_a_preview_changes_nothing_and_names_each_place(kit, ws):
+    result = kit.call("multiedit", BASE | {"preview": True})
+    assert [one["ids"] for one in result.data["files"]] == [["a.ts:1:1", "a.ts:1:5"], ["b/c.ts:1:5", "b/c.ts:1:14"]]
+    assert "-foo(foo)\n+bar(bar)" in result.text
+    assert (ws / "a.ts").read_bytes() == b"foo(foo)\r\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ({"expected_count": 5}, "Conflict", "4 occurrences"),
+        ({"max_files": 1}, "TooLarge", "`max_files`"),
+        ({"find": "nowhere"}, "NotFound", "does not occur"),
+        ({"find": "(", "regex": True}, "ValidationError", "`find`"),
+        ({"find": "(?=x)", "regex": True}, "ValidationError", "`find`"),
+        ({"find": "x*", "regex": True}, "ValidationError", "empty"),
+        ({"find": "(f)", "replace": "$2", "regex": True}, "ValidationError", "'2'"),
+        ({"pattern": "../*"}, "SecurityError", "outside"),
+    ],
+)
+def test_all_or_none(kit, ws, arguments, code, words):
+    result = kit.call("multiedit", BASE | arguments)
+    assert (result.error.code, words in result.text) == (code, True), result.text
+    assert (ws / "a.ts").read_bytes() == b"foo(foo)\r\n"
+    assert kit.journal.entries() == []
+
+
+def test_a_file_that_cannot_be_written_leaves_the_others_alone(kit, ws, put):
+    put({"z.ts": "foo\n"})
+    kit.call("read", {"path": "z.ts"})
+    put({"z.ts": "foo theirs\n"})
+    assert kit.call("multiedit", BASE).error.code == "Conflict"
+    assert (ws / "a.ts").read_bytes() == b"foo(foo)\r\n"
+
+
+def test_one_undo_takes_all_of_it_back(kit, ws):
+    assert kit.call("multiedit", BASE).ok
+    assert len(kit.journal.entries()) == 1
+    assert kit.call("undo").ok
+    assert (ws / "a.ts").read_bytes() == b"foo(foo)\r\n"
+    assert sorted(os.listdir(ws)) == [".gitignore", "a.ts", "b", "bin.ts", "gen", "n.md"]
+
+
+def test_a_pattern_that_explodes_elsewhere_ends(kit, put):
+    put({"long.ts": "a" * 50_000 + "b\n"})
+    assert kit.call("multiedit", BASE | {"find": "(a+)+$", "replace": "x", "regex": True}).error.code == "NotFound"
