@@ -12,7 +12,7 @@ from toolroll.dialect import Speech, View
 from toolroll.result import Result, Suggestion
 
 # What an output says of itself beside its data; see `Tool`.
-_ASIDE = frozenset({"note", "more", "whole", "images", "status", "control"})
+_ASIDE = frozenset({"note", "more", "whole", "images", "status", "control", "form"})
 
 
 def render(output: Any, view: View, speech: Speech) -> Result:

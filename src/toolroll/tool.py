@@ -32,7 +32,7 @@ class Tool:
 
     What the function returns may carry, besides `__str__` for the model: `note` (what is not shown and why),
     `more` (the Suggestion that shows it), `whole` (a function that gives the complete text), `images`,
-    `status` and `control`. Everything else it holds becomes `result.data`.
+    `status`, `control` and `form` (how it writes itself). Everything else it holds becomes `result.data`.
     """
 
     name: str

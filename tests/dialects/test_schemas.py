@@ -20,8 +20,29 @@ PIGO = {
     "ls": {"path!": S, "all": B},
 }
 
+A = "array"
+FOSSCODE = {
+    "read": {"filePath!": S, "startLine": I, "maxLines": I, "encoding": S, "endLine": I},
+    "write": {"filePath!": S, "content!": S, "overwrite": B, "mode": S, "encoding": S},
+    "edit": {"filePath!": S, "oldString!": S, "newString!": S, "replaceAll": B, "encoding": S, "createBackup": B},
+    "grep": {"pattern!": S, "path": S, "include": S, "exclude": S, "maxResults": I, "recursive": B},
+    "list": {"path": S, "showHidden": B, "maxDepth": I, "sortBy": S, "recursive": B},
+    "glob": {"pattern!": S, "path": S, "includeDirs": B, "sortBy": S, "maxResults": I, "ignore": A},
+    "multiedit": {
+        "pattern!": S, "find!": S, "replace!": S, "path": S, "include": A, "exclude": A, "regex": B,
+        "caseSensitive": B, "wholeWord": B, "preview": B, "maxFiles": I,
+    },
+    "patch": {"patch!": S, "path": S, "strip": I, "reverse": B, "validateOnly": B, "createBackup": B},
+}  # fmt: skip
+CODING_AGENT = {
+    "file": {
+        "action!": S, "path!": S, "start_line": I, "end_line": I, "show_line_numbers": B, "content": S, "old_string": S, "new_string": S,
+    },
+}  # fmt: skip
+DOCUMENTS = [("cdd", CDD), ("pigo", PIGO), ("fosscode", FOSSCODE), ("coding-agent", CODING_AGENT)]
 
-@pytest.mark.parametrize(("dialect", "document"), [("cdd", CDD), ("pigo", PIGO)])
+
+@pytest.mark.parametrize(("dialect", "document"), DOCUMENTS)
 def test_as_the_document_says(open_kit, dialect, document):
     shown = {}
     for entry in open_kit(dialect).entries():

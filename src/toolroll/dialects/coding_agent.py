@@ -11,9 +11,10 @@ from toolroll.tools.files.stat import stat
 from toolroll.tools.files.undo import undo
 from toolroll.tools.files.write import write
 
-_PATH = Shown(description="Relative file/directory path (sandboxed to workspace)")
+_PATH = Shown(description="Relative file/directory path (sandboxed to workspace)", required=True)
 _START = Shown("start_line", description="Start line, 1-based (default: 1)")
 _END = Shown("end_line", description="End line, inclusive")
+_NUMBERS = Shown("show_line_numbers", description="Show line numbers in `read` output (default: true)")
 _OLD = Shown("old_string", description="String to find (`edit` action)")
 _NEW = Shown("new_string", description="Replacement string (`edit` action)")
 
@@ -25,7 +26,12 @@ DIALECT = Dialect(
             "file",
             "File operations with path sandboxing, syntax validation, and undo.",
             {
-                "read": View("read", read, {"path": _PATH, "offset": _START, "end": _END}, fixed={"limit": 200}),
+                "read": View(
+                    "read",
+                    read,
+                    {"path": _PATH, "offset": _START, "end": _END, "numbers": _NUMBERS},
+                    fixed={"limit": 200},
+                ),
                 "write": View("write", write, {"path": _PATH}, fixed={"syntax": True}),
                 "edit": View("edit", edit, {"path": _PATH, "old": _OLD, "new": _NEW}, fixed={"syntax": True}),
                 "insert": View(

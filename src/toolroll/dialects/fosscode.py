@@ -6,6 +6,7 @@ from toolroll.policy.limits import Limits
 from toolroll.tools.files.edit import edit
 from toolroll.tools.files.ls import ls
 from toolroll.tools.files.multiedit import multiedit
+from toolroll.tools.files.patch import patch
 from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find
@@ -16,7 +17,7 @@ _LIST = {"type": "array", "items": {"type": "string"}}
 
 DIALECT = Dialect(
     "fosscode",
-    "fosscode's tools system: read, write, edit, grep, list, glob, multiedit.",
+    "fosscode's tools system: read, write, edit, grep, list, glob, multiedit, patch.",
     entries=(
         View(
             "read",
@@ -127,6 +128,21 @@ DIALECT = Dialect(
             },
             description="Bulk find-and-replace operations across multiple files with transaction-like safety.",
             data=fields(preview="preview", totalReplacements="total", filesChanged="files", filesSearched="searched"),
+        ),
+        View(
+            "patch",
+            patch,
+            {
+                "path": "path",
+                "dry_run": Shown("validateOnly"),
+                "backup": Shown("createBackup", default=True, description="Create backup files (default: true)"),
+                "strip": Shown(default=0),
+                "reverse": "reverse",
+            },
+            description="Apply diff patches to files with validation and rollback capability.",
+            data=fields(
+                validated="validated", applied="applied", reversed="reversed", files="files", backups="backups"
+            ),
         ),
     ),
     profile=Profile(

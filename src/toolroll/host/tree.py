@@ -132,6 +132,24 @@ class Tree:
             self._files.records.forget(new.path)
             return new.path, count
 
+    def is_file(self, path: str) -> bool:
+        """Whether a file is there; what cannot be reached is not there."""
+        try:
+            root, where = self._files.where(path)
+            os.close(root.file(where))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return False
+        return True
+
+    def set_executable(self, path: str, on: bool) -> None:
+        """Let those run a file who may read it, or nobody."""
+        with self._place(path, write=True) as place:
+            now = stat.S_IMODE(place.mode())
+            mode = now | ((now & 0o444) >> 2) if on else now & ~0o111
+            recorder = self._files.recorder
+            with recorder.setting_mode(place, mode) if recorder else nullcontext():
+                os.chmod(place.name, mode, dir_fd=place.fd)
+
     @contextmanager
     def _place(self, path: str, *, follow: bool = True, write: bool = False) -> Iterator[Place]:
         """The place of something that exists."""

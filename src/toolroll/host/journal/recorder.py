@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from toolroll.host import atomic
@@ -47,6 +48,16 @@ class Recorder:
         after = State("file", actual, planned.content)
         if after != state:
             self.changes.append(Change(place.path, state, after))
+
+    @contextmanager
+    def setting_mode(self, place: Place, mode: int) -> Iterator[None]:
+        """Around a change of a file's permissions."""
+        state = self._kept(place, None, None)
+        step = Change(place.path, state, None if state is None else replace(state, mode=mode))
+        self._pending.about_to(step)
+        yield
+        if step.after != step.before:
+            self.changes.append(step)
 
     @contextmanager
     def removing(self, fd: int, name: str, path: str) -> Iterator[None]:

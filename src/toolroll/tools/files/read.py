@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from toolroll.host.context import Context
@@ -24,6 +24,8 @@ class Shown:
     truncated: bool
     ended: bool = False
     """A line feed follows the last line shown, and then the file ends."""
+    form: str = "{}\t{}"
+    """How a line is written: its number, then its text."""
     more: Suggestion | None = None
     images: tuple[Image, ...] = ()
 
@@ -32,7 +34,7 @@ class Shown:
         """The content with the line feed that ends the file, if all of it is shown."""
         return self.content + "\n" if self.ended and self.start == 1 else self.content
 
-    def numbered(self, form: str = "{}\t{}") -> str:
+    def numbered(self, form: str) -> str:
         """The lines, each behind its number."""
         shown = self.content.split("\n") if self.line_count else []
         return "\n".join(form.format(number, line) for number, line in enumerate(shown, self.start))
@@ -42,7 +44,7 @@ class Shown:
             return f"{self.path}: an image of {len(self.images[0].data)} bytes."
         if not self.line_count:
             return f"{self.path} is empty." if not self.total_lines else f"{self.path} has {self.total_lines} lines."
-        return self.numbered()
+        return self.numbered(self.form)
 
     @property
     def note(self) -> str:
@@ -62,6 +64,7 @@ def read(
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
     *,
     end: Annotated[int | None, Field(ge=1), "Last line to show, inclusive."] = None,
+    numbers: Annotated[bool, "Show line numbers."] = True,
 ) -> Shown:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
     if mime := images.mime_type(path):
@@ -74,7 +77,8 @@ def read(
         limit = min(limit, end - offset + 1)
     asked = None if end is None else end - offset + 1
     window = ctx.files.window(path, offset, limit, ctx.token, encoding)
-    return _shown(ctx, path, list(window.lines), offset, window.total, window.ended, asked)
+    shown = _shown(ctx, path, list(window.lines), offset, window.total, window.ended, asked)
+    return shown if numbers else replace(shown, form="{1}")
 
 
 def _shown(
@@ -93,7 +97,7 @@ def _shown(
     following = start + len(kept)
     truncated = bool(found) and (total is None or following <= total) and len(kept) != asked
     more = Suggestion("read", {"path": path, "offset": following}) if truncated else None
-    return Shown(path, "\n".join(kept), start, len(kept), total, truncated, ended and not truncated, more)
+    return Shown(path, "\n".join(kept), start, len(kept), total, truncated, ended and not truncated, more=more)
 
 
 def _image(ctx: Context, path: str, mime: str) -> Shown:

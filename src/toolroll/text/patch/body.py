@@ -1,0 +1,174 @@
+"""The hunks of a unified diff. The counts in a header are believed only when the lines agree with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import cast
+
+from toolroll.text.patch.model import Hunk, Line, Mark, unreadable
+
+_HEADER = re.compile(r"@@ *-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@(.*))?$")
+_WORDLESS = re.compile(r"[-+@,.\s\d\u2026]*")
+_VERSION = re.compile(r"\d+\.\d+|$")
+
+
+@dataclass(slots=True)
+class _Body:
+    """The lines of one hunk while they are read."""
+
+    lines: list[Line] = field(default_factory=list)
+    olds: int = 0
+    news: int = 0
+    lost: int = 0
+    """How many of the last lines are blank ones without their leading space."""
+    open_at: dict[Mark, int] = field(default_factory=dict)
+    """The mark of each line without a line feed, and how many lines had been read by then."""
+    next: int = 0
+
+    def add(self, text: str) -> None:
+        blank = text in ("", "\r")
+        mark = " " if blank else cast(Mark, text[0])
+        self.lines.append((mark, text if blank else text[1:]))
+        self.olds += mark != "+"
+        self.news += mark != "-"
+        self.lost = self.lost + 1 if blank else 0
+
+    def no_newline(self, text: str, number: int) -> None:
+        if not self.lines:
+            unreadable(number, "it says 'No newline at end of file', but there is no line before it.")
+        mark, before = self.lines[-1]
+        if text.endswith("\r"):  # the whole patch was written with carriage returns
+            self.lines[-1] = (mark, before.removesuffix("\r"))
+        self.open_at[mark] = len(self.lines)
+        self.lost = 0
+
+
+def is_hunk(line: str) -> bool:
+    """The line begins a hunk, with numbers or without."""
+    return line.startswith("@@") and not line.startswith("@@@")
+
+
+def read(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
+    """The hunk whose header is line `at` (from 0), and the line after it."""
+    header = lines[at].rstrip("\r")
+    found = _HEADER.match(header)
+    if found:
+        old_start, old_count, new_start, new_count, section = found.groups()
+        body = _by_count(lines, at + 1, int(old_count or 1), int(new_count or 1)) or _by_content(lines, at + 1)
+    else:
+        old_start = new_start = None
+        section = "" if _WORDLESS.fullmatch(header) else header.strip("@ ")
+        body = _by_content(lines, at + 1)
+    if not body.lines:
+        unreadable(at + 1, "this hunk has no lines. Begin each with a blank, '-' or '+'.")
+    olds, news = _open(body, at + 1)
+    hunk = Hunk(
+        lines=tuple(body.lines),
+        old_start=None if old_start is None else int(old_start),
+        new_start=None if new_start is None else int(new_start),
+        section=(section or "").strip(),
+        old_open=olds,
+        new_open=news,
+        line=at + 1,
+    )
+    return hunk, body.next
+
+
+def _open(body: _Body, number: int) -> tuple[bool, bool]:
+    """Whether the last old and the last new line lack a line feed; no other line may."""
+    flags = []
+    for gone, side in (("+", "old"), ("-", "new")):
+        marks = [at for mark, at in body.open_at.items() if mark != gone]
+        last = max((at for at, (mark, _) in enumerate(body.lines, 1) if mark != gone), default=0)
+        if any(at != last for at in marks):
+            unreadable(number, f"in this hunk a line without a newline is not the last of the {side} file.")
+        flags.append(bool(marks))
+    return flags[0], flags[1]
+
+
+def _by_count(lines: Sequence[str], at: int, olds: int, news: int) -> _Body | None:
+    """The body as the header counts it, or None when the lines say otherwise."""
+    body = _Body()
+    while (body.olds < olds or body.news < news) and at < len(lines):
+        if lines[at].startswith("\\"):
+            body.no_newline(lines[at], at + 1)
+        elif _is_body(lines[at]):
+            body.add(lines[at])
+        else:
+            return None
+        at += 1
+    if at < len(lines) and lines[at].startswith("\\") and body.lines:
+        body.no_newline(lines[at], at + 1)
+        at += 1
+    body.next = at
+    return body if (body.olds, body.news) == (olds, news) and not _goes_on(lines, at) else None
+
+
+def _goes_on(lines: Sequence[str], at: int) -> bool:
+    """More lines of the hunk follow, though its counts are used up."""
+    marks: tuple[str, ...] = (" ", "+", "-", "\\")
+    while at < len(lines) and lines[at] in ("", "\r"):
+        at += 1
+        marks = ("+", "-")  # a blank and then an indented line may as well be prose
+    return at < len(lines) and lines[at].startswith(marks) and not _ends(lines, at)
+
+
+def _by_content(lines: Sequence[str], at: int) -> _Body:
+    """The body up to whatever cannot belong to it."""
+    body = _Body()
+    while at < len(lines) and not _ends(lines, at):
+        if lines[at].startswith("\\"):
+            body.no_newline(lines[at], at + 1)
+        elif _is_body(lines[at]):
+            body.add(lines[at])
+        else:
+            _check_stray(lines, at)
+            break
+        at += 1
+    body.next = at
+    if body.lost:  # blank lines between this hunk and what follows
+        del body.lines[-body.lost :]
+    return body
+
+
+def _is_body(line: str) -> bool:
+    return line.startswith((" ", "+", "-")) or line in ("", "\r")
+
+
+def _ends(lines: Sequence[str], at: int) -> bool:
+    """The line begins another hunk, another file or the signature of a mail."""
+    line = lines[at]
+    return line.startswith(("@@", "diff --git ")) or is_file(lines, at) or _is_signature(lines, at)
+
+
+def is_file(lines: Sequence[str], at: int) -> bool:
+    """The line and the one after it name the old and the new file."""
+    return (
+        lines[at].startswith("--- ")
+        and at + 1 < len(lines)
+        and lines[at + 1].startswith("+++ ")
+        and (at + 2 >= len(lines) or not lines[at + 2].startswith((" ", "+", "-")))
+    )
+
+
+def _is_signature(lines: Sequence[str], at: int) -> bool:
+    if lines[at].rstrip() != "--":
+        return False
+    rest = [line for line in lines[at + 1 : at + 4] if line.strip()]
+    return not rest or (_VERSION.match(rest[0]) is not None and (len(rest) == 1 or rest[1].startswith("From ")))
+
+
+def _check_stray(lines: Sequence[str], at: int) -> None:
+    """Raise if changed lines follow this one, which is no part of a hunk: then a mark was forgotten."""
+    for line in islice(lines, at + 1, None):
+        if line.startswith(("@@", "diff ", "--- ", "From ", "Index: ")) or line.rstrip() == "--":
+            return
+        if line.startswith(("+", "-")):
+            unreadable(
+                at + 1,
+                f"{lines[at][:80]!r} stands inside a hunk, but does not begin with a blank, '-' or '+'. "
+                "Put a blank before each line that stays.",
+            )

@@ -1,0 +1,92 @@
+"""What a patch says, before any file is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, NoReturn
+
+from toolroll.result import ErrorCode, ToolError
+
+Mark = Literal[" ", "-", "+"]
+Line = tuple[Mark, str]
+"""A mark and the text after it, without its line feed; a carriage return before that is kept."""
+Kind = Literal["change", "create", "delete", "rename", "copy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Some lines that belong together. The numbers are hints: what counts is that the lines fit."""
+
+    lines: tuple[Line, ...]
+    old_start: int | None = None
+    new_start: int | None = None
+    section: str = ""
+    """What the header says the hunk lies under. A hunk that fits where its number says needs no section."""
+    anchors: tuple[str, ...] = ()
+    """Lines that must stand above the hunk, each beneath the one before it."""
+    at_end: bool = False
+    """It must reach the end of the file."""
+    old_open: bool = False
+    """The last old line ends the file without a line feed."""
+    new_open: bool = False
+    line: int = 0
+    """Where it begins in the patch."""
+
+    @property
+    def old(self) -> list[str]:
+        """The lines that must stand in the file."""
+        return [text for mark, text in self.lines if mark != "+"]
+
+    @property
+    def new(self) -> list[str]:
+        """The lines that stand there afterwards."""
+        return [text for mark, text in self.lines if mark != "-"]
+
+    def reversed(self) -> Hunk:
+        """The hunk that takes this one back."""
+        swap: dict[Mark, Mark] = {" ": " ", "-": "+", "+": "-"}
+        return replace(
+            self,
+            lines=tuple((swap[mark], text) for mark, text in self.lines),
+            old_start=self.new_start,
+            new_start=self.old_start,
+            old_open=self.new_open,
+            new_open=self.old_open,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FilePatch:
+    """What is to happen to one file. A name is None where the patch says no more than /dev/null."""
+
+    kind: Kind
+    old: str | None
+    new: str | None
+    hunks: tuple[Hunk, ...] = ()
+    old_mode: int | None = None
+    new_mode: int | None = None
+    git: bool = False
+    """It has a `diff --git` header, so what it says about creating, deleting and renaming is certain."""
+    bare_names: bool = False
+    """The names carry no a/ and b/: they come from rename or copy lines, or from the Begin/End Patch form."""
+    blind: bool = False
+    """A deletion that does not show what is deleted."""
+    line: int = 0
+
+    def reversed(self) -> FilePatch:
+        """The patch that takes this one back; a copy stays one, for there is no kind that undoes it."""
+        swap: dict[Kind, Kind] = {"create": "delete", "delete": "create"}
+        return replace(
+            self,
+            kind=swap.get(self.kind, self.kind),
+            old=self.new,
+            new=self.old,
+            old_mode=self.new_mode,
+            new_mode=self.old_mode,
+            hunks=tuple(hunk.reversed() for hunk in self.hunks),
+        )
+
+
+def unreadable(line: int, message: str) -> NoReturn:
+    """The patch itself is faulty at this line of it."""
+    raise ToolError(ErrorCode.VALIDATION, f"Line {line} of the patch: {message}", details={"line": line})

@@ -1,0 +1,92 @@
+"""The names in a patch as paths beneath the folder that it is for: safe, and without a/ and b/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.patch.model import FilePatch
+
+Exists = Callable[[str], bool]
+_PAIRS = {("a/", "b/"), ("b/", "a/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/")}
+_OURS = ("a/", "b/")
+
+
+def resolved(files: Sequence[FilePatch], strip: int | None, exists: Exists) -> list[FilePatch]:
+    """The files with their names as paths.
+
+    Raises ToolError for a name that leads elsewhere, also when the patch would not use it.
+    """
+    checked = [replace(one, old=_checked(one.old, one), new=_checked(one.new, one)) for one in files]
+    if strip is not None and strip < 0:
+        raise ToolError(ErrorCode.VALIDATION, f"`strip` is {strip}. Use 0 or more.")
+    if strip:
+        return [_stripped(one, strip) for one in checked]
+    both = [one for one in checked if one.old and one.new and not one.bare_names]
+    convention = any(map(_is_pair, both)) if both else None
+    return [_without_prefix(one, convention, exists, literal=strip == 0) for one in checked]
+
+
+def _checked(name: str | None, file: FilePatch) -> str | None:
+    if name is None:
+        return None
+    where = f"Line {file.line} of the patch names {name!r}"
+    if "\0" in name:
+        raise ToolError(ErrorCode.SECURITY, f"{where}, which holds a NUL byte. Remove it.")
+    if name.startswith("/"):
+        raise ToolError(ErrorCode.SECURITY, f"{where}, an absolute path. Use one relative to the folder.")
+    parts = name.split("/")
+    if ".." in parts:
+        raise ToolError(ErrorCode.SECURITY, f"{where}, which leads out of the folder by '..'.")
+    if parts[-1] in ("", "."):
+        raise ToolError(ErrorCode.VALIDATION, f"{where}, which is no name of a file.")
+    return "/".join(part for part in parts if part not in ("", "."))
+
+
+def _stripped(file: FilePatch, strip: int) -> FilePatch:
+    """The names without their first components; those of rename lines never had the a/ or b/."""
+    if file.bare_names:
+        strip = strip - 1 if file.git else 0
+
+    def without(name: str | None) -> str | None:
+        if name is None:
+            return None
+        parts = name.split("/")
+        if len(parts) <= strip:
+            raise ToolError(
+                ErrorCode.VALIDATION,
+                f"`strip` is {strip}, but {name!r} (line {file.line} of the patch) has only {len(parts)} parts. "
+                "Leave `strip` out: a/ and b/ are found without it.",
+            )
+        return "/".join(parts[strip:])
+
+    return replace(file, old=without(file.old), new=without(file.new))
+
+
+def _is_pair(file: FilePatch) -> bool:
+    """The two names begin as those of git's diffs do."""
+    return file.old is not None and file.new is not None and (file.old[:2], file.new[:2]) in _PAIRS
+
+
+def _without_prefix(file: FilePatch, convention: bool | None, exists: Exists, *, literal: bool) -> FilePatch:
+    if not file.bare_names and _is_pair(file):
+        if literal and any(name is not None and exists(name) for name in (file.old, file.new)):
+            return file
+        return replace(file, old=_tail(file.old), new=_tail(file.new))
+    one_sided = (file.old is None) != (file.new is None) and not file.bare_names
+
+    def without(name: str | None, prefix: str) -> str | None:
+        if name is None or name[:2] not in _OURS or len(name) == 2:
+            return name
+        known, tail = exists(name), exists(name[2:])
+        if one_sided and name[:2] == prefix:
+            by_convention = convention if convention is not None else tail or not known
+            return name[2:] if by_convention else name
+        return name[2:] if tail and not known else name
+
+    return replace(file, old=without(file.old, "a/"), new=without(file.new, "b/"))
+
+
+def _tail(name: str | None) -> str | None:
+    return None if name is None else name[2:]

@@ -1,0 +1,173 @@
+"""From the text of a patch to the complete list of what is to be done to files: all of it or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.patch import unified, v4a
+from toolroll.text.patch.apply import Applied, apply
+from toolroll.text.patch.model import FilePatch
+from toolroll.text.patch.paths import resolved
+from toolroll.text.patch.tree import Change, Node, Tree
+
+
+def plan(
+    patch_text: str,
+    *,
+    strip: int | None = None,
+    reverse: bool = False,
+    exists: Callable[[str], bool],
+    read: Callable[[str], str],
+) -> list[Change]:
+    """What carries out the patch, in the order to do it. Raises ToolError unless every hunk of it applies."""
+    if not patch_text.strip():
+        raise ToolError(ErrorCode.VALIDATION, "The patch is empty.")
+    files = resolved(parse(patch_text), strip, exists)
+    if reverse:
+        files = [one.reversed() for one in reversed(files)]
+    planner = _Planner(Tree(exists, read), files, reverse)
+    for file in files:
+        planner.take(file)
+    return planner.changes()
+
+
+def parse(patch_text: str) -> list[FilePatch]:
+    """The files of a patch of any form."""
+    return v4a.parse(patch_text) if v4a.is_v4a(patch_text) else unified.parse(patch_text)
+
+
+class _Planner:
+    def __init__(self, tree: Tree, files: Sequence[FilePatch], reverse: bool) -> None:
+        self._tree = tree
+        self._reverse = reverse
+        self._vacated = {
+            one.old for one in files if one.kind in ("delete", "rename") and one.old not in (None, one.new)
+        }
+        self._uncopied: list[tuple[FilePatch, str]] = []
+
+    def take(self, file: FilePatch) -> None:
+        """Do one file of the patch."""
+        if file.kind == "change" or (file.kind == "rename" and file.old == file.new):
+            self._change(file)
+        elif file.kind == "create":
+            self._create(file)
+        elif file.kind == "delete":
+            self._delete(file)
+        elif file.kind == "copy" and self._reverse:
+            self._uncopy(file)
+        else:
+            self._take_over(file)
+
+    def changes(self) -> list[Change]:
+        """All that was done, once it is certain that no copy is deleted which is more than that."""
+        for file, text in self._uncopied:
+            source = self._tree.now(_name(file.new))
+            if source is None or self._tree.text(source) != text:
+                raise _differs(_name(file.old), file)
+        return self._tree.changes()
+
+    def _change(self, file: FilePatch) -> None:
+        names = [name for name in (file.new, file.old) if name is not None]
+        if self._reverse:
+            names.reverse()
+        path = next((name for name in names if self._tree.now(name) is not None), names[0])
+        node = self._tree.now(path)
+        if node is None and any(hunk.old for hunk in file.hunks):
+            raise _missing(path, file, "changes")
+        if node is None:
+            self._create(replace(file, new=path))
+        else:
+            self._put(path, node, file)
+
+    def _create(self, file: FilePatch) -> None:
+        if file.blind:
+            raise ToolError(
+                ErrorCode.UNSUPPORTED,
+                f"The patch deletes {file.new!r} without showing its text, so that cannot be taken back.",
+            )
+        path = _name(file.new)
+        applied = apply("", file.hunks, name=path)
+        self._check_free(path, file, applied.text)
+        mode = 0o755 if (file.new_mode or 0) & 0o100 else None
+        self._tree.put(path, Node(applied.text, None, mode, applied.hunks))
+
+    def _delete(self, file: FilePatch) -> None:
+        path = _name(file.old)
+        node = self._tree.source(path)
+        if node is None:
+            raise _missing(path, file, "deletes")
+        if not file.blind and self._applied(path, node, file).text:
+            raise _differs(path, file)
+        self._tree.drop(path)
+
+    def _take_over(self, file: FilePatch) -> None:
+        """Rename or copy."""
+        old, new = _name(file.old), _name(file.new)
+        node = self._tree.source(old)
+        if node is None:
+            raise _missing(old, file, "renames" if file.kind == "rename" else "copies")
+        self._check_free(new, file)
+        if file.kind == "rename":
+            self._tree.drop(old)
+        self._put(new, node, file)
+
+    def _uncopy(self, file: FilePatch) -> None:
+        """Delete a copy that the patch made, when it is still what it was made of."""
+        path = _name(file.old)
+        node = self._tree.now(path)
+        if node is None:
+            raise _missing(path, file, "copies to")
+        self._uncopied.append((file, self._applied(path, node, file).text))
+        self._tree.drop(path)
+
+    def _put(self, path: str, node: Node, file: FilePatch) -> None:
+        applied = self._applied(path, node, file) if file.hunks else None
+        mode = node.mode
+        if file.new_mode is not None and file.new_mode != file.old_mode:
+            mode = 0o755 if file.new_mode & 0o100 else 0o644
+        text = node.text if applied is None else applied.text
+        hunks = node.hunks if applied is None else (*node.hunks, *applied.hunks)
+        self._tree.put(path, Node(text, node.origin, mode, hunks))
+
+    def _applied(self, path: str, node: Node, file: FilePatch) -> Applied:
+        return apply(self._tree.text(node), file.hunks, name=path)
+
+    def _check_free(self, path: str, file: FilePatch, text: str | None = None) -> None:
+        """Raise if a file that stays has the name already."""
+        now = self._tree.now(path)
+        if now is None or (path in self._vacated and now.origin == path and now.text is None):
+            return
+        same = text is not None and now.origin is not None and self._tree.text(now) == text
+        raise ToolError(
+            ErrorCode.CONFLICT,
+            f"The patch makes {path!r} (line {file.line} of the patch), but it exists"
+            + (" with just this text: the patch seems to be applied already." if same else ".")
+            + ("" if same else " Patch the file that is there, or delete or move it first."),
+            details={"path": path, "patch_line": file.line},
+        )
+
+
+def _name(name: str | None) -> str:
+    if name is None:
+        raise ToolError(ErrorCode.VALIDATION, "The patch names /dev/null where a file is needed.")
+    return name
+
+
+def _missing(path: str, file: FilePatch, verb: str) -> ToolError:
+    return ToolError(
+        ErrorCode.NOT_FOUND,
+        f"The patch {verb} {path!r} (line {file.line} of the patch), but there is no such file. "
+        "Check the name and `strip`.",
+        details={"path": path, "patch_line": file.line},
+    )
+
+
+def _differs(path: str, file: FilePatch) -> ToolError:
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"The patch deletes {path!r} (line {file.line} of the patch), but the file holds more than the patch "
+        "shows. Read it first; what is to be kept would be lost.",
+        details={"path": path, "patch_line": file.line},
+    )

@@ -1,0 +1,71 @@
+"""Whether a line lies under another one, as a line of a function lies under its head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from string import ascii_letters
+
+from toolroll.text.patch.seek import View
+
+_FAR = 20_000  # lines that are walked up for one question
+_STARTS = frozenset(ascii_letters + "_$")  # what git takes for the begin of a section
+_CUT = 60  # git shows no more than 80 bytes of a section
+
+
+def beneath(view: View, text: str, at: int) -> bool:
+    """A line that begins with `text` stands above line `at`, and nothing between them begins a new part."""
+    return _head(view, text, at - 1) is not None
+
+
+def names(lines: Iterable[str], text: str) -> bool:
+    """One of the lines begins with `text`."""
+    return any(_begins(line.lstrip(), text) for line in lines)
+
+
+def anchored(view: View, anchors: tuple[str, ...], at: int) -> bool:
+    """Line `at` lies under the last anchor (or is it), and each anchor under the one before it."""
+    last = at
+    for text in reversed(anchors):
+        found = _head(view, text, last)
+        if found is None:
+            return False
+        last = found - 1
+    return True
+
+
+def after(view: View, anchors: tuple[str, ...], at: int) -> bool:
+    """The anchors stand somewhere above line `at`, in their order."""
+    last = at
+    for text in reversed(anchors):
+        lines = range(min(last, len(view.keys) - 1), max(-1, last - _FAR), -1)
+        found = next((line for line in lines if _begins(view.keys[line].lstrip(), text)), None)
+        if found is None:
+            return False
+        last = found - 1
+    return True
+
+
+def _head(view: View, text: str, last: int) -> int | None:
+    """The nearest line that begins with `text` and is less indented than all that follow it, up to `last`."""
+    least = -1
+    for at in range(min(last, len(view.keys) - 1), max(-1, last - _FAR), -1):
+        line = view.keys[at]
+        bare = line.lstrip()
+        if not bare:
+            continue
+        indent = len(line) - len(bare)
+        if (least < 0 or indent < least) and _begins(bare, text):
+            return at
+        if bare[0] in _STARTS:  # a brace or a comment at the margin begins nothing
+            least = indent if least < 0 else min(least, indent)
+            if least == 0:
+                return None
+    return None
+
+
+def _begins(bare: str, text: str) -> bool:
+    """The line begins with the text, and not in the middle of a word unless the text was cut off."""
+    if not bare.startswith(text):
+        return False
+    rest = bare[len(text) : len(text) + 1]
+    return len(text) >= _CUT or not (rest.isalnum() or rest == "_")

@@ -1,0 +1,128 @@
+"""Reading the form between `*** Begin Patch` and `*** End Patch`, as codex and its kin write it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from toolroll.text.patch.model import FilePatch, Hunk, Kind, Line, Mark, unreadable
+from toolroll.text.patch.unified import unfenced
+
+_BEGIN, _END, _EOF = "*** Begin Patch", "*** End Patch", "*** End of File"
+_ADD, _DELETE, _UPDATE = "*** Add File: ", "*** Delete File: ", "*** Update File: "
+_MOVE = "*** Move to: "
+
+
+def is_v4a(text: str) -> bool:
+    """The text is a patch of this form: it begins with it, or with the command that it was wrapped in."""
+    for line in unfenced(text).split("\n"):
+        if line.rstrip() == _BEGIN:
+            return True
+        if line.startswith(("diff --git ", "--- ", "@@")):
+            return False
+    return False
+
+
+def parse(text: str) -> list[FilePatch]:
+    """The files of the patch in their order."""
+    lines = unfenced(text).split("\n")
+    marks = [line.rstrip() for line in lines]
+    at = marks.index(_BEGIN) + 1
+    if _END not in marks[at:]:
+        unreadable(len(lines), f"{_END!r} is missing: the patch may have been cut off. Send all of it.")
+    end = marks.index(_END, at)
+    files: list[FilePatch] = []
+    while at < end:
+        if not marks[at]:
+            at += 1
+            continue
+        file, at = _file(lines, at, end)
+        files.append(file)
+    if not files:
+        unreadable(end + 1, f"the patch names no file. Begin with {_UPDATE + 'name'!r}.")
+    return files
+
+
+def _file(lines: Sequence[str], at: int, end: int) -> tuple[FilePatch, int]:
+    line = lines[at].rstrip()
+    if line.startswith(_ADD):
+        return _added(lines, at, end)
+    if line.startswith(_DELETE):
+        name = line[len(_DELETE) :].strip()
+        return FilePatch("delete", name, None, bare_names=True, blind=True, line=at + 1), at + 1
+    if line.startswith(_UPDATE):
+        return _updated(lines, at, end)
+    return unreadable(
+        at + 1, f"{line[:80]!r} is not expected here. Begin a file with {_UPDATE + 'name'!r}, Add or Delete."
+    )
+
+
+def _added(lines: Sequence[str], at: int, end: int) -> tuple[FilePatch, int]:
+    name = lines[at].rstrip()[len(_ADD) :].strip()
+    start = at
+    at += 1
+    content: list[Line] = []
+    blanks = 0
+    while at < end and not lines[at].startswith("*** "):
+        if not lines[at].startswith("+") and lines[at].strip():
+            unreadable(at + 1, f"each line of the new file {name!r} must begin with '+'.")
+        blanks = blanks + 1 if not lines[at].startswith("+") else 0
+        content.append(("+", lines[at][1:]))
+        at += 1
+    if blanks:  # lines between this file and the next
+        del content[-blanks:]
+    hunks = (Hunk(tuple(content), 0, 1, line=start + 2),) if content else ()
+    return FilePatch("create", None, name, hunks, bare_names=True, line=start + 1), at
+
+
+def _updated(lines: Sequence[str], at: int, end: int) -> tuple[FilePatch, int]:
+    name = lines[at].rstrip()[len(_UPDATE) :].strip()
+    start = at
+    at += 1
+    new = name
+    if at < end and lines[at].startswith(_MOVE):
+        new = lines[at].rstrip()[len(_MOVE) :].strip()
+        at += 1
+    hunks: list[Hunk] = []
+    while at < end and not lines[at].startswith((_ADD, _DELETE, _UPDATE)):
+        hunk, at = _chunk(lines, at, end)
+        if hunk is not None:
+            hunks.append(hunk)
+    if not hunks and new == name:
+        unreadable(start + 1, f"nothing is said about {name!r}. Give lines with '-' and '+', or delete it.")
+    kind: Kind = "rename" if new != name else "change"
+    return FilePatch(kind, name, new, tuple(hunks), bare_names=True, line=start + 1), at
+
+
+def _chunk(lines: Sequence[str], at: int, end: int) -> tuple[Hunk | None, int]:
+    """One chunk: the `@@` lines above it, its lines, and whether it ends the file."""
+    start = at
+    anchors = []
+    while at < end and lines[at].startswith("@@"):
+        if text := lines[at].strip("@ \t\r"):
+            anchors.append(text)
+        at += 1
+    found: list[Line] = []
+    blanks = 0
+    while at < end and not lines[at].startswith(("@@", "*** ")):
+        line = lines[at]
+        blank = not line.startswith((" ", "+", "-"))
+        if blank and line.strip():
+            unreadable(
+                at + 1,
+                f"{line[:80]!r} does not begin with a blank, '-' or '+'. Put a blank before it if it stays.",
+            )
+        blanks = blanks + 1 if blank else 0
+        found.append((" ", line) if blank else (cast(Mark, line[0]), line[1:]))
+        at += 1
+    at_end = at < end and lines[at].rstrip() == _EOF
+    if not at_end and at < end and not lines[at].startswith(("@@", _ADD, _DELETE, _UPDATE)):
+        unreadable(at + 1, f"{lines[at][:80]!r} is not expected here.")
+    if blanks:  # lines between this chunk and what follows
+        del found[-blanks:]
+    at += at_end
+    if not found and not anchors:
+        return None, at
+    if not found:
+        unreadable(start + 1, "no lines follow this '@@'. Give the lines to change beneath it.")
+    return Hunk(tuple(found), anchors=tuple(anchors), at_end=at_end, line=start + 1), at

@@ -1,0 +1,124 @@
+"""Apply a patch to files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from toolroll.host.context import Context
+from toolroll.host.document import Document
+from toolroll.schema import Field, FilePath
+from toolroll.text.patch.plan import plan
+from toolroll.text.patch.tree import Change
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedFile:
+    """What happened to one file. `offsets` tell how far from its number each hunk was found."""
+
+    path: str
+    kind: Literal["write", "create", "delete", "move", "copy"]
+    source: str | None
+    added: int
+    removed: int
+    offsets: list[int]
+
+    def __str__(self) -> str:
+        source = f" from {self.source}" if self.source and self.kind in ("move", "copy") else ""
+        moved = [str(one) for one in self.offsets if one]
+        return f"{self.kind:<6} {self.path}{source} (+{self.added} -{self.removed})" + (
+            f", hunks off by {', '.join(moved)} lines" if moved else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """All files of a patch: applied, or only shown to be applicable."""
+
+    files: list[PatchedFile]
+    applied: bool
+    reversed: bool
+    backups: list[str]
+
+    @property
+    def validated(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        done = "Applied" if self.applied else "It applies; nothing was changed"
+        return "\n".join([f"{done}{' in reverse' if self.reversed else ''}:", *map(str, self.files)])
+
+
+@tool(Effect.READ | Effect.WRITE | Effect.DELETE)
+def patch(
+    ctx: Context,
+    patch: Annotated[str, Field(min_length=1), "A unified or git diff, or the form between *** Begin and End Patch."],
+    path: Annotated[FilePath, "Folder that the names in the patch are relative to."] = ".",
+    strip: Annotated[int | None, Field(ge=0), "Name components to drop; a/ and b/ are found without it."] = None,
+    reverse: Annotated[bool, "Take the patch back."] = False,
+    dry_run: Annotated[bool, "Only check that it applies."] = False,
+    *,
+    backup: Annotated[bool, "Keep copies of the old files beside them."] = False,
+) -> Patched:
+    """Apply a patch to all its files or none. Hunks may be at other lines than they say, never at other text."""
+    drafts: dict[str, Document] = {}
+
+    def read(name: str) -> str:
+        drafts[name] = ctx.files.draft(_below(path, name))
+        return drafts[name].text
+
+    changes = plan(
+        patch,
+        strip=strip,
+        reverse=reverse,
+        exists=lambda name: ctx.tree.is_file(_below(path, name)),
+        read=read,
+    )
+    backups: list[str] = []
+    if not dry_run:
+        backups = [ctx.files.back_up(drafts[one.path]) for one in changes if backup and one.path in drafts]
+        for change in changes:
+            _carry_out(ctx, path, change, drafts)
+    return Patched([_told(one, path) for one in changes], not dry_run, reverse, backups)
+
+
+def _below(folder: str, name: str) -> str:
+    return name if folder in (".", "./") else f"{folder.rstrip('/')}/{name}"
+
+
+def _carry_out(ctx: Context, folder: str, change: Change, drafts: dict[str, Document]) -> None:
+    target = _below(folder, change.path)
+    source = _below(folder, change.source) if change.source is not None else None
+    if change.kind == "delete":
+        ctx.tree.delete(target, recursive=False)
+        return
+    if change.kind == "copy" and source is not None:
+        ctx.tree.copy(source, target, False, ctx.token)
+    elif change.kind == "move" and source is not None:
+        ctx.tree.move(source, target, overwrite=False)
+    if change.text is not None:
+        _put(ctx, target, change, drafts)
+    if change.mode is not None:
+        ctx.tree.set_executable(target, bool(change.mode & 0o100))
+
+
+def _put(ctx: Context, target: str, change: Change, drafts: dict[str, Document]) -> None:
+    text = change.text or ""
+    if change.kind in ("move", "copy"):
+        ctx.files.save(ctx.files.draft(target), text)
+    elif change.path in drafts and not change.created:
+        ctx.files.save(drafts[change.path], text)
+    else:
+        ctx.files.write(target, text, overwrite=not change.created)
+
+
+def _told(change: Change, folder: str) -> PatchedFile:
+    return PatchedFile(
+        path=_below(folder, change.path),
+        kind="create" if change.kind == "write" and change.created else change.kind,
+        source=change.source,
+        added=sum(hunk.added for hunk in change.hunks),
+        removed=sum(hunk.removed for hunk in change.hunks),
+        offsets=[hunk.offset or 0 for hunk in change.hunks],
+    )
