@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isqrt
 
 from toolroll.text.patch import refuse, scope
-from toolroll.text.patch.seek import Side, View
+from toolroll.text.patch.seek import MOST, Side, View
 
 _MARGIN = 40  # lines: a place that is not where its number says is taken only if no other is nearly as near
+
+_WAYS = 100_000  # how many ways to set two hunks one after the other are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ def choose(view: View, sides: Sequence[Side], name: str) -> list[tuple[int, bool
     if _as_numbered(view, sides):
         return [(side.hint or 0, True) for side in sides]
     view.index(sides)
-    options = [_options(view, side, sides, name) for side in sides]
+    most = max(2, min(MOST, isqrt(_WAYS // len(sides))))
+    options = [_options(view, side, sides, most, name) for side in sides]
     if all(len(one.places) == 1 for one in options):
         starts = [one.places[0] for one in options]
         if (late := _overlapping(starts, sides)) is not None:
@@ -68,11 +72,11 @@ def _as_numbered(view: View, sides: Sequence[Side]) -> bool:
     return True
 
 
-def _options(view: View, side: Side, sides: Sequence[Side], name: str) -> Options:
-    found, complete = view.places(side)
+def _options(view: View, side: Side, sides: Sequence[Side], most: int, name: str) -> Options:
+    found, complete = view.places(side, most)
     loose = not found
     if loose:
-        found, complete = view.places(side, loose=True)
+        found, complete = view.places(side, most, loose=True)
     elif side.hint is not None and side.hint not in found and view.fits(side, side.hint, loose=True):
         raise refuse.ambiguous(side, sides, [side.hint, found[0]], name)
     if not found:
@@ -102,7 +106,7 @@ def _in_section(view: View, side: Side, sides: Sequence[Side], found: list[int],
     under = [at for at in found if scope.beneath(view, section, at)]
     if under and side.hint in found and side.hint not in under:  # the number and the section disagree
         raise refuse.ambiguous(side, sides, [side.hint, *under], name)
-    if under or side.hint in found or not scope.names(view.keys, section):
+    if under or side.hint in found or not scope.known(view, section):
         return under or found
     # The section may itself be changed by the patch, so a place nearby need not lie right under it.
     near = [at for at in found if side.hint is None or abs(at - side.hint) <= _MARGIN]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from heapq import nsmallest
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.patch.seek import Side, View
@@ -11,7 +12,7 @@ from toolroll.text.patch.seek import Side, View
 _SHOWN = 160  # characters of a line that is quoted
 _LISTED = 8  # line numbers that are named
 _AROUND = 2  # lines shown on each side of the one that differs
-_VOTES = 100  # places of one line that are counted
+_RARE, _VOTES = 12, 100  # lines of a hunk, and places of one of them, that tell where it nearly fits
 _AGAIN = "Read the file and make the patch from what it says now."
 
 
@@ -129,18 +130,17 @@ def _applied(view: View, side: Side) -> int | None:
         return None
     if other.hint is not None and view.fits(other, other.hint):
         return other.hint
-    view.index([other])
     found, complete = view.places(other)
     return found[0] if complete and len(found) == 1 else None
 
 
 def _nearest(view: View, side: Side) -> int | None:
     """Where most lines of the hunk stand as it has them."""
-    view.index([side])
     votes: Counter[int] = Counter()
-    for at, key in enumerate(side.keys):
-        if key.strip():
-            votes.update(line - at for line in view.where(key, _VOTES) if line >= at)
+    counts = view.counts()
+    present = (at for at, key in enumerate(side.keys) if key.strip() and counts[key])
+    for at in nsmallest(_RARE, present, key=lambda at: counts[side.keys[at]]):
+        votes.update(line - at for line in view.some(side.keys[at], _VOTES) if line >= at)
     if votes:
         most = max(votes.values())
         hint = side.hint or 0

@@ -22,6 +22,14 @@ def names(lines: Iterable[str], text: str) -> bool:
     return any(_begins(line.lstrip(), text) for line in lines)
 
 
+def known(view: View, text: str) -> bool:
+    """A line of the file begins with `text`, as far as that can be said with the work that is left."""
+    if text not in view.heads:
+        view.work -= len(view.keys)
+        view.heads[text] = view.work > 0 and names(view.keys, text)
+    return view.heads[text]
+
+
 def anchored(view: View, anchors: tuple[str, ...], at: int) -> bool:
     """Line `at` lies under the last anchor (or is it), and each anchor under the one before it."""
     last = at
@@ -49,6 +57,9 @@ def _head(view: View, text: str, last: int) -> int | None:
     """The nearest line that begins with `text` and is less indented than all that follow it, up to `last`."""
     least = -1
     for at in range(min(last, len(view.keys) - 1), max(-1, last - _FAR), -1):
+        view.work -= 1
+        if view.work < 0:
+            return None
         line = view.keys[at]
         bare = line.lstrip()
         if not bare:

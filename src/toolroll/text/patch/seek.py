@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import eq
 
 from toolroll.text.patch.model import Hunk
 
-_WORK = 3_000_000  # lines that may be compared for one file
+_WORK = 2_000_000  # lines that may be compared for one file
 _FEW = 3  # lines that may look alike by chance
-MOST = 16  # places that are looked at for one hunk
+MOST = 16  # places that are looked at for one hunk, unless there are many hunks
 
 
 @dataclass(slots=True)
@@ -57,8 +58,10 @@ class View:
     open: bool
     """The last line has no line feed."""
     work: int = _WORK
-    _wanted: set[str] = field(default_factory=set)
-    _index: dict[bool, dict[str, list[int]]] = field(default_factory=dict)
+    heads: dict[str, bool] = field(default_factory=dict)
+    """Whether a line begins with this, for those that were asked for."""
+    _counts: dict[bool, Counter[str]] = field(default_factory=dict)
+    _index: dict[bool, dict[str, list[int]]] = field(default_factory=lambda: {False: {}, True: {}})
 
     @classmethod
     def of(cls, text: str) -> View:
@@ -70,21 +73,23 @@ class View:
         plain = "\r" not in text and "\ufeff" not in text
         return cls(lines, lines if plain else keys(lines), is_open)
 
-    def index(self, sides: Sequence[Side]) -> None:
-        """Say which hunks are to be looked for."""
-        self._wanted = {key for side in sides for key in side.keys}
-        self._index.clear()
+    def counts(self, *, loose: bool = False) -> Counter[str]:
+        """How often each line stands in the file; `loose`, without the blanks at its end."""
+        if loose not in self._counts:
+            self._counts[loose] = Counter(_blankless(self.keys) if loose else self.keys)
+        return self._counts[loose]
 
-    def _lines_by_key(self, loose: bool) -> dict[str, list[int]]:
-        """Where each line of those hunks stands."""
-        if loose not in self._index:
-            own = _blankless(self.keys) if loose else self.keys
-            found: dict[str, list[int]] = {key: [] for key in (_blankless(self._wanted) if loose else self._wanted)}
-            for at, key in enumerate(own):
-                if key in found:
-                    found[key].append(at)
-            self._index[loose] = found
-        return self._index[loose]
+    def index(self, sides: Iterable[Side], *, loose: bool = False) -> None:
+        """Look where the rarest line of each hunk stands, for `places`."""
+        counts, index = self.counts(loose=loose), self._index[loose]
+        rare = {_rarest(side.keys, counts, loose)[1] for side in sides if side.old}
+        new: dict[str, list[int]] = {key: [] for key in rare if key not in index}
+        index.update(new)
+        if not any(counts[key] for key in new):
+            return
+        for at, key in enumerate(_blankless(self.keys) if loose else self.keys):
+            if key in new:
+                new[key].append(at)
 
     def fits(self, side: Side, at: int, *, loose: bool = False) -> bool:
         """The old lines stand at line `at`; `loose` passes over blanks at the ends of lines that stay."""
@@ -116,27 +121,32 @@ class View:
         is_open = self.open and end == len(self.lines)
         return self.lines[at:end] == side.old and side.hunk.old_open == is_open
 
-    def places(self, side: Side, *, loose: bool = False) -> tuple[list[int], bool]:
+    def places(self, side: Side, most: int = MOST, *, loose: bool = False) -> tuple[list[int], bool]:
         """Where the hunk fits, the nearest to its hint first, and whether these are all of the places."""
         if not side.old:
             return self._without_context(side), True
         if side.at_end:
             at = len(self.lines) - len(side.old)
             return ([at] if self.fits(side, at, loose=loose) else []), True
-        index = self._lines_by_key(loose)
-        wanted = _blankless(side.keys) if loose else side.keys
-        rare = min(range(len(wanted)), key=lambda at: len(index[wanted[at]]))
+        if not all(self.counts()[side.keys[at]] for at in side.gone):
+            return [], True
+        rare, key = _rarest(side.keys, self.counts(loose=loose), loose)
+        if key not in self._index[loose]:
+            self.index([side], loose=loose)
         found: list[int] = []
-        for line in _nearest(index[wanted[rare]], (side.hint or 0) + rare):
-            if len(found) == MOST or self.work < 0:
+        for line in _nearest(self._index[loose][key], (side.hint or 0) + rare):
+            if len(found) == most or self.work < 0:
                 return found, False
             if self.fits(side, line - rare, loose=loose):
                 found.append(line - rare)
         return found, True
 
-    def where(self, key: str, most: int) -> list[int]:
-        """Some lines that are just this, once `index` was given a hunk that has it."""
-        return self._lines_by_key(False).get(key, [])[:most]
+    def some(self, key: str, most: int) -> list[int]:
+        """The first lines that are just this."""
+        found: list[int] = []
+        for _ in range(min(most, self.counts()[key])):
+            found.append(self.keys.index(key, found[-1] + 1 if found else 0))
+        return found
 
     def _without_context(self, side: Side) -> list[int]:
         """Lines that are only added have a place where there is but one: in an empty file, or at the end."""
@@ -150,6 +160,13 @@ def _blankless(lines: Iterable[str]) -> list[str]:
 def keys(lines: list[str]) -> list[str]:
     """What lines are compared by: a line ending and a byte order mark are no part of it."""
     return [line.removesuffix("\r").removeprefix("\ufeff") for line in lines]
+
+
+def _rarest(lines: list[str], counts: Counter[str], loose: bool) -> tuple[int, str]:
+    """Which of the lines is the rarest in the file, and its key."""
+    wanted = _blankless(lines) if loose else lines
+    at = min(range(len(wanted)), key=lambda at: counts[wanted[at]])
+    return at, wanted[at]
 
 
 def _nearest(places: list[int], hint: int) -> Iterator[int]:

@@ -11,6 +11,7 @@ from toolroll.text.patch import body, names
 from toolroll.text.patch.model import FilePatch, Hunk, Kind, unreadable
 
 _BINARY = re.compile(r"Binary files (.*) differ$")
+_TELLING = frozenset("d@*-+B")  # first characters of lines that belong to patches
 _LINK, _MODULE, _FILE = 0o120000, 0o160000, 0o100000
 
 
@@ -28,7 +29,8 @@ def parse(text: str) -> list[FilePatch]:
         elif body.is_file(lines, at):
             file, at = _plain(lines, at)
         else:
-            _check_unknown(lines, at)
+            if line[:1] in _TELLING:
+                _check_unknown(lines, at)
             at += 1
             continue
         found.append(file)
