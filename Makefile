@@ -42,6 +42,7 @@ bench: .venv/.dev-stamp ## measure against peers; ARGS=--quick for a first look
 
 docs: .venv/.dev-stamp ## write the generated pages of the manual anew
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/replay.py
 
 fmt: .venv/.dev-stamp ## format the code and repair what ruff can repair
 	$(BIN)/ruff check --fix-only .

@@ -39,7 +39,7 @@ def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str 
     """The text with all hunks in it. Raises ToolError, naming the file, when one of them has no sure place."""
     sides = [Side(hunk.reversed() if reverse else hunk, at) for at, hunk in enumerate(hunks, 1)]
     view = View.of(text)
-    out = _Output(view, ending(text) == "\r\n")
+    out = _Output(view, "\r" in text and ending(text) == "\r\n")
     landed: dict[int, Landed] = {}
     placed = zip(sides, choose(view, sides, name), strict=True)
     for side, (start, exact) in sorted(placed, key=lambda pair: pair[1][0]):

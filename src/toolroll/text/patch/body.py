@@ -79,6 +79,8 @@ def read(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
 
 def _open(body: _Body, number: int) -> tuple[bool, bool]:
     """Whether the last old and the last new line lack a line feed; no other line may."""
+    if not body.open_at:
+        return False, False
     flags = []
     for gone, side in (("+", "old"), ("-", "new")):
         marks = [at for mark, at in body.open_at.items() if mark != gone]

@@ -106,6 +106,8 @@ class _Planner:
         """Rename or copy."""
         old, new = _name(file.old), _name(file.new)
         node = self._tree.source(old)
+        if file.kind == "copy":  # of what git saw before the patch, also when another part changes that file
+            node = self._tree.before(old) or node
         if node is None:
             raise _missing(old, file, "renames" if file.kind == "rename" else "copies")
         self._check_free(new, file)

@@ -55,11 +55,12 @@ def after(view: View, anchors: tuple[str, ...], at: int) -> bool:
 
 def _head(view: View, text: str, last: int) -> int | None:
     """The nearest line that begins with `text` and is less indented than all that follow it, up to `last`."""
+    last = min(last, len(view.keys) - 1)
+    top = _margin_above(view, last)
+    if top >= 0 and _begins(view.keys[top], text):
+        return top
     least = -1
-    for at in range(min(last, len(view.keys) - 1), max(-1, last - _FAR), -1):
-        view.work -= 1
-        if view.work < 0:
-            return None
+    for at in range(last, top, -1):
         line = view.keys[at]
         bare = line.lstrip()
         if not bare:
@@ -69,9 +70,16 @@ def _head(view: View, text: str, last: int) -> int | None:
             return at
         if bare[0] in _STARTS:  # a brace or a comment at the margin begins nothing
             least = indent if least < 0 else min(least, indent)
-            if least == 0:
-                return None
     return None
+
+
+def _margin_above(view: View, last: int) -> int:
+    """The nearest line that begins something at the left margin: whatever stands above it is another part."""
+    end = max(-1, last - min(_FAR, max(0, view.work)))
+    lines = view.keys
+    found = next((at for at in range(last, end, -1) if lines[at][:1] in _STARTS), end)
+    view.work -= last - found
+    return found
 
 
 def _begins(bare: str, text: str) -> bool:

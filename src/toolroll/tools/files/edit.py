@@ -35,7 +35,8 @@ class Edited:
         if self.created:
             return f"Created {self.path}."
         how = "" if self.relation == "exact" else f"; the old text differed in: {self.relation}"
-        return f"Edited {self.path} ({self.replacements} replaced{how}).\n{self.diff}"
+        where = f" in lines {self.lines[0]}-{self.lines[1]}" if self.lines else ""
+        return f"Edited {self.path} ({self.replacements} replaced{where}{how}).\n{self.diff}"
 
 
 @tool(Effect.READ | Effect.WRITE)
@@ -54,7 +55,7 @@ def edit(
     syntax: Annotated[bool, "Refuse what makes a Python file unparsable."] = False,
     backup: Annotated[bool, "Keep a copy of the old file beside it."] = False,
 ) -> Edited:
-    """Replace exact text in a file. It must occur once, or say which with near_line or replace_all."""
+    """Replace text in a file. It must fit one place, or say which with near_line or replace_all."""
     if create and not old:
         return _created(ctx, path, new)
     draft = ctx.files.draft(path, encoding)
