@@ -95,9 +95,7 @@ def ours(files: Files, diff: str, *, reverse: bool = False) -> Files:
 def contents(draw) -> bytes:
     lines = draw(st.lists(st.sampled_from(WORDS), max_size=14))
     ends = draw(st.sampled_from(["\n", "\r\n", "mixed"]))
-    text = "".join(
-        line + (draw(st.sampled_from(["\n", "\r\n"])) if ends == "mixed" else ends) for line in lines
-    )
+    text = "".join(line + (draw(st.sampled_from(["\n", "\r\n"])) if ends == "mixed" else ends) for line in lines)
     return (text.rstrip("\r\n") if draw(st.booleans()) else text).encode()
 
 
@@ -106,7 +104,9 @@ def edited(draw, content: bytes) -> bytes:
     lines = content.splitlines(keepends=True)
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(lines)))
-        lines[at : at + draw(st.integers(0, 2))] = draw(st.lists(st.sampled_from([b"new\n", b"a\r\n", b"z"]), max_size=2))
+        lines[at : at + draw(st.integers(0, 2))] = draw(
+            st.lists(st.sampled_from([b"new\n", b"a\r\n", b"z"]), max_size=2)
+        )
     return b"".join(lines)
 
 
@@ -124,12 +124,22 @@ def versions(draw) -> tuple[Files, Files]:
             after.setdefault(other, (draw(edited(content)), runs))
         if fate == "mode":
             after.setdefault(name, (content, not runs))
-    for name, made in draw(st.dictionaries(st.sampled_from(NAMES), st.tuples(contents(), st.booleans()), max_size=1)).items():
+    for name, made in draw(
+        st.dictionaries(st.sampled_from(NAMES), st.tuples(contents(), st.booleans()), max_size=1)
+    ).items():
         after.setdefault(name, made)
     return before, after
 
 
-OPTIONS = [(), ("-M",), ("-M", "-C", "--find-copies-harder"), ("-B", "-M"), ("-U1",), ("--no-prefix",), ("--full-index", "-U9")]
+OPTIONS = [
+    (),
+    ("-M",),
+    ("-M", "-C", "--find-copies-harder"),
+    ("-B", "-M"),
+    ("-U1",),
+    ("--no-prefix",),
+    ("--full-index", "-U9"),
+]
 LONG = b"".join(b"line %d\n" % number for number in range(30))
 QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -137,7 +147,9 @@ QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(Hea
 @QUICK
 @given(versions(), st.sampled_from(OPTIONS))
 @example(({"a.txt": (LONG, False)}, {"dir/b.py": (LONG + b"more", True)}), ("-M",))
-@example(({"a.txt": (LONG, False), "b": (LONG[9:], True)}, {"b": (LONG, False), "a.txt": (LONG[9:], True)}), ("-B", "-M"))
+@example(
+    ({"a.txt": (LONG, False), "b": (LONG[9:], True)}, {"b": (LONG, False), "a.txt": (LONG[9:], True)}), ("-B", "-M")
+)
 @example(({"a.txt": (LONG, False)}, {"a.txt": (LONG + b"x", False), "c": (LONG, False)}), ("-M", "-C"))
 @example(({"a.txt": (b"", False)}, {"sp ace.txt": (b"", True)}), ())
 @example(({"a.txt": (b"x\r\ny", False)}, {"a.txt": (b"x\ny\n", False)}), ())
@@ -167,7 +179,9 @@ def test_what_git_applies_at_an_offset_so_does_ours(git, data):
         new[at : at + data.draw(st.integers(0, 2))] = [f"new {at}\n"]
     drifted = list(old)
     for at in sorted(data.draw(st.sets(st.integers(0, len(old)), max_size=3)), reverse=True):
-        drifted[at : at + data.draw(st.integers(0, 1))] = [f"other {at} {n}\n" for n in range(data.draw(st.integers(0, 30)))]
+        drifted[at : at + data.draw(st.integers(0, 1))] = [
+            f"other {at} {n}\n" for n in range(data.draw(st.integers(0, 30)))
+        ]
     files = {"f": ("".join(drifted).encode(), False)}
     diff = git.diff({"f": ("".join(old).encode(), False)}, {"f": ("".join(new).encode(), False)})
     expected = git.apply(files, diff)
