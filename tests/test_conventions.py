@@ -38,10 +38,12 @@ def test_a_module_is_small(module):
     assert long == {}
 
 
-@pytest.mark.parametrize("module", MODULES, ids=relative)
+# The command line reads the files that its own user names.
+HANDLESS = [module for module in MODULES if HOST not in module.parents and "cli" not in module.parts]
+
+
+@pytest.mark.parametrize("module", HANDLESS, ids=relative)
 def test_only_the_host_touches_the_world(module):
-    if HOST in module.parents or "cli" in module.parts or module.name == "cli.py":
-        pytest.skip("a door")
     hands = (
         "open",
         "os.open",

@@ -12,6 +12,7 @@ from typing import Any
 from toolroll.dialect import View
 from toolroll.host.context import Context
 from toolroll.host.journal.journal import Journal
+from toolroll.host.token import Token
 from toolroll.host.tree import Tree
 from toolroll.policy.effects import Effect
 
@@ -56,10 +57,15 @@ class Concurrency:
         self._places = threading.BoundedSemaphore(most)
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
-        with self._places:
+        while not self._places.acquire(timeout=_TICK):
+            call.ctx.token.check()
+        try:
             return proceed(call)
+        finally:
+            self._places.release()
 
 
+_TICK = 0.1  # seconds; how late a call that waits for its turn notices that it was cancelled
 _CHANGES = Effect.WRITE | Effect.DELETE
 
 
@@ -77,7 +83,7 @@ class Locks:
         if not tool.paths and not alone:
             return proceed(call)
         keys = self._keys(call, alone) or {"": alone}  # a change that names no path may be of any
-        with self._held(keys):
+        with self._held(keys, call.ctx.token):
             return proceed(call)
 
     def _keys(self, call: Call, alone: bool) -> dict[str, bool]:
@@ -93,12 +99,13 @@ class Locks:
         return keys
 
     @contextmanager
-    def _held(self, keys: Mapping[str, bool]) -> Iterator[None]:
+    def _held(self, keys: Mapping[str, bool], token: Token) -> Iterator[None]:
         alone = {key for key, wanted in keys.items() if wanted}
         shared = keys.keys() - alone
         # All at once or not at all, so that two calls can never wait for each other.
         with self._lock:
-            self._lock.wait_for(lambda: self._free(alone, shared))
+            while not self._lock.wait_for(lambda: self._free(alone, shared), timeout=_TICK):
+                token.check()
             self._alone |= alone
             self._shared.update(shared)
         try:

@@ -6,30 +6,28 @@ import copy
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
-from toolroll.host import atomic, syntax, window
+from toolroll.host import atomic, syntax
 from toolroll.host.document import Change, Document, read_all
 from toolroll.host.fresh import EditGuard, Freshness, modified
 from toolroll.host.journal.recorder import Recorder
-from toolroll.host.near import near_names
 from toolroll.host.place import Place
-from toolroll.host.records import Records, Version, digest
+from toolroll.host.reader import Reader
+from toolroll.host.records import Version, digest
 from toolroll.host.root import Root
 from toolroll.host.spill import PREFIX, Spill
 from toolroll.host.state import State
-from toolroll.host.token import Token
-from toolroll.host.window import Window
 from toolroll.policy import paths
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
-from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.result import ErrorCode, ToolError
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, named
 
 
-class Workspace:
+class Workspace(Reader):
     """Reads and writes beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
 
     def __init__(
@@ -43,13 +41,8 @@ class Workspace:
         guard: EditGuard = "fresh",
         new_file_mode: int | None = None,
     ) -> None:
-        self.root = root
-        self.records = Records()
-        self.cwd = "."
+        super().__init__(root, spill, limits, policy)
         self._state = state
-        self._spill = spill
-        self._limits = limits
-        self._policy = policy
         self._fresh = Freshness(self.records, guard)
         self._new_file_mode = new_file_mode
         self._swept_stage: int | None = None
@@ -72,61 +65,6 @@ class Workspace:
         """What records the changes of this call, if anything does."""
         return self._recorder
 
-    def where(self, path: str) -> tuple[Root, str]:
-        """The root that a path is beneath (the workspace's, or that of kept outputs), and the path there."""
-        if path.startswith(PREFIX):
-            return self._spill.root(), path.removeprefix(PREFIX)
-        typed = path if path.startswith("/") or self.cwd == "." or not path else f"{self.cwd}/{path}"
-        return self.root, typed
-
-    def key(self, path: str) -> tuple[str, ...]:
-        """The components that calls on this path are locked by."""
-        steps: list[str] = []
-        root, where = self.where(path)
-        for part in root.text(where).split("/"):
-            if part not in ("..", "."):
-                steps.append(part)
-            elif part == ".." and steps:
-                steps.pop()
-        return tuple(steps)
-
-    # Reading
-
-    def read(self, path: str, encoding: str | None = None) -> Document:
-        """The whole text file; it then counts as seen."""
-        document = self.peek(path, encoding)
-        self.records.read(document.path, document.version, document.encoding)
-        return document
-
-    def peek(self, path: str, encoding: str | None = None) -> Document:
-        """The whole text file, without its counting as seen."""
-        with self._file(path) as (fd, real, status):
-            self._check_size(path, status.st_size, self._limits.write_bytes)
-            data = read_all(fd, status.st_size)
-            used = self._encoding(real, data[:HEAD], encoding, path)
-            return Document(real, data, _explained(path, used, data), used, Version.of(status, data))
-
-    def window(self, path: str, start: int, count: int, token: Token, encoding: str | None = None) -> Window:
-        """Some lines of a text file of any size; it then counts as seen."""
-        with self._file(path) as (fd, real, status):
-            self._check_size(path, status.st_size, self._limits.read_bytes)
-            if status.st_size <= window.WHOLE:
-                data = read_all(fd, status.st_size)
-                found = window.of_bytes(data, start, count, self._encoding(real, data[:HEAD], encoding, path))
-                version = Version.of(status, data)
-            else:
-                head = os.pread(fd, HEAD, 0)
-                found = window.of_file(fd, start, count, self._encoding(real, head, encoding, path), token)
-                version = Version.of(status)
-            self.records.read(real, version, found.encoding)
-            return found
-
-    def data(self, path: str, most: int) -> bytes:
-        """The raw bytes of a file no larger than `most`."""
-        with self._file(path) as (fd, _, status):
-            self._check_size(path, status.st_size, most)
-            return read_all(fd, status.st_size)
-
     def draft(self, path: str, encoding: str | None = None) -> Document:
         """The whole text file in order to change it; raises ToolError when the guard forbids that."""
         document = self.peek(path, encoding)
@@ -137,8 +75,6 @@ class Workspace:
                 f"{path!r} does not survive {document.encoding.codec}: an edit would change other bytes.",
             )
         return document
-
-    # Writing
 
     def check_syntax(self, draft: Document, text: str) -> None:
         """Raise ToolError if a Python file that parses would no longer parse with this text."""
@@ -232,8 +168,6 @@ class Workspace:
         except OSError:
             return None  # no place of our own: the new file is then made beside the old one
 
-    # Checks
-
     def prepare(self, parts: tuple[str, ...]) -> None:
         """Before folders are made for a place: may it be written, and what will be made on the way."""
         self.may_write(parts)
@@ -253,19 +187,6 @@ class Workspace:
             )
         self._may_open(parts)
 
-    def _may_open(self, parts: tuple[str, ...]) -> None:
-        allowed = self._policy.extensions
-        suffix = os.path.splitext(parts[-1])[1].lower() if parts else ""
-        if allowed is not None and suffix and suffix not in allowed:
-            raise ToolError(ErrorCode.SECURITY, f"Access denied: File type {suffix!r} is not allowed.")
-
-    def _check_size(self, path: str, size: int, most: int | None) -> None:
-        if most is not None and size > most:
-            raise ToolError(
-                ErrorCode.TOO_LARGE,
-                f"{path!r} is too large: {size} bytes, the limit is {most}. Use `grep` to find what matters.",
-            )
-
     def _is(self, place: Place, version: Version) -> bool:
         try:
             status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
@@ -275,31 +196,6 @@ class Workspace:
             return True
         data = self._existing(place, place.path)[0]
         return version.digest is not None and data is not None and digest(data) == version.digest
-
-    # The doors
-
-    @contextmanager
-    def _file(self, path: str) -> Iterator[tuple[int, str, os.stat_result]]:
-        """An open regular file, its real path and its status."""
-        root, where = self.where(path)
-        try:
-            fd = root.file(where)
-        except FileNotFoundError:
-            raise self.missing(path) from None
-        try:
-            parts = _real(root, fd, where)
-            self._may_open(parts)
-            yield fd, path if root is not self.root else "/".join(parts), os.fstat(fd)
-        finally:
-            os.close(fd)
-
-    def _encoding(self, real: str, head: bytes, asked: str | None, path: str) -> Encoding:
-        """What was asked for, else what the file was read as before, else what it is."""
-        known = self.records.get(real).encoding if asked is None else None
-        try:
-            return known if known is not None and head.startswith(known.bom) else detect(head, asked)
-        except ToolError as error:
-            raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None
 
     def _existing(self, place: Place, path: str) -> tuple[bytes | None, Version | None]:
         """What stands at a place: its bytes (if it is a file of a size to hold) and version, or nothing."""
@@ -321,30 +217,3 @@ class Workspace:
             return UTF8 if before is None else detect(before[:HEAD])
         except ToolError:
             return UTF8
-
-    def missing(self, path: str) -> ToolError:
-        """The error for a path where nothing is, with names that are near."""
-        root, where = self.where(path)
-        near = near_names(root, where)
-        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Use `find` or `ls` to see what there is."
-        return ToolError(
-            ErrorCode.NOT_FOUND,
-            f"File not found: there is no {path!r}. {hint}",
-            details={"near": near},
-            suggest=tuple(Suggestion("read", {"path": name}) for name in near),
-        )
-
-
-def _real(root: Root, fd: int, where: str) -> tuple[str, ...]:
-    try:
-        return root.real(fd)
-    except NotADirectoryError:  # only Linux can tell where an open file is
-        with root.place(where) as place:
-            return place.parts
-
-
-def _explained(path: str, encoding: Encoding, data: bytes) -> str:
-    try:
-        return encoding.decode(data)
-    except ToolError as error:
-        raise ToolError(error.code, f"{path!r} cannot be read. {error.message}", details=error.details) from None

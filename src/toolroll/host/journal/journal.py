@@ -29,13 +29,12 @@ class Journal:
             recorder = Recorder(self._log, pending, self._root)
             try:
                 yield recorder
+                if recorder.changes:
+                    done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
+                    self._log.append(Entry(0, time.time(), tool, session, message, done, undoes, recorder.note))
             except BaseException:
                 recorder.roll_back()
                 raise
-            if recorder.changes:
-                changes = tuple(recorder.changes)
-                entry = Entry(0, time.time(), tool, session, message, changes, tuple(recorder.undoes), recorder.note)
-                self._log.append(entry)
 
     def entries(self) -> list[Entry]:
         """Every entry, oldest first."""

@@ -99,7 +99,7 @@ class Log:
             return
         folder = self._state.folder(_PENDING)
         for name in sorted(os.listdir(folder)):
-            if not _is_alive(int(name.split("-")[0])):
+            with contextlib.suppress(FileNotFoundError, BlockingIOError):  # ended meanwhile, or still under way
                 yield Pending.read(folder, name), name
 
     def forget(self, name: str) -> None:
@@ -136,32 +136,44 @@ class Log:
 
 
 class Pending:
-    """The steps of a call that is under way, written before each is taken."""
+    """The steps of a call that is under way, written before each is taken.
+
+    The file is locked as long as the call lives, so that nobody takes it for one that was killed.
+    """
 
     def __init__(self, folder: int) -> None:
         self._folder = folder
-        self._name = f"{os.getpid()}-{time.time_ns()}-{threading.get_ident()}"
+        self._name = f"{time.time_ns():020}-{os.urandom(4).hex()}"
         self._fd: int | None = None
 
     def about_to(self, step: Change) -> None:
         """Write down a step that is going to be taken."""
         if self._fd is None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-            self._fd = os.open(self._name, flags, 0o600, dir_fd=self._folder)
+            self._fd = self._made()
         os.write(self._fd, msgspec.json.encode(step) + b"\n")
+
+    def _made(self) -> int:
+        # Locked before it gets the name by which others look for it.
+        draft = f".{self._name}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        fd = os.open(draft, flags, 0o600, dir_fd=self._folder)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        os.rename(draft, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        return fd
 
     def close(self) -> None:
         """The call has ended one way or the other."""
         if self._fd is not None:
+            os.unlink(self._name, dir_fd=self._folder)
             os.close(self._fd)
             self._fd = None
-            os.unlink(self._name, dir_fd=self._folder)
 
     @staticmethod
     def read(folder: int, name: str) -> list[Change]:
-        """The steps that a killed call had begun."""
+        """The steps that a killed call had begun; BlockingIOError if it lives."""
         fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(fd, "rb") as file:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return [msgspec.json.decode(line, type=Change) for line in file if line.endswith(b"\n")]
 
 
@@ -196,13 +208,3 @@ def _last_line(fd: int) -> dict[str, Any] | None:
             return None
         step *= 4
     return None
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -1,0 +1,148 @@
+"""Reading the files of one workspace: strict, bounded, and remembered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from toolroll.host import window
+from toolroll.host.document import Document, read_all
+from toolroll.host.near import near_names
+from toolroll.host.records import Records, Version
+from toolroll.host.root import Root
+from toolroll.host.spill import PREFIX, Spill
+from toolroll.host.token import Token
+from toolroll.host.window import Window
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text.encoding import HEAD, Encoding, detect
+
+
+class Reader:
+    """Reads beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
+
+    def __init__(self, root: Root, spill: Spill, limits: Limits, policy: Policy) -> None:
+        self.root = root
+        self.records = Records()
+        self.cwd = "."
+        self._spill = spill
+        self._limits = limits
+        self._policy = policy
+
+    def where(self, path: str) -> tuple[Root, str]:
+        """The root that a path is beneath (the workspace's, or that of kept outputs), and the path there."""
+        if path.startswith(PREFIX):
+            return self._spill.root(), path.removeprefix(PREFIX)
+        typed = path if path.startswith("/") or self.cwd == "." or not path else f"{self.cwd}/{path}"
+        return self.root, typed
+
+    def key(self, path: str) -> tuple[str, ...]:
+        """The components that calls on this path are locked by."""
+        steps: list[str] = []
+        root, where = self.where(path)
+        for part in root.text(where).split("/"):
+            if part not in ("..", "."):
+                steps.append(part)
+            elif part == ".." and steps:
+                steps.pop()
+        return tuple(steps)
+
+    def read(self, path: str, encoding: str | None = None) -> Document:
+        """The whole text file; it then counts as seen."""
+        document = self.peek(path, encoding)
+        self.records.read(document.path, document.version, document.encoding)
+        return document
+
+    def peek(self, path: str, encoding: str | None = None) -> Document:
+        """The whole text file, without its counting as seen."""
+        with self._file(path) as (fd, real, status):
+            self._check_size(path, status.st_size, self._limits.write_bytes)
+            data = read_all(fd, status.st_size)
+            used = self._encoding(real, data[:HEAD], encoding, path)
+            return Document(real, data, _explained(path, used, data), used, Version.of(status, data))
+
+    def window(self, path: str, start: int, count: int, token: Token, encoding: str | None = None) -> Window:
+        """Some lines of a text file of any size; it then counts as seen."""
+        with self._file(path) as (fd, real, status):
+            self._check_size(path, status.st_size, self._limits.read_bytes)
+            if status.st_size <= window.WHOLE:
+                data = read_all(fd, status.st_size)
+                found = window.of_bytes(data, start, count, self._encoding(real, data[:HEAD], encoding, path))
+                version = Version.of(status, data)
+            else:
+                head = os.pread(fd, HEAD, 0)
+                found = window.of_file(fd, start, count, self._encoding(real, head, encoding, path), token)
+                version = Version.of(status)
+            self.records.read(real, version, found.encoding)
+            return found
+
+    def data(self, path: str, most: int) -> bytes:
+        """The raw bytes of a file no larger than `most`."""
+        with self._file(path) as (fd, _, status):
+            self._check_size(path, status.st_size, most)
+            return read_all(fd, status.st_size)
+
+    def missing(self, path: str) -> ToolError:
+        """The error for a path where nothing is, with names that are near."""
+        root, where = self.where(path)
+        near = near_names(root, where)
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Use `find` or `ls` to see what there is."
+        return ToolError(
+            ErrorCode.NOT_FOUND,
+            f"File not found: there is no {path!r}. {hint}",
+            details={"near": near},
+            suggest=tuple(Suggestion("read", {"path": name}) for name in near),
+        )
+
+    def _may_open(self, parts: tuple[str, ...]) -> None:
+        allowed = self._policy.extensions
+        suffix = os.path.splitext(parts[-1])[1].lower() if parts else ""
+        if allowed is not None and suffix and suffix not in allowed:
+            raise ToolError(ErrorCode.SECURITY, f"Access denied: File type {suffix!r} is not allowed.")
+
+    def _check_size(self, path: str, size: int, most: int | None) -> None:
+        if most is not None and size > most:
+            raise ToolError(
+                ErrorCode.TOO_LARGE,
+                f"{path!r} is too large: {size} bytes, the limit is {most}. Use `grep` to find what matters.",
+            )
+
+    @contextmanager
+    def _file(self, path: str) -> Iterator[tuple[int, str, os.stat_result]]:
+        """An open regular file, its real path and its status."""
+        root, where = self.where(path)
+        try:
+            fd = root.file(where)
+        except FileNotFoundError:
+            raise self.missing(path) from None
+        try:
+            parts = _real(root, fd, where)
+            self._may_open(parts)
+            yield fd, path if root is not self.root else "/".join(parts), os.fstat(fd)
+        finally:
+            os.close(fd)
+
+    def _encoding(self, real: str, head: bytes, asked: str | None, path: str) -> Encoding:
+        """What was asked for, else what the file was read as before, else what it is."""
+        known = self.records.get(real).encoding if asked is None else None
+        try:
+            return known if known is not None and head.startswith(known.bom) else detect(head, asked)
+        except ToolError as error:
+            raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None
+
+
+def _real(root: Root, fd: int, where: str) -> tuple[str, ...]:
+    try:
+        return root.real(fd)
+    except NotADirectoryError:  # only Linux can tell where an open file is
+        with root.place(where) as place:
+            return place.parts
+
+
+def _explained(path: str, encoding: Encoding, data: bytes) -> str:
+    try:
+        return encoding.decode(data)
+    except ToolError as error:
+        raise ToolError(error.code, f"{path!r} cannot be read. {error.message}", details=error.details) from None
