@@ -99,6 +99,7 @@ def test_what_matters_never_matches_loosely(text, old):
         ("if a:\n    f()\n    g()\nelse:\n        f()\n        g()\n", "f()\ng()", "h()", {}, "Conflict", "but for indentation"),
         ("    a()\n    b()\n", "        a()\n        b()", "        a()\n  b()", {}, "Conflict", "further left"),
         ("x = 1\ny\n", "x=1\ny", "z", {"level": "exact"}, "NotFound", "not found"),
+        ("if a:\n    f()\n    g()\nelse:\n        f()\n        g()\n", "f()\ng()", "h()", {"every": True}, "Conflict", "2 times"),
     ],
 )  # fmt: skip
 def test_what_is_not_certain_is_refused(text, old, new, options, code, words):

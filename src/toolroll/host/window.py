@@ -45,7 +45,10 @@ def of_file(fd: int, start: int, count: int, encoding: Encoding, token: Token) -
     reader = _Reader(fd, len(encoding.bom), token)
     before = reader.skip(start - 1)
     raw = reader.take(count) if before == start - 1 else []
-    counted = reader.rest() if os.fstat(fd).st_size <= _COUNTED else None
+    if len(raw) < count:
+        counted: int | None = 0  # that was the end
+    else:
+        counted = reader.rest() if os.fstat(fd).st_size <= _COUNTED else None
     total = None if counted is None else before + len(raw) + counted
     plain = Encoding(encoding.codec)
     shown = tuple(plain.decode(line.removesuffix(b"\r")) for line in raw)

@@ -114,13 +114,23 @@ def replace(
         return elision.replace(text, old, new)
     if not spans:
         raise refusal.not_found(source, old, new)
-    if first or (every and spans[0].relation.cost == relate.EXACT):
-        spans = spans[:1] if first and not every else spans
-    elif len(spans) > 1:
-        spans = [_nearest(source, spans, near_line)] if near_line is not None else spans
-    if len(spans) > 1 and not every:
-        raise refusal.ambiguous(source, spans, old, new)
-    return _spliced(source, spans, new)
+    return _spliced(source, _chosen(source, spans, old, new, every=every, near_line=near_line, first=first), new)
+
+
+def _chosen(
+    source: Source, spans: list[Span], old: str, new: str, *, every: bool, near_line: int | None, first: bool
+) -> list[Span]:
+    """Of the places that were found, those to replace; raises ToolError if it is not clear which."""
+    from toolroll.text import refusal
+
+    clear = spans[0].relation.cost <= relate.BLANKS  # a looser quote must not be taken for many
+    if len(spans) == 1 or (every and clear):
+        return spans
+    if first and clear:
+        return spans[:1]
+    if near_line is not None:
+        return [_nearest(source, spans, near_line)]
+    raise refusal.ambiguous(source, spans, old, new)
 
 
 def exact(text: str, old: str) -> list[Span]:
