@@ -1,12 +1,19 @@
 """A fresh workspace and a kit on it, for every test."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from toolroll import Context, Kit
+
+# How long a case takes says nothing on a busy machine. In CI the same cases are tried each time: a change is
+# judged by what it changed; new cases are found where somebody can look into them.
+settings.register_profile("toolroll", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("toolroll")
 
 Files = dict[str, str | bytes]
 

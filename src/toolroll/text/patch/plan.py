@@ -111,9 +111,9 @@ class _Planner:
         if node is None:
             raise _missing(old, file, "renames" if file.kind == "rename" else "copies")
         self._check_free(new, file)
+        self._put(new, node, file)
         if file.kind == "rename":
             self._tree.drop(old)
-        self._put(new, node, file)
 
     def _uncopy(self, file: FilePatch) -> None:
         """Delete a copy that the patch made, when it is still what it was made of."""

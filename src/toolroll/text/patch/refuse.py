@@ -79,7 +79,7 @@ def ambiguous(side: Side, sides: Sequence[Side], places: Sequence[int], name: st
     listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
     advice = "Give more lines around the change"
     advice += ", or the head of its function after '@@'." if side.hint is None else "."
-    return _error(side, sides, name, f"fits at several places (lines {listed}). {advice}", code_lines=lines[:_LISTED])
+    return _error(side, sides, name, f"fits at several places (lines {listed}). {advice}", lines=lines[:_LISTED])
 
 
 def too_alike(side: Side, sides: Sequence[Side], name: str) -> ToolError:

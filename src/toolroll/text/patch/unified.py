@@ -191,7 +191,7 @@ def _git(lines: Sequence[str], at: int) -> tuple[FilePatch, int]:
     at = _check_text(lines, at, pair)
     old, new = pair or (None, None)
     hunks: tuple[Hunk, ...] = ()
-    if at < len(lines) and body.is_file(lines, at):
+    if at < len(lines) and body.is_file(lines, at) and _belongs(lines, at, header, pair):
         named_old, _ = names.of_header(lines[at][4:].rstrip("\r"))
         named_new, _ = names.of_header(lines[at + 1][4:].rstrip("\r"))
         if header.kind == "change" and (named_old is None or named_new is None):
@@ -199,6 +199,16 @@ def _git(lines: Sequence[str], at: int) -> tuple[FilePatch, int]:
         old, new = named_old or old, named_new or new
         hunks, at = _hunks(lines, at + 2)
     return _file(header, old, new, hunks, start), at
+
+
+def _belongs(lines: Sequence[str], at: int, header: _Header, pair: tuple[str, str] | None) -> bool:
+    """The `---` and `+++` lines name the files of the header above them, and do not begin another file."""
+    known = (header.old, header.new) if header.bare_names else pair or (None, None)
+    for line, name in zip(lines[at : at + 2], known, strict=True):
+        said, _ = names.of_header(line[4:].rstrip("\r"))
+        if said is not None and name is not None and said != name and not said.endswith(f"/{name}"):
+            return False
+    return True
 
 
 def _check_text(lines: Sequence[str], at: int, pair: tuple[str, str] | None) -> int:

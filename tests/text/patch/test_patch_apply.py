@@ -1,0 +1,240 @@
+"""A hunk goes where it is meant, or nowhere; every line that it does not change stays as it is."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolroll import ToolError
+from toolroll.text.patch.apply import Applied, Landed, apply
+from toolroll.text.patch.plan import parse
+
+
+def hunks(text: str):
+    """The hunks of a diff of one file, given without the file's header."""
+    return parse("--- a/f\n+++ b/f\n" + text)[0].hunks
+
+
+def chunks(text: str):
+    return parse(f"*** Begin Patch\n*** Update File: f\n{text}*** End Patch\n")[0].hunks
+
+
+def test_where_each_hunk_went_is_told():
+    text = "".join(f"{number}\n" for number in range(1, 21))
+    diff = "@@ -2,3 +2,4 @@\n 2\n-3\n+three\n+more\n 4\n@@ -15,2 +14,1 @@\n 17 \n-18\n"
+    expected = text.replace("\n3\n", "\nthree\nmore\n").replace("\n18\n", "\n")
+    assert apply(text, hunks(diff)) == Applied(expected, (Landed(2, 0, True, 2, 1), Landed(18, 2, False, 0, 1)))
+    assert apply(text, chunks(" 17\n-18\n+x\n")).hunks == (Landed(17, None, True, 1, 1),)
+
+
+A, B = "a\nb\nc\nd\ne\n", "a\nb\nC\nd\ne\n"
+C = "@@ -2,3 +2,3 @@\n b\n-c\n+C\n d\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "diff", "expected"),
+    [
+        (A, C, B),
+        ("x\n" * 50 + A, C, "x\n" * 50 + B),
+        (A, C.replace("-2,3 +2,3", "-900,3 +900,3"), B),
+        (A, C.replace("@@ -2,3 +2,3 @@", "@@"), B),
+        # Hunks in any order, as long as each has but one place.
+        (A, "@@ -5 +5 @@\n-e\n+E\n@@ -1 +1 @@\n-a\n+A\n", "A\nb\nc\nd\nE\n"),
+        (A, "@@ -1 +1 @@\n-a\n+A\n@@ -2 +2 @@\n-b\n+B\n", "A\nB\nc\nd\ne\n"),
+        # Blanks at the ends of lines that stay.
+        (A, C.replace(" b\n", " b  \n").replace(" d\n", " d\t\n"), B),
+        (A.replace("b", "b  ").replace("d", "d "), C, B.replace("b", "b  ").replace("d", "d ")),
+        (A.replace("b", "   "), C.replace(" b\n", "\n"), B.replace("b", "   ")),
+        # The file's line endings, and those of the lines around where it has both.
+        (A.replace("\n", "\r\n"), C, B.replace("\n", "\r\n")),
+        (A, C.replace("\n", "\r\n"), B),
+        (A.replace("\n", "\r\n"), C.replace("\n", "\r\n"), B.replace("\n", "\r\n")),
+        ("a\nb\r\nc\r\nd\r\ne\n", C, "a\nb\r\nC\r\nd\r\ne\n"),
+        ("a\r\nb\nc\nd\ne\r\n", C.replace("\n", "\r\n"), "a\r\nb\nC\nd\ne\r\n"),
+        ("a\r\nb\r\n", "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+b\n", "a\r\nb\n"),
+        # The newline at the end of the file.
+        ("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline\n+B\n\\ No newline\n", "a\nB"),
+        ("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline\n+b\n", "a\nb\n"),
+        ("a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline\n", "a\nb"),
+        ("a\r\nb", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline\n+b\n", "a\r\nb\r\n"),
+        # A patch that does not know that there is none leaves it so.
+        ("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "a\nB"),
+        ("a\nb", "@@ -1,2 +1,3 @@\n a\n b\n+c\n", "a\nb\nc"),
+        ("a\r\nb", "@@ -1,2 +1,3 @@\n a\n b\n+c\n", "a\r\nb\r\nc"),
+        ("a\nb", "@@ -1,2 +1,1 @@\n a\n-b\n", "a"),
+        # Byte order marks.
+        ("\ufeffa\nb\n", "@@ -1 +1 @@\n-a\n+A\n", "\ufeffA\nb\n"),
+        ("\ufeffa\nb\n", "@@ -1 +1 @@\n-\ufeffa\n+\ufeffA\n", "\ufeffA\nb\n"),
+        ("\ufeffa\nb\n", "@@ -1 +1 @@\n-\ufeffa\n+A\n", "A\nb\n"),
+        ("a\nb\n", "@@ -1 +1 @@\n-\ufeffa\n+\ufeffA\n", "A\nb\n"),
+        # Empty files.
+        ("", "@@ -0,0 +1 @@\n+a\n", "a\n"),
+        ("", "@@ -0,0 +1 @@\n+a\n\\ No newline\n", "a"),
+        ("a\n", "@@ -1 +0,0 @@\n-a\n", ""),
+        ("\n", "@@ -1 +1,2 @@\n \n+\n", "\n\n"),
+        # Only a line feed ends a line.
+        ("a\x0cb\u2028c\x85d\re\n", "@@ -1 +1 @@\n-a\x0cb\u2028c\x85d\re\n+x\n", "x\n"),
+    ],
+)  # fmt: skip
+def test_apply(text, diff, expected):
+    assert apply(text, hunks(diff)).text == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "chunk", "expected"),
+    [
+        (A, "@@\n b\n-c\n+C\n", B),
+        (A, "-e\n+E\n*** End of File\n", "a\nb\nc\nd\nE\n"),
+        ("x\n1\nx\n", "-x\n+X\n*** End of File\n", "x\n1\nX\n"),
+        (A, "+f\n*** End of File\n", A + "f\n"),
+        ("a\r\nb", "+f\n*** End of File\n", "a\r\nb\r\nf"),
+        ("def f():\n    x\ndef g():\n    x\n", "@@ def g():\n-    x\n+    y\n", "def f():\n    x\ndef g():\n    y\n"),
+        ("def f():\n    x\ndef g():\n    x\n", "@@ def f():\n-    x\n+    y\n", "def f():\n    y\ndef g():\n    x\n"),
+        ("class A:\n  def f():\n    x\nclass B:\n  def f():\n    x\n", "@@ class B:\n@@ def f():\n-    x\n+    y\n", "class A:\n  def f():\n    x\nclass B:\n  def f():\n    y\n"),
+        ("int f()\n{\n  x;\n}\nint g()\n{\n  x;\n}\n", "@@ int g()\n-  x;\n+  y;\n", "int f()\n{\n  x;\n}\nint g()\n{\n  y;\n}\n"),
+        ("# One\ntext\n# Two\nmore\n", "@@ # One\n more\n+end\n", "# One\ntext\n# Two\nmore\nend\n"),
+    ],
+)  # fmt: skip
+def test_apply_chunks(text, chunk, expected):
+    assert apply(text, chunks(chunk)).text == expected
+
+
+TWINS = "def f():\n    x\n    y\n\ndef g():\n    x\n    y\n"
+TWIN = "     x\n-    y\n+    z\n"
+FAR = "def f():\n    x\n    y\n" + "\n".join(f"#{n}" for n in range(60)) + "\ndef g():\n    x\n    y\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "diff", "line"),
+    [
+        (TWINS, "@@ -2,2 +2,2 @@\n", 3),
+        (TWINS, "@@ -6,2 +6,2 @@\n", 7),
+        (TWINS, "@@ -4,2 +4,2 @@ def g():\n", 7),
+        (TWINS, "@@ -3,2 +3,2 @@ def f():\n", 3),
+        (TWINS, "@@ def g():\n", 7),
+        (FAR, "@@ -3,2 +3,2 @@\n", 3),
+        (FAR, "@@ -70,2 +70,2 @@\n", 66),
+    ],
+)
+def test_a_twin_is_told_by_number_section_or_distance(text, diff, line):
+    expected = text.split("\n")
+    expected[line - 1] = "    z"
+    assert apply(text, hunks(diff + TWIN)).text.split("\n") == expected
+
+
+def test_hunks_that_are_all_off_by_as_much_tell_each_other_apart():
+    block = "one\n    x\n    y\n"
+    text = "#\n" * 7 + "first\n" + block * 9
+    diff = "@@ -1 +1 @@\n-first\n+FIRST\n@@ -9,2 +9,2 @@\n     x\n-    y\n+    z\n"
+    expected = text.replace("first", "FIRST").split("\n")
+    expected[16] = "    z"
+    assert apply(text, hunks(diff)).text.split("\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "diff", "words"),
+    [
+        # Several places.
+        (TWINS, "@@\n" + TWIN, r"hunk 1 of 1 \(line 3 of the patch\) fits at several places \(lines 2, 6\)"),
+        (TWINS, "@@ -4,2 +4,2 @@\n" + TWIN, r"fits at several places \(lines 2, 6\)"),
+        (TWINS, "@@ -3,2 +3,2 @@\n" + TWIN, r"fits at several places \(lines 2, 6\)"),
+        (TWINS, "@@ -2,2 +2,2 @@ def g():\n" + TWIN, r"fits at several places \(lines 2, 6\)"),
+        ("x \n1\nx\n", "@@ -1,1 +1,2 @@\n x\n+y\n", r"fits at several places \(lines 1, 3\)"),
+        # Words are never passed over, and a line that goes must be right to its last blank.
+        (A, C.replace("-c", "-c "), "line 3 is 'c', the patch expects 'c '. They differ only in blanks"),
+        (A, C.replace(" b", "  b"), "line 2 is 'b', the patch expects ' b'. They differ only in blanks"),
+        (A, C.replace(" d", " D"), "line 4 is 'd', the patch expects 'D'"),
+        (A, "@@ -4,2 +4,3 @@\n d\n e\n f\n+g\n", "the file ends at line 5, the patch expects 'f'"),
+        (A, "@@ -4,2 +4,3 @@\n x\n-y\n", "line 4 is 'd', the patch expects 'x'"),
+        (A, "@@\n x\n-y\n", "none of its lines, such as 'x', is in the file"),
+        # The place that is meant was changed; a twin elsewhere is not taken for it.
+        (FAR.replace("    y", "    Y", 1), "@@ -2,2 +2,2 @@ def f():\n" + TWIN, "fits only at line 65, which is not beneath 'def f"),
+        ("a\nb\nc\nd\n" + "-\n" * 50 + "a\nb\nx\nd\n", "@@ -55,4 +55,4 @@\n a\n b\n-c\n+C\n d\n", "line 57 is 'x', the patch expects 'c'"),
+        # Applied already.
+        (B, C, "seems to be applied already: its new lines stand at line 2"),
+        ("a\r\n", "@@ -1 +1 @@\n-a\n+a\r\n", "seems to be applied already"),
+        # Ends of lines and of the file.
+        ("a\nb\n", "@@ -2 +2 @@\n-b\n\\ No newline\n+c\n", "expects no newline at the end of the file, but there is one"),
+        ("a\nb\n", "@@ -1 +1 @@\n-a\n+c\n\\ No newline\n", "expects the end of the file after it, but the file has 2 lines"),
+        ("a\nb", "@@ -2 +2 @@\n-b\n+b\n\\ No newline\n", "seems to be applied already"),
+        # Nothing says where.
+        (A, "@@ -3,0 +4 @@\n+x\n", "only adds lines and shows none around them"),
+        (A, "@@ -0,0 +1 @@\n+x\n", "only adds lines and shows none around them"),
+        (A, "@@ -1,2 +1 @@\n-a\n-b\n@@ -2,2 +2 @@\n-b\n-c\n", "hunk 2 of 2 .* where it meets another hunk"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(text, diff, words):
+    with pytest.raises(ToolError, match=words) as caught:
+        apply(text, hunks(diff), name="f.py")
+    assert caught.value.code == "Conflict"
+    assert caught.value.message.startswith("'f.py': hunk ")
+
+
+@pytest.mark.parametrize(
+    ("text", "chunk", "words"),
+    [
+        (TWINS, "@@\n" + TWIN, r"fits at several places \(lines 2, 6\)"),
+        ("def f():\n    x\n    x\n", "@@ def f():\n-    x\n", r"fits at several places \(lines 2, 3\)"),
+        (TWINS, "@@ def h():\n" + TWIN, "fits only at line 2, which is not beneath 'def h"),
+        ("x\ndef g():\n    y\n", "@@ def g():\n-x\n", "not beneath 'def g"),
+        (A, "@@ b\n+x\n", "only adds lines"),
+        ("x\n1\n", "-x\n*** End of File\n", "expects the end of the file after it"),
+    ],
+)
+def test_what_chunks_do_not_fit_is_refused(text, chunk, words):
+    with pytest.raises(ToolError, match=words) as caught:
+        apply(text, chunks(chunk))
+    assert caught.value.code == "Conflict"
+
+
+def test_a_refusal_can_be_acted_on():
+    with pytest.raises(ToolError) as caught:
+        apply(A, hunks("@@ -1 +1 @@\n-a\n+A\n@@ -2,3 +2,3 @@\n b\n-x\n+C\n d\n"), name="dir/f.py")
+    assert caught.value.message == (
+        "'dir/f.py': hunk 2 of 2 (line 6 of the patch) does not fit: line 3 is 'c', the patch expects 'x'. "
+        "Read the file and make the patch from what it says now. It has there:\n1: a\n2: b\n3: c\n4: d\n5: e"
+    )
+    assert caught.value.details == {
+        "path": "dir/f.py",
+        "hunk": 2,
+        "patch_line": 6,
+        "line": 3,
+        "expected": "x",
+        "actual": "c",
+    }
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=12), st.lists(st.tuples(st.integers(0, 12), st.booleans())))
+def test_reverse_takes_back(words, edits):
+    before = [f"{word} {number}\n" for number, word in enumerate(words)]
+    marked = [("-" if (n, True) in edits else " ", line) for n, line in enumerate(before)]
+    body = "".join(mark + line + ("+new\n" if (n, False) in edits else "") for n, (mark, line) in enumerate(marked))
+    if not body:
+        return
+    found = apply("".join(before), hunks(f"@@ -1,{len(before)} +1 @@\n{body}"))
+    back = apply(found.text, hunks(f"@@ -1,{len(before)} +1 @@\n{body}"), reverse=True)
+    assert back.text == "".join(before)
+
+
+SAME = "same line\n" * 300_000
+
+
+@pytest.mark.parametrize(
+    ("text", "diff"),
+    [
+        (SAME, "@@ -900000,3 +1,4 @@\n same line\n same line\n same line\n+x\n"),
+        (SAME, "@@ @@\n" + " same line\n" * 50_000 + "+x\n"),
+        (SAME, "@@ -1 +1 @@\n" + " same line\n" * 50_000 + " other\n+x\n"),
+        (SAME + "b\n", "@@ -1 +1 @@\n" + " same line\n" * 50_000 + " b\n b\n+x\n"),
+        ("\n" * 300_000, "@@ -9,3 +9,4 @@\n \n \n z\n+x\n"),
+        (("    a\n" * 20 + "x\n") * 10_000, "".join(f"@@ -{n}00,2 +1 @@ foo\n     a\n-    a\n" for n in range(2, 900)) + "@@ -1 +1 @@\n-z\n"),
+        (SAME, "".join(f"@@ -{n * 5 + 3},2 +1 @@\n same line\n-same line\n" for n in range(2_000)) + "@@ -9 +9 @@\n-same line\n"),
+    ],
+)  # fmt: skip
+def test_no_file_takes_long(text, diff):
+    found = hunks(diff)
+    start = time.process_time()
+    with pytest.raises(ToolError):
+        apply(text, found)
+    assert time.process_time() - start < 1
