@@ -84,6 +84,7 @@ def draw(played: Sequence[Step]) -> str:
             console.print(Text.assemble(("$ ", "bold green"), (step.command, "bold")))
             console.print(Text.from_ansi(step.output))
         code = _REMOTE_FONT.sub("", CONSOLE_SVG_FORMAT).replace("Fira Code, ", "")
+        code = code.replace("<svg ", '<svg xml:space="preserve" ', 1)  # some viewers drop blanks otherwise
         return console.export_svg(title="toolroll", code_format=code, unique_id="run")
 
 

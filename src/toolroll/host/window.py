@@ -12,7 +12,8 @@ from toolroll.text.encoding import Encoding
 
 WHOLE = 8_000_000
 """Files up to this many bytes are read at once: quicker, and their content is then known exactly."""
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # bytes passed over at a time
+_SHOWN = 1 << 16  # bytes taken apart into lines at a time
 _COUNTED = 32_000_000  # bytes of a file up to which the lines behind the window are counted as well
 _LINE = 64_000  # bytes of one line that are kept
 
@@ -63,9 +64,9 @@ class _Reader:
         self._at = at
         self._token = token
 
-    def _chunk(self) -> bytes:
+    def _chunk(self, size: int = _CHUNK) -> bytes:
         self._token.check()
-        return os.pread(self._fd, _CHUNK, self._at)
+        return os.pread(self._fd, size, self._at)
 
     def skip(self, count: int) -> int:
         """Pass over lines; how many there were, at most `count`."""
@@ -88,7 +89,7 @@ class _Reader:
         lines: list[bytes] = []
         current = bytearray()
         open_line = False
-        while len(lines) < count and (chunk := self._chunk()):
+        while len(lines) < count and (chunk := self._chunk(_SHOWN)):
             *ended, last = chunk.split(b"\n")
             used = 0
             for piece in ended[: count - len(lines)]:

@@ -105,7 +105,6 @@ def test_plan_in_reverse(patch, files, expected):
         ("x", "b/x", None, "x"),
         ("x.orig", "x", None, "x"),
         ("x", "x.new", None, "x"),
-        ("i/x", "w/x", None, "x"),
         ("a/deep", "a/deep", None, "a/deep"),
         ("a/a/deep", "b/a/deep", None, "a/deep"),
         ("a/a/deep", "b/a/deep", 0, "a/deep"),
@@ -133,6 +132,8 @@ def test_prefixes_are_found(old, new, strip, path):
         (diff("a/deep", "/dev/null", "@@ -1 +0,0 @@\n-a\n"), FILES, None, ["a/deep"]),
         (diff("a/x", "b/x"), {"a/x": "a\n", "x": "a\n"}, 0, ["a/x"]),
         (diff("a/x", "b/x"), {"a/x": "a\n", "x": "a\n"}, None, ["x"]),
+        ("diff --git i/x w/x\n" + diff("i/x", "w/x"), FILES, None, ["x"]),
+        ("diff --git b/x a/x\n" + diff("b/x", "a/x"), FILES, None, ["x"]),
         (git("dir/z", "n", "rename from dir/z", "rename to n"), FILES, 1, ["n"]),
         ("*** Begin Patch\n*** Add File: b/n\n+n\n*** End Patch", {}, None, ["b/n"]),
     ],
@@ -195,7 +196,8 @@ def test_what_cannot_be_taken_back_is_refused(patch, files, code, words):
 
 
 @pytest.mark.parametrize(
-    ("strip", "words"), [(-1, "`strip` is -1"), (3, r"`strip` is 3, but 'a/x' \(line 1 of the patch\) has only 2 parts")]
+    ("strip", "words"),
+    [(-1, "`strip` is -1"), (3, r"`strip` is 3, but 'a/x' \(line 1 of the patch\) has only 2 parts")],
 )
 def test_a_wrong_strip_is_said(strip, words):
     with pytest.raises(ToolError, match=words):

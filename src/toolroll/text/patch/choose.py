@@ -84,7 +84,7 @@ def _options(view: View, side: Side, sides: Sequence[Side], most: int, name: str
     if side.hunk.anchors:
         found = _anchored(view, side, sides, found, name)
     found = _in_section(view, side, sides, found, name)
-    if False:
+    if side.hint is None and (len(found) > 1 or not complete):
         raise refuse.ambiguous(side, sides, found, name)
     return Options(side, tuple(found), loose)
 

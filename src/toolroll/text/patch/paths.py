@@ -9,7 +9,8 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.patch.model import FilePatch
 
 Exists = Callable[[str], bool]
-_PAIRS = {("a/", "b/"), ("b/", "a/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/")}
+_PAIRS = {("a/", "b/"), ("b/", "a/")}
+_GIT_PAIRS = {*_PAIRS, ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/")}  # git's diff.mnemonicPrefix
 _OURS = ("a/", "b/")
 
 
@@ -66,7 +67,8 @@ def _stripped(file: FilePatch, strip: int) -> FilePatch:
 
 def _is_pair(file: FilePatch) -> bool:
     """The two names begin as those of git's diffs do."""
-    return file.old is not None and file.new is not None and (file.old[:2], file.new[:2]) in _PAIRS
+    pairs = _GIT_PAIRS if file.git else _PAIRS
+    return file.old is not None and file.new is not None and (file.old[:2], file.new[:2]) in pairs
 
 
 def _without_prefix(file: FilePatch, convention: bool | None, exists: Exists, *, literal: bool) -> FilePatch:
