@@ -1,4 +1,4 @@
-"""The patch engine beside `git apply`: on diffs that git made, it does the same, forwards and backwards."""
+"""The patch tool beside `git apply`: on diffs that git made, it does the same on disk, forwards and backwards."""
 
 import os
 import subprocess
