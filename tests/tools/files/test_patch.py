@@ -168,3 +168,11 @@ def test_real_diffs_of_git_apply_the_same(kit, ws):
     assert {name: one for name, one in tree(ws).items() if not name.startswith(".git/")} == {
         name: one for name, one in wanted.items() if not name.startswith(".git/")
     }
+
+
+def test_a_file_that_becomes_a_folder_keeps_its_executable_bit(kit, ws, put):
+    put({"tool": "echo\n"})
+    (ws / "tool").chmod(0o755)
+    diff = "diff --git a/tool b/tool/run\nsimilarity index 100%\nrename from tool\nrename to tool/run\n"
+    assert kit.call("patch", {"patch": diff}).ok
+    assert tree(ws)["tool/run"] == (b"echo\n", True)

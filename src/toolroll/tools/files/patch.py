@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
@@ -78,13 +78,20 @@ def patch(
     backups: list[str] = []
     if not dry_run:
         backups = [ctx.files.back_up(drafts[one.path]) for one in changes if backup and one.path in drafts]
-        for change in changes:
+        for change in [_with_mode(ctx, path, one) for one in changes]:  # modes as they are before the first step
             _carry_out(ctx, path, change, drafts)
     return Patched([_told(one, path) for one in changes], not dry_run, reverse, backups)
 
 
 def _below(folder: str, name: str) -> str:
     return name if folder in (".", "./") else f"{folder.rstrip('/')}/{name}"
+
+
+def _with_mode(ctx: Context, folder: str, change: Change) -> Change:
+    """A file written anew in the place of another's content takes over whether that one could be run."""
+    if change.kind != "write" or change.source is None or change.mode is not None:
+        return change
+    return replace(change, mode=ctx.tree.item(_below(folder, change.source)).mode & 0o777)
 
 
 def _carry_out(ctx: Context, folder: str, change: Change, drafts: dict[str, Document]) -> None:
