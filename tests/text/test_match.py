@@ -1,7 +1,5 @@
 """An edit finds the one place that is meant, by the closest relation there is, or none."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,7 +41,7 @@ def test_to_the_letter(text, old, new, options, expected, count):
         ("x = 1  \ny = 2\nz\n", "x = 1\ny = 2", "x = 3\ny = 2", "x = 3\ny = 2\nz\n", "trailing blanks or line endings"),
         ("x = 1  \ny = 2\t\nz\n", "x = 1\ny = 2\n", "", "z\n", "trailing blanks or line endings"),
         # one constant shift of indentation
-        (CLASS, "def g(self):\n    return 2", "def g(self):\n    if 1:\n        return 3", CLASS.replace("return 2", "if 1:\n            return 3"), "exact"),
+        (CLASS, "def g(self):\n    return 2", "def g(self):\n    if 1:\n        return 3", CLASS.replace("return 2", "if 1:\n            return 3"), "indentation"),
         (CLASS, "x = 1\nreturn x", "x = 2\nreturn x", CLASS.replace("x = 1", "x = 2"), "indentation"),
         (CLASS, "            x = 1\n            return x", "            y = 1\n            return y", CLASS.replace("x = 1\n        return x", "y = 1\n        return y"), "indentation"),
         ("\tif a:\n\t\tb()\n", "    if a:\n        b()", "    if a:\n        c()", "\tif a:\n\t\tc()\n", "indentation"),
@@ -60,8 +58,7 @@ def test_to_the_letter(text, old, new, options, expected, count):
 )  # fmt: skip
 def test_by_a_relation(text, old, new, expected, relation):
     found = match.replace(text, old, new)
-    assert found.text == expected
-    assert relation in ("exact", found.relation) or found.relation.startswith(relation)
+    assert (found.text, found.relation) == (expected, relation)
 
 
 @pytest.mark.parametrize(
@@ -149,10 +146,9 @@ def test_whatever_the_quote_only_one_run_of_lines_changes(lines, quote, end):
     ],
 )
 def test_no_input_takes_long(text, old):
-    started = time.process_time()
+    """The time limit of every test is what would end it: bounded work needs no clock of its own."""
     with pytest.raises(ToolError):
         match.replace(text, old, "new text\n")
-    assert time.process_time() - started < 20, "bounded; on an idle machine it is well under a second"
 
 
 def test_lines_may_be_left_out_when_asked_for():

@@ -61,6 +61,8 @@ def of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[boo
 
 def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bool]) -> Relation | None:
     pairs = list(zip(quoted, actual, strict=True))
+    if all(q == a for q, a in pairs):
+        return AS_IT_IS
     if all(q.rstrip() == a.rstrip() for q, a in pairs):
         return Relation("trailing blanks or line endings", BLANKS, lambda new: new)
     if all(q.strip() == a.strip() for q, a in pairs):
