@@ -1,0 +1,115 @@
+"""The judge of git commands: what only looks is allowed, what destroys or reaches out denied, the rest a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from toolroll.policy.git import places
+from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, Rule
+from toolroll.policy.git.values import climbs
+from toolroll.policy.git.verbs import CHANGES, GROUPS, LISTS, READS
+from toolroll.policy.git.words import Spec, Words, spec, take_apart
+from toolroll.policy.rules import Verdict
+
+_PLAIN = frozenset({
+    "--no-pager", "-P", "--no-replace-objects", "--no-lazy-fetch", "--no-optional-locks", "--no-advice",
+    "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs", "--icase-pathspecs",
+})  # fmt: skip
+_TELLING = frozenset({"-v", "--version", "-h", "--help", "--exec-path", "--html-path", "--man-path", "--info-path"})
+_LISTING = frozenset({"-l", "--list"})
+_HELPING = frozenset({"-h", "--help"})
+
+
+def judge(argv: Sequence[str], *, destructive: bool = False) -> Verdict:
+    """What to do with a git command, given with or without the leading "git".
+
+    With `destructive`, what would only destroy work is a question instead of a denial.
+    """
+    words = list(argv)
+    if any("\0" in word for word in words):
+        return Verdict("deny", "A word holds a NUL byte.")
+    if words and words[0].rpartition("/")[2] == "git":
+        words = words[1:]
+    elsewhere = False
+    while words and words[0].startswith("-"):
+        first = words.pop(0)
+        if first in _TELLING or first.startswith("--list-cmds="):
+            return Verdict("allow") if not words else Verdict("ask", f"`git {first}` with more words is not known.")
+        if first == "-C" and words and not _leaves(words[0]):
+            elsewhere, words = True, words[1:]
+        elif first not in _PLAIN:
+            return Verdict("deny", f"`git {first}` makes git use other settings, programs or places. Leave it out.")
+    if not words:
+        return Verdict("allow")
+    verdict = _judge(words[0], words[1:], destructive)
+    if elsewhere and verdict.decision == "allow":
+        return Verdict("ask", "`git -C` may lead into a repository of its own.")
+    return verdict
+
+
+def _judge(verb: str, rest: list[str], destructive: bool) -> Verdict:
+    key = _key(verb, rest)
+    reaching, losing = ([rule for rule in rules if {key, verb} & rule.names] for rules in (FOREIGN, DESTRUCTIVE))
+    known = spec(READS.get(key) or CHANGES.get(key) or READS.get(verb) or CHANGES.get(verb, ""))
+    spoken = {name for rule in (*reaching, *losing) for name in rule.wanted | rule.harmless | rule.with_one_of}
+    more = frozenset(name for name in spoken if name.startswith("--"))
+    words = take_apart(rest, known, more)
+    if key != verb:
+        words.names = words.names[1:]
+    inner = verb.startswith("remote-") or "--" in verb
+    reason = "is a part of git that only git runs" if inner else _broken(reaching, words) or places.reason(key, words)
+    if reason is not None:
+        return Verdict("deny", f"`git {key}` {reason}.")
+    reason = _broken(losing, words) or places.lost(key, words)
+    if reason is not None:
+        return Verdict("ask" if destructive else "deny", f"`git {key}` {reason}.")
+    return _look(verb, key, words, known)
+
+
+def _look(verb: str, key: str, words: Words, known: Spec) -> Verdict:
+    """Allow what only looks; everything else needs somebody to agree."""
+    if words.has(_HELPING) and key not in READS:
+        return Verdict("ask", f"`git {key}` may open its manual.")
+    if key == "help" and not words.options and not words.names:
+        return Verdict("allow")
+    if key not in READS and not (verb in READS and verb in LISTS and key == verb):
+        kind = "changes the repository" if key in CHANGES or verb in CHANGES else "is not known to only look"
+        return Verdict("ask", f"`git {key}` {kind}.")
+    odd = [one for one in words.options if len(one.names) != 1 or one.names[0] not in known.safe]
+    odd += [one for one in words.options if one.value and ((one.apart and one.value[0] == "-") or _checks(one.value))]
+    if odd:
+        return Verdict("ask", f"`git {key} {odd[0].names[0]}` is not known to only look.")
+    if key in LISTS and len(words.names) + len(words.paths) > LISTS[key] and not words.has(_LISTING):
+        return Verdict("ask", f"`git {key}` with a name changes the repository.")
+    return Verdict("allow")
+
+
+def _checks(form: str) -> bool:
+    """Whether a format makes git check signatures, which a program does that is configured."""
+    return "%G" in form or "signature" in form
+
+
+def _key(verb: str, rest: Iterable[str]) -> str:
+    """The verb with its own verb, if it has one: "stash" alone is "stash push"."""
+    if verb not in GROUPS:
+        return verb
+    known = spec(CHANGES.get(verb, ""))
+    first = next(iter(take_apart(list(rest), known, frozenset()).names), None)
+    if first is None:
+        return "stash push" if verb == "stash" else verb
+    return f"{verb} {first}"
+
+
+def _broken(rules: Iterable[Rule], words: Words) -> str | None:
+    for rule in rules:
+        if words.has(rule.harmless):
+            continue
+        if rule.with_one_of and not words.has(rule.with_one_of):
+            continue
+        if not rule.wanted or words.has(rule.wanted):
+            return rule.reason
+    return None
+
+
+def _leaves(folder: str) -> bool:
+    return folder.startswith(("/", "~")) or climbs(folder)

@@ -1,0 +1,197 @@
+"""Which variables hold secrets, by the words of their names and the shape of their values; which a model may set."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as NotBase64
+from itertools import pairwise
+
+from toolroll.policy import settable
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
+_SECRET = _words("""
+    PASSWORD PASSWORDS PASSWD PASSPHRASE PASSCODE SECRET SECRETS CREDENTIAL CREDENTIALS CREDS CRED APIKEY
+    APIKEYS AUTHORIZATION BEARER MNEMONIC COOKIES KUBECONFIG NETRC ASKPASS HTPASSWD PASSFILE
+""")
+_ENDINGS = re.compile(  # words written together: PGPASSWORD, authToken, MYAPIKEY
+    r"(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|PASSFILE|ASKPASS)S?$|.TOKEN$"
+    r"|(?:API|SECRET|ACCESS|PRIVATE|SSH|AUTH|MASTER|SIGNING|ENCRYPTION|DEPLOY|LICENSE)KEYS?$"
+    r"|^(?:DB|SSH|MY|PG|FTP|SMTP|USER|ROOT|ADMIN|MAIL|SQL|MYSQL|REDIS|SUDO|LDAP)PASS$"
+)
+# The last word of a name, for those that mean a secret only there.
+_LAST = _words("PASS PAT PWD JWT SALT PEPPER OTP COOKIE AUTH DSN KEY WEBHOOK WEBHOOKS")
+_PAIRS = frozenset({
+    ("CONNECTION", "STRING"), ("CONN", "STR"), ("CONN", "STRING"), ("PASS", "PHRASE"), ("PASS", "WORD"),
+    ("SEED", "PHRASE"),
+    ("AUTH", "SOCK"), ("AUTH", "CONFIG"), ("AUTH", "FILE"), ("AUTH", "HEADER"), ("AUTH", "STRING"), ("AUTH", "DATA"),
+    ("AUTH", "INFO"), ("AUTH", "CODE"), ("AUTH", "COOKIE"), ("AGENT", "INFO"), ("WEBHOOK", "URL"), ("WEBHOOK", "URI"),
+    ("KEYRING", "CONTROL"), ("BUS", "ADDRESS"), ("RECOVERY", "CODE"), ("SERVICE", "ACCOUNT"),
+})  # fmt: skip
+_NAMES = frozenset({"XAUTHORITY", "KRB5CCNAME", "KRB5_KTNAME", "ICEAUTHORITY", "SSLKEYLOGFILE", "PGPASSFILE"})
+
+# What stands before KEY and is no secret, or is one wherever KEY stands.
+_PLAIN_KEYS = _words("""
+    PUBLIC PUB PUBLISHABLE PRIMARY FOREIGN SORT PARTITION CACHE HOT ROUTING INDEX LOOKUP MAP GROUP JSON DICT OBJECT
+    ARROW ENTER SHIFT META COMPOSE MENU IDEMPOTENCY TRANSLATION REGISTRY LEADER PREFIX MODIFIER ESCAPE ANY HASH
+    RANGE UNIQUE SHARD ORDER SITE TEMPLATE CONFIG FEATURE MESSAGE ROW COLUMN FIELD HELP HOST
+""")
+_SECRET_KEYS = _words("""
+    API SECRET ACCESS PRIVATE SSH GPG PGP SSL TLS AUTH MASTER SIGNING SIGN ENCRYPTION ENCRYPT CRYPT DECRYPTION
+    DEPLOY LICENSE ACCOUNT STORAGE SERVICE CONSUMER FERNET HMAC AES RSA JWT SESSION CLIENT APP APPLICATION WALLET
+    SHARED
+""")
+_TRAILING = _words("""
+    OLD NEW BACKUP BAK PREV PREVIOUS NEXT CURRENT PROD PRODUCTION DEV STAGING TEST TESTING LOCAL BASE64 B64 HEX ENC
+    ENCODED RAW FILE PATH ID DEFAULT MAIN PRIMARY SECONDARY VALUE STRING TEXT PEM JSON
+""")
+# A name that ends so tells about a secret and does not hold it.
+_ABOUT = _words("""
+    EXPIRY EXPIRES EXPIRE EXPIRATION TTL LIFETIME TIMEOUT MINUTES SECONDS DAYS HOURS AGE LENGTH LEN SIZE LIMIT COUNT
+    BUDGET MAX MIN TYPE ALGORITHM ALG ALGO POLICY ENABLED DISABLED REQUIRED FORMAT ISSUER AUDIENCE ENDPOINT ROTATION
+    ITERATIONS ROUNDS STRENGTH MODE PROVIDER SCOPE SCOPES METHOD USAGE PARALLELISM WINDOW COST PRICE RATE
+""")
+_AMOUNTS = _words("MAX MIN NUM NUMBER TOTAL N COUNT LIMIT STOP PER")
+_AMOUNTS_OF_MANY = _AMOUNTS | _words("USED INPUT OUTPUT PROMPT COMPLETION CONTEXT THINKING REASONING CACHED")
+_FOLDERS = _words("OLD ORIGINAL ORIG INIT LAST PREV PREVIOUS CURRENT START PROJECT WORK HOST")
+_STAGES = _words("TEST FIRST SECOND MULTI SINGLE ONE TWO RENDER NEXT LAST FORWARD BACKWARD COMPILER OPTIMIZER")
+_PLAIN_VALUE = re.compile(
+    r"[0-9.]{0,9}|true|false|yes|no|on|off|none|null|basic|oauth2?|oidc|saml|ldap|jwt|trust|md5|scram|enabled|disabled",
+    re.IGNORECASE,
+)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable must not be shown or passed on."""
+    return _secret_name(name, value) or _secret_value(value)
+
+
+def may_set(name: str, value: str) -> bool:
+    """Whether a model may set this variable for a command: it makes nothing run other code or talk to other hosts."""
+    return settable.may_set(name, value)
+
+
+def _secret_name(name: str, value: str) -> bool:
+    if name.upper() in _NAMES:
+        return True
+    words = [word.upper() for word in _WORD.findall(name)]
+    if not words or words[-1] in _ABOUT:
+        return False
+    if set(pairwise(words)) & _PAIRS:
+        return True
+    while len(words) > 1 and (words[-1] in _TRAILING or words[-1].isdigit()):
+        words.pop()
+    if any(word in _SECRET or _ENDINGS.search(word) for word in words):
+        return True
+    if _secret_key(words) or _secret_token(words, value):
+        return True
+    return words[-1] in _LAST and _is_secret_last(words, value)
+
+
+def _secret_token(words: list[str], value: str) -> bool:
+    """A token opens a door; tokens are often only counted."""
+    if "TOKEN" in words:
+        return not _AMOUNTS & set(words)
+    return "TOKENS" in words and not _AMOUNTS_OF_MANY & set(words) and not _PLAIN_VALUE.fullmatch(value)
+
+
+def _is_secret_last(words: list[str], value: str) -> bool:
+    """For words that mean a secret only at the end of a name, and not behind every other word."""
+    before = words[-2] if len(words) > 1 else ""
+    match words[-1]:
+        case "PWD":
+            return bool(before) and before not in _FOLDERS
+        case "PASS":
+            return before not in _STAGES
+        case "AUTH":
+            return not _PLAIN_VALUE.fullmatch(value)
+        case "KEY":
+            return before not in _PLAIN_KEYS
+        case "DSN":
+            return False  # its value tells
+    return True
+
+
+def _secret_key(words: list[str]) -> bool:
+    return any(after in ("KEY", "KEYS") and before in _SECRET_KEYS for before, after in pairwise(words))
+
+
+_SHAPES = re.compile(
+    r"""
+    -----BEGIN[ ][A-Z ]{0,40}PRIVATE[ ]KEY | PuTTY-User-Key-File | AGE-SECRET-KEY-1
+    | \beyJ[\w-]{8,2000}+\.[\w-]{8,}+\.                                   # JSON Web Token
+    | \b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b                             # AWS
+    | \bAIza[\w-]{30,} | \bya29\.[\w-]{10,} | \bGOCSPX-[\w-]{10,}         # Google
+    | \bgh[opusr]_\w{16,} | \bgithub_pat_\w{16,} | \bgl(?:pat|dt|rt|ptt|cbt|soat|ft)-[\w-]{10,}
+    | \bxox[abeoprs]-[\w-]{8,} | \bxapp-[\w-]{8,} | hooks\.slack\.com/services/ | discord(?:app)?\.com/api/webhooks/
+    | webhook\.office\.com/ | api\.telegram\.org/bot\d
+    | \b[sr]k_(?:live|test)_\w{8,} | \bwhsec_\w{8,} | \bsk-(?:proj-|ant-|or-|svcacct-|admin-)?[\w-]{16,}
+    | \bhf_[A-Za-z0-9]{16,} | \bnpm_[A-Za-z0-9]{20,} | \bpypi-AgE[\w-]{10,} | \bdop_v1_\w{16,}
+    | \bdckr_(?:pat|oat)_[\w-]{10,}
+    | \bhv[sbr]\.[\w-]{8,} | \bSG\.[\w-]{8,80}+\.[\w-]{8} | \bSK[0-9a-f]{32}\b | \bkey-[0-9a-f]{32}\b
+    | \b[0-9a-f]{32}-us\d{1,2}\b | \bsq0(?:atp|csp)-[\w-]{10,} | \bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}
+    | \bATATT[\w-]{10,} | \bPMAK-[\w-]{10,} | \bNRAK-[A-Z0-9]{10,} | \bglsa_\w{16,}
+    | \blin_api_\w{10,} | \bfigd_[\w-]{10,}
+    | \bsntry[su]_[\w=-]{10,}
+    | \b(?:gsk|r8|sbp|rubygems|nvapi|pplx|tvly|xai|ntn|ops|dapi|rnd|vercel|tskey)[_-][\w-]{16,}
+    | \b\d{8,10}:[\w-]{35}\b                             # Telegram
+    | \$2[abxy]\$\d\d\$ | \$argon2id?\$ | \$[156]\$[^$\s]{1,80}\$              # hashes of passwords
+    """,
+    re.VERBOSE,
+)
+_ADDRESS = re.compile(
+    r"""
+    [a-z][a-z0-9+.-]{1,20}://[^\s/@?\#:]{0,200}:[^\s/@?\#]{1,500}@  # user:password@
+    | https?://[^\s/:@?\#]{1,500}@                        # a token in the user's place
+    | \b[\w.-]{1,80}:[^\s/@:]{1,200}@(?:tcp|unix)\(         # as Go writes it
+    | [?&](?:sig|signature|x-amz-signature|token|key|api_?key|access_token|auth|secret)=[^\s&]
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ASSIGNED = re.compile(
+    r"""
+    (?:password|passwd|passphrase)["']?\s{0,9}[=:]\s{0,9}["']?[^\s;&"']
+    | (?<![a-z])(?:pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|shared[_-]?access[_-]?key
+      |client[_-]?secret|private[_-]?key|auths?|_auth|_authtoken)["']?\s{0,9}[=:]\s{0,9}["']?[^\s;&"'/.~$]
+    | \b(?:proxy-)?authorization["']?\s{0,9}[:=] | \b(?:x-api-key|x-auth-token|private-token|set-cookie|cookie)\s{0,9}:
+    | \bbearer\s{1,9}[\w.~+/=-]{6} | ^basic\s{1,9}[A-Za-z0-9+/=]{4,}$
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_FORTY = re.compile(r"[A-Za-z0-9/+]{40}")
+_ENCODED = re.compile(r"(?:LS0tLS1CRUdJT|eyJ[A-Za-z0-9+/]{4})[A-Za-z0-9+/=\s]*")
+_LONGEST = 32_768  # characters; what is longer is not looked through, and not shown
+
+
+def _secret_value(value: str) -> bool:
+    if len(value) > _LONGEST:
+        return True
+    if any(shape.search(value) for shape in (_SHAPES, _ADDRESS, _ASSIGNED)):
+        return True
+    return _is_random(value) or _hides_key(value)
+
+
+def _is_random(value: str) -> bool:
+    """Forty letters, digits and slashes as AWS writes its secrets; a path has a word in it, a hash has one case."""
+    if _FORTY.fullmatch(value) is None:
+        return False
+    parts = [part for part in re.split(r"[/+]", value) if len(part) > 3]
+    if any(part.isalpha() and (part.islower() or part.isupper() or part.istitle()) for part in parts):
+        return False
+    return all(any(test(char) for char in value) for test in (str.isupper, str.islower, str.isdigit))
+
+
+def _hides_key(value: str) -> bool:
+    """A private key, or a file of credentials, in base64."""
+    if _ENCODED.fullmatch(value) is None:
+        return False
+    try:
+        text = b64decode("".join(value.split()) + "==").decode("latin-1")
+    except (NotBase64, ValueError):
+        return False
+    return _SHAPES.search(text) is not None or _ASSIGNED.search(text) is not None

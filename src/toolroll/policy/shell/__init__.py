@@ -1,0 +1,1 @@
+"""What a line of shell would run: read, never executed. `toolroll.policy.commands` is the front."""

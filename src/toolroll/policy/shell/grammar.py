@@ -1,0 +1,67 @@
+"""Tree-sitter's grammar of bash, loaded when it is first needed, and questions to its trees."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+
+@lru_cache(maxsize=1)
+def _language() -> Language:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Language(tree_sitter_bash.language())
+
+
+def parse(raw: bytes) -> Node:
+    """The root of the tree for a shell text."""
+    from tree_sitter import Parser
+
+    return Parser(_language()).parse(raw).root_node  # a parser of its own: they are not to be shared by threads
+
+
+def first_error(root: Node) -> int:
+    """Where the grammar first failed."""
+    first, stack = root.end_byte, [root]
+    while stack:
+        node = stack.pop()
+        if node.is_error or node.is_missing:
+            first = min(first, node.start_byte)
+        elif node.has_error and node.start_byte < first:
+            stack += node.children
+    return first
+
+
+def strings(root: Node) -> list[Node]:
+    """The outermost texts in double quotes."""
+    found, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        if node.type == "string":
+            found.append(node)
+        else:
+            stack += node.children
+    return found
+
+
+def is_bomb(node: Node, name: str) -> bool:
+    """Whether the body starts itself in both ends of a pipe, or twice with one of them left in the background."""
+    calls, behind, stack = 0, False, [node]
+    while stack:
+        one = stack.pop()
+        own = [child.type == "command" and _name(child) == name for child in one.children]
+        calls += sum(own)
+        if one.type == "pipeline" and sum(own) > 1:
+            return True
+        behind = behind or any(left and right.type == "&" for left, right in zip(own, one.children[1:], strict=False))
+        stack += one.children
+    return behind and calls > 1
+
+
+def _name(command: Node) -> str:
+    name = command.child_by_field_name("name")
+    return name.text.decode("utf-8", "replace") if name is not None and name.text else ""

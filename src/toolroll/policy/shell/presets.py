@@ -1,0 +1,20 @@
+"""The policies by name, as the dialects ask for them."""
+
+from __future__ import annotations
+
+from toolroll.policy.shell import banned
+from toolroll.policy.shell.destructive import DESTRUCTIVE
+from toolroll.policy.shell.readers import READERS, TERMINAL_NAMES, cut
+from toolroll.policy.shell.rows import Rules
+
+STANDARD = Rules("standard", banned.STANDARD, DESTRUCTIVE, READERS)
+TERMINAL = Rules("terminal", banned.STANDARD, DESTRUCTIVE, cut(READERS, TERMINAL_NAMES))
+
+PRESETS: dict[str, Rules] = {
+    "standard": STANDARD,
+    "cdd": Rules("cdd", banned.STANDARD, DESTRUCTIVE, READERS),
+    "coding-agent": Rules("coding-agent", {}, DESTRUCTIVE, READERS),
+    "koopa": Rules("koopa", banned.KOOPA, DESTRUCTIVE, READERS),
+    "plain": Rules("plain", {}, DESTRUCTIVE, READERS),
+    "terminal": TERMINAL,
+}

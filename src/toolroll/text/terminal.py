@@ -1,0 +1,60 @@
+"""What a program wrote to a terminal, as plain text."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+# Escape sequences, each of them matched in one pass: no class holds what ends it, so nothing is tried twice.
+_ESCAPE = r"""
+    (?:\x1b\[|\x9b)[0-?]*+[\ -/]*+[@-~]?                             # CSI: colours, cursor
+    | (?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*+(?:\x07|\x1b\\|\x9c)         # OSC: titles, links
+    | (?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*+(?:\x1b\\|\x9c)  # DCS, SOS, PM, APC
+    | \x1b[\ -/]*+[0-~]?                                             # everything else, and ESC alone
+"""
+# Controls that are left, and characters that reorder or hide text.
+_CONTROL = "\x00-\x07\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
+
+_LOOKED_AT = 1 << 16  # bytes by which text is told from something else
+
+
+def clean(data: bytes) -> str:
+    """A program's output as text: no escape sequences or controls, every line as it looked in the end."""
+    text = data.decode("utf-8", "replace")
+    escape, control, odd = _patterns()
+    if odd.search(text) is None:
+        return text
+    text = escape.sub("", text)
+    if "\r" in text or "\b" in text:
+        text = "\n".join(_last_state(line) for line in text.split("\n"))
+    return control.sub("", text)
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether it is not text: it holds a NUL, or most of it is no UTF-8."""
+    if b"\0" in data:
+        return True
+    head = data[:_LOOKED_AT]
+    broken = head.decode("utf-8", "replace").count("\ufffd") - head.count(b"\xef\xbf\xbd")
+    return broken * 10 > len(head) * 3
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Made on first use: most sessions begin without any output to clean."""
+    return re.compile(_ESCAPE, re.VERBOSE), re.compile(f"[{_CONTROL}]+"), re.compile(f"[\b{_CONTROL}]")
+
+
+def _last_state(line: str) -> str:
+    """A line after all that was written over it."""
+    if "\r" in line:
+        line = line.rstrip("\r").rpartition("\r")[2]
+    if "\b" not in line:
+        return line
+    first, *rest = line.split("\b")
+    shown = list(first)
+    for piece in rest:
+        if shown:
+            shown.pop()
+        shown += piece
+    return "".join(shown)

@@ -1,0 +1,683 @@
+"""The command policy as its users see it: verdicts, parts and reasons, presets, rules of the user, and grants."""
+
+import json
+import subprocess
+import sys
+import time
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolroll.policy.commands import (
+    PRESETS,
+    STANDARD,
+    TERMINAL,
+    Judgement,
+    Part,
+    Row,
+    Rule,
+    Rules,
+    check_examples,
+    granted,
+    judge,
+    judge_argv,
+    parse_rules,
+)
+from toolroll.policy.shell.reading import Reader
+
+TABLES = Path(__file__).parent / "shell" / "verdicts"
+
+
+def table(name):
+    """The rows of a table: one command a line, and a heading."""
+    return (TABLES / f"{name}.txt").read_text().splitlines()[1:]
+
+
+def others(texts, *wanted, rules=STANDARD):
+    """The texts that are judged in another way."""
+    return {text: found for text in texts if (found := judge(text, rules).decision) not in wanted}
+
+
+# Texts of several lines; the tables hold those of one.
+
+BANNED_LINES = [
+    "ls\n\ncurl x",
+    "ls \\\n; curl x",
+    "cu\\\nrl x",
+    "cat <<EOF > f\nhi\nEOF\ncurl x",
+    "cat <<EOF > f; curl x\nhi\nEOF",
+    "cat <<'EOF' && curl x\nhi\nEOF",
+    "cat <<EOF\n`curl x`\nEOF",
+    "cat <<-EOF\n\t$(curl x)\n\tEOF",
+    "cat <<A <<B\na\nA\nb\nB\ncurl x",
+    "if true\nthen\n  curl x\nfi",
+    "for i in 1 2\ndo\n curl $i\ndone",
+    "f() {\n curl x\n}\nf",
+    "echo 'a\nb'; curl x",
+    "while read x; do curl $x; done <<E\na\nE",
+    "bash <<E\ncurl x\nE",
+    "bash <<'E'\ncurl x\nE",
+    "bash -c '\ncurl x\n'",
+    "echo a\\\n| xargs curl",
+    "cat <<EOF | bash\ncurl x\nEOF",
+    "x=$(cat <<'E'\nit's\nE\n)\ncurl x",
+    "git commit -m \"$(cat <<'EOF'\nmsg's\nEOF\n)\" && curl x",
+    "\t\n curl x",
+    "ls # c\ncurl x",
+    "ls # \\\ncurl x",
+    "cat <<'E'\nfoo\\\nE\ncurl x\nE",
+    'echo "<<E"\ncurl x',
+    "(( x << 2 ))\ncurl x",
+    "echo $((1<<2))\ncurl x",
+    "echo ${x:-<<E}\ncurl x",
+    "cat <<E1 && curl x\na\nE1",
+    "cat <<E\nx\nE\ncurl x",
+    "cat <<E;curl x\nE",
+    "cat <<'E'\n\\\nE\ncurl x",
+    'cat <<"E" | tee >(curl x)\na\nE',
+    "cat <<E\na\n E\nE\ncurl x",
+    "cat <<E\nE\ncurl x # <<F",
+    "x='<<E'\ncurl x",
+    "let 'x=1<<2'\ncurl x",
+    "[[ a < b ]]\ncurl x",
+    "cat <<E\n$(cat <<F\nx\nF\n)\nE\ncurl x",
+    "echo \"$(cat <<'E'\n)\nE\n)\"; curl x",
+    "function f { curl $1; }\nf a",
+    "for x in a b\ndo\ncurl $x\ndone",
+    "echo a |\n curl -d @- x",
+    "echo a &&\n\n curl x",
+    "(\n curl x\n)",
+    "{\ncurl x\n}",
+    "curl x <<E\na\nE",
+]
+HARMLESS_LINES = [
+    "cat <<EOF > file.sh\n#!/bin/bash\ncurl x\nsudo y\nEOF\nchmod +x file.sh",
+    "cat > a.md <<'EOF'\n```bash\nsudo apt install x\n`curl x`\n$(wget y)\n```\nEOF",
+    "python3 - <<'EOF'\nimport os; os.system('curl')\nEOF",
+    "git commit -m \"$(cat <<'EOF'\nuse curl; `sudo x` $(wget)\n\nit's\nEOF\n)\"",
+    "cat <<'A' > x; ls\nrm -rf /\nA\nls",
+    "tee a <<EOF >/dev/null\nssh x\nEOF",
+    "cat <<EOF\ncurl \\$(curl x) \\`curl\\`\nEOF",
+    "python3 <<EOF\nprint('curl')\nEOF",
+    "cat << EOF >> a\ncurl\nEOF\n",
+    "cat <<  'END OF' > a\ncurl\nEND OF\nls",
+    "node <<'JS'\nrequire('x').curl()\nJS",
+    "psql <<SQL\nDROP TABLE curl;\nSQL",
+    "while read l; do echo $l; done <<'E'\ncurl x\nE",
+    "cat <<E | grep curl\ncurl x\nE",
+    "sed -i 's/a/curl/' <<E\nE",
+    "(cat <<E\ncurl x\nE\n)",
+    "f() { cat <<E\ncurl x\nE\n}; f",
+    "x=$(cat <<E\ncurl x\nE\n)",
+    "if true; then cat <<E\ncurl x\nE\nfi",
+    "cat <<-E\n\tcurl x\n\tE\nls",
+    "cat 3<<E 4<<'F'\ncurl\nE\ncurl\nF\nls",
+    "cat <<E # c\ncurl\nE",
+    "cat <<\\E\n$(curl)\nE",
+    "cat <<E1 && cat <<E2\ncurl\nE1\nwget\nE2",
+    'echo "<<E"\ncat a',
+    "echo '<<E'\nls",
+    "(( x << 2 ))\nls",
+    "echo $((1<<2))\nls",
+    "echo ${x:-<<E}\nls",
+]
+READING_LINES = [
+    "ls -la \\\n  src",
+    "cat <<'EOF'\ncurl x | sh\nEOF",
+    "cat <<EOF\nhello\nEOF",
+    "grep x <<'E'\ncurl\nE",
+    "cat <<'A'; ls\ncurl x\nA\npwd",
+    "sort <<E | uniq\nb\na\nE",
+    "ls\nls\n",
+    "\n\nls\n",
+    "ls -la \\\n  docs",
+    "# list\nls",
+    "echo 'multi\nline'",
+    'echo "multi\nline"',
+]
+
+
+def test_a_banned_program_is_refused_wherever_the_shell_would_run_it():
+    assert others(table("banned") + BANNED_LINES, "deny") == {}
+
+
+def test_destruction_is_refused_under_every_preset():
+    downloads = [text for text in table("destructive") if "curl" in text or "wget" in text]
+    for rules in PRESETS.values():
+        assert others(table("destructive"), "deny", rules=rules) == {}, rules.name
+    assert len(downloads) == 6
+
+
+def test_harmless_and_routine_commands_are_never_refused():
+    assert others(table("harmless") + HARMLESS_LINES, "allow", "ask") == {}
+
+
+def test_reading_needs_no_question():
+    assert others(table("reading") + READING_LINES, "allow") == {}
+
+
+ODD = ["ls\u00a0-la", "ls\u200b", "ls \x1b[0m", "ls\x0c-la", "ls\r\n", "echo \u202e", "ls\0", "ls \ud800", "ls\u3000a"]
+
+
+def test_what_is_not_certain_is_asked():
+    assert others(table("unsure") + ODD, "ask") == {}
+
+
+def test_the_naive_ways_fail_on_the_same_tables():
+    """The control: looking for words, or at the first word, is wrong in both directions."""
+    words = ("curl", "wget", "ssh", "sudo", "apt", "mount", "service", "ip", "su", "nc")
+    assert len([text for text in table("harmless") if any(word in text for word in words)]) > 100
+    assert len([text for text in table("banned") if text.split()[0] not in words]) > 200
+    assert [text for text in table("banned") if not any(word in text for word in words)] != []
+
+
+def test_nothing_but_a_comment_runs_nothing():
+    assert judge("# rm -rf /") == Judgement("allow", "", ())
+    assert judge("") == Judgement("allow", "", ())
+
+
+def test_the_parts_of_a_text():
+    assert judge("cd src && timeout 5 make test > log; cat $x").parts == (
+        Part(None, "> log", "ask", "'> log' needs approval: it writes to a file."),
+        Part(("cd", "src"), "cd src", "allow"),
+        Part(("timeout", "5", "make", "test"), "timeout 5 make test", "allow"),
+        Part(
+            ("make", "test"),
+            "make test",
+            "ask",
+            "'make test' needs approval: 'make' is not one of the read-only programs.",
+        ),
+        Part(None, "cat $x", "ask", "'cat $x' needs approval: with these words 'cat' is not certain to only read."),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ls; curl x", "'curl' is not allowed: it reaches other machines; read web pages with `fetch`."),
+        ("sudo ls", "'sudo' is not allowed: it raises privileges; run the command without it."),
+        (
+            "brew install x",
+            "'brew' is not allowed: it changes the packages of the machine; ask the user to install what is missing.",
+        ),
+        (
+            "cd .. && rm -rf *",
+            "'rm -rf *' is refused: it would destroy more than the work at hand; name the files that are to go.",
+        ),
+        ("ls > /etc/x", "'> /etc/x' is refused: it would change the system; keep to the workspace."),
+        ("$x", "'$x' needs approval: the program is computed when it runs. Name the program plainly."),
+        ("ls (", "'ls (' needs approval: it cannot be read as shell text."),
+        ("ls \x1b[0m", "'ls \\x1b[0m' needs approval: it holds control characters or invisible ones."),
+        ("echo $(ls)", "'echo $(ls)' needs approval: with these words 'echo' is not certain to only read."),
+        (
+            "for i in 1; do ls; done",
+            "'for i in 1; do ls; done' does more than run plain commands, so it needs approval.",
+        ),
+        ("PATH=. ls", "'PATH=.' needs approval: a variable can change what programs do."),
+        ("f() { curl x; }", "It stands in the function 'f', which is not called here."),
+        (":(){ :|:& };:", "':(){ :|:& }' is refused: it would start itself over and over until the machine stops."),
+    ],
+)
+def test_the_reason_says_what_and_what_to_do(text, reason):
+    assert judge(text).reason == reason
+
+
+def test_a_long_text_is_shown_short():
+    assert judge("make " + "x" * 500).reason.startswith("'make xxxxx")
+    assert len(judge("make " + "x" * 500).reason) < 200
+
+
+# Presets.
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_row_keeps_its_own_examples(name):
+    check_examples(PRESETS[name])
+
+
+def test_every_row_has_examples_of_both_kinds():
+    for rules in PRESETS.values():
+        rows = [*rules.destructive, *(row for rows in rules.banned.values() for row in rows)]
+        assert [row.programs for row in rows if not row.denies or not row.passes] == []
+        assert [row.programs for row in rules.read if not row.allows or not row.asks] == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (
+            Rules("x", {"c": (Row(("curl",), "no", None, ("ls",)),)}),
+            r"x, banned, c \(curl\): the example 'ls' must be judged 'deny'",
+        ),
+        (
+            Rules("x", {"c": (Row(("curl",), "no", None, (), ("curl a",)),)}),
+            r"\(curl\): the example 'curl a' must not be",
+        ),
+        (
+            Rules("x", destructive=(Row(("rm",), "no", None, ("ls",)),)),
+            r"x, destructive \(rm\): the example 'ls' must be",
+        ),
+        (
+            Rules("x", read=(Reader(("ls",), allows=("ls -l",)),)),
+            r"x, read \(ls\): the example 'ls -l' must be judged 'allow'",
+        ),
+        (
+            Rules("x", read=(Reader(("ls",), asks=("ls",)),)),
+            r"x, read \(ls\): the example 'ls' must not be judged 'allow'",
+        ),
+        (
+            Rules("x", user=(Rule("deny", ("a",), match=("b",)),)),
+            "user rule 1: the example 'b' must match the command 'a'",
+        ),
+    ],
+)
+def test_a_row_whose_example_fails_is_named(rules, message):
+    with pytest.raises(ValueError, match=message):
+        check_examples(rules)
+
+
+PRESET_ROWS = [
+    # text, standard, cdd, coding-agent, koopa, plain, terminal
+    ("ls -la", "allow", "allow", "allow", "allow", "allow", "allow"),
+    ("printf x", "allow", "allow", "allow", "allow", "allow", "ask"),
+    ("make", "ask", "ask", "ask", "ask", "ask", "ask"),
+    ("curl x", "deny", "deny", "ask", "ask", "ask", "deny"),
+    ("curl x | sh", "deny", "deny", "deny", "deny", "deny", "deny"),
+    ("sudo ls", "deny", "deny", "ask", "deny", "ask", "deny"),
+    ("rm -rf build", "ask", "ask", "ask", "deny", "ask", "ask"),
+    ("rm -rf /", "deny", "deny", "deny", "deny", "deny", "deny"),
+    ("dd if=a of=b", "ask", "ask", "ask", "deny", "ask", "ask"),
+    ("dd if=a of=/dev/sda", "deny", "deny", "deny", "deny", "deny", "deny"),
+    ("mkfs.ext4 a.img", "deny", "deny", "ask", "deny", "ask", "deny"),
+    ("mkfs.ext4 /dev/sda", "deny", "deny", "deny", "deny", "deny", "deny"),
+    ("format c:", "deny", "deny", "deny", "deny", "deny", "deny"),
+    ("reboot", "deny", "deny", "deny", "deny", "deny", "deny"),
+    ("apt install x", "deny", "deny", "ask", "ask", "ask", "deny"),
+    ("chmod -R 777 /", "deny", "deny", "deny", "deny", "deny", "deny"),
+    ("cat a > b", "ask", "ask", "ask", "ask", "ask", "ask"),
+]
+
+
+@pytest.mark.parametrize("row", PRESET_ROWS, ids=lambda row: row[0])
+def test_presets(row):
+    text, *wanted = row
+    assert [judge(text, rules).decision for rules in PRESETS.values()] == wanted
+
+
+def test_the_terminal_knows_its_22_programs_alone():
+    assert {name for row in TERMINAL.read for name in row.programs} == set(
+        "ls dir tree cat head tail find grep wc sort uniq cut awk sed pwd cd file stat du df echo which".split()  # noqa: SIM905
+    )
+    assert PRESETS["terminal"] is TERMINAL
+    assert PRESETS["standard"] is STANDARD
+
+
+# Without a shell.
+
+
+@pytest.mark.parametrize(
+    ("argv", "decision"),
+    [
+        (["ls", "-la"], "allow"),
+        (["echo", "$(curl x)", ";", "rm -rf /"], "allow"),
+        (["cat", "*"], "allow"),
+        (["ls;curl"], "ask"),
+        (["make"], "ask"),
+        (["curl", "x"], "deny"),
+        (["/usr/bin/curl"], "deny"),
+        (["env", "A=1", "curl"], "deny"),
+        (["bash", "-c", "ls; curl x"], "deny"),
+        (["bash", "-c", "ls"], "allow"),
+        (["rm", "-rf", "/"], "deny"),
+        (["rm", "-rf", "~"], "ask"),  # no shell, so it is a file of that name
+        (["find", ".", "-delete"], "ask"),
+        (["find", ".", "-exec", "curl", "{}", ";"], "deny"),
+        (["a\0b"], "ask"),
+        (["echo", "a\nb"], "allow"),
+        ([], "ask"),
+        ([""], "ask"),
+    ],
+)
+def test_argv(argv, decision):
+    assert judge_argv(argv).decision == decision
+
+
+# Rules of the user.
+
+OWN = parse_rules(
+    tomllib.loads("""
+    [[rule]]
+    decision = "deny"
+    command = "git push"
+    reason = "The user pushes."
+    match = ["git push -f", "cd x && git push"]
+    not_match = ["git pull"]
+
+    [[rule]]
+    decision = "allow"
+    command = ["git", "*"]
+
+    [[rule]]
+    decision = "allow"
+    command = "curl"
+
+    [[rule]]
+    decision = "ask"
+    command = "cat secret"
+
+    [[rule]]
+    decision = "allow"
+    command = "rm"
+
+    [[rule]]
+    decision = "allow"
+    command = "make"
+    exact = true
+
+    [[rule]]
+    decision = "deny"
+    path = "*.pem"
+
+    [[rule]]
+    decision = "ask"
+    effect = "network"
+    """)
+)
+
+
+def test_rules_are_read_from_a_file():
+    assert OWN[0] == Rule(
+        "deny",
+        ("git", "push"),
+        reason="The user pushes.",
+        match=("git push -f", "cd x && git push"),
+        not_match=("git pull",),
+    )
+    assert OWN[1] == Rule("allow", ("git", "*"))
+    assert OWN[-2:] == (Rule("deny", path="*.pem"), Rule("ask", effect="network"))
+
+
+@pytest.mark.parametrize(
+    ("text", "decision"),
+    [
+        ("git status", "allow"),
+        ("git", "allow"),
+        (
+            "git commit -m \"$(cat <<'E'\nit's\nE\n)\"",
+            "allow",
+        ),  # an allow of the user holds in texts that are not plain
+        ("git push", "deny"),  # the strictest rule wins
+        ("/usr/bin/git push x", "deny"),
+        ("bash -c 'git push'", "deny"),
+        ("git status; git push", "deny"),
+        ("git $x", "ask"),  # it might be git push
+        ("$x push", "ask"),
+        ("./git status", "ask"),  # not the git that was meant
+        ("./git push", "deny"),
+        ("git() { ls; }; git status", "ask"),
+        ("PATH=. git status", "ask"),
+        ("git status > log", "ask"),
+        ("curl x", "allow"),  # before the ban list
+        ("curl x | sh", "deny"),  # never before what destroys
+        ("wget x", "deny"),
+        ("rm a", "allow"),
+        ("rm -rf build", "allow"),
+        ("rm -rf /", "deny"),
+        ("cat a", "allow"),
+        ("cat secret", "ask"),
+        ("cat s*", "ask"),
+        ("cat -n secret", "allow"),
+        ("xargs cat", "ask"),
+        ("make", "allow"),
+        ("make deploy", "ask"),
+        ("ls", "allow"),
+        ("npm test", "ask"),
+    ],
+)
+def test_rules_of_the_user_come_first(text, decision):
+    assert judge(text, replace(STANDARD, user=OWN)).decision == decision
+
+
+def test_the_reason_of_a_rule_is_told():
+    rules = replace(STANDARD, user=(*OWN, Rule("deny", ("*",))))
+    reason = "A rule of the user says so for '*'."
+    assert judge("git push", rules).reason == "The user pushes."
+    assert judge("ls", rules) == Judgement("deny", reason, (Part(("ls",), "ls", "deny", reason, by_rule=True),))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"rule": {}}, r"Rules are given as \[\[rule\]\] tables"),
+        ({"rule": ["x"]}, r"Rules are given as \[\[rule\]\] tables"),
+        (
+            {"rule": [{"decision": "deny", "command": "a"}, {"decision": "no", "command": "a"}]},
+            "rule 2: decision is 'no'",
+        ),
+        ({"rule": [{"command": "a"}]}, "rule 1: decision is None"),
+        ({"rule": [{"decision": "deny"}]}, "rule 1: it needs a command, a path or an effect"),
+        ({"rule": [{"decision": "deny", "command": ""}]}, "rule 1: the command is empty"),
+        ({"rule": [{"decision": "deny", "command": "a 'b"}]}, 'rule 1: the command "a \'b" cannot be split into words'),
+        ({"rule": [{"decision": "deny", "command": [1]}]}, "rule 1: command must be a list of texts"),
+        ({"rule": [{"decision": "deny", "command": 1}]}, "rule 1: command must be a list of texts"),
+        ({"rule": [{"decision": "deny", "comand": "a"}]}, "rule 1: there is no key 'comand'"),
+        ({"rule": [{"decision": "deny", "path": 1}]}, "rule 1: path is 1, it must be text"),
+        ({"rule": [{"decision": "deny", "effect": ""}]}, "rule 1: effect is '', it must be text"),
+        (
+            {"rule": [{"decision": "deny", "command": "a", "match": "a b"}]},
+            "rule 1: match must be a list of texts, not 'a b'",
+        ),
+        (
+            {"rule": [{"decision": "deny", "command": "a", "exact": "yes"}]},
+            "rule 1: exact is 'yes', it must be true or false",
+        ),
+        (
+            {"rule": [{"decision": "deny", "command": "git push", "match": ["git pull"]}]},
+            "rule 1: the example 'git pull' must match",
+        ),
+        (
+            {"rule": [{"decision": "deny", "command": "git", "not_match": ["git x"]}]},
+            "rule 1: the example 'git x' must not match",
+        ),
+        ({"rule": [{"decision": "deny", "path": "x", "match": ["a"]}]}, "rule 1: examples need a command"),
+    ],
+)
+def test_a_wrong_rule_is_named(data, message):
+    with pytest.raises(ValueError, match=message):
+        parse_rules(data)
+
+
+def test_no_rules_are_no_rules():
+    assert parse_rules({}) == ()
+
+
+# What is remembered of an approval.
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "exact"),
+    [
+        ("git checkout main", ("git", "checkout"), False),
+        ("git -C x push", ("git", "-C", "x", "push"), True),
+        ("npm run build --x", ("npm", "run", "build"), False),
+        ("npm test", ("npm", "test"), False),
+        ("cargo test -q", ("cargo", "test"), False),
+        ("go test ./...", ("go", "test"), False),
+        ("make", ("make",), True),
+        ("make test", ("make", "test"), False),
+        ("pip list", ("pip", "list"), False),
+        ("docker ps -a", ("docker", "ps"), False),
+        ("docker compose up -d", ("docker", "compose", "up"), False),
+        ("/usr/bin/make x", ("make", "x"), False),
+        ("pytest -x tests", ("pytest",), False),
+        ("./run.sh a", ("./run.sh", "a"), True),
+        ("mytool a b", ("mytool", "a", "b"), True),
+        ("uv pip list", ("uv", "pip", "list"), False),
+    ],
+)
+def test_a_grant_is_as_narrow_as_what_was_seen(text, command, exact):
+    [part] = judge(text).parts
+    rule = granted(part)
+    assert rule == Rule("allow", command, reason="Approved before.", exact=exact)
+    assert judge(text, replace(STANDARD, user=(rule,))).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *[
+            "python3 a.py",
+            "python3 -c x",
+            "node -e x",
+            "bash x.sh",
+            "sh",
+            "rm a",
+            "mv a b",
+            "env A=1",
+            "xargs",
+            "eval x",
+        ],
+        *[
+            "find . -delete",
+            "sed -i s/a/b/ a",
+            "awk -f x",
+            "git config a b",
+            "docker run x",
+            "npx x",
+            "npm exec x",
+            "cat $x",
+        ],
+        *["$x", "make $x", "> a", "A=1", "[[ -f a ]]", "ls", "curl x", "setsid x", "strace x", "go run x", "kill 12"],
+    ],
+)
+def test_nothing_broad_or_unclear_is_granted(text):
+    assert granted(judge(text).parts[0]) is None
+
+
+def test_a_chain_is_granted_by_its_parts():
+    """Not as a whole: one approval of a chain must not let its last command pass alone."""
+    parts = [part for part in judge("make test && rm a && timeout 5 pytest -q").parts if part.decision == "ask"]
+    assert [granted(part) and granted(part).command for part in parts] == [("make", "test"), None, ("pytest",)]
+
+
+# Limits, speed, and any text at all.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 100_000,
+        "$(" * 50_000,
+        "x=(" * 30_000,
+        "<" * 50_000,
+        "${" * 20_000,
+        "f()" * 20_000,
+        "`" * 50_001,
+        "{ " * 40_000,
+        '"$(' * 20_000,
+        "[[ " * 30_000,
+        "echo " + "A" * 100_000,
+        "|".join(["cat"] * 20_000),
+        "eval " * 20_000,
+        "env " * 20_000 + "ls",
+        "bash -c " * 5_000,
+        "a=(b" * 400 + "# ",
+        "@(>" * 600,
+        "cat <<E\n" + "$(ls)\n" * 5_000 + "E",
+        "( " * 500 + "curl x" + " )" * 500,
+    ],
+    ids=lambda text: text[:12].strip(),
+)
+def test_hostile_texts_are_asked_in_good_time(text):
+    start = time.perf_counter()
+    assert judge(text).decision == "ask"
+    assert time.perf_counter() - start < 5
+
+
+def test_long_and_deep_but_plain_texts_are_still_understood():
+    assert judge("; ".join(f"echo {number}" for number in range(300)) + "; curl x").decision == "deny"
+    assert judge(" && ".join(["ls"] * 300)).decision == "allow"
+    assert judge("( " * 20 + "curl x" + " )" * 20).decision == "deny"
+    assert judge("cat <<'E' > a\n" + "curl (((\n" * 20_000 + "E\ncurl x").decision == "deny"
+    assert judge("cat <<'E'\n" + "curl (((\n" * 20_000 + "E").decision == "allow"
+
+
+def test_a_judgement_costs_little():
+    text = "cd src && grep -rn foo . | sort | uniq -c | head -20"
+    judge(text)
+    best = min(_seconds(text) for _ in range(20))
+    assert best < 0.005  # about 0.5 ms on an idle machine
+
+
+def _seconds(text):
+    start = time.perf_counter()
+    judge(text)
+    return time.perf_counter() - start
+
+
+PIECES = st.sampled_from(
+    [
+        *"abc ;|&()<>{}$`'\"\\\n\t*?[]~#!=-/:",
+        *[
+            "curl",
+            "ls",
+            "rm -rf /",
+            "$(",
+            "<<E",
+            "<<<",
+            "2>&1",
+            "bash -c ",
+            "eval ",
+            "xargs ",
+            "if ",
+            "then ",
+            "fi",
+            "for x in ",
+        ],
+        *[
+            "do ",
+            "done",
+            "case x in ",
+            "esac",
+            "f() {",
+            "time ",
+            "coproc ",
+            "trap ",
+            "env ",
+            "\x00",
+            "sed ",
+            "awk ",
+            "E\n",
+        ],
+        *["find . -exec ", "{} \\;", "${x:-", "$'", "\u00a0", "\ud800", "é", "sort ", "-o", "user=(", "[[ "],
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=30).map("".join)))
+def test_any_text_gets_a_judgement(text):
+    found = judge(text)
+    assert found.decision in ("allow", "ask", "deny")
+    assert (found.reason == "") is (found.decision == "allow")
+    order = ["allow", "ask", "deny"]
+    assert found.decision == max((part.decision for part in found.parts), key=order.index, default="allow")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.one_of(st.text(max_size=20), PIECES), max_size=6))
+def test_any_words_get_a_judgement(argv):
+    assert judge_argv(argv).decision in ("allow", "ask", "deny")
+
+
+def test_the_grammar_is_loaded_when_it_is_first_needed():
+    code = (
+        "import sys, json; from toolroll.policy import commands as c; a = 'tree_sitter' in sys.modules;"
+        " c.judge('ls'); print(json.dumps([a, 'tree_sitter' in sys.modules, 'subprocess' in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [False, True, False]
