@@ -1,11 +1,16 @@
 """What the machine has, told as facts; looking changes nothing."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from toolroll.host import probe
+from toolroll.host.sandbox.choose import probed, strongest
+from toolroll.host.sandbox.tiers import Reach
+from toolroll.result import ToolError
 
 
 def facts(workspace: Path) -> dict[str, probe.Fact]:
@@ -50,13 +55,11 @@ def test_a_state_folder_below_a_file_cannot_be_written(ws: Path, state: Path) ->
 def test_a_program_on_path_is_found_and_asked(ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name, says in {"bwrap": "echo bubblewrap 9.8.7", "gopls": "exit 1"}.items():
-        (folder / name).write_text(f"#!/bin/sh\n{says}\n")
-        (folder / name).chmod(0o755)
+    (folder / "gopls").write_text("#!/bin/sh\nexit 1\n")
+    (folder / "gopls").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
-    found = facts(ws)
-    assert (found["bubblewrap"].present, found["bubblewrap"].detail) == (True, f"9.8.7 at {folder / 'bwrap'}")
-    assert (found["gopls"].present, found["gopls"].hint) == (True, "")
+    found = facts(ws)["gopls"]
+    assert (found.present, found.detail, found.hint) == (True, f"Go, at {folder / 'gopls'}", "")
 
 
 def test_what_is_missing_is_told_with_how_to_add_it(ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,3 +70,64 @@ def test_what_is_missing_is_told_with_how_to_add_it(ws: Path, tmp_path: Path, mo
 
 def test_landlock_is_a_version_or_none() -> None:
     assert 0 <= probe.landlock_abi() < 100
+
+
+def test_the_sandbox_is_told_as_it_was_tried(ws: Path) -> None:
+    found = facts(ws)
+    bubblewrap, landlock, _ = probed()
+    assert [name for name, fact in found.items() if fact.section == "sandbox"] == [
+        "confinement",
+        "bubblewrap",
+        "Landlock",
+        "seccomp",
+    ]
+    for name, tried in (("bubblewrap", bubblewrap), ("Landlock", landlock)):
+        assert (found[name].present, found[name].detail, bool(found[name].hint)) == (
+            tried.works,
+            tried.detail,
+            not tried.works,
+        )
+    if bubblewrap.works:
+        assert found["confinement"].detail == "by bubblewrap"
+        assert found["bubblewrap"].detail.endswith(" at /usr/bin/bwrap") or not os.path.exists("/usr/bin/bwrap")
+    elif landlock.works:
+        assert found["confinement"].detail == f"by Landlock; left open: {'; '.join(landlock.gaps)}"
+    if landlock.works:
+        assert found["Landlock"].detail.startswith(f"ABI {probe.landlock_abi()}")
+    assert found["confinement"].present == (bubblewrap.works or landlock.works)
+
+
+FACTS = """
+from toolroll.host.probe import facts
+for fact in facts(".", "1"):
+    if fact.section == "sandbox":
+        print(fact.name, fact.present, fact.detail, fact.hint, sep="|")
+"""
+
+
+def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path) -> None:
+    """A command of the weaker tier cannot make namespaces, as in most containers."""
+    try:
+        sandbox = strongest("landlock")
+    except ToolError as error:
+        pytest.skip(error.message)
+    folders = [os.path.abspath(path) for path in sys.path if os.path.isdir(path)]
+    fd = os.open(ws, os.O_RDONLY)
+    process = sandbox.spawn(
+        Reach((str(ws),), (sys.prefix, sys.base_prefix, *folders)),
+        [sys.executable, "-c", FACTS],
+        cwd=fd,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(ws), "TMPDIR": str(ws), "PYTHONPATH": os.pathsep.join(folders)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    os.close(fd)
+    with process:
+        said = process.communicate(timeout=60)[0].decode()
+    confinement, bubblewrap, landlock, seccomp = (line.split("|") for line in said.splitlines())
+    assert confinement == ["confinement", "True", f"by Landlock; left open: {'; '.join(sandbox.gaps)}", ""]
+    assert bubblewrap[1] == "False"
+    assert bubblewrap[3] == "install bubblewrap (apt install bubblewrap), and allow user namespaces"
+    assert landlock == ["Landlock", "True", f"ABI {probe.landlock_abi()}", ""]
+    assert seccomp == ["seccomp", "True", "the kernel filters what commands ask of it", ""]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from toolroll.policy.limits import Limits
 
 if TYPE_CHECKING:
     from toolroll.host.journal.journal import Journal
+    from toolroll.host.lsp.consult import Servers
     from toolroll.host.search import Search
+    from toolroll.host.shell import Shell
+    from toolroll.host.structure import Structure
     from toolroll.host.token import Token
     from toolroll.host.tree import Tree
     from toolroll.host.workspace import Workspace
@@ -30,12 +33,32 @@ class Context:
     tree: Tree
     search: Search
     journal: Journal
+    commands: Shell
+    """The kit's; a tool takes `shell`."""
+    servers: Servers
+    structure: Structure
     limits: Limits
     token: Token
     session: str = ""
     message: str = ""
     cwd: str = "."
     progress: Progress = silent
+    name: str = ""
+    """Of the tool, as the dialect calls it."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """As they were given."""
+
+    @property
+    def shell(self) -> Shell:
+        """Runs commands on behalf of this call."""
+        from toolroll.host.shell import Caller
+
+        return self.commands.on(Caller(self.name, self.arguments, self.token, self.progress))
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables that the kit was started with."""
+        return self.commands.environment
 
     def searching(self, path: str) -> tuple[Search, str]:
         """The search that a path belongs to, and the path there: the workspace's, or that of kept outputs."""

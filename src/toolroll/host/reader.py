@@ -14,8 +14,9 @@ from toolroll.host.root import Root
 from toolroll.host.spill import PREFIX, Spill
 from toolroll.host.token import Token
 from toolroll.host.window import Window
+from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
-from toolroll.policy.rules import Policy
+from toolroll.policy.rules import Policy, judge_path
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.encoding import HEAD, Encoding, detect
 
@@ -96,7 +97,9 @@ class Reader:
             suggest=tuple(Suggestion("read", {"path": name}) for name in near),
         )
 
-    def _may_open(self, parts: tuple[str, ...]) -> None:
+    def _may_open(self, parts: tuple[str, ...], effects: Effect = Effect.READ) -> None:
+        if (verdict := judge_path(parts, effects, self._policy)).decision == "deny":
+            raise ToolError(ErrorCode.PERMISSION, f"{'/'.join(parts)!r} is {verdict.reason}. Use another path.")
         allowed = self._policy.extensions
         suffix = os.path.splitext(parts[-1])[1].lower() if parts else ""
         if allowed is not None and suffix and suffix not in allowed:

@@ -27,7 +27,9 @@ from toolroll.host.query import (
 )
 from toolroll.host.walk import Kind
 from toolroll.policy import paths
+from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy, has_paths, judge_path
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import globs
 
@@ -47,10 +49,13 @@ _CONTEXT = 5  # lines around matches that are kept, for each matching line that 
 class Search:
     """Searches beneath one root. Several threads may use it at a time."""
 
-    def __init__(self, root: Root, *, limits: Limits, program: str | None = "auto") -> None:
+    def __init__(
+        self, root: Root, *, limits: Limits, policy: Policy | None = None, program: str | None = "auto"
+    ) -> None:
         """`program` is the path of ripgrep; "auto" looks for it, None does without."""
         self._root = root
         self._limits = limits
+        self._policy = policy if policy is not None and has_paths(policy) else None
         self._program = program
 
     def on(self, root: Root) -> Search:
@@ -81,6 +86,7 @@ class Search:
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
             hits, stopped = self._collect(ground, query, scope)
+            hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
             rows = [row for path in _sorted(ground, hits, sort) for row in hits[path]]
             return Found(
                 rows=rows,
@@ -126,6 +132,10 @@ class Search:
                 engine=self.engine.name,
                 unreadable=ground.unreadable,
             )
+
+    def _may_read(self, path: str) -> bool:
+        policy = self._policy
+        return policy is None or judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
 
     def _collect(self, ground: Ground, query: Query, scope: Scope) -> tuple[dict[str, list[Row]], Stopped | None]:
         """The rows of each file with a match, and what made the search stop early."""

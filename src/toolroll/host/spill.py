@@ -36,6 +36,13 @@ class Spill:
                 file.write(data)
         return PREFIX + name
 
+    def writer(self, most: int) -> Writer:
+        """A new kept file to be written bit by bit, never more than `most` bytes; OSError if none can be made."""
+        with self._lock:
+            folder = self._state.folder(_FOLDER)
+            _sweep(folder, room=max(0, _MOST_BYTES - most))
+            return Writer(folder, os.urandom(6).hex(), most)
+
     def root(self) -> Root:
         """The folder of the kept texts, to read beneath."""
         with self._lock:
@@ -49,6 +56,45 @@ class Spill:
             if self._root is not None:
                 self._root.close()
                 self._root = None
+
+
+class Writer:
+    """One kept file while it grows. Not for several threads at once."""
+
+    def __init__(self, folder: int, name: str, most: int) -> None:
+        self.handle = PREFIX + name
+        self._folder = folder
+        self._name = name
+        self._room = most
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._fd: int | None = os.open(name, flags, 0o600, dir_fd=folder)
+
+    def write(self, data: bytes | bytearray) -> int:
+        """Add bytes at the end, as many as there is room for; how many that were. OSError as of a full disk."""
+        assert self._fd is not None
+        rest = memoryview(data)[: self._room]
+        taken = len(rest)
+        while rest:
+            done = os.write(self._fd, rest)
+            self._room -= done
+            rest = rest[done:]
+        return taken
+
+    def read(self, offset: int, most: int) -> bytes:
+        """Bytes of the file, also after `close`; OSError when somebody has removed it since."""
+        if self._fd is not None:
+            return os.pread(self._fd, most, offset)
+        fd = os.open(self._name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+        try:
+            return os.pread(fd, most, offset)
+        finally:
+            os.close(fd)
+
+    def close(self) -> None:
+        """Write no more. The file stays."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
 
 def _sweep(folder: int, room: int) -> None:

@@ -21,6 +21,7 @@ from toolroll.host.root import Root
 from toolroll.host.spill import PREFIX, Spill
 from toolroll.host.state import State
 from toolroll.policy import paths
+from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
@@ -42,7 +43,7 @@ class Workspace(Reader):
         new_file_mode: int | None = None,
     ) -> None:
         super().__init__(root, spill, limits, policy)
-        self._state = state
+        self.state = state
         self._fresh = Freshness(self.records, guard)
         self._new_file_mode = new_file_mode
         self._swept_stage: int | None = None
@@ -162,7 +163,7 @@ class Workspace(Reader):
     def _stage(self) -> int | None:
         try:
             if self._swept_stage is None:
-                self._swept_stage = self._state.folder("stage")
+                self._swept_stage = self.state.folder("stage")
                 atomic.sweep(self._swept_stage, older=60)
             return self._swept_stage
         except OSError:
@@ -185,7 +186,7 @@ class Workspace(Reader):
                 ErrorCode.SECURITY,
                 f"{'/'.join(parts)!r} is protected: tools read {found!r} but never write to it.",
             )
-        self._may_open(parts)
+        self._may_open(parts, Effect.WRITE | Effect.DELETE)
 
     def _is(self, place: Place, version: Version) -> bool:
         try:

@@ -16,8 +16,10 @@ class Effect(Flag):
     DELETE = auto()
     """Removes or replaces something as a whole; an undo is needed to get it back."""
     RUN = auto()
-    """Starts programs."""
+    """Starts programs by itself."""
     NETWORK = auto()
     """Talks to other machines."""
     STATE = auto()
     """Changes the session's own notes, todos or memory, never the workspace's files."""
+    SHELL = auto()
+    """Runs commands through the host, which confines them and judges each one by its text."""

@@ -23,3 +23,11 @@ class Limits:
     search_seconds: float = 20.0
     call_seconds: float = 600.0
     concurrency: int = 16
+    foreground_seconds: float = 60.0
+    """A command that may become a job becomes one when it still runs after this long."""
+    memory_bytes: int = 4 * 1024**3
+    """A command whose processes use more together is killed."""
+    processes: int = 512
+    """A command with more processes is killed."""
+    file_bytes: int = 8 * 1024**3
+    """The largest file that a command may write."""

@@ -1,11 +1,16 @@
-"""Who may do what: modes, and an operator's policy over effects. The guard carries the decisions out."""
+"""Who may do what: modes, and an operator's policy over effects and paths. The guard carries the decisions out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Literal
 
 from toolroll.policy.effects import Effect
+
+if TYPE_CHECKING:
+    from toolroll.policy.commands import Rule
 
 Decision = Literal["allow", "ask", "deny"]
 
@@ -27,21 +32,31 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator lets tools do, by effect, and which files nothing may change or touch."""
+    """What the operator lets tools do, by effect, path and command, and how commands are confined."""
 
     ask: Effect = Effect.NONE
-    """Effects that the approver must agree to."""
+    """Effects that the approver must agree to. With SHELL: each command that does more than read."""
     deny: Effect = Effect.NONE
     protected: tuple[str, ...] = (".git", ".hg", ".svn", ".jj")
     """Names that no tool writes to, wherever in the workspace they are."""
     extensions: frozenset[str] | None = None
     """When set, only files of these types (and files without one) are opened."""
+    rules: tuple[Rule, ...] = ()
+    """The operator's own rules; they come before everything built in but what destroys a machine."""
+    commands: str | None = None
+    """The built-in table that commands are judged by; None leaves it to the dialect."""
+    sandbox: Literal["required", "bubblewrap", "landlock", "none"] = "required"
+    """How commands are confined. "none" is the opt-out: they may then do whatever the user may."""
+    network: bool = False
+    """Whether commands may use the network."""
+    readable: tuple[str, ...] = ()
+    """Folders outside the workspace that commands may read, besides the system and its toolchains."""
 
 
 PRESETS: dict[str, Policy] = {
     "standard": Policy(),
-    "ask": Policy(ask=Effect.WRITE | Effect.DELETE | Effect.RUN | Effect.NETWORK),
-    "read-only": Policy(deny=Effect.WRITE | Effect.DELETE | Effect.RUN),
+    "ask": Policy(ask=Effect.WRITE | Effect.DELETE | Effect.RUN | Effect.SHELL | Effect.NETWORK),
+    "read-only": Policy(deny=Effect.WRITE | Effect.DELETE | Effect.RUN | Effect.SHELL),
 }
 
 
@@ -51,4 +66,41 @@ def judge(effects: Effect, mode: str, policy: Policy) -> Verdict:
         return Verdict("deny", f"not allowed in {mode} mode")
     if effects & policy.deny:
         return Verdict("deny", "not allowed by the policy")
-    return Verdict("ask", "needs approval") if effects & policy.ask else Verdict("allow")
+    ruled = _strictest(one for one in policy.rules if not one.command and not one.path and _covers(one, effects))
+    if ruled is not None:
+        return ruled
+    # Commands are asked about one by one, where they are run.
+    return Verdict("ask", "needs approval") if effects & policy.ask & ~Effect.SHELL else Verdict("allow")
+
+
+def judge_path(parts: Sequence[str], effects: Effect, policy: Policy) -> Verdict:
+    """Whether something with these effects may be done at a path of the workspace, by the operator's rules."""
+    path = "/".join(parts)
+    found = (one for one in policy.rules if one.path and _names(one.path, path) and _covers(one, effects))
+    return _strictest(found) or Verdict("allow")
+
+
+def has_paths(policy: Policy) -> bool:
+    """Whether any rule is about paths."""
+    return any(one.path for one in policy.rules)
+
+
+def _covers(rule: Rule, effects: Effect) -> bool:
+    return rule.effect is None or bool(Effect[rule.effect.upper()] & effects)
+
+
+def _names(pattern: str, path: str) -> bool:
+    """`*` also matches slashes; a folder means all beneath it; a pattern without a slash matches at any depth."""
+    pattern = pattern.removeprefix("./").rstrip("/").removesuffix("/**")
+    wanted = (pattern, f"{pattern}/*")
+    deep = () if "/" in pattern else (f"*/{pattern}", f"*/{pattern}/*")
+    return any(fnmatchcase(path, one) for one in (*wanted, *deep))
+
+
+def _strictest(rules: Iterable[Rule]) -> Verdict | None:
+    order = ("allow", "ask", "deny")
+    found = max(rules, key=lambda rule: order.index(rule.decision), default=None)
+    if found is None:
+        return None
+    words = {"allow": "", "ask": "needs approval", "deny": "not allowed by a rule"}[found.decision]
+    return Verdict(found.decision, f"{words} ({found.reason})" if words and found.reason else words)

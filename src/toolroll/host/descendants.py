@@ -1,0 +1,218 @@
+"""The processes of this machine as a tree: from /proc on Linux, from `ps` elsewhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from typing import NamedTuple
+
+_UNSEEN = (FileNotFoundError, ProcessLookupError, PermissionError)  # the last where other users' are hidden
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_ASK_PS = ("ps", "-A", "-o", "pid=,ppid=,pgid=,rss=,state=,lstart=")
+
+
+class Process(NamedTuple):
+    """One process as it was when looked at. Its number alone may be another's a moment later."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: int
+    """With `pid`, who it is. On Linux the clock ticks from the start of the machine."""
+    rss: int
+    threads: int
+    state: str
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs. One whose first thread alone has ended looks dead, and is not."""
+        return self.state not in "ZX" or self.threads > 1
+
+
+class View(ABC):
+    """A look at the processes. What it has seen may have changed since."""
+
+    @abstractmethod
+    def get(self, pid: int) -> Process | None:
+        """The process of this number, a dead one that nobody has waited for included; None if there is none."""
+
+    @abstractmethod
+    def children(self, pid: int, threads: int = 0) -> list[int]:
+        """The numbers of its children, dead ones included. `threads`: how many it has, if that is known."""
+
+    @abstractmethod
+    def everybody(self) -> Iterable[Process]:
+        """All that can be seen."""
+
+    def tree(self, roots: Iterable[Process]) -> dict[int, Process]:
+        """These processes and everything below them, by number."""
+        found = {root.pid: root for root in roots}
+        above = [root for root in found.values() if root.alive]  # a dead one has no children
+        while above:
+            parent = above.pop()
+            for pid in self.children(parent.pid, parent.threads):
+                if pid not in found and (child := self.get(pid)) is not None:
+                    found[pid] = child
+                    above.append(child)
+        return found
+
+
+class Live(View):
+    """Each process looked up when it is asked for. Needs a kernel that tells the children of a process.
+
+    It may leave one out while others end, so that who must have all looks more than once.
+    """
+
+    def get(self, pid: int) -> Process | None:
+        return _from_proc(pid)
+
+    def children(self, pid: int, threads: int = 0) -> list[int]:
+        try:
+            tasks = [str(pid)] if threads == 1 else os.listdir(f"/proc/{pid}/task")
+        except _UNSEEN:
+            return []
+        found: list[int] = []
+        for task in tasks:
+            with suppress(*_UNSEEN):
+                found += map(int, _content(f"/proc/{pid}/task/{task}/children").split())
+        return found
+
+    def everybody(self) -> Iterable[Process]:
+        found = (_from_proc(int(name)) for name in os.listdir("/proc") if name.isdigit())
+        return (one for one in found if one is not None)
+
+
+class Snapshot(View):
+    """All processes as they were at one moment."""
+
+    def __init__(self, processes: Iterable[Process]) -> None:
+        self._all = {one.pid: one for one in processes}
+        self._below: dict[int, list[int]] = {}
+        for one in self._all.values():
+            self._below.setdefault(one.parent, []).append(one.pid)
+
+    def get(self, pid: int) -> Process | None:
+        return self._all.get(pid)
+
+    def children(self, pid: int, threads: int = 0) -> list[int]:  # noqa: ARG002
+        return self._below.get(pid, [])
+
+    def everybody(self) -> Iterable[Process]:
+        return self._all.values()
+
+
+def view() -> View:
+    """A look at the processes of now, in the best way of this system."""
+    if not quick():
+        return Snapshot(_from_ps())
+    return Live() if _tells_children() else Snapshot(Live().everybody())
+
+
+@cache
+def quick() -> bool:
+    """Whether there is a /proc that counts processes as we do, so that a look costs little."""
+    try:
+        return os.readlink("/proc/self") == str(os.getpid())
+    except OSError:
+        return False
+
+
+def send(process: Process, number: signal.Signals) -> bool:
+    """Signal this very process, never another that has got its number; False if it is gone.
+
+    PermissionError if it belongs to somebody else.
+    """
+    try:
+        if not hasattr(os, "pidfd_open"):
+            os.kill(process.pid, number)
+            return True
+        fd = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return False
+    try:
+        now = _from_proc(process.pid)
+        if now is None or now.started != process.started:
+            return False
+        signal.pidfd_send_signal(fd, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def shared_out(process: Process) -> int:
+    """Its memory, with what it shares divided among those who share it. Exact, and slow for a large process."""
+    try:
+        with open(f"/proc/{process.pid}/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # gone, or not ours to look into
+    return process.rss
+
+
+def ticks() -> int:
+    """Now, as `Process.started` counts on Linux."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return int(time.time()) if clock is None else int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))
+
+
+@cache
+def _tells_children() -> bool:
+    return os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def _content(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = more = os.read(fd, 65536)
+        while len(more) > 2048:  # the kernel gives such a file by the page, and a short part is the last
+            more = os.read(fd, 65536)
+            data += more
+        return data
+    finally:
+        os.close(fd)
+
+
+def _from_proc(pid: int) -> Process | None:
+    try:
+        data = _content(f"/proc/{pid}/stat")
+    except _UNSEEN:
+        return None
+    part = data[data.rindex(b")") + 2 :].split(None, 22)  # the name before it may hold anything
+    return Process(
+        pid=pid,
+        parent=int(part[1]),
+        group=int(part[2]),
+        session=int(part[3]),
+        started=int(part[19]),
+        rss=int(part[21]) * _PAGE,
+        threads=int(part[17]),
+        state=chr(part[0][0]),
+    )
+
+
+def _from_ps() -> list[Process]:
+    import subprocess
+
+    environment = {"PATH": os.defpath, "LC_ALL": "C"}
+    try:
+        with subprocess.Popen(_ASK_PS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment) as asked:
+            said = asked.communicate()[0]
+    except FileNotFoundError:
+        return []  # then only the group of a command can be ended
+    found = []
+    for line in said.splitlines():
+        pid, parent, group, rss, state, *at = line.split()
+        started = int(time.mktime(time.strptime(b" ".join(at).decode())))
+        # Neither sessions nor threads are told alike by all systems: a group stands for a session.
+        found.append(Process(int(pid), int(parent), int(group), int(group), started, int(rss) * 1024, 1, chr(state[0])))
+    return found

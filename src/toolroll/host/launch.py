@@ -1,0 +1,216 @@
+"""How a command is started here: the sandbox, what it may reach, its environment and its temporary folder."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from toolroll.host.root import Root
+from toolroll.host.spill import Spill
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
+from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from toolroll.host.bounds import Bounds
+    from toolroll.host.sandbox.repository import Kept
+    from toolroll.host.sandbox.tiers import Reach, Sandbox
+    from toolroll.host.supervisor import Running
+
+Writes = Literal["workspace", "repository", "nothing"]
+"""What a command may change: the workspace but not its repository's own folder, both, or no file of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A command on its way."""
+
+    running: Running
+    at: float
+    """When it was started, in seconds since 1970."""
+    tier: str
+    cwd: str
+    mended: list[str]
+    """Filled when the command has ended: what it did to the repository and was taken back."""
+
+
+class Launcher:
+    """Starts the commands of one workspace. Nothing is probed or made before the first one."""
+
+    def __init__(self, root: Root, spill: Spill, policy: Policy, limits: Limits, environ: Mapping[str, str]) -> None:
+        self._root = root
+        self._spill = spill
+        self._policy = policy
+        self._limits = limits
+        self._environ = environ
+        self._lock = threading.Lock()
+        self._sandbox: Sandbox | None = None
+        self._temp: str | None = None
+        self._last_kept: Kept | None = None
+
+    def sandbox(self) -> Sandbox:
+        """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
+        from toolroll.host.sandbox.choose import strongest
+
+        with self._lock:
+            if self._sandbox is None:
+                self._sandbox = strongest(self._policy.sandbox)
+            return self._sandbox
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        seconds: float | None,
+        merge: bool = True,
+        reads: bool = False,
+        writes: Writes = "workspace",
+        extra: Mapping[str, str] | None = None,
+        confined: bool = True,
+        on_output: Callable[[bytes], None] | None = None,
+    ) -> Launched:
+        """Start a program; `reads` gives it a pipe to read from, `extra` goes into its environment."""
+        from toolroll.host import supervisor
+        from toolroll.host.sandbox.choose import strongest
+
+        sandbox = self.sandbox() if confined else strongest("none")
+        folder = self.folder(cwd)
+        kept = self._kept(sandbox, writes)
+        mended: list[str] = []
+        try:
+            where = "/".join((self._root.path, *self._root.real(folder)))
+            env, reach = self._world(writes, extra or {})
+            running = supervisor.start(
+                argv,
+                sandbox=sandbox,
+                reach=reach,
+                cwd=folder,
+                env=env,
+                bounds=self._bounds(seconds),
+                spill=self._spill,
+                merge=merge,
+                input=reads,
+                on_output=on_output,
+                after=None if kept is None else lambda: mended.extend(kept.mend()),
+            )
+        except BaseException:
+            if kept is not None:
+                kept.close()
+            raise
+        finally:
+            os.close(folder)
+        return Launched(running, time.time(), str(sandbox.tier), where, mended)
+
+    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
+        import subprocess
+        from concurrent.futures import Future
+
+        sandbox, temp, pipe = self.sandbox(), self.temp(), subprocess.PIPE
+        started: Future[subprocess.Popen[bytes]] = Future()
+
+        def keep() -> None:
+            """Stays while the program does: some tiers end it with the thread that has started it."""
+            try:
+                env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
+                reach = self._reach(env_here, temp, "nothing")
+                process = sandbox.spawn(reach, argv, cwd=cwd, env=env_here, stdin=pipe, stdout=pipe, stderr=pipe)
+            except BaseException as error:
+                started.set_exception(error)
+                return
+            started.set_result(process)
+            with suppress(ChildProcessError):  # whoever uses it has already waited for it
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        threading.Thread(target=keep, name="toolroll server", daemon=True).start()
+        return started.result()
+
+    def script(self, text: str, suffix: str) -> str:
+        """The path of a new file in the temporary folder that holds this text."""
+        import tempfile
+
+        fd, path = tempfile.mkstemp(suffix, "code-", self.temp())
+        with os.fdopen(fd, "wb") as file:
+            file.write(text.encode())
+        return path
+
+    def temp(self) -> str:
+        """The private temporary folder, made when first needed."""
+        import tempfile
+
+        with self._lock:
+            if self._temp is None:
+                self._temp = tempfile.mkdtemp(prefix="toolroll-")
+            return self._temp
+
+    def close(self) -> None:
+        """Remove the temporary folder."""
+        import shutil
+
+        with self._lock:
+            temp, self._temp = self._temp, None
+        if temp is not None:
+            # What a command has made unremovable stays where temporary files are swept anyway.
+            shutil.rmtree(temp, ignore_errors=True)
+
+    def folder(self, cwd: str) -> int:
+        """A descriptor of the folder that a command is to run in."""
+        try:
+            return self._root.folder(cwd)
+        except ToolError as error:
+            raise ToolError(error.code, f"Invalid path for `cwd`: {error.message}") from None
+        except FileNotFoundError as error:
+            raise FileNotFoundError(error.errno, "Invalid path for `cwd`: there is no such folder", cwd) from None
+        except NotADirectoryError as error:
+            raise NotADirectoryError(error.errno, "Invalid path for `cwd`: it is not a folder", cwd) from None
+
+    def _world(self, writes: Writes, extra: Mapping[str, str]) -> tuple[dict[str, str], Reach]:
+        """The environment of a command, and what it may reach."""
+        from toolroll.policy import environment
+
+        temp = self.temp()
+        env = environment.child(self._environ, temp=temp, extra=extra)
+        return env, self._reach(env, temp, writes)
+
+    def _bounds(self, seconds: float | None) -> Bounds:
+        from toolroll.host.bounds import Bounds
+
+        limits = self._limits
+        return Bounds(
+            seconds=seconds,
+            memory=limits.memory_bytes,
+            processes=limits.processes,
+            file_bytes=limits.file_bytes,
+        )
+
+    def _reach(self, env: Mapping[str, str], temp: str, writes: Writes) -> Reach:
+        from toolroll.host.sandbox.choose import readable
+        from toolroll.host.sandbox.tiers import Reach
+
+        workspace = self._root.path
+        read = readable(env, self._policy.readable)
+        if writes == "nothing":
+            return Reach((temp,), (*read, workspace), network=self._policy.network)
+        names = self._policy.protected if writes == "workspace" else ()
+        keep = tuple(f"{workspace}/{name}" for name in names)
+        return Reach((workspace, temp), read, keep, network=self._policy.network)
+
+    def _kept(self, sandbox: Sandbox, writes: Writes) -> Kept | None:
+        """The repository's settings and hooks as they are now, where the sandbox cannot keep them itself."""
+        from toolroll.host.sandbox.repository import Kept
+        from toolroll.host.sandbox.tiers import Tier
+
+        linked = os.path.islink(f"{self._root.path}/.git")  # a link cannot be covered by a mount
+        if writes != "workspace" or (sandbox.tier is Tier.BUBBLEWRAP and not linked):
+            return None
+        with self._lock:
+            self._last_kept = Kept.before(self._root.fd, self._last_kept)
+            return self._last_kept

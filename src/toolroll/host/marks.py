@@ -1,0 +1,132 @@
+"""The marks by which a process is known for one of a command's, wherever it has gone.
+
+All are inherited by what a process starts. The tag is in the environment, which a command may empty. A limit of the
+real-time scheduler, so large that it limits nothing, cannot be taken off, only be made smaller; but it can be set only
+when the first process runs, which may have started others by then. Signals that nobody sends are blocked in the thread
+that starts the command, and so in all of its processes from the beginning, until one of them unblocks them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from typing import NamedTuple
+
+TAG = "TOOLROLL_RUN"
+_LIMIT = 15  # RLIMIT_RTTIME
+_MOST, _LEAST = 1 << 60, 1 << 40  # of marks
+_SIGNALS = range(46, 62)  # of the real-time ones; programs that use any take the first or the last
+
+
+class Seen(NamedTuple):
+    """The marks of a process, and what holds it."""
+
+    tags: tuple[bytes, ...] = ()
+    signals: int = 0
+    privileged: bool = True
+    """Whether it may get more rights than it has."""
+    filters: int = 0
+    """How many filters of system calls it is under."""
+
+
+class Marks:
+    """The marks of one command. They are put upon a thread by `block`, which then starts the command."""
+
+    def __init__(self) -> None:
+        self.tag = os.urandom(8).hex()
+        self.limit = _new_limit()
+        self.signals = 0
+
+    def block(self, others: Iterable[Marks]) -> None:
+        """Let what the calling thread starts carry signals that no other command's processes carry."""
+        if not hasattr(signal, "SIGRTMIN"):
+            return
+        before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        taken = {0, _bits(before), *(other.signals for other in others)}
+        while self.signals in taken:
+            self.signals = _random(2)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [one for one in _SIGNALS if self.signals & _bits((one,))])
+
+    def unblock(self) -> None:
+        """Whatever the calling thread starts from now on is not of the command."""
+        if self.signals:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+    def brand(self, pid: int) -> bool:
+        """Put the limit on a process for all that it will start; False if it has it already, or cannot have it."""
+        if not self.limit:
+            return False
+        try:
+            import resource
+
+            if resource.prlimit(pid, _LIMIT)[1] == self.limit:
+                return False
+            resource.prlimit(pid, _LIMIT, (self.limit, self.limit))
+        except (AttributeError, OSError, ValueError):
+            return False  # no such call here, or the process is gone or not ours: there are other marks
+        return True
+
+    def on(self, seen: Seen) -> bool:
+        """Whether a process carries one of them."""
+        return seen.signals == self.signals != 0 or self.tag.encode() in seen.tags
+
+
+def limit_of(pid: int) -> int:
+    """The limit of a command of ours, or a smaller one that such a command has set; 0 if there is none."""
+    try:
+        import resource
+
+        hard, most = resource.prlimit(pid, _LIMIT)[1], _most()
+    except (AttributeError, OSError):
+        return 0
+    return hard if _LEAST <= hard < most else 0
+
+
+def look(pid: int) -> Seen:
+    """The marks of a process; nothing where there is no /proc, or it is gone."""
+    try:
+        status = dict(line.split(b":", 1) for line in _content(pid, "status").splitlines() if b":" in line)
+    except OSError:
+        return Seen()
+    try:
+        variables = _content(pid, "environ").split(b"\0")
+    except OSError:
+        variables = []  # another user's
+    name = TAG.encode() + b"="
+    return Seen(
+        tuple(one.removeprefix(name) for one in variables if one.startswith(name)),
+        (int(status.get(b"SigBlk", b"0"), 16) >> (_SIGNALS.start - 1)) & ((1 << len(_SIGNALS)) - 1),
+        int(status.get(b"NoNewPrivs", 0)) == 0,
+        int(status.get(b"Seccomp_filters", 0)),
+    )
+
+
+def _content(pid: int, name: str) -> bytes:
+    with open(f"/proc/{pid}/{name}", "rb") as file:
+        return file.read()
+
+
+def _new_limit() -> int:
+    """A number below our own limit that no other command has; 0 if we cannot set any."""
+    try:
+        limit = _most() - 1 - _random(4)
+    except (ImportError, OSError, ValueError):
+        return 0
+    return limit if limit >= _LEAST else 0
+
+
+def _most() -> int:
+    """Our own limit: marks are below it, also those of commands that run us."""
+    import resource
+
+    ours = resource.getrlimit(_LIMIT)[1]
+    return _MOST if ours < 0 else min(ours, _MOST)
+
+
+def _bits(signals: Iterable[int]) -> int:
+    return sum(1 << (one - _SIGNALS.start) for one in signals if one in _SIGNALS)
+
+
+def _random(size: int) -> int:
+    return int.from_bytes(os.urandom(size), "big")

@@ -1,0 +1,294 @@
+"""Which processes belong to which command, however they hide, and the end of all of them.
+
+A process that leaves its parent, its group and its session becomes a child of the nearest subreaper above it. While
+commands run that is us, so that nobody gets away. The flag is the whole process's, and so is the `House` below.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import cast
+
+from toolroll.host import descendants, marks
+from toolroll.host.descendants import Process, View
+from toolroll.host.marks import Marks, Seen
+
+_SUBREAPER, _IS_SUBREAPER = 36, 37  # of prctl
+_FRESH = 0.1  # seconds for which a look at our own children serves everybody
+_PASSES = 10  # looks in a row of which each finds somebody dead
+_LONGEST = 3.0  # seconds for the end of a command
+_AT_EXIT = 5.0  # and for that of all of them when the program ends
+
+
+class Family:
+    """The processes of one command."""
+
+    def __init__(self, house: House) -> None:
+        self.marks = Marks()
+        self.born = descendants.ticks() - 1
+        self.first = 0
+        self.known: dict[int, int] = {}
+        """Who was seen, by number: when it was started."""
+        self.sessions: frozenset[int] = frozenset()
+        """Sessions and groups of those alive; while somebody is in one, no stranger can be."""
+        self._house = house
+        self._passed_on = False
+
+    def begin(self, pid: int) -> None:
+        """The first process runs. It must not be waited for before `end`: until then nobody gets its number."""
+        self.first = pid
+        self.marks.brand(pid)
+        self.sessions = frozenset((pid,))
+        self.marks.unblock()
+
+    def look(self, *, fresh: bool = False, new: Callable[[Process], None] | None = None) -> dict[int, Process]:
+        """Those of the command that are alive, by number. Dead ones that became our children are waited for.
+
+        `fresh`: also those of the last 0.1 s; `new` is called with each that was not seen before.
+        """
+        view = descendants.view()
+        seen = [one for pid in (self.first, *self.known) if (one := view.get(pid)) is not None]
+        roots = [one for one in seen if one.pid == self.first or one.started == self.known.get(one.pid)]
+        found = view.tree(roots + self._house.strays(self, view, fresh=fresh))
+        if new is not None:
+            for one in found.values():
+                if one.pid not in self.known:
+                    new(one)
+        alive = {pid: one for pid, one in found.items() if one.alive}
+        self.known = {pid: one.started for pid, one in alive.items()}
+        self.sessions = frozenset(
+            (self.first, *(number for one in alive.values() for number in (one.session, one.group)))
+        )
+        dead = [one for pid, one in found.items() if not one.alive and pid != self.first]
+        for one in dead:
+            if one.parent == os.getpid():
+                _wait_for(one.pid)
+        self._passed_on = bool(dead)
+        return alive
+
+    def end(self, *, over: bool = False, whole: bool = False) -> tuple[int, ...]:
+        """Kill whatever is left of the command; when this returns, nothing of it runs.
+
+        The numbers of those that could not be killed, because they are not ours to kill or the kernel holds them.
+        `over`: the first one has ended. `whole`: all end with it, so that nobody can start another meanwhile.
+        """
+        try:
+            alone = over and not self.known.keys() - {self.first}
+            if alone and not self._house.strays(self, descendants.view(), fresh=True):
+                return ()  # whatever a dead one had is a stray
+            return self._end(whole)
+        except OSError:
+            _signal_group(self.first)  # no descriptor is left to look around with, but this much can be done
+            raise
+
+    def _end(self, whole: bool) -> tuple[int, ...]:
+        denied: dict[int, int] = {}
+        left = self._left(denied)
+        if left:
+            _signal_group(self.first)
+        until = time.monotonic() + _LONGEST
+        while left and time.monotonic() < until:
+            if not whole:
+                self._freeze(left, denied, until)
+            for one in left.values():
+                _send(one, signal.SIGKILL, denied)
+            _await(next(iter(left.values())))
+            left = self._left(denied)
+        return (*denied, *left)
+
+    def _left(self, denied: dict[int, int]) -> dict[int, Process]:
+        """Those that are alive and that we may kill. None means none, not even one that changed hands meanwhile."""
+        for _ in range(_PASSES):
+            alive = self.look(fresh=True)
+            if alive or not self._passed_on:
+                break
+            # What a dead one had was given to us, perhaps after we had looked at what we have.
+        return {pid: one for pid, one in alive.items() if denied.get(pid) != one.started}
+
+    def _freeze(self, left: dict[int, Process], denied: dict[int, int], until: float) -> None:
+        """Stop all of them before the first is killed: one that runs could see that, and start another."""
+        stopped: dict[int, int] = {}
+        while (
+            new := [one for pid, one in left.items() if stopped.get(pid) != one.started]
+        ) and time.monotonic() < until:
+            for one in new:
+                stopped[one.pid] = one.started
+                _send(one, signal.SIGSTOP, denied)
+            left |= self._left(denied)
+
+
+class House:
+    """The commands that run now. There is one for the process: see `house`."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._families: dict[Family, Callable[[], None]] = {}
+        self._seen: tuple[float, list[int]] = (0.0, [])
+        self._adopts = False
+        self._raised = False
+        self._registered = False
+
+    def enter(self, stop: Callable[[], None]) -> Family:
+        """A new command is about to start in the calling thread, which is for it alone.
+
+        `stop` asks for its end when the program itself comes to its own.
+        """
+        with self._lock:
+            if not self._registered:
+                import atexit
+
+                atexit.register(self._at_exit)
+                self._registered = True
+            if not self._families:
+                self._adopts, self._raised = _become_subreaper()
+            family = Family(self)
+            family.marks.block(one.marks for one in self._families)
+            self._families[family] = stop
+            return family
+
+    def leave(self, family: Family) -> None:
+        """A command has ended, and all of it."""
+        with self._lock:
+            del self._families[family]
+            if not self._families and self._raised:
+                _prctl()(_SUBREAPER, 0, 0, 0, 0)
+
+    def strays(self, family: Family, view: View, *, fresh: bool) -> list[Process]:
+        """Children of ours that are of this command: their parents are gone. The program's own are none of them."""
+        with self._lock:
+            families = list(self._families)
+        oldest = min((one.born for one in families), default=0)
+        first = {one.first for one in families}
+        session = os.getsid(0)
+        found = []
+        for pid in self._candidates(view, fresh):
+            if pid in first or pid in family.known or (one := view.get(pid)) is None:
+                continue
+            # None of our commands is in our session, and none is older than itself.
+            if one.session != session and one.started >= oldest and _owner(one, families, view) is family:
+                found.append(one)
+        return found
+
+    def _candidates(self, view: View, fresh: bool) -> list[int]:
+        """Our children; everybody where orphans do not come to us."""
+        if not fresh:
+            at, seen = self._seen
+            if time.monotonic() - at < _FRESH:
+                return seen
+        if self._adopts:
+            # Orphans are given to the first thread of ours that lives, and that is the main one unless it has ended.
+            main = threading.main_thread()
+            first = int(main.is_alive() and main.native_id == self._pid)
+            # Twice, because the kernel may leave one out while another ends.
+            seen = list({*view.children(self._pid, first), *view.children(self._pid, first)})
+        else:
+            seen = [one.pid for one in view.everybody()]
+        self._seen = (time.monotonic(), seen)
+        return seen
+
+    def _at_exit(self) -> None:
+        if os.getpid() == self._pid:  # not in a copy of the program that was forked
+            for stop in list(self._families.values()):
+                stop()
+            until = time.monotonic() + _AT_EXIT
+            while self._families and time.monotonic() < until:
+                time.sleep(0.002)
+
+
+_houses: dict[int, House] = {}
+
+
+def house() -> House:
+    """The one house of this process; a forked copy has its own."""
+    return _houses.get(os.getpid()) or _houses.setdefault(os.getpid(), House())
+
+
+def _owner(one: Process, families: list[Family], view: View) -> Family | None:
+    """Whose a process is that is nobody's child any more; the cheap signs first."""
+    limit = marks.limit_of(one.pid)
+    for family in families:
+        known = family.known.get(one.pid) == one.started
+        if known or (limit and limit == family.marks.limit) or family.sessions & {one.session, one.group}:
+            return family
+    seen = marks.look(one.pid)
+    for family in families:
+        if family.marks.on(seen):
+            return family
+    if one.parent != os.getpid():
+        return None  # where orphans do not come to us, others have theirs too
+    might = [family for family in families if family.born <= one.started]
+    # It is somebody's: it belongs to the last of those that ran when it was started.
+    return might[0] if len(might) == 1 and (limit or _escaped(one, seen, view)) else None
+
+
+def _escaped(one: Process, seen: Seen, view: View) -> bool:
+    """Whether it is confined as commands are and has lost its session, as a daemon does.
+
+    One that has its session still may be a language server, which is confined and ours, but no command.
+    """
+    leader = view.get(one.session)
+    if leader is not None and leader.alive:
+        return False
+    return not seen.privileged and seen.filters > marks.look(os.getpid()).filters
+
+
+def _become_subreaper() -> tuple[bool, bool]:
+    """Whether we are one now, and whether we were none before."""
+    import ctypes
+
+    before = ctypes.c_int(0)
+    if _prctl()(_IS_SUBREAPER, ctypes.byref(before), 0, 0, 0) == 0 and before.value:
+        return True, False
+    raised = _prctl()(_SUBREAPER, 1, 0, 0, 0) == 0
+    return raised, raised
+
+
+@cache
+def _prctl() -> Callable[..., int]:
+    """The system call; one that fails where there is none."""
+    if sys.platform != "linux":
+        return lambda *_: -1
+    import ctypes
+
+    return cast("Callable[..., int]", ctypes.PyDLL(None).prctl)
+
+
+def _send(one: Process, number: signal.Signals, denied: dict[int, int]) -> None:
+    try:
+        descendants.send(one, number)
+    except PermissionError:
+        denied[one.pid] = one.started
+
+
+def _signal_group(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # macOS denies it for a group of zombies
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _wait_for(pid: int) -> None:
+    with suppress(ChildProcessError):  # who ignores SIGCHLD has no dead children
+        os.waitpid(pid, os.WNOHANG)
+
+
+def _await(one: Process) -> None:
+    """Until it has ended, or a moment."""
+    try:
+        fd = os.pidfd_open(one.pid)
+    except (AttributeError, OSError):
+        time.sleep(0.001)
+        return
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll(20)
+    finally:
+        os.close(fd)

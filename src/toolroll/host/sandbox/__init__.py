@@ -1,0 +1,1 @@
+"""What holds a command: bubblewrap, or Landlock with seccomp, or nothing, by the operator's own word."""

@@ -1,0 +1,166 @@
+"""Which tier commands run under: the strongest that has shown on this machine that it holds."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, Unconfined
+from toolroll.host.sandbox.toolchains import readable
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.sandbox.kernel import Machine
+
+__all__ = ["Probe", "probed", "readable", "strongest"]
+
+_SECONDS = 20.0
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap)"
+_OPT_OUT = "To run commands without any confinement, set sandbox to 'none'"
+_DENIED, _READ, _UNFILTERED = 40, 41, 42
+# The command of the trial: the filter is there, a file outside cannot be read, and one inside can be written.
+_TRIAL = """
+grep -q '^Seccomp:[^0-9]*2' /proc/self/status || exit 42
+cat "$0" >/dev/null 2>&1 && exit 41
+echo held > held && cat held >/dev/null && exit 40
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a trial of one tier has shown."""
+
+    tier: Tier
+    works: bool
+    detail: str
+    """The version and where it is; or what is missing."""
+    gaps: tuple[str, ...] = ()
+
+
+def strongest(wanted: str = "required") -> Sandbox:
+    """The strongest tier that works here, or the one that is named; ToolError if that is none.
+
+    Every tier is tried once in the life of the process: it must run a command and deny it a file.
+    """
+    if wanted == Tier.NONE:
+        return Unconfined()
+    tiers = (Tier.BUBBLEWRAP, Tier.LANDLOCK) if wanted == "required" else tuple(t for t in Tier if t == wanted)
+    if not tiers:
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            f"There is no sandbox {wanted!r}. There are: 'required', 'bubblewrap', 'landlock', 'none'.",
+        )
+    for tier in tiers:
+        sandbox, _ = _tried(tier)
+        if sandbox is not None:
+            return sandbox
+    why = "; ".join(f"{tier}: {_tried(tier)[1]}" for tier in tiers)
+    raise ToolError(
+        ErrorCode.UNSUPPORTED,
+        f"Commands cannot be confined on this machine ({why}). To confine them, {_INSTALL}, "
+        f"or use Linux 5.13 or newer with Landlock. {_OPT_OUT}.",
+    )
+
+
+def probed() -> tuple[Probe, ...]:
+    """Every tier, strongest first, and what its trial has shown."""
+    found = []
+    for tier in (Tier.BUBBLEWRAP, Tier.LANDLOCK):
+        sandbox, detail = _tried(tier)
+        found.append(Probe(tier, sandbox is not None, detail, () if sandbox is None else sandbox.gaps))
+    return (*found, Probe(Tier.NONE, True, "no confinement, only by name", Unconfined.gaps))
+
+
+@cache
+def _tried(tier: Tier) -> tuple[Sandbox | None, str]:
+    """The tier if it works, and what there is to tell about it."""
+    from toolroll.host.sandbox.kernel import machine
+
+    here = machine()
+    if here is None:
+        return None, f"not for {sys.platform} on {os.uname().machine}"
+    try:
+        sandbox, detail = (_bubblewrap if tier is Tier.BUBBLEWRAP else _landlock)(here)
+        problem = _trial(sandbox) if sandbox is not None else ""
+    except (OSError, ToolError) as error:
+        return None, f"its trial failed: {error}"
+    return (None, f"{detail}, but {problem}") if problem else (sandbox, detail)
+
+
+def _bubblewrap(here: Machine) -> tuple[Sandbox | None, str]:
+    from toolroll.host.sandbox import bubblewrap
+
+    program = bubblewrap.find(os.environ.get("PATH", ""))
+    if program is None:
+        return None, "bwrap is not installed"
+    status, said = _run(Unconfined(), "/", Reach(()), [program, "--version"])
+    version = re.search(r"\d+(?:\.\d+)+", said)
+    if status or version is None:
+        return None, f"{program} does not tell its version"
+    _, options = _run(Unconfined(), "/", Reach(()), [program, "--help"])
+    sandbox = bubblewrap.Bubblewrap(program, version[0], here, by_descriptor="--ro-bind-fd" in options)
+    return sandbox, f"{version[0]} at {program}"
+
+
+def _landlock(here: Machine) -> tuple[Sandbox | None, str]:
+    from toolroll.host.sandbox import landlock
+    from toolroll.host.sandbox.confined import Confined
+    from toolroll.host.sandbox.kernel import Kernel
+
+    kernel = Kernel(here.numbers)
+    abi = landlock.abi(kernel)
+    if not abi:
+        return None, "this kernel has no Landlock, or has it switched off"
+    missing = [what for since, what in landlock.MISSING if abi < since]
+    return Confined(here, kernel, abi), f"ABI {abi}" + (f", too old to {', '.join(missing)}" if missing else "")
+
+
+def _trial(sandbox: Sandbox) -> str:
+    """What is wrong with a sandbox, found out by a command in it; empty if nothing is."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="toolroll-") as folder:
+        inside, outside = f"{folder}/inside", f"{folder}/outside"
+        os.mkdir(inside)
+        with open(outside, "w", encoding="ascii") as file:
+            file.write("not for commands")
+        status, said = _run(sandbox, inside, Reach((inside,)), ["/bin/sh", "-c", _TRIAL, outside])
+        if status == _DENIED:
+            return "" if os.path.exists(f"{inside}/held") else "what a command wrote was lost"
+    if status in (_READ, _UNFILTERED):
+        return "a command could read a file outside" if status == _READ else "the kernel does not filter its calls"
+    return f"a command could not be run in it: {said.strip()[-200:] or f'exit status {status}'}"
+
+
+def _run(sandbox: Sandbox, folder: str, reach: Reach, argv: Sequence[str]) -> tuple[int, str]:
+    """The exit status and the output of a short command of our own."""
+    import subprocess
+
+    from toolroll.host.beneath import STEP
+
+    cwd = os.open(folder, STEP)
+    try:
+        process = sandbox.spawn(
+            reach,
+            argv,
+            cwd=cwd,
+            env={"PATH": _PATH, "LANG": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    finally:
+        os.close(cwd)
+    with process:
+        try:
+            said, _ = process.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise TimeoutError(f"{argv[0]} did not end") from None
+    return process.returncode, said.decode("utf-8", "replace")

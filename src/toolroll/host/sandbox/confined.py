@@ -1,0 +1,165 @@
+"""Landlock, seccomp and no capabilities, put upon a thread from which the command is started and that then ends.
+
+All of it holds for one thread and what that starts, so the rest of the process stays free, and the program is
+started as fast as any other: nothing of ours runs between fork and exec.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from toolroll.host.processes import folder_path
+from toolroll.host.sandbox import capabilities, filter, landlock
+from toolroll.host.sandbox.kernel import Kernel, Machine
+from toolroll.host.sandbox.system import DEVICES, ETC, PROC, system
+from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, launch
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    import subprocess
+
+_MOST_RULESETS = 16
+_Key = tuple[object, ...]
+
+
+class Confined(Sandbox):
+    """Files by Landlock, the rest by seccomp and the loss of all capabilities. Needs no program but this one.
+
+    It has no world of its own to give, so some things that are harmless there cannot be had here: sockets, even
+    to talk to itself, unless the network is granted; pseudo-terminals; and shared memory with a name, which the locks
+    of Python's multiprocessing need, unless /dev/shm is among the folders that may be changed.
+    """
+
+    tier = Tier.LANDLOCK
+
+    def __init__(self, machine: Machine, kernel: Kernel, abi: int) -> None:
+        self._kernel = kernel
+        self._abi = abi
+        self.gaps = gaps(abi)
+        truncation = abi < landlock.TRUNCATE_ABI
+        self._filters = {
+            network: filter.Filter(network, alone=False, truncation=truncation).program(machine)
+            for network in (False, True)
+        }
+        self._lock = threading.Lock()
+        self._rulesets: OrderedDict[_Key, int] = OrderedDict()
+        weakref.finalize(self, _close, self._rulesets)
+
+    def spawn(
+        self,
+        reach: Reach,
+        argv: Sequence[str],
+        *,
+        cwd: int,
+        env: Mapping[str, str],
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        pass_fds: Sequence[int] = (),
+    ) -> subprocess.Popen[bytes]:
+        """The command, held by the kernel; `keep` is not: see `repository.Kept`."""
+        import subprocess  # noqa: F401 - here, because the thread below may not read it any more
+
+        rules = self._ruleset(reach)
+        try:
+
+            def start() -> subprocess.Popen[bytes]:
+                self._confine(rules, self._filters[reach.network])
+                return launch(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
+
+            return _apart(start)
+        finally:
+            os.close(rules)
+
+    def _confine(self, rules: int, program: bytes) -> None:
+        """Take from the calling thread whatever the command must not have."""
+        try:
+            self._kernel.no_new_privileges()
+            capabilities.drop(self._kernel)
+            landlock.restrict(self._kernel, rules)
+            filter.install(self._kernel, program)
+        except OSError as error:
+            raise ToolError(
+                ErrorCode.EXECUTION,
+                f"The command was not started, because it could not be confined: {error.filename}: {error.strerror}.",
+            ) from error
+
+    def _ruleset(self, reach: Reach) -> int:
+        """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
+        own = system()
+        key = (own, reach.network, *map(_identity, (*reach.write, "", *reach.read)))
+        with self._lock:
+            if (found := self._rulesets.get(key)) is None:
+                found = landlock.ruleset(self._kernel, self._abi, _rules(reach), network=reach.network)
+                self._rulesets[key] = found
+                while len(self._rulesets) > _MOST_RULESETS:
+                    os.close(self._rulesets.popitem(last=False)[1])
+            self._rulesets.move_to_end(key)
+            return os.dup(found)
+
+
+def gaps(abi: int) -> tuple[str, ...]:
+    """What this tier leaves open with this version of Landlock."""
+    found = [
+        "files outside: whether they are there, their size and times (stat), and to their owner chmod, chown, utime",
+        "other processes: their names and arguments (ps), and to their user their priority",
+    ]
+    if abi < 6:
+        found.append("other processes of the user: signals can be sent to them")
+    return tuple(found)
+
+
+def _rules(reach: Reach) -> list[tuple[str, int]]:
+    own = system()
+    read = (*own.folders, *own.files, *own.settings, PROC, *reach.read)
+    return [
+        *((path, landlock.READ) for path in read),
+        *(((ETC, landlock.LIST),) if own.hidden else ()),
+        *((path, landlock.DEVICE) for path in DEVICES),
+        *((path, landlock.WRITE) for path in reach.write),
+    ]
+
+
+def _identity(path: str) -> object:
+    """What tells that a path still is the folder that a ruleset was made for."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return path
+    return path, found.st_dev, found.st_ino
+
+
+def _apart(work: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """The result of `work`, done by a thread of its own that is gone afterwards; its error is raised here."""
+    done: list[subprocess.Popen[bytes]] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="toolroll-spawn", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:  # interrupted: what has been started must not stay without an owner
+        thread.join()
+        for process in done:
+            process.kill()
+            process.wait()
+        raise
+    if failed:
+        raise failed[0]
+    return done[0]
+
+
+def _close(rulesets: OrderedDict[_Key, int]) -> None:
+    while rulesets:
+        os.close(rulesets.popitem()[1])

@@ -1,0 +1,156 @@
+"""The kernel's own calls that Python does not have, with their numbers on the two machines we know."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+_PR_SET_NO_NEW_PRIVS = 38
+
+# By name: the number on x86_64 and on aarch64, None where the call does not exist.
+_NUMBERS: dict[str, tuple[int | None, int | None]] = {
+    "acct": (163, 89),
+    "add_key": (248, 217),
+    "bpf": (321, 280),
+    "capset": (126, 91),
+    "chroot": (161, 51),
+    "clock_settime": (227, 112),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "delete_module": (176, 106),
+    "fanotify_init": (300, 262),
+    "finit_module": (313, 273),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "init_module": (175, 105),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425),
+    "ioctl": (16, 29),
+    "ioperm": (173, None),
+    "iopl": (172, None),
+    "kcmp": (312, 272),
+    "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104),
+    "keyctl": (250, 219),
+    "landlock_add_rule": (445, 445),
+    "landlock_create_ruleset": (444, 444),
+    "landlock_restrict_self": (446, 446),
+    "lookup_dcookie": (212, 18),
+    "modify_ldt": (154, None),
+    "mount": (165, 40),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "msgctl": (71, 187),
+    "msgget": (68, 186),
+    "msgrcv": (70, 188),
+    "msgsnd": (69, 189),
+    "nfsservctl": (180, 42),
+    "open": (2, None),
+    "open_by_handle_at": (304, 265),
+    "open_tree": (428, 428),
+    "open_tree_attr": (467, 467),
+    "openat": (257, 56),
+    "openat2": (437, 437),
+    "perf_event_open": (298, 241),
+    "pidfd_getfd": (438, 438),
+    "pivot_root": (155, 41),
+    "prctl": (157, 167),
+    "prlimit64": (302, 261),
+    "process_madvise": (440, 440),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "ptrace": (101, 117),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "seccomp": (317, 277),
+    "semctl": (66, 191),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "setdomainname": (171, 162),
+    "sethostname": (170, 161),
+    "setns": (308, 268),
+    "settimeofday": (164, 170),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "shmget": (29, 194),
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    "swapoff": (168, 225),
+    "swapon": (167, 224),
+    "syslog": (103, 116),
+    "truncate": (76, 45),
+    "umount2": (166, 39),
+    "unshare": (272, 97),
+    "uselib": (134, None),
+    "userfaultfd": (323, 282),
+    "vhangup": (153, 58),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A kind of processor: its name, the kernel's mark for it, and the numbers of its calls."""
+
+    name: str
+    audit: int
+    numbers: dict[str, int]
+
+
+def machines() -> tuple[Machine, ...]:
+    """All that we know."""
+    kinds = (("x86_64", 0xC000003E), ("aarch64", 0xC00000B7))
+    return tuple(
+        Machine(name, audit, {call: found for call, row in _NUMBERS.items() if (found := row[column]) is not None})
+        for column, (name, audit) in enumerate(kinds)
+    )
+
+
+def machine() -> Machine | None:
+    """The one that this Python runs on, or None when it is not Linux, or another, or 32 bits wide."""
+    if sys.platform != "linux" or struct.calcsize("P") != 8:
+        return None
+    return next((one for one in machines() if one.name == os.uname().machine), None)
+
+
+class Kernel:
+    """Calls by number. Every failure is an OSError."""
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        import ctypes
+
+        self._numbers = numbers
+        self._errno = ctypes.get_errno
+        self._address = ctypes.addressof
+        self._buffer = ctypes.create_string_buffer
+        self._syscall = ctypes.CDLL(None, use_errno=True).syscall
+        self._syscall.restype = ctypes.c_long
+        self._syscall.argtypes = (ctypes.c_long,) * 6
+
+    def call(self, name: str, *args: int | Any) -> int:
+        """The result of the call; bytes are given as the address of a copy."""
+        kept = [self._buffer(one, len(one)) if isinstance(one, bytes) else one for one in args]
+        words = [one if isinstance(one, int) else self._address(one) for one in kept]
+        result = int(self._syscall(self._numbers[name], *words, *[0] * (5 - len(words))))
+        if result < 0:
+            number = self._errno()
+            raise OSError(number, os.strerror(number), name)
+        return result
+
+    def prctl(self, option: int, *args: int) -> int:
+        """Ask or tell about the calling thread."""
+        return self.call("prctl", option, *args)
+
+    def no_new_privileges(self) -> None:
+        """From now on nothing that the calling thread starts gains rights by what it runs."""
+        self.prctl(_PR_SET_NO_NEW_PRIVS, 1)

@@ -1,0 +1,132 @@
+"""What every command may read: the system's own programs, libraries and settings, without what is secret in them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolroll.host.beneath import PATH
+
+ETC = "/etc"
+PROC = "/proc"
+DEV = "/dev"
+FOLDERS = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/run/current-system",
+    "/var/lib/gems",
+)
+# How many processors and how much memory there are; not what is plugged in, nor the kernel's own memory. The
+# older cgroups are a mount for each kind of limit, and each mount costs every command time.
+_SYS = (("/sys/devices/system", ""), ("/sys/fs/cgroup", "cgroup.controllers"))
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
+_RESOLVER = "/etc/resolv.conf"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The system's own files, as they are now."""
+
+    folders: tuple[str, ...]
+    """Those that are there, and what of /sys is of use; without /etc."""
+    files: tuple[str, ...]
+    """Single files outside them that settings link to."""
+    hidden: tuple[str, ...]
+    """What of /etc no command may read: to root, who owns it, its mode says nothing."""
+    settings: tuple[str, ...]
+    """The paths that together are the rest of /etc."""
+
+
+def system() -> System:
+    """The system's own files; looked up again when something in /etc was added or removed."""
+    try:
+        changed = os.stat(ETC).st_mtime_ns
+    except OSError:
+        changed = 0
+    return _system(changed, os.geteuid())
+
+
+@lru_cache(maxsize=4)
+def _system(changed: int, user: int) -> System:  # noqa: ARG001 - only what is remembered depends on it
+    resolver = real(_RESOLVER)
+    files = (resolver,) if resolver is not None and not beneath(resolver, ETC) else ()
+    hidden = tuple(_private(ETC)) if user == 0 else ()
+    return System(
+        (
+            *(path for path in FOLDERS if os.path.exists(path)),
+            *(path for path, sign in _SYS if os.path.exists(f"{path}/{sign}")),
+        ),
+        files,
+        hidden,
+        tuple(carved(ETC, hidden)),
+    )
+
+
+def _private(folder: str) -> Iterator[str]:
+    """The outermost paths beneath `folder` that are not for everybody to read."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        yield folder
+        return
+    for entry in found:
+        try:
+            mode = entry.stat(follow_symlinks=False).st_mode
+        except OSError:
+            continue  # gone by now
+        if stat.S_ISLNK(mode):
+            continue
+        needed = 0o005 if stat.S_ISDIR(mode) else 0o004
+        if mode & needed != needed:
+            yield entry.path
+        elif stat.S_ISDIR(mode):
+            yield from _private(entry.path)
+
+
+def carved(path: str, hidden: Iterable[str]) -> Iterator[str]:
+    """The outermost paths that together are all of `path` but what is hidden in it. Links are left out then."""
+    inside = [one for one in hidden if beneath(one, path)]
+    if not inside:
+        yield path
+    elif path not in inside:
+        try:
+            with os.scandir(path) as entries:
+                children = sorted(entry.path for entry in entries if not entry.is_symlink())
+        except OSError:
+            return  # not for us to read, so neither for a command
+        for child in children:
+            yield from carved(child, inside)
+
+
+def beneath(path: str, folder: str) -> bool:
+    """Whether `path` is the folder or in it, by their names alone."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def real(path: str) -> str | None:
+    """Where `path` leads, past all links; None if it leads nowhere that we can reach."""
+    try:
+        fd = os.open(path, PATH | os.O_CLOEXEC | (0 if PATH else os.O_NONBLOCK))
+    except (OSError, ValueError):
+        return None
+    try:
+        if sys.platform == "darwin":
+            from toolroll.host.processes import folder_path
+
+            return folder_path(fd)
+        return os.readlink(f"/proc/self/fd/{fd}")
+    finally:
+        os.close(fd)

@@ -1,0 +1,258 @@
+"""Running commands: each has a thread that starts it, takes its output, bounds it, and ends all that it started."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolroll.host.bounds import Bounds, Outcome, Watch
+from toolroll.host.capture import Captured
+from toolroll.host.marks import TAG
+from toolroll.host.orphans import house
+from toolroll.host.pump import Pump
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from toolroll.host.sandbox.tiers import Reach, Sandbox
+    from toolroll.host.spill import Spill
+    from toolroll.host.token import Token
+
+__all__ = ["Bounds", "Ended", "Outcome", "Running", "start"]
+
+_GRACE = 0.1  # seconds for those that still hold the pipe when the command itself has ended
+_TICK = 0.05  # how late a cancellation may be noticed
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    outcome: Outcome
+    status: int | None
+    """The exit code, or the signal as a negative number; None if somebody else has waited for it."""
+    seconds: float
+    left: tuple[int, ...] = ()
+    """Processes of it that could not be killed, as they are another user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What is to be run, and how."""
+
+    argv: Sequence[str]
+    sandbox: Sandbox
+    reach: Reach
+    cwd: int
+    env: Mapping[str, str]
+    bounds: Bounds
+    pass_fds: Sequence[int]
+    after: Callable[[], None] | None
+
+
+class Running:
+    """A command that was started. As a context manager it is over when the block is."""
+
+    def __init__(self, order: _Order, output: Captured, errors: Captured | None, pump: Pump) -> None:
+        self.output = output
+        self.errors = errors
+        """None when both come in one stream, `output`, in the order in which they were written."""
+        self.ended: Ended | None = None
+        self.pid = 0
+        self.started = time.monotonic()
+        self._order = order
+        self._pump = pump
+        self._wanted: Outcome | None = None
+        self._failure: BaseException | None = None
+        self._done = threading.Event()
+        self._begun = threading.Event()
+        self._thread = threading.Thread(target=self._supervise, name="toolroll command", daemon=True)
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def wait(self, seconds: float | None = None, token: Token | None = None) -> Ended | None:
+        """How it ended, or None if it still runs after so many seconds. A cancelled token kills it."""
+        until = float("inf") if seconds is None else time.monotonic() + seconds
+        while not self._done.is_set():
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            if token is not None and (token.cancelled or token.remaining() <= 0):
+                return self.kill(Outcome.CANCELLED if token.cancelled else Outcome.TIMED_OUT)
+            self._done.wait(min(left, threading.TIMEOUT_MAX if token is None else _TICK))
+        if self._failure is not None:
+            raise self._failure
+        return self.ended
+
+    def write(self, data: bytes) -> None:
+        """Give it something to read on stdin; ToolError if it has no input or does not read it."""
+        self._pump.feed(data)
+
+    def close_input(self) -> None:
+        """Let it read the end of its input."""
+        self._pump.close_input()
+
+    def kill(self, outcome: Outcome = Outcome.KILLED) -> Ended:
+        """End it and all that it started; how it ended, which may be by itself just before."""
+        self.ask(outcome)
+        self._done.wait()
+        if self._failure is not None:
+            raise self._failure
+        assert self.ended is not None
+        return self.ended
+
+    def ask(self, outcome: Outcome = Outcome.KILLED) -> None:
+        """Have it killed, without waiting until it is."""
+        if self._wanted is None:
+            self._wanted = outcome
+        self._pump.ring()
+
+    def _begin(self) -> None:
+        """Start it; the error if it cannot be started."""
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._pump.close()
+            raise
+        self._begun.wait()
+        if self.pid == 0 and self._failure is not None:
+            raise self._failure
+
+    def _supervise(self) -> None:
+        try:
+            self._live()
+        except BaseException as error:  # carried to who waits: there is nobody else to see it here
+            self._failure = error
+        finally:
+            self._pump.close()
+            self.output.finish()
+            if self.errors is not None:
+                self.errors.finish()
+            self._begun.set()
+            self._done.set()
+
+    def _live(self) -> None:
+        """The whole life of the command, in its thread, which the sandbox binds its life to."""
+        order = self._order
+        family = house().enter(self.ask)
+        watch, outcome = Watch(order.bounds, family), Outcome.KILLED
+        try:
+            stdin, stdout, stderr = self._pump.child
+            process = order.sandbox.spawn(
+                order.reach,
+                order.argv,
+                cwd=order.cwd,
+                env={**order.env, TAG: family.marks.tag},
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=order.pass_fds,
+            )
+            try:
+                watch.begin(process.pid)
+                self.started = time.monotonic()
+                self.pid = process.pid
+                self._pump.watch(process.pid)
+                self._begun.set()
+                outcome = self._pass(process, watch)
+            finally:
+                try:
+                    left = family.end(over=outcome is Outcome.EXITED, whole=order.sandbox.whole)
+                finally:
+                    status = _wait(process)
+                    self._pump.drain(until=time.monotonic() + _GRACE)
+            seconds = time.monotonic() - self.started
+            if order.after is not None:
+                order.after()
+            self.ended = Ended(outcome, status, seconds, left)
+        finally:
+            house().leave(family)
+
+    def _pass(self, process: subprocess.Popen[bytes], watch: Watch) -> Outcome:
+        """Let it run until it has ended by itself or must be ended; why it is over."""
+        bounds, pump = self._order.bounds, self._pump
+        deadline = float("inf") if bounds.seconds is None else self.started + bounds.seconds
+        most = float("inf") if bounds.output_bytes is None else bounds.output_bytes
+        over = float("inf")
+        while True:
+            now = time.monotonic()
+            must = self._wanted or (Outcome.TIMED_OUT if now >= deadline else None)
+            if over < float("inf") and (must or pump.drained or now >= over):
+                return Outcome.EXITED
+            if must:
+                return must
+            if pump.total > most:
+                return Outcome.OUTPUT
+            if now >= watch.due and (found := watch.look()) is not None:
+                return found
+            if pump.turn(min(deadline, watch.due, over) - now) and _has_ended(process):
+                pump.forget_process()
+                over = time.monotonic() + _GRACE
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    sandbox: Sandbox,
+    reach: Reach,
+    cwd: int,
+    env: Mapping[str, str],
+    bounds: Bounds,
+    spill: Spill,
+    merge: bool = True,
+    input: bool = False,
+    on_output: Callable[[bytes], None] | None = None,
+    pass_fds: Sequence[int] = (),
+    after: Callable[[], None] | None = None,
+) -> Running:
+    """Run a program in the folder `cwd`, a descriptor; it has been started when this returns, else ToolError.
+
+    Whatever it leaves running when it ends is killed. `merge`: stdout and stderr are one stream. It reads nothing
+    unless `input` says that there will be something. `on_output` gets the newest bytes, some times a second, and
+    `after` is called when everything has ended, before `wait` returns; both in the command's own thread.
+    """
+    output, errors = Captured(spill), None if merge else Captured(spill)
+    pump = Pump([output] if errors is None else [output, errors], takes_input=input, on_output=on_output)
+    order = _Order(argv, sandbox, reach, cwd, env, bounds, pass_fds, after)
+    running = Running(order, output, errors, pump)
+    try:
+        running._begin()
+    except BaseException:  # it may run already when somebody interrupts us
+        running.ask()
+        raise
+    return running
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has; it stays a zombie, so that nobody else gets its number while we look for its children."""
+    if sys.platform == "darwin":
+        return process.poll() is not None
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int | None:
+    """Its status, now that it is dead; None if it cannot be known."""
+    import subprocess
+
+    if sys.platform != "darwin":
+        try:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:  # somebody waits for all children, or ignores them
+            process.returncode = 0
+            return None
+    try:
+        return process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        return None

@@ -1,0 +1,91 @@
+"""The tiers that work on this machine, and a way to run a shell script under one."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.sandbox.choose import strongest
+from toolroll.host.sandbox.tiers import Reach, Sandbox
+from toolroll.result import ToolError
+
+Run = Callable[..., tuple[int, str]]
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def tier(name: str) -> Sandbox:
+    try:
+        return strongest(name)
+    except ToolError as error:
+        pytest.skip(error.message)
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """Each tier that confines."""
+    return tier(request.param)
+
+
+@pytest.fixture
+def bubblewrap() -> Sandbox:
+    return tier("bubblewrap")
+
+
+@pytest.fixture
+def landlock() -> Sandbox:
+    return tier("landlock")
+
+
+@pytest.fixture
+def plain() -> Sandbox:
+    """The control: whatever is held must not be held by this one."""
+    return strongest("none")
+
+
+@pytest.fixture
+def ours() -> tuple[tuple[str, ...], dict[str, str]]:
+    """What the Python of these tests needs to find toolroll: paths to read, and a variable."""
+    folders = [os.path.abspath(path) for path in sys.path if os.path.isdir(path)]
+    return (sys.prefix, sys.base_prefix, *folders), {"PYTHONPATH": os.pathsep.join(folders)}
+
+
+@pytest.fixture
+def run(ws: Path) -> Run:
+    """Run a script, or words, in the workspace: its exit status and all that it printed."""
+
+    def run(
+        sandbox: Sandbox,
+        script: str | list[str],
+        *,
+        reach: Reach | None = None,
+        cwd: Path = ws,
+        env: dict[str, str] | None = None,
+        **more: object,
+    ) -> tuple[int, str]:
+        fd = os.open(cwd, os.O_RDONLY)
+        try:
+            process = sandbox.spawn(
+                reach or Reach((str(ws),)),
+                ["bash", "-c", script] if isinstance(script, str) else script,
+                cwd=fd,
+                env={"PATH": PATH, "HOME": "/nowhere", "LANG": "C.UTF-8", **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                **more,
+            )
+        finally:
+            os.close(fd)
+        with process:
+            try:
+                said, _ = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return process.returncode, said.decode("utf-8", "replace")
+
+    return run

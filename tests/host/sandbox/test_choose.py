@@ -1,0 +1,132 @@
+"""Which tier is chosen: the strongest that works, and none that does not."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.probe import landlock_abi
+from toolroll.host.sandbox.choose import Probe, probed, strongest
+from toolroll.host.sandbox.kernel import machine
+from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier
+from toolroll.result import ErrorCode, ToolError
+
+Run = Callable[..., tuple[int, str]]
+
+
+def test_what_was_tried_is_told_strongest_first() -> None:
+    found = probed()
+    assert [one.tier for one in found] == list(Tier)
+    assert found[-1] == Probe(
+        Tier.NONE,
+        True,
+        "no confinement, only by name",
+        ("everything: the command can do whatever the user can",),
+    )
+    for one in found[:-1]:
+        assert one.detail
+        if one.works:
+            assert (strongest(one.tier).tier, strongest(one.tier).gaps) == (one.tier, one.gaps)
+        else:
+            with pytest.raises(ToolError):
+                strongest(one.tier)
+
+
+def test_the_strongest_that_works() -> None:
+    working = [one.tier for one in probed() if one.works and one.tier is not Tier.NONE]
+    if not working:
+        pytest.skip("no tier works here")
+    assert strongest().tier is working[0]
+    assert strongest() is strongest("required")
+
+
+def test_what_the_machine_has_is_used() -> None:
+    """A tier that is broken must not hide behind tests that are skipped for want of it."""
+    works = {one.tier: one.works for one in probed()}
+    by_hand = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
+    if shutil.which("bwrap") and subprocess.run(by_hand, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        assert works[Tier.BUBBLEWRAP]
+    if landlock_abi() > 0:
+        assert works[Tier.LANDLOCK]
+
+
+def test_none_only_by_name() -> None:
+    sandbox = strongest("none")
+    assert (sandbox.tier, sandbox.whole) == (Tier.NONE, False)
+
+
+def test_there_is_no_other() -> None:
+    with pytest.raises(ToolError, match="There is no sandbox 'docker'") as caught:
+        strongest("docker")
+    assert caught.value.code is ErrorCode.VALIDATION
+
+
+CHOOSE = """
+from toolroll.host.sandbox.choose import probed, strongest
+from toolroll.result import ToolError
+try:
+    print(strongest().tier)
+except ToolError as error:
+    print(error.code, error.message)
+print([(one.tier.value, one.works) for one in probed()])
+"""
+
+
+Ours = tuple[tuple[str, ...], dict[str, str]]
+
+
+def test_where_namespaces_are_forbidden_landlock_is_chosen(run: Run, landlock: Sandbox, ws: Path, ours: Ours) -> None:
+    """As in most containers: there is bubblewrap, and the kernel does not let it work."""
+    read, env = ours
+    env["TMPDIR"] = str(ws)
+    found = run(landlock, [sys.executable, "-c", CHOOSE], reach=Reach((str(ws),), read), env=env)
+    assert found == (0, "landlock\n[('bubblewrap', False), ('landlock', True), ('none', True)]\n")
+
+
+REFUSING = """
+import errno, struct
+from toolroll.host.sandbox import filter
+from toolroll.host.sandbox.kernel import Kernel, machine
+here = machine()
+code = [(0x20, 0, 0, 0)]
+for name in ("landlock_create_ruleset", "unshare", "clone"):
+    block = [(6, 0, 0, 0x50000 | errno.EPERM)]
+    if name == "clone":
+        block = [(0x20, 0, 0, 16), (0x45, 0, 1, 0x10000000), *block, (6, 0, 0, 0x7FFF0000)]
+    code += [(0x15, 0, len(block), here.numbers[name]), *block]
+code.append((6, 0, 0, 0x7FFF0000))
+kernel = Kernel(here.numbers)
+kernel.no_new_privileges()
+filter.install(kernel, b"".join(struct.pack("=HBBI", *one) for one in code))
+"""
+
+
+@pytest.mark.skipif(machine() is None, reason="needs a machine that we know")
+def test_where_nothing_works_no_command_is_run() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSING + CHOOSE], stdout=subprocess.PIPE, check=True, timeout=60, text=True
+    )
+    first, last = done.stdout.splitlines()
+    assert first.startswith("Unsupported Commands cannot be confined on this machine (bubblewrap: ")
+    assert "; landlock: this kernel has no Landlock, or has it switched off)." in first
+    assert "install bubblewrap (apt install bubblewrap" in first
+    assert first.endswith("To run commands without any confinement, set sandbox to 'none'.")
+    assert last == "[('bubblewrap', False), ('landlock', False), ('none', True)]"
+
+
+def test_nothing_heavy_comes_with_it() -> None:
+    heavy = ["ctypes", "subprocess", "asyncio", "tempfile"]
+    code = f"import sys, toolroll.host.sandbox.choose; print([one for one in {heavy} if one in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True)
+    assert done.stdout == "[]\n"
+
+
+def test_another_system_is_told_so() -> None:
+    code = "import sys; sys.platform = 'darwin'\n" + CHOOSE
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True)
+    assert done.stdout.startswith("Unsupported Commands cannot be confined on this machine (bubblewrap: not for darwin")

@@ -1,0 +1,169 @@
+"""What commands may read by default: toolchains, and none of the secrets that lie beside and in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.sandbox.system import beneath
+from toolroll.host.sandbox.toolchains import outermost, readable
+from toolroll.result import ErrorCode, ToolError
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers are of Linux")
+
+SECRETS = [
+    ".ssh/id_ed25519",
+    ".aws/credentials",
+    ".config/gh/hosts.yml",
+    ".config/gcloud/db",
+    ".gnupg/key",
+    ".netrc",
+    ".docker/config.json",
+    ".kube/config",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials.toml",
+    ".cargo/credentials",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".git-credentials",
+    ".bash_history",
+    ".local/share/keyrings/login",
+    "documents/letter",
+    ".config/some/thing",
+    ".cache/some/thing",
+]
+TOOLS = [
+    ".cargo/bin/cargo",
+    ".cargo/registry/index",
+    ".rustup/toolchains/stable",
+    ".pyenv/shims/python",
+    ".nvm/versions/node/bin/node",
+    ".local/bin/tool",
+    ".local/lib/python3/x.py",
+    ".local/share/uv/tools/x",
+    ".m2/repository/x.jar",
+    ".gem/ruby/x",
+    ".gradle/wrapper/dists",
+    "go/pkg/mod/x",
+    "conda/bin/python",
+    "conda/lib/python3",
+    ".gitconfig",
+    ".config/git/ignore",
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "people" / "me"
+    for name in (*SECRETS, *TOOLS):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("x")
+    return home
+
+
+def granted(paths: tuple[str, ...], path: Path) -> bool:
+    return any(beneath(str(path), one) for one in paths)
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    return {"HOME": str(home), "PATH": f"{home}/conda/bin:/usr/bin:relative:", **more}
+
+
+def test_toolchains_can_be_read_and_secrets_cannot(home: Path) -> None:
+    found = readable(environment(home))
+    assert [name for name in TOOLS if not granted(found, home / name)] == []
+    assert [name for name in SECRETS if granted(found, home / name)] == []
+    assert granted((*found, "/usr"), Path(sys.prefix))  # which is the system's own, and granted anyway
+    assert all(os.path.isabs(path) and os.path.exists(path) for path in found)
+    assert list(found) == sorted(found)
+
+
+@pytest.mark.parametrize("variable", ["PATH", "JAVA_HOME", "GOROOT", "VIRTUAL_ENV", "CARGO_HOME"])
+@pytest.mark.parametrize("where", ["", ".ssh", ".config", ".local", "..", "../..", ".aws/sub", "/", "/home", "/root"])
+def test_no_variable_opens_what_is_wide_or_secret(home: Path, variable: str, where: str) -> None:
+    (home / ".aws" / "sub").mkdir()
+    found = readable(environment(home, **{variable: os.path.join(home, where)}))
+    assert [name for name in SECRETS if granted(found, home / name)] == []
+
+
+@pytest.mark.parametrize("where", ["bin", "../bin", ".ssh/bin"])
+def test_a_folder_of_path_does_not_open_what_it_is_in(home: Path, where: str) -> None:
+    folder = (home / where).resolve()
+    folder.mkdir()
+    found = readable(environment(home, PATH=str(folder)))
+    assert [name for name in SECRETS if granted(found, home / name)] == []
+    assert granted(found, folder / "tool") == (".ssh" not in where)
+
+
+def test_a_link_among_the_tools_opens_nothing(home: Path) -> None:
+    (home / ".cargo" / "more").symlink_to(home / ".ssh")
+    (home / ".cargo" / "bin" / "x").symlink_to(home / "documents")
+    (home / ".rustup" / "x").symlink_to(home / ".ssh")
+    found = readable(environment(home))
+    assert [name for name in SECRETS if granted(found, home / name)] == []
+
+
+def test_what_the_operator_adds(home: Path) -> None:
+    found = readable(environment(home), [str(home / "documents"), str(home / ".config" / "some"), "/missing/folder"])
+    assert granted(found, home / "documents" / "letter")
+    assert granted(found, home / ".config" / "some" / "thing")
+    assert not granted(found, home / ".config" / "gh" / "hosts.yml")
+    assert not granted(found, Path("/missing/folder"))
+
+
+def test_a_folder_with_secrets_in_it_is_granted_without_them(home: Path) -> None:
+    found = readable(environment(home), [str(home / ".config")])
+    assert granted(found, home / ".config" / "some" / "thing")
+    assert not granted(found, home / ".config" / "gh" / "hosts.yml")
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("{home}", "holds the home folder and all the secrets in it. Name the folders in it that commands need"),
+        ("{home}/..", "holds the home folder"),
+        ("/", "holds the home folder"),
+        ("{home}/link", "holds the home folder"),
+        ("{home}/.ssh", "is a place of secrets, which no command may read. Leave it out"),
+        ("{home}/.ssh/id_ed25519", "is a place of secrets"),
+        ("some/folder", "is not an absolute path. Write it in full"),
+    ],
+)
+def test_what_the_operator_cannot_mean(home: Path, path: str, why: str) -> None:
+    (home / "link").symlink_to(home)
+    named = path.format(home=home)
+    with pytest.raises(ToolError) as caught:
+        readable(environment(home), [named])
+    assert caught.value.code is ErrorCode.VALIDATION
+    assert caught.value.message.startswith(f"The folder {named!r} that commands shall read {why}")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[user]\n\tname = me\n\temail = me@example.org\n", True),
+        ("[github]\n\ttoken = abc\n", False),
+        ('[url "https://me:pw@example.org/"]\n\tinsteadOf = x\n', False),
+        ("[http]\n\textraHeader = Authorization: x\n", False),
+    ],
+)
+def test_settings_of_git_are_read_unless_there_is_a_credential_in_them(home: Path, text: str, shown: bool) -> None:
+    (home / ".gitconfig").write_text(text)
+    assert granted(readable(environment(home)), home / ".gitconfig") == shown
+
+
+def test_a_new_toolchain_is_seen(home: Path) -> None:
+    assert not granted(readable(environment(home)), home / ".deno")
+    (home / ".deno").mkdir()
+    assert granted(readable(environment(home)), home / ".deno")
+
+
+def test_outermost() -> None:
+    assert outermost(["/a/b", "/a", "/a-b", "/a/b/c", "/b/c", "/b"]) == ["/a-b", "/a", "/b"]
+    assert outermost(["/x", "/"]) == ["/"]
+    assert outermost([]) == []

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from toolroll.host import spill as module
+from toolroll.host.spill import Spill, Writer
+from toolroll.host.state import State
+
+
+@pytest.fixture
+def spill(tmp_path: Path) -> Iterator[Spill]:
+    state = State(str(tmp_path))
+    spill = Spill(state)
+    yield spill
+    spill.close()
+    state.close()
+
+
+def content(tmp_path: Path, handle: str) -> bytes:
+    assert handle.startswith("spill:")
+    return (tmp_path / "spill" / handle.removeprefix("spill:")).read_bytes()
+
+
+def test_a_text_is_kept(spill: Spill, tmp_path: Path) -> None:
+    handle = spill.keep("caf\N{LATIN SMALL LETTER E WITH ACUTE} \ud800")
+    assert content(tmp_path, handle) == b"caf\xc3\xa9 \\ud800"
+    assert (tmp_path / "spill" / handle.removeprefix("spill:")).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_writer_is_read_while_it_writes(spill: Spill, tmp_path: Path) -> None:
+    writer = spill.writer(100)
+    assert [writer.write(b"some "), writer.write(bytearray(b"bytes")), writer.write(b"")] == [5, 5, 0]
+    assert content(tmp_path, writer.handle) == b"some bytes"
+    assert writer.read(5, 3) == b"byt"
+    writer.close()
+    writer.close()
+    assert [writer.read(0, 100), writer.read(5, 100), writer.read(10, 100)] == [b"some bytes", b"bytes", b""]
+
+
+def test_a_writer_takes_no_more_than_its_most(spill: Spill, tmp_path: Path) -> None:
+    writer = spill.writer(8)
+    assert [writer.write(b"01234"), writer.write(b"56789"), writer.write(b"more")] == [5, 3, 0]
+    assert content(tmp_path, writer.handle) == b"01234567"
+    writer.close()
+
+
+def test_what_was_removed_cannot_be_read(spill: Spill, tmp_path: Path) -> None:
+    writer = spill.writer(8)
+    writer.write(b"text")
+    (tmp_path / "spill" / writer.handle.removeprefix("spill:")).unlink()
+    assert writer.read(0, 4) == b"text"
+    writer.close()
+    with pytest.raises(FileNotFoundError):
+        writer.read(0, 4)
+
+
+def test_no_writer_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="File exists"):
+        Spill(State(str(tmp_path / "file"))).writer(100)
+
+
+def of_writer(spill: Spill) -> str:
+    writer: Writer = spill.writer(100)
+    writer.write(b"new")
+    writer.close()
+    return writer.handle
+
+
+@pytest.mark.parametrize("keep", [lambda spill: spill.keep("new"), of_writer])
+def test_old_ones_go_when_new_ones_come(spill: Spill, tmp_path: Path, keep: Callable[[Spill], str]) -> None:
+    old, week, large, new = (spill.keep(name) for name in ("old", "week", "large", "new"))
+    days = {old: 8, week: 6, large: 5, new: 0}
+    for handle, age in days.items():
+        path = tmp_path / "spill" / handle.removeprefix("spill:")
+        if handle == large:
+            os.truncate(path, module._MOST_BYTES - 50)  # sparse
+        os.utime(path, (time.time() - age * 86400,) * 2)
+    last = keep(spill)
+    kept = {f"spill:{path.name}" for path in (tmp_path / "spill").iterdir()}
+    # `week` fell with `large`: the oldest go first until there is room.
+    assert kept == ({new, last} if keep is of_writer else {week, large, new, last})
