@@ -44,6 +44,15 @@ EXAMPLES: dict[str, Any] = {
     "line": 3,
     "start": 3,
     "end": 5,
+    "files": ["src/app.py"],
+    "command": "make test",
+    "code": "print(6 * 7)",
+    "symbol": "main",
+    "character": 5,
+    "new_name": "color",
+    "result": "Done.",
+    "url": "https://example.com/",
+    "query": "where are settings read",
 }
 BY_TYPE = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
 
@@ -114,7 +123,8 @@ def _example(name: str, schema: Mapping[str, Any]) -> Any:
     if "enum" in schema:
         return schema["enum"][0]
     if such_as := re.search(r"\bsuch as ([^\s,;]+)", schema.get("description", "")):
-        return such_as[1].strip("'\".")
+        word = such_as[1].strip("'\".")
+        return [word] if schema.get("type") == "array" else word
     return EXAMPLES.get(name, BY_TYPE.get(schema.get("type", ""), "text"))
 
 

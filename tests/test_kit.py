@@ -132,7 +132,7 @@ def test_only_some_tools(open_kit):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"dialect": "klingon"}, "cdd, coding-agent, fosscode, native, pigo"),
+        ({"dialect": "klingon"}, "cdd, coding-agent, fosscode, koopa, native, pigo"),
         ({"mode": "dreaming"}, "code, thinking"),
         ({"policy": "lax"}, "standard"),
         ({"limits": {"nonsense": 1}}, "read_bytes"),

@@ -46,6 +46,18 @@ def from_zero(name: str | None = None, description: str | None = None) -> Shown:
     )
 
 
+def milliseconds(default: int, *, most: int, clamp: bool = False) -> Shown:
+    """A time that the dialect counts in milliseconds and the tool in seconds; `clamp` takes more for `most`."""
+    bounds = {"type": "integer", "minimum": 1, "maximum": None if clamp else most}
+    return Shown(
+        default=default,
+        decode=lambda value: min(value, most) / 1000,
+        encode=lambda value: int(value * 1000),
+        description=f"Timeout in milliseconds (max {most})",
+        schema=bounds,
+    )
+
+
 def fields(**names: str) -> Callable[[Any], dict[str, Any]]:
     """A result's data under a dialect's names: `fields(totalLines="total_lines")`."""
 
@@ -231,6 +243,8 @@ class Profile:
     """Which part of a result that is too long is shown."""
     extensions: frozenset[str] | None = None
     """When set, only files of these types (and files without one) are opened."""
+    commands: str = "standard"
+    """The built-in table that commands are judged by."""
     wire: Callable[[Result], Any] = lambda result: result.text
 
 

@@ -84,6 +84,10 @@ class Executor:
         self._guard.authorise(name, view.effects, arguments)
         ctx.token.check()
         so_far.arguments = bound = view.bind(arguments)
+        self._guard.authorise_paths(
+            name, view.effects, arguments, lambda: map(ctx.files.key, view.tool.paths_in(bound))
+        )
+        ctx.name, ctx.arguments = name, arguments
         output = self._run(Call(name, view, bound, ctx))
         return render(output, view, self._speech)
 

@@ -28,10 +28,10 @@ def _gemini(name: str, description: str, schema: dict[str, Any], _effects: Effec
 
 
 def _mcp(name: str, description: str, schema: dict[str, Any], effects: Effect) -> dict[str, Any]:
-    changes = effects & (Effect.WRITE | Effect.DELETE | Effect.RUN | Effect.STATE)
+    changes = effects & (Effect.WRITE | Effect.DELETE | Effect.RUN | Effect.SHELL | Effect.STATE)
     annotations: dict[str, Any] = {"readOnlyHint": not changes, "openWorldHint": Effect.NETWORK in effects}
     if changes:
-        annotations["destructiveHint"] = bool(effects & (Effect.DELETE | Effect.RUN))
+        annotations["destructiveHint"] = bool(effects & (Effect.DELETE | Effect.RUN | Effect.SHELL))
     return {"name": name, "description": description, "inputSchema": schema, "annotations": annotations}
 
 

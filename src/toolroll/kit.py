@@ -12,13 +12,18 @@ from toolroll import dialects, formats
 from toolroll import tools as builtin
 from toolroll.dialect import Dialect, Entry, View
 from toolroll.executor import Executor
+from toolroll.host import settings
 from toolroll.host.context import Context, Progress, silent
+from toolroll.host.grants import Grants
 from toolroll.host.guard import Approver, Guard
 from toolroll.host.journal.journal import Journal
+from toolroll.host.lsp.consult import Servers
 from toolroll.host.root import Root
 from toolroll.host.search import Search
+from toolroll.host.shell import Shell
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
+from toolroll.host.structure import Structure
 from toolroll.host.token import Token
 from toolroll.host.tree import Tree
 from toolroll.host.workspace import Workspace
@@ -59,12 +64,12 @@ class Kit:
     ) -> None:
         """Open a workspace.
 
-        `approve` answers what the policy asks; `limits` changes single limits by name; `tools` keeps only
-        these tools, as the dialect names them; `observe` is told of every call.
+        `policy` by name also takes the user's `rules.toml`; `approve` answers what it asks. `limits` changes single
+        limits by name; `tools` keeps only these tools, as the dialect names them; `observe` is told of every call.
         """
         self.dialect = dialects.load(dialect) if isinstance(dialect, str) else dialect
         self.mode = _one_of("mode", mode, MODES)
-        self.policy = _one_of("policy", policy, PRESETS) and PRESETS[policy] if isinstance(policy, str) else policy
+        self.policy = policy if isinstance(policy, Policy) else _preset(policy)
         if self.policy.extensions is None and self.dialect.profile.extensions is not None:
             self.policy = replace(self.policy, extensions=self.dialect.profile.extensions)
         self.limits = _limits(self.dialect.profile.limits, limits or {})
@@ -76,7 +81,9 @@ class Kit:
         self._open_workspace(os.fspath(workspace), None if state_dir is None else os.fspath(state_dir))
         self._audit, self._metrics = Audit(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit, self._metrics, *([observe] if observe else []))
-        self._guard = Guard(self.policy, self.mode, approve)
+        self._guard = Guard(self.policy, self.mode, approve, Grants(self._state))
+        self._shell = self._open_shell()
+        self._servers = Servers(self._files, self._search, spawn=self._shell.serve)
         self._steps = (time_limit, Concurrency(self.limits.concurrency), Locks(), Journalled(self.journal))
         self._add(self._dialect_entries())
 
@@ -97,7 +104,13 @@ class Kit:
         self._tree = Tree(self._files)
         self.journal = Journal(self._root, self._state)
         self.recovered = self.journal.recover()
-        self._search = Search(self._root, limits=self.limits)
+        self._search = Search(self._root, limits=self.limits, policy=self.policy)
+        self._structure = Structure(self._files, self._search, self.limits)
+
+    def _open_shell(self) -> Shell:
+        table = self.dialect.profile.commands
+        environment = dict(os.environ)
+        return Shell(self._root, self._spill, self._guard, limits=self.limits, table=table, environment=environment)
 
     def _dialect_entries(self) -> list[Entry]:
         entries = self.dialect.entries
@@ -160,6 +173,9 @@ class Kit:
             tree,
             self._search,
             self.journal,
+            self._shell,
+            self._servers,
+            self._structure,
             self.limits,
             token or Token(),
             self.session,
@@ -235,7 +251,9 @@ class Kit:
         return self._metrics.by_tool()
 
     def close(self) -> None:
-        """Give everything back; the kit cannot be used afterwards."""
+        """Give everything back, end every job; the kit cannot be used afterwards."""
+        self._servers.close()
+        self._shell.close()
         self._spill.close()
         self._state.close()
         self._root.close()
@@ -251,6 +269,11 @@ def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:
     if value not in known:
         raise ValueError(f"There is no {what} {value!r}. There are: {', '.join(known)}.")
     return value
+
+
+def _preset(name: str) -> Policy:
+    """A policy by its name, with the rules of the user's own configuration."""
+    return replace(PRESETS[_one_of("policy", name, PRESETS)], rules=settings.rules())
 
 
 def _limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:

@@ -12,7 +12,7 @@ from toolroll.dialect import Speech, View
 from toolroll.result import Result, Suggestion
 
 # What an output says of itself beside its data; see `Tool`.
-_ASIDE = frozenset({"note", "more", "whole", "images", "status", "control", "form"})
+_ASIDE = frozenset({"note", "more", "whole", "images", "status", "control", "form", "meta"})
 
 
 def render(output: Any, view: View, speech: Speech) -> Result:
@@ -23,6 +23,7 @@ def render(output: Any, view: View, speech: Speech) -> Result:
     result = Result(getattr(output, "status", "success"), text, view.data(output) if view.data else _data(output))
     result.control = getattr(output, "control", None)
     result.images = getattr(output, "images", ())
+    result.meta |= getattr(output, "meta", {})
     if note := getattr(output, "note", ""):
         result.text = f"{result.text}\n{speech.message(note, view)}"
     if more := getattr(output, "more", None):

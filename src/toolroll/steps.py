@@ -89,13 +89,11 @@ class Locks:
     def _keys(self, call: Call, alone: bool) -> dict[str, bool]:
         """Each path the call names, held alone if it changes things, and the folders above it, shared."""
         keys: dict[str, bool] = {}
-        for name in call.view.tool.paths:
-            given = call.arguments.get(name)
-            for path in [given] if isinstance(given, str) else given or ():
-                steps = call.ctx.files.key(path)
-                for depth in range(len(steps)):
-                    keys.setdefault("/".join(steps[:depth]), False)
-                keys["/".join(steps)] = keys.get("/".join(steps), False) or alone
+        for path in call.view.tool.paths_in(call.arguments):
+            steps = call.ctx.files.key(path)
+            for depth in range(len(steps)):
+                keys.setdefault("/".join(steps[:depth]), False)
+            keys["/".join(steps)] = keys.get("/".join(steps), False) or alone
         return keys
 
     @contextmanager
@@ -134,7 +132,12 @@ class Journalled:
         with self._journal.entry(tool.name, ctx.session, ctx.message) as recorder:
             ctx.files = ctx.files.recording(recorder)
             ctx.tree = Tree(ctx.files)
-            return proceed(call)
+            try:
+                return proceed(call)
+            except BaseException:
+                for change in recorder.changes:  # they are about to be taken back, so we no longer know these files
+                    ctx.files.records.forget(change.path)
+                raise
 
 
 @dataclass(frozen=True, slots=True)

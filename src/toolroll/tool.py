@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, overload
@@ -32,7 +32,7 @@ class Tool:
 
     What the function returns may carry, besides `__str__` for the model: `note` (what is not shown and why),
     `more` (the Suggestion that shows it), `whole` (a function that gives the complete text), `images`,
-    `status`, `control` and `form` (how it writes itself). Everything else it holds becomes `result.data`.
+    `status`, `control`, `meta` and `form` (how it writes itself). Everything else it holds becomes `result.data`.
     """
 
     name: str
@@ -64,6 +64,11 @@ class Tool:
     def paths(self) -> tuple[str, ...]:
         """The parameters that name files or folders of the workspace."""
         return tuple(one.name for one in self.parameters if one.path)
+
+    def paths_in(self, arguments: Mapping[str, Any]) -> list[str]:
+        """The paths that a call names."""
+        given = (arguments.get(name) for name in self.paths)
+        return [path for one in given for path in ([one] if isinstance(one, str) else one or ())]
 
     @property
     def safe(self) -> bool:

@@ -1,7 +1,12 @@
 """`toolroll call`: results on stdout, errors on stderr, and the exit status."""
 
 import json
+import os
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -162,3 +167,19 @@ def test_nothing_is_left_in_the_workspace(quick: Run, ws: Path) -> None:
     for words in (["tools"], ["doctor"], ["call", "ls"], ["call", "grep", "pattern=x"]):
         assert quick(*words)[0] == 0
     assert list(ws.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_command_too(ws, tmp_path, number):
+    """Also where the sandbox does not: what runs is ended before the program itself is."""
+    argv = [sys.executable, "-m", "toolroll", "call", "bash", "command=while true; do date > alive; sleep 0.05; done"]
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
+    running = subprocess.Popen([*argv, "--workspace", str(ws)], env=env, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 30
+    while not (ws / "alive").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    running.send_signal(number)
+    assert running.wait(30) in (130, 143)
+    before = (ws / "alive").stat().st_mtime_ns
+    time.sleep(0.3)
+    assert (ws / "alive").stat().st_mtime_ns == before

@@ -14,7 +14,7 @@ CANDIDATES = [
     ([""], ["tools", "call", "journal", "undo", "doctor", "completion", "--version", "--help"]),
     (["to"], ["tools"]),
     (["completion", ""], ["bash", "zsh", "fish"]),
-    (["tools", "--dialect", ""], ["cdd", "coding-agent", "fosscode", "native", "pigo"]),
+    (["tools", "--dialect", ""], ["cdd", "coding-agent", "fosscode", "koopa", "native", "pigo"]),
     (["tools", "--f"], ["--format"]),
     (["tools", "-C", ""], []),
     (["call", "gr"], ["grep"]),
@@ -42,7 +42,7 @@ BASH = [
     ("toolroll ", "tools call journal undo doctor completion --version --help"),
     ("toolroll call rep", "replace_lines"),
     ("toolroll call grep output=c", "content count"),
-    ("toolroll tools --dialect ", "cdd coding-agent fosscode native pigo"),
+    ("toolroll tools --dialect ", "cdd coding-agent fosscode koopa native pigo"),
 ]
 
 

@@ -45,7 +45,7 @@ WRONG = [
     (("tools", "--dialect"), "Argument --dialect/-d: expected one argument."),
     (
         ("tools", "--dialect", "pgo"),
-        "no dialect 'pgo'. Did you mean 'pigo'? There are: cdd, coding-agent, fosscode, native, pigo.",
+        "no dialect 'pgo'. Did you mean 'pigo'? There are: cdd, coding-agent, fosscode, koopa, native, pigo.",
     ),
     (("tools", "--mode", "yolo"), "There is no mode 'yolo'. There are: code, thinking."),
     (("tools", "--format", "opnai"), "Did you mean 'openai'? There are: openai, anthropic, gemini, mcp."),
@@ -54,7 +54,7 @@ WRONG = [
     (("doctor", "-C", ""), "The workspace is empty."),
     (
         ("call", "ls", "--help", "-d", "pgo"),
-        "There is no dialect 'pgo'. There are: cdd, coding-agent, fosscode, native, pigo.",
+        "There is no dialect 'pgo'. There are: cdd, coding-agent, fosscode, koopa, native, pigo.",
     ),
     (("completion",), "Which shell? There are: bash, zsh, fish."),
     (("completion", "csh"), "There is no shell 'csh'. Did you mean 'zsh'?"),

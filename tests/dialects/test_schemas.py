@@ -10,11 +10,13 @@ CDD = {
     "grep": {"pattern!": S, "path": S, "include": S, "literal_text": B},
     "write": {"file_path!": S, "content!": S},
     "edit": {"file_path!": S, "old_string": S, "new_string": S, "replace_all": B},
+    "bash": {"command!": S, "timeout": I, "working_dir": S, "description": S},
 }
 PIGO = {
     "read": {"path!": S, "offset": I, "limit": I},
     "write": {"path!": S, "content!": S},
     "edit": {"path!": S, "old_string!": S, "new_string!": S, "all": B},
+    "bash": {"command!": S, "timeout": I},
     "grep": {"pattern!": S, "path": S, "include": S, "context_lines": I},
     "find": {"pattern!": S, "path": S, "type": S},
     "ls": {"path!": S, "all": B},
@@ -22,6 +24,7 @@ PIGO = {
 
 A = "array"
 FOSSCODE = {
+    "bash": {"command!": S, "timeout": I, "cwd": S, "shell": S},
     "read": {"filePath!": S, "startLine": I, "maxLines": I, "encoding": S, "endLine": I},
     "write": {"filePath!": S, "content!": S, "overwrite": B, "mode": S, "encoding": S},
     "edit": {"filePath!": S, "oldString!": S, "newString!": S, "replaceAll": B, "encoding": S, "createBackup": B},
@@ -33,13 +36,40 @@ FOSSCODE = {
         "caseSensitive": B, "wholeWord": B, "preview": B, "maxFiles": I,
     },
     "patch": {"patch!": S, "path": S, "strip": I, "reverse": B, "validateOnly": B, "createBackup": B},
+    "lsp-diagnostics": {
+        "files!": A, "severity": S, "maxResults": I, "includeSource": B, "language": S, "workingDirectory": S,
+    },
+    "lsp-hover": {
+        "file!": S, "line!": I, "character!": I, "includeDefinition": B, "contextLines": I, "language": S, "includeRange": B,
+    },
 }  # fmt: skip
 CODING_AGENT = {
     "file": {
         "action!": S, "path!": S, "start_line": I, "end_line": I, "show_line_numbers": B, "content": S, "old_string": S, "new_string": S,
     },
+    "code_exec": {"action!": S, "code!": S, "timeout": I},
+    "code_search": {
+        "action!": S, "pattern": S, "path": S, "file_pattern": S, "case_sensitive": B, "context_lines": I, "max_results": I,
+        "query_type": S, "symbol": S,
+    },
+    "test_runner": {"action!": S, "target": S, "keyword": S, "verbose": B},
+    "linter": {"action!": S, "path!": S, "select": S},
+    "git": {"action!": S, "files": None, "ref": S, "message": S, "sub_action": S, "branch_name": S, "limit": I},
+    "profiler": {"action!": S, "path": S, "code": S, "setup": S, "number": I, "repeat": I, "top_n": I},
+    "terminal": {"command!": S},
+    "finish": {"result!": S},
 }  # fmt: skip
-DOCUMENTS = [("cdd", CDD), ("pigo", PIGO), ("fosscode", FOSSCODE), ("coding-agent", CODING_AGENT)]
+KOOPA = {
+    "readFile": {"path!": S},
+    "writeFile": {"path!": S, "content!": S},
+    "listFiles": {"path!": S},
+    "deleteFile": {"path!": S},
+    "getFileInfo": {"path!": S},
+    "executeCommand": {"command!": S, "args": A},
+    "getEnv": {"key!": S},
+    "currentTime": {},
+}
+DOCUMENTS = [("koopa", KOOPA), ("cdd", CDD), ("pigo", PIGO), ("fosscode", FOSSCODE), ("coding-agent", CODING_AGENT)]
 
 
 @pytest.mark.parametrize(("dialect", "document"), DOCUMENTS)
@@ -48,7 +78,8 @@ def test_as_the_document_says(open_kit, dialect, document):
     for entry in open_kit(dialect).entries():
         required = entry.schema.get("required", ())
         shown[entry.name] = {
-            name + ("!" if name in required else ""): kind["type"] for name, kind in entry.schema["properties"].items()
+            name + ("!" if name in required else ""): kind.get("type")
+            for name, kind in entry.schema["properties"].items()
         }
     assert shown == document
 

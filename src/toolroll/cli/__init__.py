@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from toolroll.cli import call, complete, completion, doctor, journal, screen, tools
 from toolroll.cli.command import Command, UsageError, near, parse, parser_of
@@ -13,14 +16,15 @@ __all__ = ["COMMANDS", "main"]
 
 _ALL = (tools.COMMAND, call.COMMAND, journal.JOURNAL, journal.UNDO, doctor.COMMAND, completion.COMMAND)
 COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
-_WRONG, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+_WRONG, _INTERRUPTED, _BROKEN_PIPE, _TERMINATED = 2, 130, 141, 143
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit status; what the user can mend is told without a traceback."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        status = _run(list(sys.argv[1:] if argv is None else argv))
+        with _ended_in_order():
+            status = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except UsageError as error:
         screen.complain(str(error))
@@ -35,6 +39,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         screen.complain(f"{error.strerror or error}{f': {error.filename!r}' if error.filename else ''}")
         return 1
     return status
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let SIGTERM end the program the way an interrupt does: commands that run are ended before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise SystemExit(_TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run(argv: list[str]) -> int:

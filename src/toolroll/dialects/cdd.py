@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from toolroll.dialect import Dialect, Profile, Shown, View, from_zero
+from toolroll.dialect import Dialect, Profile, Shown, View, fields, from_zero, milliseconds
 from toolroll.policy.limits import Limits
 from toolroll.tools.files.edit import edit
 from toolroll.tools.files.read import Shown as Lines
@@ -10,13 +10,14 @@ from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import Matches, grep
+from toolroll.tools.shell.bash import bash
 
 _PATH = Shown("file_path", description="Absolute path to file")
 _WALK = {"ignored": True, "skip": ("node_modules", "vendor", "__pycache__")}
 
 DIALECT = Dialect(
     "cdd",
-    "CDD CLI's tools module: read, glob, grep, write, edit.",
+    "CDD CLI's tools module: read, glob, grep, write, edit, bash.",
     entries=(
         View(
             "read",
@@ -57,6 +58,21 @@ DIALECT = Dialect(
             fixed={"create": True, "match": "exact"},
             description="Edit file contents",
         ),
+        View(
+            "bash",
+            bash,
+            {
+                "command": Shown(description="Command to execute"),
+                "description": Shown(description="Brief description"),
+                "cwd": Shown("working_dir", description="Execution directory"),
+                "timeout": milliseconds(120_000, most=600_000, clamp=True),
+            },
+            fixed={"detach": False},
+            description="Execute shell commands",
+            data=fields(start="start", end="end", exit_code="exit_code", output="output", cwd="cwd"),
+        ),
     ),
-    profile=Profile(limits=Limits(read_bytes=5 * 1024 * 1024, output_chars=200_000), guard="seen", keep="middle"),
+    profile=Profile(
+        limits=Limits(read_bytes=5 * 1024 * 1024, output_chars=200_000), guard="seen", keep="middle", commands="cdd"
+    ),
 )

@@ -1,7 +1,15 @@
-"""Coding Agent (seed 002): one tool a subject, an action picks the operation. So far its files and searches."""
+"""Coding Agent (seed 002): one tool a subject, an action picks the operation. So far its files and commands."""
 
 from toolroll.dialect import Bundle, Dialect, Profile, Shown, View
 from toolroll.policy.limits import Limits
+from toolroll.text.git.names import several
+from toolroll.tools.code.outline import outline
+from toolroll.tools.code.references import references
+from toolroll.tools.code.symbols import symbols
+from toolroll.tools.dev.git import git
+from toolroll.tools.dev.lint import lint
+from toolroll.tools.dev.profile import profile
+from toolroll.tools.dev.tests import tests
 from toolroll.tools.files.edit import edit
 from toolroll.tools.files.insert import insert
 from toolroll.tools.files.ls import ls
@@ -10,17 +18,49 @@ from toolroll.tools.files.replace_lines import replace_lines
 from toolroll.tools.files.stat import stat
 from toolroll.tools.files.undo import undo
 from toolroll.tools.files.write import write
+from toolroll.tools.search.find import find
+from toolroll.tools.search.grep import grep
+from toolroll.tools.session.finish import finish
+from toolroll.tools.shell.bash import bash
+from toolroll.tools.shell.python import python
+from toolroll.tools.shell.terminal import terminal
 
 _PATH = Shown(description="Relative file/directory path (sandboxed to workspace)", required=True)
 _START = Shown("start_line", description="Start line, 1-based (default: 1)")
 _END = Shown("end_line", description="End line, inclusive")
 _NUMBERS = Shown("show_line_numbers", description="Show line numbers in `read` output (default: true)")
 _OLD = Shown("old_string", description="String to find (`edit` action)")
+_TIMEOUT = Shown(default=30, description="Timeout in seconds (default: 30)", schema={"type": "integer", "minimum": 1})
+_CODE = Shown("code", description="Code or command to execute")
 _NEW = Shown("new_string", description="Replacement string (`edit` action)")
+_TARGET = Shown("target", description="Test target: file, directory, or `path::test_func`")
+_VERBOSE = Shown(default=True, description="Verbose output (default: true)")
+_KEYWORD = Shown(description="Filter tests by keyword expression (pytest `-k`)")
+_LINTED = Shown(description="Relative file or directory path", required=True)
+_SELECT = Shown(description="Rule selection (e.g., `E,W,F` or `E501,F401`)")
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+_PATTERN = Shown(description="Regex (`search`) or glob (`find_files`) pattern")
+_FILES = Shown("file_pattern", description="File glob filter, e.g., `*.py`")
+_WHERE = Shown(description="Subdirectory or file to search in")
+_CASE = Shown(
+    "case_sensitive",
+    default=True,
+    decode=lambda value: not value,
+    encode=lambda value: not value,
+    description="Case-sensitive search (default: true)",
+)
+_MOST = Shown("max_results", default=50, description="Maximum matches (default: 50)")
+_SYMBOL = Shown("symbol", description="Symbol name for `find_references` / `ast_search`")
+_QUERY_TYPE = Shown(
+    "query_type",
+    description="For `ast_search`: what to look for",
+    schema={"enum": ["functions", "classes", "imports", "calls", "decorators"]},
+    required=True,
+)
 
 DIALECT = Dialect(
     "coding-agent",
-    "Coding Agent's tool system: file.",
+    "Coding Agent's tool system: file, code_exec, terminal.",
     entries=(
         Bundle(
             "file",
@@ -48,6 +88,119 @@ DIALECT = Dialect(
                 "file_info": View("file_info", stat, {"path": _PATH}),
             },
         ),
+        Bundle(
+            "code_exec",
+            "Execute Python or shell code in sandboxed subprocesses with timeout and safety checks.",
+            {
+                "python": View("python", python, {"code": _CODE, "timeout": _TIMEOUT}),
+                "shell": View("shell", bash, {"command": _CODE, "timeout": _TIMEOUT}, fixed={"detach": False}),
+            },
+        ),
+        Bundle(
+            "code_search",
+            "Multi-mode code search: text-based regex, structural queries, and a repository map.",
+            {
+                "search": View(
+                    "search",
+                    grep,
+                    {
+                        "pattern": _PATTERN,
+                        "include": _FILES,
+                        "path": _WHERE,
+                        "context": Shown("context_lines", default=2, description="Context lines around matches"),
+                        "ignore_case": _CASE,
+                        "limit": _MOST,
+                    },
+                ),
+                "find_files": View("find_files", find, {"pattern": _PATTERN, "path": _WHERE, "limit": _MOST}),
+                "ast_search": View(
+                    "ast_search",
+                    symbols,
+                    {"kind": _QUERY_TYPE, "name": _SYMBOL, "path": _WHERE, "limit": _MOST},
+                ),
+                "find_references": View(
+                    "find_references", references, {"symbol": _SYMBOL, "path": _WHERE, "limit": _MOST}
+                ),
+                "get_structure": View("get_structure", outline, {"path": _WHERE}),
+            },
+        ),
+        Bundle(
+            "test_runner",
+            "Test discovery, execution, and coverage collection with pytest/unittest auto-detection.",
+            {
+                action: View(
+                    action,
+                    tests,
+                    {"path": _TARGET, "verbose": _VERBOSE, "keyword": _KEYWORD},
+                    fixed={"action": action, "timeout": 120},
+                )
+                for action in ("discover", "run", "coverage")
+            },
+        ),
+        Bundle(
+            "linter",
+            "Static analysis, auto-fix, and code formatting with automatic backend detection.",
+            {
+                action: View(
+                    action, lint, {"path": _LINTED, "select": _SELECT}, fixed={"action": action, "timeout": 30}
+                )
+                for action in ("check", "fix", "format")
+            },
+        ),
+        View(
+            "git",
+            git,
+            {
+                "action": Shown(description="One of the 9 actions"),
+                "files": Shown(
+                    default=".",
+                    decode=several,
+                    description="File path(s), space-separated (default: `.`)",
+                    schema={"type": None, "items": None, "anyOf": [{"type": "string"}, _STRINGS]},
+                ),
+                "message": Shown(description="Commit message (required for `commit`)"),
+                "limit": Shown(description="Log entry count (default: 10)"),
+                "ref": Shown(description="Git ref (commit hash, branch, tag)"),
+                "name": Shown("branch_name", description="Branch name for branch operations"),
+                "sub": Shown(
+                    "sub_action",
+                    description="`list`/`create`/`switch`/`delete` (branch) or `save`/`pop`/`list`/`drop` (stash)",
+                ),
+            },
+            description="Git operations with built-in protection against destructive commands.",
+        ),
+        View(
+            "profiler",
+            profile,
+            {
+                "action": Shown(
+                    decode={"profile": "hotspots", "timeit": "time", "memory": "memory"}.__getitem__,
+                    encode={"hotspots": "profile", "time": "timeit", "memory": "memory"}.__getitem__,
+                    description="`profile`, `timeit`, or `memory`",
+                    schema={"enum": ["profile", "timeit", "memory"]},
+                ),
+                "path": Shown(description="File path for `profile` action"),
+                "code": Shown(description="Code snippet for `timeit` and `memory`"),
+                "top": Shown("top_n", description="Number of top results (default: 15)"),
+                "number": Shown(default=1000, description="Iterations for timeit (default: 1000)"),
+                "repeat": Shown(description="Repetitions for timeit (default: 5)"),
+                "setup": Shown(description="Setup code for timeit"),
+            },
+            description="Performance profiling using Python's standard library.",
+        ),
+        View(
+            "terminal",
+            terminal,
+            {"command": Shown(description="Command to execute (whitelist enforced)")},
+            description="Terminal with a command whitelist for safe filesystem and text-processing operations.",
+        ),
+        View(
+            "finish",
+            finish,
+            {"result": Shown(description="Final answer or description of the solution")},
+            description="Signal task completion and break the agent loop immediately.",
+            text=lambda done: done.marked,
+        ),
     ),
-    profile=Profile(limits=Limits(write_bytes=5_000_000), guard="none"),
+    profile=Profile(limits=Limits(write_bytes=5_000_000), guard="none", commands="coding-agent"),
 )

@@ -1,8 +1,10 @@
-"""fosscode (seed 001): camelCase, results as {success, data, error, metadata}. So far its files and searches."""
+"""fosscode (seed 001): camelCase, results as {success, data, error, metadata}. So far without its todos and the web."""
 
 from toolroll import formats
-from toolroll.dialect import Dialect, Profile, Shown, View, fields
+from toolroll.dialect import Dialect, Profile, Shown, View, fields, milliseconds
 from toolroll.policy.limits import Limits
+from toolroll.tools.code.diagnostics import diagnostics
+from toolroll.tools.code.hover import hover
 from toolroll.tools.files.edit import edit
 from toolroll.tools.files.ls import ls
 from toolroll.tools.files.multiedit import multiedit
@@ -11,14 +13,35 @@ from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import grep
+from toolroll.tools.shell.bash import bash
 
 _FILE = Shown("filePath")
 _LIST = {"type": "array", "items": {"type": "string"}}
 
 DIALECT = Dialect(
     "fosscode",
-    "fosscode's tools system: read, write, edit, grep, list, glob, multiedit, patch.",
+    "fosscode's tools system: bash, read, write, edit, grep, list, glob, multiedit, patch, lsp-diagnostics, lsp-hover.",
     entries=(
+        View(
+            "bash",
+            bash,
+            {
+                "command": Shown(description="Command to execute"),
+                "cwd": Shown(description="Working directory"),
+                "timeout": milliseconds(30_000, most=30_000),
+                "shell": "shell",
+            },
+            fixed={
+                "detach": False,
+                "apart": True,
+                "most": 1_000_000,
+                "keep": "head",
+                "on_timeout": "say",
+                "install": True,
+            },
+            description="Secure execution of shell commands with comprehensive safety features.",
+            data=fields(stdout="stdout", stderr="stderr", exitCode="exit_code", timedOut="timed_out"),
+        ),
         View(
             "read",
             read,
@@ -144,11 +167,64 @@ DIALECT = Dialect(
                 validated="validated", applied="applied", reversed="reversed", files="files", backups="backups"
             ),
         ),
+        View(
+            "lsp-diagnostics",
+            diagnostics,
+            {
+                "files": "files",
+                "language": "language",
+                "severity": Shown(
+                    default="all",
+                    decode=lambda name: {"information": "info"}.get(name, name),
+                    schema={"enum": ["error", "warning", "info", "information", "hint", "all"]},
+                ),
+                "snippets": Shown("includeSource", default=True),
+                "limit": "maxResults",
+                "folder": "workingDirectory",
+            },
+            fixed={"exactly": True},
+            description="Get language server diagnostics for files.",
+            data=fields(
+                totalFiles="files",
+                totalDiagnostics="total",
+                returnedDiagnostics="shown",
+                diagnosticsByFile="by_file",
+                summary="counts",
+            ),
+        ),
+        View(
+            "lsp-hover",
+            hover,
+            {
+                "path": "file",
+                "line": "line",
+                "character": Shown(
+                    decode=lambda value: value + 1, encode=lambda value: value - 1, schema={"minimum": 0}
+                ),
+                "language": "language",
+                "span": "includeRange",
+                "definition": Shown("includeDefinition", default=True),
+                "context": Shown("contextLines", default=2),
+            },
+            description="Get hover information for symbols.",
+            data=fields(
+                file="path",
+                position="position",
+                language="language",
+                symbol="symbol",
+                type="signature",
+                documentation="markdown",
+                range="range",
+                definition="definition",
+                context="context",
+            ),
+        ),
     ),
     profile=Profile(
         limits=Limits(read_bytes=10 * 1024 * 1024, write_bytes=10 * 1024 * 1024, output_chars=1_000_000, concurrency=3),
         guard="none",
         wire=formats.success_object,
+        commands="plain",
         extensions=frozenset(
             {".txt", ".md", ".json", ".ts", ".js", ".py", ".rs", ".go", ".java", ".cpp", ".c", ".h"},
         ),

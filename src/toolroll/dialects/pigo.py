@@ -10,10 +10,11 @@ from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import grep
+from toolroll.tools.shell.bash import bash
 
 DIALECT = Dialect(
     "pigo",
-    "pigo's pkg/tools: read, write, edit, grep, find, ls.",
+    "pigo's pkg/tools: read, write, edit, bash, grep, find, ls.",
     entries=(
         View(
             "read",
@@ -28,6 +29,18 @@ DIALECT = Dialect(
             {"old": "old_string", "new": "new_string", "replace_all": "all"},
             fixed={"match": "exact"},
             description="Replaces an exact string in a file.",
+        ),
+        View(
+            "bash",
+            bash,
+            {
+                "command": Shown(description="Shell command"),
+                "timeout": Shown(
+                    description="Timeout in seconds (default: 120)", schema={"type": "integer", "minimum": 1}
+                ),
+            },
+            fixed={"detach": False, "most": 10_000, "keep": "tail", "on_failure": "raise"},
+            description="Executes shell commands via `/bin/bash -c`.",
         ),
         View(
             "grep",
@@ -57,5 +70,6 @@ DIALECT = Dialect(
         guard="none",
         new_file_mode=0o644,
         keep="tail",
+        commands="plain",
     ),
 )

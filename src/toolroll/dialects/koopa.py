@@ -1,0 +1,77 @@
+"""Koopa (seed 003): camelCase tools whose results are {status, message, data, error}. So far files and system."""
+
+from toolroll import formats
+from toolroll.dialect import Dialect, Profile, Shown, View, fields
+from toolroll.policy.limits import Limits
+from toolroll.tools.files.delete import delete
+from toolroll.tools.files.ls import ls
+from toolroll.tools.files.read import read
+from toolroll.tools.files.stat import stat
+from toolroll.tools.files.write import write
+from toolroll.tools.session.env import env
+from toolroll.tools.session.time import time
+from toolroll.tools.shell.bash import bash
+
+_PATH = Shown(description="Path of the file")
+_FOLDER = Shown(description="Path of the directory", required=True)
+
+DIALECT = Dialect(
+    "koopa",
+    "Koopa's tools package: files, commands, environment and time.",
+    entries=(
+        View(
+            "readFile",
+            read,
+            {"path": _PATH},
+            fixed={"limit": 1_000_000, "numbers": False},
+            description="Read complete file content with security validation",
+            data=fields(path="path", content="exact"),
+        ),
+        View(
+            "writeFile",
+            write,
+            {"path": _PATH},
+            description="Create or overwrite files with secure permissions",
+            data=fields(path="path", bytes="bytes", created="created"),
+        ),
+        View(
+            "listFiles",
+            ls,
+            {"path": _FOLDER},
+            fixed={"hidden": True},
+            description="List directory contents with metadata",
+            data=fields(path="path", files="entries", count="total"),
+        ),
+        View("deleteFile", delete, {"path": _PATH}, description="Permanently delete files (with validation)"),
+        View("getFileInfo", stat, {"path": _PATH}, description="Get file metadata without reading content"),
+        View(
+            "executeCommand",
+            bash,
+            {
+                "command": Shown(description="Program to run"),
+                "args": Shown(
+                    default=[],
+                    description="Its arguments",
+                    schema={"type": "array", "items": {"type": "string"}, "anyOf": None},
+                ),
+            },
+            fixed={"timeout": 60, "on_failure": "raise"},
+            description="Execute shell commands with security checks (dangerous commands blocked)",
+            data=fields(output="output", exitCode="exit_code"),
+        ),
+        View(
+            "getEnv",
+            env,
+            {"name": Shown("key", description="Name of the variable", required=True)},
+            description="Read environment variables (sensitive vars filtered)",
+        ),
+        View("currentTime", time, description="Get current system time"),
+    ),
+    profile=Profile(
+        limits=Limits(read_bytes=10 * 1024 * 1024),
+        guard="none",
+        new_file_mode=0o600,
+        wire=formats.status_object,
+        commands="koopa",
+    ),
+)

@@ -1,0 +1,71 @@
+"""Tell variables of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.tool import Effect, tool
+
+_NEAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable."""
+
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value if self.value.isprintable() else repr(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """All variables that may be shown, by name, and how many may not."""
+
+    variables: dict[str, str]
+    hidden: int
+
+    @property
+    def note(self) -> str:
+        return f"{self.hidden} more look like secrets and are not shown." if self.hidden else ""
+
+    def __str__(self) -> str:
+        return "\n".join(str(Variable(name, value)) for name, value in self.variables.items()) or "(none)"
+
+
+@tool(Effect.NONE)
+def env(
+    ctx: Context, name: Annotated[str | None, "Variable to show; all of them when left out."] = None
+) -> Variable | Variables:
+    """Show environment variables. Secrets are never shown."""
+    from toolroll.policy.secrets import is_secret
+
+    given = ctx.environment
+    shown = {key: given[key] for key in sorted(given) if not is_secret(key, given[key])}
+    if name is None:
+        return Variables(shown, hidden=len(given) - len(shown))
+    if name in shown:
+        return Variable(name, shown[name])
+    if is_secret(name, given.get(name, "")):
+        raise ToolError(ErrorCode.SECURITY, f"{name!r} looks like a secret, so it is not shown. Go on without it.")
+    near = _near(name, shown)
+    hint = f" Did you mean {', '.join(map(repr, near))}?" if near else " Leave `name` out to see all."
+    raise ToolError(
+        ErrorCode.NOT_FOUND,
+        f"There is no variable {name!r}.{hint}",
+        suggest=tuple(Suggestion("env", {"name": one}) for one in near),
+    )
+
+
+def _near(name: str, names: Iterable[str]) -> list[str]:
+    import difflib
+
+    by_upper = {one.upper(): one for one in names}
+    found = difflib.get_close_matches(name.upper()[:100], list(by_upper), n=_NEAR, cutoff=0.7)
+    return [by_upper[one] for one in found]

@@ -1,0 +1,61 @@
+"""Run a command."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from toolroll.host.context import Context
+from toolroll.host.finished import Finished, On, finished
+from toolroll.policy import programs
+from toolroll.schema import Field
+from toolroll.text.bound import Keep
+from toolroll.tool import Effect, tool
+
+_INSTALL_SECONDS = 300
+
+
+@tool(Effect.SHELL)
+def bash(
+    ctx: Context,
+    command: Annotated[str, "Text for `bash -c`."],
+    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 120,
+    cwd: Annotated[str, "Folder to run in."] = ".",
+    background: Annotated[bool, "Start it as a `job` and return."] = False,
+    *,
+    args: Annotated[list[str] | None, "Arguments; with them, `command` is a program and no shell is used."] = None,
+    shell: Annotated[Literal["bash", "zsh"], "Shell type."] = "bash",
+    description: Annotated[str, "What the command is for, in a few words."] = "",  # noqa: ARG001 for the approver
+    detach: Annotated[bool, "Let a command that takes long go on as a job."] = True,
+    apart: Annotated[bool, "Keep stderr apart from stdout."] = False,
+    most: Annotated[int, "Characters of output to show."] = 30_000,
+    keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
+    on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
+    on_timeout: Annotated[On, "Whether running out of time is an error."] = "raise",
+    install: Annotated[bool, "Offer the user to install a program that is missing, then try again."] = False,
+) -> Finished:
+    """Run a shell command, confined to the workspace, without a terminal or input.
+
+    What it leaves running is ended, unless it is a job.
+    """
+    where = ctx.files.where(cwd)[1]
+
+    def run() -> Finished:
+        if args is not None:
+            ran = ctx.shell.words([command, *args], cwd=where, seconds=timeout)
+        elif background:
+            ran = ctx.shell.background(command, cwd=where)
+        else:
+            ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, merge=not apart, detach=detach)
+        return finished(ran, most, keep)
+
+    done = run()
+    if install and done.missing and _install(ctx, done.missing):
+        done = run()
+    return done.checked(on_failure=on_failure, on_timeout=on_timeout)
+
+
+def _install(ctx: Context, program: str) -> bool:
+    """Install a program if there is a way, the user agrees, and it works."""
+    argv = programs.installer(program, ctx.shell.has)
+    ran = argv and ctx.shell.install(argv, f"needs {program!r}, which is not installed", seconds=_INSTALL_SECONDS)
+    return bool(ran and ran.status == 0)

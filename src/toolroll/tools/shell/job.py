@@ -1,0 +1,100 @@
+"""Look after commands that run in the background."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from toolroll.host.context import Context
+from toolroll.host.jobs import Job
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field
+from toolroll.text.terminal import clean
+from toolroll.tool import Effect, tool
+
+_MOST = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A job in a list."""
+
+    id: str
+    command: str
+    state: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Every job there is."""
+
+    jobs: list[Row]
+
+    def __str__(self) -> str:
+        rows = (f"{one.id}  {one.state}  {one.seconds:.0f} s  {one.command}" for one in self.jobs)
+        return "\n".join(rows) or "There are no jobs."
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """What a job has printed from an offset on, and how it stands."""
+
+    id: str
+    state: str
+    output: str
+    next: int
+    """The offset, in bytes, where what it prints next will be."""
+    total: int
+
+    def __str__(self) -> str:
+        left = f"; {self.total - self.next} bytes more are there" if self.total > self.next else ""
+        return f"{self.output.rstrip()}\n[Job {self.id}: {self.state}. Next offset: {self.next}{left}.]".lstrip()
+
+
+@tool(Effect.SHELL)
+def job(
+    ctx: Context,
+    action: Annotated[Literal["output", "input", "kill", "list"], "What to do."] = "list",
+    id: Annotated[str, "Number of the job."] = "",
+    input: Annotated[str, "Text for its standard input."] = "",
+    offset: Annotated[int, Field(ge=0), "Byte of its output to start at."] = 0,
+    wait: Annotated[float, Field(ge=0, le=300), "Seconds to wait for its end."] = 0,
+) -> Listed | Polled:
+    """Look after background commands: poll `output`, write `input`, `kill`, or `list` them."""
+    jobs = ctx.shell.jobs
+    if action == "list":
+        return Listed([_row(one) for one in jobs.all()])
+    if not id:
+        raise ToolError(ErrorCode.VALIDATION, f"Which job? Give the `id` to {action}.")
+    one = jobs.get(id)
+    if action == "kill":
+        one.running.kill()
+    elif action == "input":
+        one.running.write(input.encode())
+    if wait:
+        one.running.wait(wait, ctx.token)
+    return _polled(one, offset)
+
+
+def _polled(job: Job, offset: int) -> Polled:
+    output = job.running.output
+    total = output.total
+    if offset > total:
+        raise ToolError(
+            ErrorCode.VALIDATION, f"`offset` {offset} is beyond the output, which has {total} bytes so far."
+        )
+    at = output.present(offset)  # of an endless output not everything is kept
+    chunk = output.read(at, _MOST)
+    return Polled(job.id, _state(job), clean(chunk), at + len(chunk), total)
+
+
+def _row(job: Job) -> Row:
+    return Row(job.id, job.title, _state(job), job.seconds)
+
+
+def _state(job: Job) -> str:
+    ended = job.running.ended
+    if ended is None:
+        return "running"
+    return f"exited with {ended.status}" if ended.outcome == "exited" else ended.outcome.replace("_", " ")

@@ -1,0 +1,46 @@
+"""Run Python code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.host.finished import Finished, On, finished
+from toolroll.policy.code import reads_stdin
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field
+from toolroll.text import trace
+from toolroll.text.bound import Keep
+from toolroll.tool import Effect, tool
+
+
+@tool(Effect.SHELL)
+def python(
+    ctx: Context,
+    code: Annotated[str, "The program."],
+    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
+    *,
+    most: Annotated[int, "Characters of output to show."] = 30_000,
+    keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
+    on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
+) -> Finished:
+    """Run Python code in a fresh interpreter in the workspace, confined like `bash`."""
+    if not code.strip():
+        raise ToolError(ErrorCode.VALIDATION, "The `code` is empty. Give a program to run.")
+    if reads_stdin(code):
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            "This code reads from standard input (stdin), and there is none: put the values into the code.",
+        )
+    path = ctx.shell.script(code, ".py")
+    ran = ctx.shell.words(
+        # -P keeps the script's own folder off the path; the workspace takes its place.
+        [ctx.shell.python(), "-P", path],
+        cwd=ctx.cwd,
+        seconds=timeout,
+        extra={"PYTHONPATH": ctx.files.root.path},
+    )
+    done = finished(ran, most, keep)
+    output = trace.compact(done.output.replace(path, "<code>"))
+    return replace(done, output=output).checked(on_failure=on_failure)

@@ -1,0 +1,39 @@
+"""Run commands that only look."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.host.finished import Finished, finished
+from toolroll.schema import Field
+from toolroll.tool import Effect, tool
+
+
+@tool(Effect.READ)
+def terminal(
+    ctx: Context,
+    command: Annotated[str, "ls, cat, head, tail, find, grep, wc, sort, awk, sed, du and the like."],
+    *,
+    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
+    most: Annotated[int, "Characters of output to show."] = 30_000,
+) -> Finished:
+    """Run shell commands that only read; anything else is refused. `cd` alone stays in force."""
+    here = ctx.shell.entered(ctx.session)
+    if (target := _moved(command)) is not None:
+        here = target if target.startswith("/") else f"{here}/{target}"
+        ctx.shell.enter(ctx.session, here)
+        command = "pwd"
+    ran = ctx.shell.look(command, cwd=here, seconds=timeout, table="terminal")
+    return finished(ran, most).checked()
+
+
+def _moved(command: str) -> str | None:
+    """Where a command that is nothing but a `cd` goes."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    plain = not set(command) & set("$`*?[;&|<>(){}\n")
+    return words[-1] if plain and words[:1] == ["cd"] and len(words) == 2 else None

@@ -1,0 +1,191 @@
+"""`bash`: what it prints, how it ends, where it runs, and bad input."""
+
+import os
+import time
+
+import pytest
+
+from toolroll import Kit
+from toolroll.policy.rules import Policy
+
+
+def test_output_in_order_and_the_exit_code(kit):
+    result = kit.call("bash", {"command": "echo out; echo err >&2; echo more; exit 3"})
+    assert (result.ok, result.text) == (True, "out\nerr\nmore\nExit code: 3")
+    assert result.data["exit_code"] == 3
+    assert result.meta["sandbox"] in ("bubblewrap", "landlock")
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("true", "(no output)"),
+        ("printf 'no newline'", "no newline"),
+        ("printf 'caf\\xc3\\xa9\\n'", "café"),
+        ("printf '\\033[31mred\\033[0m 10%%\\r100%%\\n'", "100%"),
+        ("kill -9 $$", "Exit code: 137 (SIGKILL)"),
+        ("head -c 1000 /dev/urandom; true", "(1000 bytes of binary output, not shown)"),
+    ],
+)
+def test_what_is_shown(kit, command, text):
+    assert kit.call("bash", {"command": command}).text == text
+
+
+def test_it_runs_in_the_workspace_or_below(kit, ws, put):
+    put({"sub/a.txt": "x"})
+    assert kit.call("bash", {"command": "pwd"}).text == str(ws)
+    assert kit.call("bash", {"command": "pwd; ls", "cwd": "sub"}).text == f"{ws}/sub\na.txt"
+    assert kit.call("bash", {"command": "pwd", "cwd": f"{ws}/sub"}).text == f"{ws}/sub"
+    assert kit.call("bash", {"command": "echo made > sub/b.txt"}).ok
+    assert (ws / "sub/b.txt").read_text() == "made\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ({"command": ""}, "ValidationError", "empty"),
+        ({"command": "  \n"}, "ValidationError", "empty"),
+        ({"command": "echo a\0b"}, "ValidationError", "NUL"),
+        ({"command": "echo \ud800"}, "ValidationError", "Unicode"),
+        ({"command": "pwd", "cwd": "missing"}, "NotFound", "Invalid path"),
+        ({"command": "pwd", "cwd": "file.txt"}, "ValidationError", "Invalid path"),
+        ({"command": "pwd", "cwd": "/etc"}, "SecurityError", "Invalid path"),
+        ({"command": "pwd", "cwd": "../.."}, "SecurityError", "Invalid path"),
+        ({"command": "pwd", "timeout": -1}, "ValidationError", "timeout"),
+        ({"command": "pwd", "timeout": 0}, "ValidationError", "timeout"),
+        ({"command": "pwd", "timeout": 1e12}, "ValidationError", "timeout"),
+        ({}, "ValidationError", "command"),
+    ],
+)
+def test_bad_input(kit, put, arguments, code, words):
+    put({"file.txt": "x"})
+    result = kit.call("bash", arguments)
+    assert (result.ok, result.error.code) == (False, code)
+    assert words in result.text
+
+
+def test_a_timeout_is_an_error_with_what_was_printed(kit):
+    started = time.monotonic()
+    result = kit.call("bash", {"command": "echo before; sleep 30", "timeout": 0.5})
+    assert (result.error.code, result.error.details["output"]) == ("TimeoutError", "before\n")
+    assert "timed out" in result.text
+    assert time.monotonic() - started < 10
+
+
+def test_what_a_command_leaves_running_is_ended(kit, ws):
+    result = kit.call("bash", {"command": "(while true; do date > alive; sleep 0.05; done) & sleep 0.3; echo done"})
+    assert result.text == "done"
+    before = (ws / "alive").stat().st_mtime_ns
+    time.sleep(0.3)
+    assert (ws / "alive").stat().st_mtime_ns == before
+
+
+def test_a_long_output_is_cut_in_the_middle_and_kept(kit):
+    result = kit.call("bash", {"command": "echo FIRST; yes filler | head -n 100000; echo LAST"})
+    assert result.text.startswith("FIRST\n")
+    assert "LAST" in result.text
+    assert len(result.text) < 31_000
+    handle = result.meta["spill"]
+    assert kit.call("grep", {"pattern": "FIRST|LAST", "path": handle}).data["total"] == 2
+    assert kit.call("read", {"path": handle, "offset": 100_002, "limit": 1}).data["content"] == "LAST"
+
+
+def test_nothing_to_read_and_no_terminal(kit):
+    assert kit.call("bash", {"command": "cat; read x; echo $?"}).text == "1"
+    result = kit.call("bash", {"command": "read answer < /dev/tty"})
+    assert result.data["exit_code"] != 0
+    assert "no terminal" in result.text
+
+
+def test_a_script_longer_than_an_argument(kit):
+    command = "\n".join(f"x{number}={number}" for number in range(20_000)) + "\necho $x19999"
+    assert len(command) > 200_000
+    assert kit.call("bash", {"command": command}).text == "19999"
+
+
+def test_a_missing_program_says_how_to_get_it(kit):
+    result = kit.call("bash", {"command": "PATH=/nowhere; npm install"})
+    assert (result.data["exit_code"], result.data["missing"]) == (127, "npm")
+    assert "Node" in result.text
+
+
+def test_the_environment_is_clean(open_kit, monkeypatch):
+    monkeypatch.setenv("MY_API_KEY", "sk-very-secret-value-0123456789")
+    monkeypatch.setenv("SOMETHING_ELSE", "not listed")
+    shown = open_kit().call("bash", {"command": "env"}).text
+    assert "PATH=" in shown
+    assert "very-secret" not in shown
+    assert "not listed" not in shown
+
+
+def test_a_command_cannot_reach_out_of_the_workspace(kit, ws, tmp_path):
+    (tmp_path / "outside.txt").write_text("for nobody\n")
+    result = kit.call("bash", {"command": "cat ../outside.txt; echo broken > ../outside.txt; rm -f ../outside.txt"})
+    assert "for nobody" not in result.text
+    assert (tmp_path / "outside.txt").read_text() == "for nobody\n"
+    refused = kit.call("bash", {"command": 'python3 -c \'open("/usr/toolroll-was-here", "w")\''})
+    assert refused.data["exit_code"] != 0
+    assert "confined" in refused.text
+    assert not os.path.exists("/usr/toolroll-was-here")
+
+
+def test_a_banned_program_is_refused_before_anything_runs(kit, ws):
+    result = kit.call("bash", {"command": "touch made; curl http://127.0.0.1:1/"})
+    assert result.error.code == "SecurityError"
+    assert "curl" in result.text
+    assert not (ws / "made").exists()
+    assert kit.call("bash", {"command": "echo curl is a word"}).text == "curl is a word"
+
+
+def test_hooks_and_settings_of_the_repository_are_kept(kit, ws):
+    assert os.system(f"git init -q {ws}") == 0
+    before = (ws / ".git/config").read_bytes()
+    result = kit.call("bash", {"command": "echo evil > .git/hooks/pre-commit; echo '[core]' >> .git/config; true"})
+    assert not (ws / ".git/hooks/pre-commit").exists()
+    assert (ws / ".git/config").read_bytes() == before
+    assert ".git" in result.text
+
+
+def test_cancelling_ends_it(kit, ws):
+    import threading
+
+    from toolroll.host.token import Token
+
+    token = Token()
+    threading.Timer(0.3, token.cancel).start()
+    started = time.monotonic()
+    result = kit.call("bash", {"command": "sleep 60 & wait"}, token=token)
+    assert result.error.code == "Cancelled"
+    assert time.monotonic() - started < 10
+
+
+def test_live_output_is_told(kit):
+    told = []
+    kit.call(
+        "bash",
+        {"command": "for i in 1 2 3; do echo line $i; sleep 0.2; done"},
+        progress=lambda _done, _total, note: told.append(note),
+    )
+    assert told[0] == "line 1"
+
+
+def test_a_command_that_takes_long_becomes_a_job(open_kit):
+    kit = open_kit(limits={"foreground_seconds": 0.3})
+    result = kit.call("bash", {"command": "echo begun; sleep 1; echo ended"})
+    assert (result.ok, result.data["outcome"], result.data["job"]) == (True, "running", "1")
+    assert result.meta["next"] == {"name": "job", "arguments": {"action": "output", "id": "1"}}
+    polled = kit.call("job", {"action": "output", "id": "1", "wait": 20})
+    assert (polled.data["output"], polled.data["state"]) == ("begun\nended\n", "exited with 0")
+    assert kit.call("bash", {"command": "sleep 20", "timeout": 0.2}).error.code == "TimeoutError"
+
+
+def test_without_a_sandbox_only_by_name(ws, tmp_path):
+    with Kit(ws, state_dir=tmp_path / "s", policy=Policy(sandbox="none")) as kit:
+        result = kit.call("bash", {"command": f"echo reached > {tmp_path}/out.txt"})
+    assert result.meta["sandbox"] == "none"
+    assert (tmp_path / "out.txt").read_text() == "reached\n"
+
+
+def test_a_program_by_words_without_a_shell(open_kit):
+    result = open_kit("koopa").call("executeCommand", {"command": "printf", "args": ["%s|", "a b", "$HOME;ls", "*"]})
+    assert result.text == "a b|$HOME;ls|*|"

@@ -1,0 +1,79 @@
+"""`job`: polling with an offset, input, killing, the list; nothing survives the kit."""
+
+import time
+
+import pytest
+
+from toolroll import Kit
+
+
+def start(kit, command):
+    return kit.call("bash", {"command": command, "background": True})
+
+
+def test_a_job_is_polled_from_an_offset(kit):
+    begun = start(kit, "echo one; sleep 1.3; echo two")
+    assert begun.data["job"] == "1"
+    assert begun.text.startswith("one\nStill running as job 1.")
+    first = kit.call("job", {"action": "output", "id": "1"}).data
+    assert (first["output"], first["next"], first["state"]) == ("one\n", 4, "running")
+    rest = kit.call("job", {"action": "output", "id": "1", "offset": 4, "wait": 30}).data
+    assert (rest["output"], rest["next"], rest["state"]) == ("two\n", 8, "exited with 0")
+
+
+def test_what_fails_at_once_is_told_at_once(kit):
+    result = start(kit, "echo broken; exit 4")
+    assert (result.data["outcome"], result.data["exit_code"], result.text) == ("exited", 4, "broken\nExit code: 4")
+    assert kit.call("job", {"action": "list"}).text == "There are no jobs."
+
+
+def test_input_reaches_it(kit):
+    start(kit, 'read -r name; echo "hello $name"; read -r rest; echo done')
+    said = kit.call("job", {"action": "input", "id": "1", "input": "you\n", "wait": 0.5})
+    assert "hello you" in said.text
+    kit.call("job", {"action": "input", "id": "1", "input": "\n", "wait": 30})
+    assert kit.call("job", {"action": "output", "id": "1"}).data["output"] == "hello you\ndone\n"
+
+
+def test_killing_and_listing(kit):
+    start(kit, "sleep 100")
+    start(kit, "sleep 200")
+    assert [(one["id"], one["state"]) for one in kit.call("job", {"action": "list"}).data["jobs"]] == [
+        ("1", "running"),
+        ("2", "running"),
+    ]
+    assert kit.call("job", {"action": "kill", "id": "1"}).data["state"] == "killed"
+    listed = kit.call("job", {}).text
+    assert "1  killed" in listed
+    assert "2  running" in listed
+    assert "sleep 200" in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ({"action": "output"}, "ValidationError", "id"),
+        ({"action": "output", "id": "9"}, "NotFound", "9"),
+        ({"action": "output", "id": "1", "offset": 10**9}, "ValidationError", "beyond"),
+        ({"action": "burn"}, "ValidationError", "burn"),
+    ],
+)
+def test_bad_input(kit, arguments, code, words):
+    start(kit, "sleep 100")
+    result = kit.call("job", arguments)
+    assert result.error.code == code
+    assert words in result.text
+
+
+def test_input_to_one_that_has_ended(kit):
+    start(kit, "sleep 1.2")
+    kit.call("job", {"action": "output", "id": "1", "wait": 30})
+    assert kit.call("job", {"action": "input", "id": "1", "input": "x"}).error.code == "Conflict"
+
+
+def test_nothing_survives_the_kit(ws, tmp_path):
+    with Kit(ws, state_dir=tmp_path / "state") as kit:
+        start(kit, "while true; do date > alive; sleep 0.05; done")
+    before = (ws / "alive").stat().st_mtime_ns
+    time.sleep(0.3)
+    assert (ws / "alive").stat().st_mtime_ns == before

@@ -1,0 +1,67 @@
+"""`terminal`: commands that only read, and nothing else."""
+
+import pytest
+
+from toolroll import Kit
+
+
+@pytest.fixture
+def kit(open_kit, put):
+    put({"a.txt": "b\na\n", "sub/b.txt": "inner\n"})
+    return open_kit()
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("sort a.txt | head -1", "a"),
+        ("cat a.txt && wc -l < a.txt", "b\na\n2"),
+        ("find . -name '*.txt' | sort", "./a.txt\n./sub/b.txt"),
+        ("cd sub && cat b.txt", "inner"),
+        ("grep -c b a.txt; echo $?", None),
+        ("awk '{print $1}' a.txt", "b\na"),
+        ("sed -n 1p a.txt", "b"),
+    ],
+)
+def test_reading_is_allowed(kit, command, text):
+    result = kit.call("terminal", {"command": command})
+    if text is None:  # whether a parameter such as $? is harmless is for the policy to know
+        assert result.ok or result.error.code == "SecurityError"
+    else:
+        assert (result.ok, result.text) == (True, text)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "touch x",
+        "ls; touch x",
+        "echo hi > x",
+        "sed -i s/a/b/ a.txt",
+        "find . -delete",
+        "awk 'BEGIN{system(\"touch x\")}'",
+        "sort -o x a.txt",
+        "python3 -c 'print(1)'",
+        "echo $(touch x)",
+        "rm a.txt",
+    ],
+)
+def test_everything_else_is_refused(kit, ws, command):
+    result = kit.call("terminal", {"command": command})
+    assert result.error.code == "SecurityError"
+    assert sorted(path.name for path in ws.iterdir()) == ["a.txt", "sub"]
+
+
+def test_a_folder_that_is_entered_stays_entered(kit, ws):
+    assert kit.call("terminal", {"command": "cd sub"}).text == f"{ws}/sub"
+    assert kit.call("terminal", {"command": "ls"}).text == "b.txt"
+    assert kit.call("terminal", {"command": "cd .."}).text == str(ws)
+    assert kit.call("terminal", {"command": "cd /etc"}).error.code == "SecurityError"
+    assert kit.call("terminal", {"command": "cd none"}).error.code == "NotFound"
+    assert kit.call("terminal", {"command": "pwd"}).text == str(ws)
+
+
+def test_it_is_there_while_thinking(ws, tmp_path):
+    with Kit(ws, mode="thinking", state_dir=tmp_path / "s") as kit:
+        assert "terminal" in kit.names()
+        assert "bash" not in kit.names()
