@@ -1,0 +1,1 @@
+"""Programs of ours that run in a project's own interpreter. They import nothing of ours."""

@@ -1,0 +1,1 @@
+"""Language servers: started when they are needed, kept warm, never believed when their answer may be old."""

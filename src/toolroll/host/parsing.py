@@ -1,0 +1,239 @@
+"""Parsing in children: a hostile source takes a parser minutes or crashes it, and no thread can stop that."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from toolroll.host.token import Token
+    from toolroll.text.structure.model import Tags
+    from toolroll.text.structure.patterns import Match
+
+_T = TypeVar("_T")
+
+_CPU_SECONDS = 3.0  # for one source; two megabytes of ordinary code take less than one
+_WALL_SECONDS = 60.0  # on a machine where others compute too
+_IDLE_SECONDS = 120
+_MEMORY = 3 << 30
+_ANSWER = 256 << 20
+_TICK = 50  # milliseconds until a cancellation is noticed
+_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from toolroll.host.parsing import serve; serve()"
+
+
+class TooHardError(Exception):
+    """The parser did not come to an end with a source, or did not survive it."""
+
+
+class Parsers:
+    """A few children that parse, started when there is work. Several threads may use them at a time."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most or max(1, min(4, os.cpu_count() or 1))
+        self._free: list[_Child] = []
+        self._slots = threading.BoundedSemaphore(self.most)
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def tags(self, language: str, source: bytes, token: Token | None = None) -> Tags:
+        """The tags of a source in UTF-8; TooHardError if it is too much for the parser."""
+        from toolroll.text.structure.model import Tags
+
+        return self._ask(("tags", language, source, ""), Tags, token)
+
+    def matches(self, language: str, source: bytes, pattern: str, token: Token | None = None) -> list[Match]:
+        """Where a source fits a structural pattern; TooHardError if it is too much for the parser."""
+        from toolroll.text.structure.patterns import Match
+
+        return self._ask(("matches", language, source, pattern), list[Match], token)
+
+    def close(self) -> None:
+        """End the children."""
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for child in free:
+            child.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _ask(self, request: tuple[Any, ...], kind: type[_T], token: Token | None) -> _T:
+        import msgspec
+
+        data = msgspec.msgpack.encode(request)
+        with self._borrowed() as child:
+            answer = child.ask(data, token)
+        code, message, payload = msgspec.msgpack.decode(answer, type=tuple[str, str, msgspec.Raw])
+        if code:
+            raise ToolError(ErrorCode(code), message)
+        return msgspec.msgpack.decode(payload, type=kind)
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[_Child]:
+        with self._slots:
+            with self._lock:
+                if self._closed:
+                    raise ToolError(ErrorCode.CANCELLED, "The kit was closed.")
+                child = self._free.pop() if self._free else None
+            child = child or _Child()
+            try:
+                yield child
+            except BaseException:
+                child.close()  # it may be in the middle of a source
+                raise
+            self._give_back(child)
+
+    def _give_back(self, child: _Child) -> None:
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._free.append(child)
+        if closed:
+            child.close()
+
+
+class _Child:
+    """One child. A dead one starts anew with the next request."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, request: bytes, token: Token | None) -> bytes:
+        deadline = time.monotonic() + _WALL_SECONDS
+        for _ in range(3):  # one that was idle for long may end just when it is asked
+            try:
+                return self._answer(self._running(), request, token, deadline)
+            except (BrokenPipeError, EOFError):
+                status = self.close()
+                if status not in (-signal.SIGALRM, 0):
+                    raise TooHardError(_reason(status)) from None
+        raise ToolError(ErrorCode.EXECUTION, "The parser does not start. Try again, or use `grep`.")
+
+    def close(self) -> int:
+        """End the child; its exit status."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        status = process.poll()
+        if status is None:
+            # A child that closed its end is about to have a status of its own, which tells what happened.
+            with suppress(Exception):
+                status = process.wait(0.2) if self._gone(process) else None
+        if status is None:
+            process.kill()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        ended = process.wait()
+        return status if status is not None else ended
+
+    def _gone(self, process: subprocess.Popen[bytes]) -> bool:
+        assert process.stdout is not None
+        events = select.poll()
+        events.register(process.stdout.fileno(), select.POLLIN)
+        return any(event & select.POLLHUP for _, event in events.poll(0))
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        import subprocess
+
+        if self._process is None:
+            paths = [os.path.abspath(path) for path in sys.path if path]
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _CHILD, *paths],
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"},
+                start_new_session=True,
+            )
+        return self._process
+
+    def _answer(self, process: subprocess.Popen[bytes], request: bytes, token: Token | None, deadline: float) -> bytes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        rest = memoryview(len(request).to_bytes(4, "big") + request)
+        while rest:
+            rest = rest[os.write(process.stdin.fileno(), rest) :]
+        events = select.poll()
+        events.register(process.stdout.fileno(), select.POLLIN)
+
+        def read(count: int) -> bytes:
+            parts: list[bytes] = []
+            while count:
+                if token is not None:
+                    token.check()
+                if time.monotonic() > deadline:
+                    raise TooHardError("took too long")
+                if events.poll(_TICK):
+                    part = os.read(process.stdout.fileno(), min(count, 1 << 20))  # type: ignore[union-attr]
+                    if not part:
+                        raise EOFError
+                    parts.append(part)
+                    count -= len(part)
+            return b"".join(parts)
+
+        size = int.from_bytes(read(4), "big")
+        if size > _ANSWER:
+            raise TooHardError("has too much in it")
+        return read(size)
+
+
+def _reason(status: int) -> str:
+    return "took too long" if status == -signal.SIGPROF else "crashed the parser"
+
+
+def serve() -> None:
+    """The child: answer requests until there are no more. Time and memory are its own to watch."""
+    import gc
+    import resource
+
+    import msgspec
+
+    from toolroll.text.structure.patterns import matches
+    from toolroll.text.structure.tags import tags
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(ValueError, OSError):  # not to be had on macOS
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    gc.disable()  # nothing here is in a cycle
+    work: dict[str, Callable[[str, bytes, str], Any]] = {
+        "tags": lambda language, source, _: tags(language, source),
+        "matches": matches,
+    }
+    source, out = sys.stdin.buffer, sys.stdout.buffer
+    while True:
+        signal.alarm(_IDLE_SECONDS)
+        head = source.read(4)
+        signal.alarm(0)
+        if len(head) < 4:
+            return
+        what, *rest = msgspec.msgpack.decode(source.read(int.from_bytes(head, "big")))
+        signal.setitimer(signal.ITIMER_PROF, _CPU_SECONDS)  # kills: nobody handles the signal
+        answer = _answered(work[what], rest)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        out.write(len(answer).to_bytes(4, "big") + answer)
+        out.flush()
+
+
+def _answered(work: Callable[[str, bytes, str], Any], arguments: list[Any]) -> bytes:
+    import msgspec
+
+    try:
+        return msgspec.msgpack.encode(("", "", work(*arguments)))
+    except ToolError as error:
+        return msgspec.msgpack.encode((str(error.code), error.message, None))

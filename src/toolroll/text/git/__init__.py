@@ -1,0 +1,1 @@
+"""What git prints, taken apart, and what is asked of it."""

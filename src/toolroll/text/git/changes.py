@@ -1,0 +1,79 @@
+"""Differences: `git diff -z --numstat --patch`, taken apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from toolroll.text.git.names import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many lines of a file differ; None for a file that has no lines."""
+
+    path: str
+    added: int | None
+    deleted: int | None
+    source: str | None = None
+    """Where it was renamed or copied from."""
+
+    def __str__(self) -> str:
+        origin = f"{plain(self.source)} -> " if self.source else ""
+        lines = "binary" if self.added is None else f"+{self.added} -{self.deleted}"
+        return f"{origin}{plain(self.path)} {lines}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One comparison."""
+
+    title: str
+    files: list[Counted]
+    patch: str
+
+    def __str__(self) -> str:
+        listed = [f"  {one}" for one in self.files] if len(self.files) > 1 else []
+        return "\n".join([f"{self.title}: {total(self.files)}", *listed, self.patch.rstrip("\n")])
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What differs, in one or two comparisons; those without a difference are left out."""
+
+    parts: list[Part] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.parts)) or "No differences. (Untracked files are not compared.)"
+
+
+def total(files: list[Counted]) -> str:
+    """The sum in words, such as "2 files, +3 -1"."""
+    added, deleted = sum(one.added or 0 for one in files), sum(one.deleted or 0 for one in files)
+    return f"{len(files)} file{'s' if len(files) != 1 else ''}, +{added} -{deleted}"
+
+
+def part(title: str, printed: str, inside: str = "") -> Part | None:
+    """One comparison from what git printed; None when nothing differs."""
+    files, patch = counted(printed, inside)
+    return Part(title, files, patch) if files else None
+
+
+def counted(printed: str, inside: str = "") -> tuple[list[Counted], str]:
+    """The files with their counts, and the patch that follows them; `inside` is put before paths."""
+    files: list[Counted] = []
+    rest = printed
+    while rest and not rest.startswith("\0"):
+        record, end, rest = rest.partition("\0")
+        counts = record.split("\t", 2)
+        if not end or len(counts) < 3:
+            break
+        source = None
+        if not counts[2]:
+            source, counts[2], rest = rest.split("\0", 2)
+            source = inside + source
+        files.append(Counted(inside + counts[2], _number(counts[0]), _number(counts[1]), source))
+    return files, rest.removeprefix("\0")
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdigit() else None

@@ -1,0 +1,187 @@
+"""Commits, branches and stashes, taken apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from toolroll.result import Status
+from toolroll.text.git.changes import Counted, counted, total
+from toolroll.text.git.names import plain
+
+COMMIT = "%x00%H%x00%h%x00%an%x00%ae%x00%aI%x00%D%x00%P%x00"
+"""The format of a commit's head; the subject or the message follows, then one more NUL."""
+BRANCH = "%00".join((
+    "%(HEAD)", "%(refname)", "%(objectname:short)", "%(upstream:short)", "%(upstream:track,nobracket)",
+    "%(contents:subject)",
+))  # fmt: skip
+STASH = "%gd%x00%aI%x00%gs"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit; the `message` is the first line only, in a list."""
+
+    hash: str
+    short: str
+    author: str
+    email: str
+    date: str
+    refs: list[str]
+    parents: list[str]
+    message: str
+
+    @property
+    def line(self) -> str:
+        """The commit in one line."""
+        refs = f" ({', '.join(map(plain, self.refs))})" if self.refs else ""
+        subject = self.message.partition("\n")[0]
+        return f"{self.short} {self.date[:10]} {plain(self.author)}: {plain(subject)}{refs}"
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Commits, newest first, drawn as a graph."""
+
+    commits: list[Commit]
+    form: str
+    """The graph, a commit a line."""
+    note: str = ""
+
+    def __str__(self) -> str:
+        return self.form or "No commits."
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One commit and what it changed."""
+
+    commit: Commit
+    files: list[Counted]
+    patch: str = ""
+
+    def __str__(self) -> str:
+        one = self.commit
+        head = [
+            f"commit {one.hash}" + (f" ({', '.join(map(plain, one.refs))})" if one.refs else ""),
+            f"Author: {plain(one.author)} <{plain(one.email)}>",
+            f"Date: {one.date}",
+            *([f"Merge of: {' '.join(parent[:10] for parent in one.parents)}"] if len(one.parents) > 1 else []),
+            "",
+            *(f"    {line}" for line in one.message.strip().split("\n")),
+            "",
+        ]
+        listed = [total(self.files), *(f"  {one}" for one in self.files)] if self.files else ["No changes."]
+        return "\n".join([*head, *listed, *([self.patch.rstrip("\n")] if self.patch else [])])
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The new commit, or None when there was nothing to commit."""
+
+    commit: Commit | None
+    files: list[Counted] = field(default_factory=list)
+    note: str = ""
+    status: Status = "success"
+
+    def __str__(self) -> str:
+        if self.commit is None:
+            return "Nothing was committed: nothing is staged."
+        return f"Committed {self.commit.line}\n{total(self.files) if self.files else 'No changes.'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch, here or of a remote."""
+
+    name: str
+    commit: str
+    subject: str
+    current: bool = False
+    remote: bool = False
+    upstream: str | None = None
+    track: str | None = None
+    """How it stands to its upstream, such as "ahead 1, behind 2"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """All branches."""
+
+    branches: list[Branch]
+
+    def __str__(self) -> str:
+        return "\n".join(map(_branch_line, self.branches)) or "No branches yet: there is no commit."
+
+
+@dataclass(frozen=True, slots=True)
+class Stash:
+    """Changes that were put aside."""
+
+    name: str
+    date: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stashes:
+    """Everything that was put aside, newest first."""
+
+    stashes: list[Stash]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{one.name} {one.date[:10]} {plain(one.message)}" for one in self.stashes) or "No stashes."
+
+
+def commit(record: str) -> tuple[Commit, str]:
+    """A commit from `COMMIT`, its message and a NUL; and what follows."""
+    _, full, short, author, email, date, refs, parents, message, rest = record.split("\0", 9)
+    names = [name for name in refs.split(", ") if name]
+    return Commit(full, short, author, email, date, names, parents.split(), message.rstrip("\n")), rest
+
+
+def log(printed: str, limit: int) -> Log:
+    """At most `limit` commits; git was asked for one more, so as to tell whether there are more."""
+    commits: list[Commit] = []
+    lines: list[str] = []
+    for line in printed.split("\n"):
+        prefix, nul, record = line.partition("\0")
+        if nul:
+            if len(commits) == limit:
+                return Log(commits, "\n".join(lines), "(There are more: raise `limit`, or name a `ref` to begin at.)")
+            commits.append(commit(nul + record)[0])
+            lines.append(f"{prefix}{commits[-1].line}")
+        elif prefix.strip():
+            lines.append(prefix.rstrip())
+    return Log(commits, "\n".join(lines))
+
+
+def shown(printed: str, inside: str = "") -> Shown:
+    """A commit with its counts and its patch."""
+    one, rest = commit(printed)
+    files, patch = counted(rest.removeprefix("\0").removeprefix("\n"), inside)
+    return Shown(one, files, patch)
+
+
+def branches(printed: str) -> Branches:
+    """The branches, the checked out one first."""
+    found = []
+    for line in filter(None, printed.split("\n")):
+        head, ref, short, upstream, track, subject = line.split("\0", 5)
+        remote = ref.startswith("refs/remotes/")
+        name = ref.removeprefix("refs/remotes/" if remote else "refs/heads/")
+        found.append(Branch(name, short, subject, head == "*", remote, upstream or None, track or None))
+    return Branches(sorted(found, key=lambda one: (not one.current, one.remote)))
+
+
+def stashes(printed: str) -> Stashes:
+    """What was put aside."""
+    rows = (line.split("\0", 2) for line in printed.split("\n") if line.count("\0") >= 2)
+    return Stashes([Stash(*row) for row in rows])
+
+
+def _branch_line(one: Branch) -> str:
+    upstream = f" [{plain(one.upstream)}{f': {one.track}' if one.track else ''}]" if one.upstream else ""
+    remote = "remotes/" if one.remote else ""
+    return (
+        f"{'*' if one.current else ' '} {remote}{plain(one.name)} {one.commit}{upstream} {plain(one.subject)}".rstrip()
+    )

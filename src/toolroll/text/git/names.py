@@ -1,0 +1,41 @@
+"""What can be asked of git, paths as git takes them, and text of others as it is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+Action = Literal["status", "diff", "log", "show", "branch", "add", "commit", "stash", "blame"]
+Sub = Literal["list", "create", "switch", "delete", "save", "pop", "drop"]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_GLOB = re.compile(r"[*?\[]")
+
+
+def several(files: str | Sequence[str]) -> list[str]:
+    """Names from one text, separated by spaces, with quotes around those that hold one; a list stays."""
+    if not isinstance(files, str):
+        return list(files)
+    import shlex
+
+    try:
+        return shlex.split(files)
+    except ValueError:  # a quote that is part of a name
+        return files.split()
+
+
+def pathspec(name: str, *, exists: bool) -> str:
+    """A path or a glob as git is to take it: never as an option, never with magic of its own."""
+    kind = "glob" if not exists and _GLOB.search(name) else "literal"
+    return f":({kind}){name}"
+
+
+def plain(text: str) -> str:
+    """Text of others with control and invisible characters made visible, on one line."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\n", " ")).strip()
+
+
+def decoded(data: bytes) -> str:
+    """What git printed, as text."""
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,306 @@
+"""What git is asked, one command after the other, for each action. Nothing is run here.
+
+A plan is a generator: it yields commands, is sent what each one printed, and returns the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.git import history
+from toolroll.text.git.blame import Blame, blame
+from toolroll.text.git.changes import Diff, part
+from toolroll.text.git.names import Action, Sub, plain
+from toolroll.text.git.status import Status, status
+
+_HEAD = f"--format={history.COMMIT}"
+_RAW = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative", "-z", "--numstat")
+_LINES = re.compile(r"\s*(\d{1,9})(?:\s*[-,:]\s*(\d{1,9}))?\s*")
+_STASH = re.compile(r"(?:stash@)?\{?(\d{1,6})\}?")
+_GITLINK = re.compile(r"160000 \S+ \d\t(.*)", re.DOTALL)
+_SHARED: frozenset[str] = frozenset({"list"})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call whose values were checked: none of them can become an option or lead elsewhere."""
+
+    action: Action
+    sub: Sub = "list"
+    files: tuple[str, ...] = ()
+    """Pathspecs."""
+    path: str = ""
+    """The only one of them, without magic."""
+    ref: str | None = None
+    name: str | None = None
+    message: str | None = None
+    limit: int = 10
+    lines: str | None = None
+    force: bool = False
+    prefix: str = ""
+    """What git puts before paths of the workspace, when its working tree is larger."""
+    inside: str = ""
+    """What is before paths of the working tree, when that is a folder of the workspace."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether the call changes the repository."""
+        return self.action in ("add", "commit") or self.sub not in _SHARED
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The words behind `git`."""
+
+    words: tuple[str, ...]
+    changes: bool = False
+    strict: bool = False
+    """A file that is to go through a filter is an error."""
+    may_fail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What became of a command."""
+
+    out: str
+    errors: str = ""
+    status: int = 0
+
+
+Plan = Generator[Command, Printed, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was done, and how things stand now."""
+
+    did: str
+    now: Status | history.Branches | history.Stashes
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.did}\n{self.now}"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file or folder as it was in a commit."""
+
+    ref: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text.rstrip("\n") or "(empty)"
+
+
+def plan(asked: Asked) -> Plan:
+    """The plan for a call; raises ToolError for a value that does not go with its action."""
+    if asked.action in ("branch", "stash"):
+        known = _BRANCH if asked.action == "branch" else _STASHES
+        if asked.sub not in known:
+            raise _invalid(f"`sub` of {asked.action!r} is one of {', '.join(known)}, not {asked.sub!r}.")
+        return known[asked.sub](asked)
+    if asked.sub != "list":
+        raise _invalid(f"`sub` goes with the actions branch and stash, not with {asked.action!r}.")
+    return _ACTIONS[asked.action](asked)
+
+
+def _status(asked: Asked) -> Plan:
+    return status((yield _look(asked.files)).out, asked.prefix, asked.inside)
+
+
+def _diff(asked: Asked) -> Plan:
+    words = ("diff", *_raw(asked), "--patch")
+    if asked.ref:
+        printed = yield Command((*words, "--end-of-options", asked.ref, "--", *asked.files))
+        found = [part(f"Compared with {plain(asked.ref)}", printed.out, asked.inside)]
+    else:
+        staged = yield Command((*words, "--cached", "--", *asked.files))
+        unstaged = yield Command((*words, "--", *asked.files))
+        found = [part("Staged", staged.out, asked.inside), part("Not staged", unstaged.out, asked.inside)]
+    return Diff([one for one in found if one is not None])
+
+
+def _log(asked: Asked) -> Plan:
+    words = ("log", "--graph", "--no-color", "--decorate=short", "--no-show-signature", f"-n{asked.limit + 1}")
+    refs = ("--end-of-options", asked.ref) if asked.ref else ()
+    printed = yield Command((*words, f"{_HEAD}%s%x00", *refs, "--", *asked.files))
+    return history.log(printed.out, asked.limit)
+
+
+def _show(asked: Asked) -> Plan:
+    ref = asked.ref or "HEAD"
+    if ".." in ref.partition(":")[0]:
+        raise _invalid(f"`ref` {ref!r} is a range. `show` takes one commit; use `diff` or `log` for a range.")
+    if ":" in ref and not ref.startswith(":/"):
+        printed = yield Command(("show", "--no-textconv", "--end-of-options", ref))
+        return Content(ref, printed.out)
+    # ":/text" is the newest commit whose message matches, and takes nothing behind it.
+    commit = ("--end-of-options", ref if ref.startswith(":/") else f"{ref}^{{commit}}", "--")
+    printed = yield Command((*_show_words(asked), "--patch", *commit, *asked.files))
+    return history.shown(printed.out, asked.inside)
+
+
+def _add(asked: Asked) -> Plan:
+    listed = yield Command(("ls-files", "--stage", "-z", "--", *asked.files))
+    # To see whether a submodule has changed, git would run itself there, by the submodule's own settings.
+    submodules = [found[1] for record in listed.out.split("\0") if (found := _GITLINK.fullmatch(record))]
+    left_out = tuple(f":(exclude,literal){path}" for path in submodules)
+    yield Command(("add", "--", *asked.files, *left_out), changes=True, strict=True)
+    now = status((yield _look(())).out, asked.prefix, asked.inside)
+    note = f"(Left out, being submodules: {', '.join(map(plain, submodules))}.)" if submodules else ""
+    return Done(f"Staged now: {_files(len(now.staged))}.", now, note)
+
+
+def _commit(asked: Asked) -> Plan:
+    if asked.message is None:
+        raise _invalid("`message` is required for a commit. Say what changed and why.")
+    if asked.files and not asked.prefix:
+        raise _invalid("A commit takes what is staged, not `files`. `add` them first, then commit.")
+    # Asked before: a commit that finds nothing to commit looks into submodules, by the settings in them.
+    now = status((yield _look(())).out, asked.prefix, asked.inside)
+    if not now.staged and not now.conflicts:
+        return history.Committed(None, note=f"{now}\nStage files with action `add` first.", status="partial")
+    words = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=whitespace")
+    yield Command((*words, f"--message={asked.message}"), changes=True)
+    found = history.shown((yield Command((*_show_words(asked), "HEAD", "--"))).out, asked.inside)
+    return history.Committed(found.commit, found.files)
+
+
+def _blame(asked: Asked) -> Plan:
+    if not asked.path or asked.path == ".":
+        raise _invalid("`files` must name one file to blame.")
+    span: tuple[str, ...] = ()
+    if asked.lines:
+        found = _LINES.fullmatch(asked.lines)
+        if not found:
+            raise _invalid(f"`lines` is {asked.lines!r}. Give it as 10 or as 10-20.")
+        span = (f"-L{found[1]},{found[2] or found[1]}",)
+    refs = (asked.ref,) if asked.ref else ()
+    words = ("blame", "--porcelain", "--no-textconv", "--no-progress", *span, *refs, "--", asked.path)
+    printed = yield Command(words, may_fail=True)
+    path = f"{asked.inside}{asked.path}"
+    if printed.status and "no such path" in printed.errors:
+        note = f"(There is no {path!r} in {asked.ref or 'HEAD'}: only what is committed has authors.)"
+        return Blame(path, [], note, "partial")
+    if printed.status:
+        raise refusal(printed, "blame")
+    return blame(printed.out, path)
+
+
+def _branches(asked: Asked) -> Plan:
+    if asked.name:
+        raise _invalid(f"What about branch {asked.name!r}? Set `sub` to create, switch or delete.")
+    return history.branches((yield _BRANCH_LIST).out)
+
+
+def _create(asked: Asked) -> Plan:
+    yield Command(("branch", "--no-track", _named(asked), asked.ref or "HEAD"), changes=True)
+    now = history.branches((yield _BRANCH_LIST).out)
+    return Done(f"Created branch {asked.name!r}. Set `sub` to switch to work on it.", now)
+
+
+def _switch(asked: Asked) -> Plan:
+    force = ("--discard-changes",) if asked.force else ()
+    yield Command(("switch", "--quiet", "--no-recurse-submodules", *force, _named(asked)), changes=True)
+    return Done(f"Switched to branch {asked.name!r}.", status((yield _look(())).out, asked.prefix, asked.inside))
+
+
+def _delete(asked: Asked) -> Plan:
+    yield Command(("branch", "--quiet", "-D" if asked.force else "-d", _named(asked)), changes=True)
+    return Done(f"Deleted branch {asked.name!r}.", history.branches((yield _BRANCH_LIST).out))
+
+
+def _stashes(_asked: Asked) -> Plan:
+    return history.stashes((yield _STASH_LIST).out)
+
+
+def _save(asked: Asked) -> Plan:
+    message = (f"--message={asked.message}",) if asked.message else ()
+    paths = ("--", *asked.files) if asked.files else ()
+    printed = yield Command(("stash", "push", *message, *paths), changes=True)
+    told = plain(printed.out.partition("\n")[0]) or "Nothing to put aside."
+    return Done(told, status((yield _look(())).out, asked.prefix, asked.inside))
+
+
+def _pop(asked: Asked) -> Plan:
+    yield Command(("stash", "pop", "--quiet", _stash(asked)), changes=True)
+    return Done(f"Took back {_stash(asked)}.", status((yield _look(())).out, asked.prefix, asked.inside))
+
+
+def _drop(asked: Asked) -> Plan:
+    if not asked.force:
+        raise ToolError(
+            ErrorCode.SECURITY,
+            "Dropping a stash loses what is in it: blocked unless `force` is set. Ask the user before you do so.",
+        )
+    yield Command(("stash", "drop", "--quiet", _stash(asked)), changes=True)
+    return Done(f"Dropped {_stash(asked)}.", history.stashes((yield _STASH_LIST).out))
+
+
+_ACTIONS: dict[Action, Callable[[Asked], Plan]] = {
+    "status": _status,
+    "diff": _diff,
+    "log": _log,
+    "show": _show,
+    "add": _add,
+    "commit": _commit,
+    "blame": _blame,
+}
+_BRANCH: dict[Sub, Callable[[Asked], Plan]] = {
+    "list": _branches,
+    "create": _create,
+    "switch": _switch,
+    "delete": _delete,
+}
+_STASHES: dict[Sub, Callable[[Asked], Plan]] = {"list": _stashes, "save": _save, "pop": _pop, "drop": _drop}
+_BRANCH_LIST = Command(("for-each-ref", f"--format={history.BRANCH}", "refs/heads", "refs/remotes"))
+_STASH_LIST = Command(("stash", "list", f"--format={history.STASH}"))
+
+
+def _raw(asked: Asked) -> tuple[str, ...]:
+    if not asked.inside:
+        return _RAW
+    return (*_RAW, f"--src-prefix=a/{asked.inside}", f"--dst-prefix=b/{asked.inside}")
+
+
+def _show_words(asked: Asked) -> tuple[str, ...]:
+    return ("show", *_raw(asked), "--diff-merges=first-parent", f"{_HEAD}%B%x00")
+
+
+def _look(files: tuple[str, ...]) -> Command:
+    words = ("status", "--porcelain=v2", "--branch", "--show-stash", "-z", "--ignore-submodules=dirty")
+    return Command((*words, "--untracked-files=normal", "--", *files))
+
+
+def _named(asked: Asked) -> str:
+    if not asked.name:
+        raise _invalid(f"Which branch? Give its `name` to {asked.sub}.")
+    return asked.name
+
+
+def _stash(asked: Asked) -> str:
+    found = _STASH.fullmatch(asked.ref or "0")
+    if not found:
+        raise _invalid(f"`ref` {asked.ref!r} is no stash. Give it as stash@{{0}}.")
+    return f"stash@{{{found[1]}}}"
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'s' if count != 1 else ''}"
+
+
+def _invalid(message: str) -> ToolError:
+    return ToolError(ErrorCode.VALIDATION, message)
+
+
+def refusal(printed: Printed, verb: str) -> ToolError:
+    """The error for a command that git refused."""
+    from toolroll.text.git.refusals import explained
+
+    return explained(printed.errors or printed.out, verb)

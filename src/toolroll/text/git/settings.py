@@ -1,0 +1,120 @@
+"""Settings under which git runs no program but itself, whatever the settings of a repository say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from toolroll.result import ErrorCode, ToolError
+
+SENTINEL = "toolroll.guard"
+"""A setting of ours: when git does not list it, it does not take settings from its environment at all."""
+
+_FIXED: Mapping[str, str] = {
+    SENTINEL: "true",
+    # Programs.
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.pager": "cat",
+    "core.editor": "false",
+    "sequence.editor": "false",
+    "core.askPass": "",
+    "core.sshCommand": "false",
+    "core.gitProxy": "false",
+    "core.alternateRefsCommand": "false",
+    "credential.helper": "",
+    "diff.external": "",
+    "interactive.diffFilter": "cat",
+    "commit.gpgSign": "false",
+    "log.showSignature": "false",
+    "gpg.program": "false",
+    "gpg.openpgp.program": "false",
+    "gpg.x509.program": "false",
+    "gpg.ssh.program": "false",
+    "gpg.ssh.defaultKeyCommand": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "submodule.recurse": "false",
+    # Looking leaves the index as it is.
+    "diff.autoRefreshIndex": "false",
+    # What git prints, so that it can be taken apart.
+    "core.quotePath": "false",
+    "color.ui": "false",
+    "diff.noprefix": "false",
+    "diff.mnemonicPrefix": "false",
+    "diff.wordRegex": "",
+    "i18n.logOutputEncoding": "UTF-8",
+    "status.submoduleSummary": "false",
+    "blame.coloring": "none",
+}
+
+# Settings with a name of the repository's own choice in the middle, which therefore have to be listed first.
+_NAMED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.DOTALL), value)
+    for pattern, value in (
+        (r"filter\..+\.(?:clean|smudge|process)", ""),
+        (r"diff\..+\.(?:command|textconv)", ""),
+        (r"merge\..+\.driver", "false"),  # an empty one would end git; this one makes it a conflict
+        (r"credential\..+\.helper", ""),
+        (r"gpg\..+\.(?:program|defaultkeycommand)", "false"),
+        (r"remote\..+\.(?:uploadpack|receivepack|vcs)", "false"),
+        (r"protocol\..+\.allow", "never"),
+        (r"trailer\..+\.(?:command|cmd)", "false"),
+        (r"hook\..+\.command", "false"),
+        (r"(?:difftool|mergetool|browser|man|guitool|tar)\..+\.(?:cmd|path|command)", "false"),
+        (r"submodule\..+\.update", "none"),
+        (r"pager\..+", "false"),
+    )
+)
+_FILTER = re.compile(r"filter\.(.+)\.[^.]+", re.DOTALL)
+_HOOK = re.compile(r"hook\.(.+)\.[^.]+", re.DOTALL)
+_MOST = 1000
+
+
+def harmless(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
+    """The settings to give to git, by the names of those that it has found.
+
+    With `strict`, a file that is to go through a filter is an error: it would be stored unfiltered, which for an
+    encrypting filter means in the clear. Else such a file is taken as it is.
+    """
+    names = set(listed)
+    settings = dict(_FIXED)
+    settings |= {name: value for name in names for pattern, value in _NAMED if pattern.fullmatch(name)}
+    settings |= {f"hook.{found[1]}.enabled": "false" for name in names if (found := _HOOK.fullmatch(name))}
+    # The users' own settings, where Git LFS is mostly set up, are not read: its filter is known all the same.
+    filters = {found[1] for name in names if (found := _FILTER.fullmatch(name))} | {"lfs"}
+    settings |= {f"filter.{name}.required": "true" if strict else "false" for name in filters}
+    if len(settings) > _MOST:
+        raise ToolError(
+            ErrorCode.SECURITY,
+            f"The repository's settings name {len(settings)} programs; git is not run there. Look at .git/config.",
+        )
+    return settings
+
+
+def variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings as git takes them from its environment. On its command line a name with "=" would be cut."""
+    made = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (name, value) in enumerate(settings.items()):
+        made[f"GIT_CONFIG_KEY_{number}"] = name
+        made[f"GIT_CONFIG_VALUE_{number}"] = value
+    return made
+
+
+ENVIRONMENT: Mapping[str, str] = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    # Beats every setting about protocols: a repository that lacks objects would fetch them on the way.
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PROTOCOL_FROM_USER": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "false",
+    "LC_ALL": "C",
+    "LANGUAGE": "",
+}
+"""What git gets besides."""

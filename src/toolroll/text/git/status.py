@@ -1,0 +1,135 @@
+"""`git status --porcelain=v2 --branch -z`, taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from toolroll.text.git.names import plain
+
+Kind = Literal["modified", "added", "deleted", "renamed", "copied", "type changed", "conflict"]
+
+_KINDS: dict[str, Kind] = {
+    "M": "modified",
+    "A": "added",
+    "D": "deleted",
+    "R": "renamed",
+    "C": "copied",
+    "T": "type changed",
+}
+_LETTERS = {kind: letter for letter, kind in _KINDS.items()}
+_SHOWN = 100  # of each list
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that differs, and how."""
+
+    path: str
+    kind: Kind
+    source: str | None = None
+    """Where it was renamed or copied from."""
+
+    def __str__(self) -> str:
+        origin = f"{plain(self.source)} -> " if self.source else ""
+        return f"{_LETTERS.get(self.kind, 'U')} {origin}{plain(self.path)}"
+
+
+@dataclass(slots=True)
+class Status:
+    """The branch and what differs from the last commit."""
+
+    branch: str | None = None
+    """None when no branch is checked out."""
+    commit: str | None = None
+    """None before the first one."""
+    upstream: str | None = None
+    ahead: int = 0
+    behind: int = 0
+    stashes: int = 0
+    staged: list[Change] = field(default_factory=list)
+    unstaged: list[Change] = field(default_factory=list)
+    untracked: list[str] = field(default_factory=list)
+    conflicts: list[Change] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        return not (self.staged or self.unstaged or self.untracked or self.conflicts)
+
+    @property
+    def whole(self) -> Callable[[], str] | None:
+        """The complete text, when not all is shown."""
+        longest = max(len(self.staged), len(self.unstaged), len(self.untracked), len(self.conflicts))
+        return (lambda: self._text(longest)) if longest > _SHOWN else None
+
+    def __str__(self) -> str:
+        return self._text(_SHOWN)
+
+    def _text(self, most: int) -> str:
+        lists: Iterator[tuple[str, Sequence[object]]] = iter((
+            ("Conflicts", self.conflicts),
+            ("Staged", self.staged),
+            ("Not staged", self.unstaged),
+            ("Untracked", [f"? {plain(path)}" for path in self.untracked]),
+        ))  # fmt: skip
+        lines = [self._head()]
+        for title, rows in lists:
+            if rows:
+                lines += [f"{title}:", *(f"  {row}" for row in rows[:most])]
+                lines += [f"  ... and {len(rows) - most} more"] if len(rows) > most else []
+        return "\n".join([*lines, "Nothing to commit, the working tree is clean."] if self.clean else lines)
+
+    def _head(self) -> str:
+        where = f"On branch {plain(self.branch)}" if self.branch else f"On no branch, at {(self.commit or '')[:10]}"
+        parts = [where] if self.commit else [where, "no commits yet"]
+        if self.upstream:
+            moved = [f"{count} {word}" for count, word in ((self.ahead, "ahead"), (self.behind, "behind")) if count]
+            parts.append(f"{' and '.join(moved) or 'up to date with'} {'of ' if moved else ''}{plain(self.upstream)}")
+        if self.stashes:
+            parts.append(f"{self.stashes} stashed")
+        return ", ".join(parts)
+
+
+def status(printed: str, prefix: str = "", inside: str = "") -> Status:
+    """The status from what git printed; in paths, `inside` takes the place of `prefix`."""
+
+    def placed(path: str) -> str:
+        return inside + path.removeprefix(prefix) or "./"
+
+    found = Status()
+    records = iter(printed.split("\0"))
+    for record in records:
+        kind, _, rest = record.partition(" ")
+        if kind == "#":
+            _head(found, rest)
+        elif kind == "?":
+            found.untracked.append(placed(rest))
+        elif kind == "u":
+            found.conflicts.append(Change(placed(rest.split(" ", 9)[9]), "conflict"))
+        elif kind == "1":
+            _add(found, rest[:2], placed(rest.split(" ", 7)[7]), None)
+        elif kind == "2":
+            _add(found, rest[:2], placed(rest.split(" ", 8)[8]), placed(next(records)))
+    return found
+
+
+def _head(found: Status, line: str) -> None:
+    name, _, value = line.partition(" ")
+    if name == "branch.oid":
+        found.commit = None if value == "(initial)" else value
+    elif name == "branch.head":
+        found.branch = None if value == "(detached)" else value
+    elif name == "branch.upstream":
+        found.upstream = value
+    elif name == "branch.ab":
+        ahead, behind = value.split()
+        found.ahead, found.behind = int(ahead), -int(behind)
+    elif name == "stash":
+        found.stashes = int(value)
+
+
+def _add(found: Status, letters: str, path: str, source: str | None) -> None:
+    for letter, rows in zip(letters, (found.staged, found.unstaged), strict=True):
+        if letter in _KINDS:
+            rows.append(Change(path, _KINDS[letter], source if letter in "RC" else None))

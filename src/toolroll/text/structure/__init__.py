@@ -1,0 +1,1 @@
+"""The structure of code: what a source defines and uses, found with tree-sitter's grammars."""

@@ -1,0 +1,200 @@
+"""The languages whose structure is known: how their files are told, and where their grammars are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.structure.queries import compiled, data, scripts, web
+
+if TYPE_CHECKING:
+    from tree_sitter import Language as Grammar
+    from tree_sitter import Query
+
+MOST_BYTES = 2 << 20
+"""Larger sources are not parsed: they are generated, and nobody reads their outline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language: its files, its grammar and what to look for in it."""
+
+    name: str
+    title: str
+    module: str
+    query: str
+    suffixes: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    """What its scripts are run by, as named after "#!"."""
+    function: str = "language"
+    pattern: str = ""
+    """Its name in structural patterns; empty if there are none."""
+    word: str = ""
+    """Characters that its names may hold besides letters, digits and underscores."""
+    code: bool = True
+    """False for languages in which nothing is called or used."""
+    holders: frozenset[str] = field(default=frozenset())
+    """Kinds, besides the usual ones, whose functions are methods."""
+
+
+_ALL = (
+    Language(
+        "python",
+        "Python",
+        "tree_sitter_python",
+        scripts.PYTHON,
+        (".py", ".pyi", ".pyw"),
+        ("SConstruct",),
+        ("python",),
+        pattern="python",
+    ),
+    Language(
+        "javascript",
+        "JavaScript",
+        "tree_sitter_javascript",
+        web.JAVASCRIPT,
+        (".js", ".jsx", ".mjs", ".cjs"),
+        programs=("node", "deno", "bun"),
+        pattern="javascript",
+        word="$",
+    ),
+    Language(
+        "typescript",
+        "TypeScript",
+        "tree_sitter_typescript",
+        web.TYPESCRIPT,
+        (".ts", ".mts", ".cts"),
+        function="language_typescript",
+        pattern="typescript",
+        word="$",
+    ),
+    Language(
+        "tsx",
+        "TSX",
+        "tree_sitter_typescript",
+        web.TSX,
+        (".tsx",),
+        function="language_tsx",
+        pattern="tsx",
+        word="$",
+    ),
+    Language("go", "Go", "tree_sitter_go", compiled.GO, (".go",), pattern="go"),
+    Language("rust", "Rust", "tree_sitter_rust", compiled.RUST, (".rs",), pattern="rust"),
+    Language("java", "Java", "tree_sitter_java", compiled.JAVA, (".java",), pattern="java", word="$"),
+    Language("c", "C", "tree_sitter_c", compiled.C, (".c", ".h"), pattern="c"),
+    Language(
+        "cpp",
+        "C++",
+        "tree_sitter_cpp",
+        compiled.CPP,
+        (".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".ipp", ".inl"),
+        pattern="cpp",
+    ),
+    Language("csharp", "C#", "tree_sitter_c_sharp", compiled.CSHARP, (".cs",), pattern="csharp"),
+    Language(
+        "ruby",
+        "Ruby",
+        "tree_sitter_ruby",
+        scripts.RUBY,
+        (".rb", ".rake", ".gemspec"),
+        ("Rakefile", "Gemfile"),
+        ("ruby",),
+        pattern="ruby",
+        holders=frozenset({"module"}),
+    ),
+    Language(
+        "php",
+        "PHP",
+        "tree_sitter_php",
+        scripts.PHP,
+        (".php", ".phtml"),
+        programs=("php",),
+        function="language_php",
+        pattern="php",
+    ),
+    Language(
+        "bash",
+        "Bash",
+        "tree_sitter_bash",
+        scripts.BASH,
+        (".sh", ".bash", ".zsh"),
+        programs=("bash", "sh", "dash", "zsh", "ksh"),
+        pattern="bash",
+        word="-./",
+    ),
+    Language("json", "JSON", "tree_sitter_json", data.JSON, (".json",), pattern="json", code=False),
+    Language("yaml", "YAML", "tree_sitter_yaml", data.YAML, (".yaml", ".yml"), pattern="yaml", code=False),
+    Language("toml", "TOML", "tree_sitter_toml", data.TOML, (".toml",), code=False),
+    Language("html", "HTML", "tree_sitter_html", web.HTML, (".html", ".htm"), pattern="html", code=False),
+    Language("css", "CSS", "tree_sitter_css", web.CSS, (".css",), pattern="css", code=False),
+    Language("markdown", "Markdown", "tree_sitter_markdown", data.MARKDOWN, (".md", ".markdown"), code=False),
+)
+
+LANGUAGES = {language.name: language for language in _ALL}
+
+_BY_SUFFIX = {suffix: language for language in _ALL for suffix in language.suffixes}
+_BY_FILE = {name: language for language in _ALL for name in language.files}
+_BY_PROGRAM = {program: language for language in _ALL for program in language.programs}
+_SHEBANG = re.compile(rb"#![ \t]*\S*?([a-z]+)[\d.]*(?:[ \t]+(?:-\S+[ \t]+)*\S*?([a-z]+)[\d.]*)?(?=\s|$)")
+_IS_CPP = re.compile(rb"^[ \t]*(?:class|namespace|template|using)\b|\w::\w", re.MULTILINE)
+
+
+def named(path: str) -> Language | None:
+    """The language of a file by its name alone; None if it is of no known one, or has no suffix."""
+    name = path.rpartition("/")[2]
+    dot = name.rfind(".")
+    if dot <= 0:
+        return _BY_FILE.get(name)
+    return _BY_FILE.get(name) or _BY_SUFFIX.get(name[dot:].lower())
+
+
+def may_be_script(path: str) -> bool:
+    """Whether only the first line can tell what a file is."""
+    return "." not in path.rpartition("/")[2]
+
+
+def of(path: str, source: bytes) -> Language | None:
+    """The language of a file by its name, or by the "#!" that it begins with."""
+    found = named(path)
+    if found is None and may_be_script(path) and (first := _SHEBANG.match(source[:200])):
+        programs = [name.decode() for name in first.groups() if name]
+        return next((_BY_PROGRAM[name] for name in reversed(programs) if name in _BY_PROGRAM), None)
+    if found is not None and path.endswith(".h") and _IS_CPP.search(source):
+        return LANGUAGES["cpp"]
+    return found
+
+
+def unknown(path: str) -> ToolError:
+    """The error for a file of a language that has no grammar here."""
+    titles = ", ".join(language.title for language in _ALL)
+    return ToolError(
+        ErrorCode.UNSUPPORTED,
+        f"The language of {path!r} is not known. There are: {titles}. Use `grep` or `read` instead.",
+    )
+
+
+def missing(titles: str) -> ToolError:
+    """The error for languages whose grammars are not installed."""
+    return ToolError(
+        ErrorCode.UNSUPPORTED, f"There is no grammar for {titles} here. Add it with: pip install 'toolroll[code]'."
+    )
+
+
+@cache
+def load(name: str) -> tuple[Grammar, Query]:
+    """The grammar of a language and its compiled query, imported on first use."""
+    import importlib
+
+    language = LANGUAGES[name]
+    try:
+        import tree_sitter
+
+        module = importlib.import_module(language.module)
+    except ImportError:
+        raise missing(language.title) from None
+    grammar = tree_sitter.Language(getattr(module, language.function)())
+    return grammar, tree_sitter.Query(grammar, f"{language.query}\n[(ERROR) (MISSING)] @error")

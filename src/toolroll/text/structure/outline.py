@@ -1,0 +1,76 @@
+"""Outlines: the definitions of a source as an indented list, of a folder file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolroll.text.structure.languages import LANGUAGES
+from toolroll.text.structure.model import Tag, Tags
+
+_IMPORTS = 20  # names of imports that are shown
+_NAMES = 12  # names of definitions that are shown in one line
+_VALUES = frozenset({"variable", "constant"})
+_ASIDE = frozenset({"import", "decorator"})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One definition of an outline; `level` counts from 0."""
+
+    name: str
+    kind: str
+    line: int
+    end_line: int
+    level: int
+    text: str
+
+
+def lines(tags: Tags, depth: int, *, values: bool = True) -> list[Line]:
+    """The definitions down to a depth, with or without variables, each with its decorators and its signature."""
+    above: list[str] = []
+    made = []
+    for tag in tags.definitions:
+        if tag.kind in _ASIDE:
+            continue
+        while above and above[-1] != tag.parent:
+            above.pop()
+        if len(above) < depth and (values or tag.kind not in _VALUES):
+            made.append(Line(tag.name, tag.kind, tag.line, tag.end_line, len(above), _said(tag)))
+        above.append(tag.path)
+    return made
+
+
+def imports(tags: Tags) -> list[str]:
+    """What a source imports, each name once."""
+    return list(dict.fromkeys(tag.name for tag in tags.definitions if tag.kind == "import"))
+
+
+def header(path: str, tags: Tags) -> str:
+    """A source in one line: its name, its language and its length."""
+    return f"{path} ({LANGUAGES[tags.language].title}, {tags.lines} line{'s' if tags.lines != 1 else ''})"
+
+
+def rendered(found: Sequence[Line], indent: str = "") -> list[str]:
+    """The lines as text, their numbers first."""
+    spans = [str(one.line) if one.line == one.end_line else f"{one.line}-{one.end_line}" for one in found]
+    width = max(map(len, spans), default=0)
+    return [f"{indent}{span:<{width}}  {'  ' * one.level}{one.text}" for span, one in zip(spans, found, strict=True)]
+
+
+def summary(names: Sequence[str]) -> str:
+    """Imports in one line."""
+    more = f" and {len(names) - _IMPORTS} more" if len(names) > _IMPORTS else ""
+    return f"imports {', '.join(names[:_IMPORTS])}{more}"
+
+
+def names(found: Sequence[Line]) -> str:
+    """The names of the upper definitions in one line."""
+    upper = [one.name for one in found if one.level == 0]
+    more = f", {len(upper) - _NAMES} more" if len(upper) > _NAMES else ""
+    return f"{', '.join(upper[:_NAMES])}{more}"
+
+
+def _said(tag: Tag) -> str:
+    decorators = "".join(f"@{one.partition('(')[0]} " for one in tag.decorators)
+    return f"{decorators}{tag.signature or tag.name}"

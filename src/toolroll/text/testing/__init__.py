@@ -1,0 +1,1 @@
+"""The results of test runs, from the programs that run tests."""

@@ -1,0 +1,1 @@
+"""Tools that understand code: its structure, its problems, and where things are defined and used."""

@@ -1,0 +1,150 @@
+"""Problems in code, as a language server sees them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Annotated, Literal
+
+from toolroll.host.context import Context
+from toolroll.host.lsp.answers import SEVERITIES, Problem, Report, Severity
+from toolroll.host.lsp.meant import meant, unseen
+from toolroll.result import ErrorCode, Status, ToolError
+from toolroll.schema import Field, FilePath
+from toolroll.text import lines
+from toolroll.tool import Effect, tool
+
+_MOST_FILES = 500
+Wanted = Literal["error", "warning", "info", "hint", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One problem. Lines and characters count from 1; the end is behind the last character."""
+
+    path: str
+    line: int
+    character: int
+    end_line: int
+    end_character: int
+    severity: Severity
+    message: str
+    code: str
+    source: str
+    snippet: str = ""
+
+    def __str__(self) -> str:
+        said = " ".join(self.message.split()) + (f" [{self.code}]" if self.code else "")
+        source = f" ({self.source})" if self.source else ""
+        snippet = f"\n{self.snippet}" if self.snippet else ""
+        return f"{self.path}:{self.line}:{self.character} {self.severity}: {said}{source}{snippet}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """The worst first. `total` counts all that were asked for, `rows` are those shown."""
+
+    rows: list[Row]
+    total: int
+    files: int
+    counts: dict[Severity, int]
+    """By severity: all that was found, also what is not shown."""
+    unknown: dict[str, str]
+    """Files that could not be checked, and why."""
+    note: str
+    status: Status = "success"
+    whole: Callable[[], str] | None = None
+
+    @property
+    def shown(self) -> int:
+        return len(self.rows)
+
+    @property
+    def by_file(self) -> dict[str, list[Row]]:
+        ordered = sorted(self.rows, key=lambda row: row.path)
+        return {path: list(group) for path, group in groupby(ordered, key=lambda row: row.path)}
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in self.counts.items() if count)
+        files = "1 file" if self.files == 1 else f"{self.files} files"
+        return "\n".join([*map(str, self.rows), f"{files} checked: {found or 'no problems'}."])
+
+
+@tool(Effect.READ)
+def diagnostics(
+    ctx: Context,
+    files: Annotated[list[str], "Files, folders or globs, such as src/**/*.py."],
+    severity: Annotated[Wanted, "Show what is at least so bad."] = "warning",
+    limit: Annotated[int, Field(ge=1), "Most problems to show."] = 100,
+    new_only: Annotated[bool, "Only what the last call for these files did not find."] = False,
+    *,
+    exactly: Annotated[bool, "Show this severity only, nothing worse."] = False,
+    snippets: Annotated[bool, "Show the lines around each problem."] = False,
+    language: Annotated[str | None, "Take all files to be of this language."] = None,
+    folder: Annotated[FilePath, "Folder that relative names start from."] = ".",
+) -> Problems:
+    """Check files with a language server: the errors and warnings of the code as it is now."""
+    paths = meant(ctx, files, language, folder)
+    reports = ctx.servers.diagnose(paths[:_MOST_FILES], ctx.token, language)
+    unknown = {one.path: one.reason for one in reports if one.problems is None}
+    if len(unknown) == len(reports):
+        raise ToolError(reports[0].code or ErrorCode.EXECUTION, _why(unknown), details=unknown)
+    last = {one.path: ctx.servers.previous(one.path) if new_only else None for one in reports}
+    ctx.servers.remember(reports)
+    rows = [row for one in reports for row in _rows(one, last[one.path], snippets)]
+    least = len(SEVERITIES) if severity == "all" else SEVERITIES.index(severity)
+    shown = SEVERITIES[least if exactly and severity != "all" else 0 : least + 1]
+    wanted = sorted((row for row in rows if row.severity in shown), key=_order)
+    return Problems(
+        rows=wanted[:limit],
+        total=len(wanted),
+        files=len(reports) - len(unknown),
+        counts={**dict.fromkeys(SEVERITIES, 0), **Counter(row.severity for row in rows)},
+        unknown=unknown,
+        note=_note(unknown, len(paths), len(wanted), limit, list(last.values()).count(None) if new_only else 0),
+        status="partial" if unknown or len(paths) > _MOST_FILES else "success",
+        whole=partial("\n".join, list(map(str, wanted))) if limit < len(wanted) else None,
+    )
+
+
+def _order(row: Row) -> tuple[int, str, int, int]:
+    return SEVERITIES.index(row.severity), row.path, row.line, row.character
+
+
+def _rows(report: Report, last: Report | None, snippets: bool) -> list[Row]:
+    found: Sequence[Problem] = unseen(last, report) if last else report.problems or []
+    text = lines.bare(report.text) if snippets else []
+    made = []
+    for one in found:
+        at = one.range
+        where = (report.path, at.line, at.character, at.end_line, at.end_character)
+        snippet = _snippet(text, at.line) if snippets else ""
+        made.append(Row(*where, one.severity, one.message, one.code, one.source, snippet))
+    return made
+
+
+def _snippet(text: Sequence[str], line: int) -> str:
+    """A line with the one before and the one after it; a mark shows which one is meant."""
+    around = range(max(1, line - 1), min(len(text), line + 1) + 1)
+    return "\n".join(f"{'>' if at == line else ' '} {at}: {text[at - 1]}" for at in around)
+
+
+def _why(unknown: dict[str, str]) -> str:
+    """Each reason once, with the files it is about."""
+    by_reason = {reason: [path for path in unknown if unknown[path] == reason] for reason in unknown.values()}
+    names = {reason: ", ".join(paths[:5]) + ", ..." * (len(paths) > 5) for reason, paths in by_reason.items()}
+    return " ".join(f"Not checked: {names[reason]}: {reason.rstrip('.')}." for reason in by_reason)
+
+
+def _note(unknown: dict[str, str], paths: int, total: int, limit: int, unknown_before: int) -> str:
+    notes = [_why(unknown)] if unknown else []
+    if paths > _MOST_FILES:
+        notes.append(f"{paths - _MOST_FILES} more files were not checked: name fewer at once.")
+    if total > limit:
+        notes.append(f"{limit} of {total} problems shown (limit reached).")
+    if unknown_before:
+        notes.append(f"{unknown_before} files were not checked before: all their problems count as new.")
+    return f"({' '.join(notes)})" if notes else ""

@@ -1,0 +1,110 @@
+"""Find where a symbol is defined and used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.host.search import Query
+from toolroll.host.structure import Look
+from toolroll.result import Status, Suggestion
+from toolroll.schema import Field, FilePath
+from toolroll.text.structure import uses
+from toolroll.text.structure.model import Tags
+from toolroll.text.structure.uses import Place
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A definition or a use: its file and its place there, what it is, and the line."""
+
+    path: str
+    line: int
+    column: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Definitions apart from uses. `total` counts all uses, `uses` are those shown."""
+
+    symbol: str
+    definitions: list[Reference]
+    uses: list[Reference]
+    total: int
+    files: int
+    note: str
+    status: Status = "success"
+    more: Suggestion | None = None
+
+    def __str__(self) -> str:
+        if not self.definitions and not self.uses:
+            return f"{self.symbol} is neither defined nor used."
+        lines = [f"{len(self.definitions)} definition{'s' if len(self.definitions) != 1 else ''} of {self.symbol}"]
+        lines += map(_line, self.definitions)
+        lines.append(
+            f"{self.total} use{'s' if self.total != 1 else ''} in {self.files} file{'s' if self.files != 1 else ''}"
+        )
+        return "\n".join([*lines, *map(_line, self.uses)])
+
+
+@tool(Effect.READ)
+def references(
+    ctx: Context,
+    symbol: Annotated[str, Field(min_length=1, max_length=500), "Name of it, such as parse or Parser.parse."],
+    path: Annotated[FilePath, "Folder or file."] = ".",
+    *,
+    limit: Annotated[int, Field(ge=1), "Most uses to show."] = 200,
+) -> References:
+    """Find where a symbol is defined and where it is used, in code, not in comments or strings."""
+    wanted = uses.symbol(symbol)
+    where = ctx.searching(path)[1]
+    holds = Query(wanted.name, literal=True, whole_word=True)
+    look = ctx.structure.look(where, holds=holds, wanted=lambda language: language.code, token=ctx.token)
+    found = [
+        (one, place)
+        for one, tags in look.found
+        for place in uses.places(tags, ctx.structure.source_of(one), wanted, one)
+    ]
+    defined = [_made(one, place) for one, place in found if place.definition]
+    # What x is in `x.method` cannot be seen; it counts if a class here has such a method.
+    used = [(one, place) for one, place in found if not place.definition and (place.sure or defined)]
+    if not defined and not used:
+        return _nowhere(symbol, path, look, ctx.structure.near(wanted.name, where, ctx.token))
+    return References(
+        symbol=symbol,
+        definitions=defined,
+        uses=[_made(one, place) for one, place in used[:limit]],
+        total=len(used),
+        files=len({one for one, _ in used}),
+        note=_note(used, limit, str(look) if look.stopped or look.skipped or look.others else ""),
+        status="partial" if look.stopped else "success",
+    )
+
+
+def _made(path: str, place: Place) -> Reference:
+    return Reference(path, place.line, place.column, place.kind, place.text)
+
+
+def _line(one: Reference) -> str:
+    return f"{one.path}:{one.line}:{one.column}: {one.kind}: {one.text}"
+
+
+def _note(used: Sequence[tuple[str, Place]], limit: int, seen: str) -> str:
+    notes = [f"{limit} of {len(used)} uses shown (limit reached)."] if len(used) > limit else []
+    unsure = sum(not place.sure for _, place in used)
+    notes += [f"{unsure} of the uses are told by their name only."] if unsure else []
+    notes += [seen] if seen else []
+    return f"({' '.join(notes)})" if notes else ""
+
+
+def _nowhere(symbol: str, path: str, look: Look[Tags], near: list[str]) -> References:
+    """The answer for a symbol that is nowhere: what was looked at, and names that are like it."""
+    notes = [str(look)]
+    notes += [f"Did you mean {' or '.join(map(repr, near))}?"] if near else []
+    more = Suggestion("references", {"symbol": near[0], "path": path}) if near else None
+    return References(symbol, [], [], 0, 0, f"({' '.join(notes)})", more=more)

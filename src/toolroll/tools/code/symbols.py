@@ -1,0 +1,91 @@
+"""Find definitions, imports, calls and decorators by kind and name, or code by a structural pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+from toolroll.host.context import Context
+from toolroll.host.search import Query
+from toolroll.host.structure import Look
+from toolroll.result import Status
+from toolroll.schema import Field, FilePath
+from toolroll.text.structure import patterns
+from toolroll.text.structure.named import Kind, Named, Row, literal, shown
+from toolroll.tool import Effect, tool
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """What was found, by path and line. `total` counts all, `rows` are those shown."""
+
+    rows: list[Row]
+    total: int
+    files: int
+    note: str
+    status: Status = "success"
+    whole: Callable[[], str] | None = None
+
+    def __str__(self) -> str:
+        return _text(self.rows) or "Nothing found."
+
+
+@tool(Effect.READ)
+def symbols(
+    ctx: Context,
+    kind: Annotated[Kind, "What to list."] = "any",
+    name: Annotated[str | None, Field(min_length=1), "Only this name; may be a glob or dotted."] = None,
+    path: Annotated[FilePath, "Folder or file."] = ".",
+    pattern: Annotated[
+        str | None, Field(min_length=1), "Instead: code that looks like this, such as open($FILE, $$$REST)."
+    ] = None,
+    limit: Annotated[int, Field(ge=1), "Most to show."] = 200,
+) -> Symbols:
+    """List what is defined, imported, called or used to decorate, by syntax, with file and line."""
+    where = ctx.searching(path)[1]
+    if pattern is not None:
+        return _fitting(ctx, pattern, where, limit)
+    word = literal(name)
+    look = ctx.structure.look(where, holds=_holds(word), token=ctx.token)
+    wanted = Named(kind, name)
+    rows: list[Row] = []
+    for one, tags in look.found:
+        rows += wanted.rows(one, tags, partial(ctx.structure.source_of, one), limit - len(rows))
+    near = ctx.structure.near(word, where, ctx.token) if word and not rows else []
+    return _made(rows, limit, look, near)
+
+
+def _fitting(ctx: Context, pattern: str, where: str, limit: int) -> Symbols:
+    look = ctx.structure.fitting(pattern, where, holds=_holds(patterns.literal(pattern)), token=ctx.token)
+    rows = [
+        Row(path, match.line, match.end_line, match.column, "match", "", match.text)
+        for path, matches in look.found
+        for match in matches
+    ]
+    return _made(rows, limit, look, [])
+
+
+def _holds(word: str) -> Query | None:
+    """What a file must hold to be worth parsing."""
+    return Query(word, literal=True) if word else None
+
+
+def _made(rows: list[Row], limit: int, look: Look[Any], near: list[str]) -> Symbols:
+    files = len({row.path for row in rows})
+    notes = [f"{limit} of {len(rows)} in {files} files shown (limit reached)."] if len(rows) > limit else []
+    notes += [str(look)] if look.stopped or look.skipped or not rows else []
+    notes += [f"Did you mean {' or '.join(map(repr, near))}?"] if near else []
+    return Symbols(
+        rows=rows[:limit],
+        total=len(rows),
+        files=files,
+        note=f"({' '.join(notes)})" if notes else "",
+        status="partial" if look.stopped else "success",
+        whole=partial(_text, rows) if len(rows) > limit else None,
+    )
+
+
+def _text(rows: Sequence[Row]) -> str:
+    return "\n".join(map(shown, rows))

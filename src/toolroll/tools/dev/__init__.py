@@ -1,0 +1,1 @@
+"""Tools of a developer: git, tests, linters, profilers."""

@@ -1,0 +1,97 @@
+"""Measure Python code."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from toolroll.host.context import Context
+from toolroll.host.finished import finished
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field, FilePath
+from toolroll.text import profiles
+from toolroll.text.profiles import Hotspots, Memory, Timing
+from toolroll.tool import Effect, tool
+
+Action = Literal["hotspots", "time", "memory"]
+
+_TAIL = 1_000_000  # bytes of the output in which the figures are looked for
+_SHOWN = 4_000
+_GRACE = 3.0  # seconds in which a program that runs out of time can still tell its figures
+
+
+@tool(Effect.SHELL)
+def profile(
+    ctx: Context,
+    action: Annotated[Action, "Time by function, time of a statement, or memory by line."],
+    path: Annotated[FilePath | None, "Python file to run."] = None,
+    code: Annotated[str | None, "Python code, instead of a file."] = None,
+    setup: Annotated[str, "Code to run once before, for time."] = "pass",
+    number: Annotated[int | None, Field(ge=1), "Loops a run, for time; chosen when left out."] = None,
+    repeat: Annotated[int, Field(ge=1, le=1000), "Runs, for time."] = 5,
+    top: Annotated[int, Field(ge=1, le=500), "Rows to show."] = 15,
+    timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 60,
+) -> Hotspots | Timing | Memory:
+    """Run Python code in the workspace and measure it."""
+    _check(action, path, code)
+    import secrets
+
+    from toolroll.host.drivers import figures
+
+    mark = secrets.token_hex(16)
+    given = {
+        "action": action,
+        "path": ctx.files.peek(path).path if path is not None else "",
+        "code": code or "",
+        "setup": setup,
+        "number": number,
+        "repeat": repeat,
+        "top": top,
+        "seconds": timeout,
+        "workspace": ctx.files.root.path,
+        "mark": mark,
+    }
+    shell = ctx.shell
+    driver = shell.script(figures.source(), ".py")
+    ran = shell.words(
+        [shell.python(), driver, shell.script(json.dumps(given), ".json")],
+        seconds=timeout + _GRACE,
+        extra={"PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    output = ran.launched.running.output
+    printed = output.read(max(0, output.total - _TAIL), _TAIL).decode("utf-8", "replace")
+    told = profiles.figures(printed, mark)
+    if told is None:
+        done = finished(ran, _SHOWN, "tail").checked()
+        raise ToolError(ErrorCode.EXECUTION, f"The code ended Python before it could be measured.\n{done}")
+    return _result(action, told, given["workspace"], timeout)
+
+
+def _check(action: Action, path: str | None, code: str | None) -> None:
+    if action == "time" and path is not None:
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            "The time is measured of `code`, not of a `path`: import what you want to time in `setup`.",
+        )
+    if (path is None) == (not code or not code.strip()):
+        raise ToolError(ErrorCode.VALIDATION, "Give either the `path` of a Python file or some `code`.")
+
+
+def _result(action: Action, told: dict[str, Any], workspace: Any, timeout: float) -> Hotspots | Timing | Memory:
+    """The figures, unless the code failed or took too long: then ToolError, with what is known."""
+    if "error" in told:
+        from toolroll.text import trace
+
+        raise ToolError(ErrorCode.EXECUTION, f"The code failed.\n{trace.compact(told['error'])[-_SHOWN:].rstrip()}")
+    found: Hotspots | Timing | Memory | None
+    if action == "hotspots":
+        found = profiles.hotspots(told, workspace)
+    else:
+        found = profiles.timing(told) if action == "time" else profiles.memory(told, workspace)
+    if told.get("stopped") or found is None:
+        so_far = f" Until then:\n{found}" if found is not None else ""
+        raise ToolError(
+            ErrorCode.TIMEOUT,
+            f"Still running after {timeout:g} s, and ended.{so_far or ' Give less to do, or a longer `timeout`.'}",
+        )
+    return found

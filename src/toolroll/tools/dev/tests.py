@@ -1,0 +1,117 @@
+"""Find, run and measure tests."""
+# ruff: noqa: PT028 - it is called `tests`, and is none
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from toolroll.host.context import Context
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.schema import Field
+from toolroll.text.bound import bound
+from toolroll.text.testing import results
+from toolroll.text.testing.results import Found, Tested
+from toolroll.tool import Effect, tool
+
+if TYPE_CHECKING:
+    from toolroll.host.finished import Finished
+    from toolroll.host.testing import Finish, Project
+    from toolroll.text.testing.model import Run
+
+Action = Literal["discover", "run", "coverage"]
+Name = Literal["auto", "pytest", "unittest", "jest", "vitest", "node", "go", "cargo"]
+
+_SAID = 3_000  # characters of the output of a run that could not be understood
+_USAGE = 4  # what pytest says of a target that it does not know
+_STOPPED = (2, 3)  # what pytest says when it was interrupted, and when it failed itself
+_DISCOVER = Suggestion("tests", {"action": "discover"})
+
+
+@tool(Effect.SHELL)
+def tests(
+    ctx: Context,
+    action: Annotated[Action, "What to do."] = "run",
+    path: Annotated[str, "File, folder or file::test."] = "",
+    keyword: Annotated[str, "Only tests whose name fits, as for pytest -k."] = "",
+    affected: Annotated[bool, "Only tests that uncommitted changes affect."] = False,
+    timeout: Annotated[float, Field(ge=1, le=600), "Seconds."] = 120,
+    framework: Annotated[Name, "Found by itself."] = "auto",
+    *,
+    verbose: Annotated[bool, "List the tests that passed too."] = False,
+) -> Found | Tested:
+    """Discover or run tests, or measure their coverage: counts, every failure with its place, slowest tests."""
+    from toolroll.host import testing
+    from toolroll.host.finished import finished
+
+    place, _, name = path.partition("::")
+    project = testing.find(ctx, place or ".", framework)
+    if action == "coverage" and not project.framework.covers:
+        what = project.framework.name
+        raise ToolError(
+            ErrorCode.UNSUPPORTED, f"Coverage of {what} is not measured here. Use a tool for it with `bash`."
+        )
+    chosen = testing.Chosen(_targets(ctx, project.folder, place, name))
+    if affected:
+        chosen = testing.choose(ctx, project, chosen.targets)
+        if chosen.nothing:
+            return results.report(testing.nothing(project), 0.0, chosen.note, whole=True, verbose=False)
+    notes = [*filter(None, [project.note, chosen.note])]
+    if action == "discover" and project.framework.files:
+        return results.found(testing.titles(ctx, project, chosen, keyword), "\n".join(notes))
+    done = testing.run(ctx, project, action, chosen, keyword, timeout)
+    ended = finished(done.ran, _SAID, "tail")
+    _check(done, ended, project, keyword)
+    if done.run.touched:
+        testing.remember(ctx, done.run.touched)
+    notes += _notes(done.run, ended)
+    if action == "discover":
+        return results.found(done.run, "\n".join(notes))
+    whole = ended.outcome == "exited" and done.run.ended and done.run.status not in _STOPPED
+    return results.report(done.run, ended.seconds, "\n".join(notes), whole=whole, verbose=verbose)
+
+
+def _targets(ctx: Context, folder: str, place: str, name: str) -> tuple[tuple[str, str], ...]:
+    """The path that was given, as the framework sees it from its folder."""
+    where = "/".join(ctx.files.key(place)) if place else ""
+    inner = where if folder == "." else where.removeprefix(folder).removeprefix("/")
+    return ((inner or ".", name),) if inner or name else ()
+
+
+def _check(done: Finish, ended: Finished, project: Project, keyword: str) -> None:
+    """Raise ToolError when the run tells of no tests at all."""
+    run = done.run
+    if run.tests or run.failures:
+        return
+    ended.checked()
+    if run.status == _USAGE or not (run.ended or run.missing):
+        usage = re.search(r"^(ERROR: |not found: ).*", ended.output, re.M | re.S) if run.status == _USAGE else None
+        said = usage[0].partition("\n\n")[0].strip() if usage else str(ended)
+        kind = ErrorCode.NOT_FOUND if "not found: " in said else ErrorCode.VALIDATION
+        code = kind if run.status == _USAGE else ErrorCode.EXECUTION
+        raise ToolError(code, f"The tests could not be run. {said}", suggest=(_DISCOVER,))
+    if run.deselected:
+        raise ToolError(
+            ErrorCode.NOT_FOUND,
+            f"None of the {run.deselected} tests fits the `keyword` {keyword!r}. Discover them to see their names.",
+            suggest=(_DISCOVER,),
+        )
+    if run.missing or (run.framework.startswith("unittest") and project.asked == "auto"):
+        lacks = "The project's Python has no pytest" + ("" if run.missing else ", and unittest finds no tests")
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{lacks}. Ask the user to add it: {done.program} -m pip install pytest")
+    raise ToolError(ErrorCode.NOT_FOUND, f"No tests found in {project.folder!r} by {run.framework}.")
+
+
+def _notes(run: Run, ended: Finished) -> list[str]:
+    """What else there is to know of a run."""
+    notes = [f"{run.deselected} deselected."] if run.deselected else []
+    if ended.outcome != "exited" or not run.ended:
+        at = f" while {run.running} was running" if run.running else ""
+        of = f" of {run.found}" if run.found else ""
+        how = f" ({ended.ending.rstrip('.')})" if ended.ending else ""
+        notes.append(f"The run ended early{how}{at}: {len(run.tests)}{of} tests were over.")
+    elif ended.exit_code and not run.failures:
+        notes.append(f"The run itself failed ({ended.ending}):\n{bound(ended.output.strip(), 800, 'tail').text}")
+    if run.engine == "a plain tracer":
+        notes.append("Lines only, and slow: with coverage in the project's Python it is exact (pip install coverage).")
+    return notes

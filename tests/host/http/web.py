@@ -1,0 +1,126 @@
+"""Web servers on the loopback for tests: they record what they are asked, and answer in bytes, well or badly."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+CERTIFICATES = Path(__file__).with_name("certificates")
+AUTHORITY = str(CERTIFICATES / "authority.pem")
+
+
+@dataclass(frozen=True)
+class Asked:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+Answer = Callable[[Asked], bytes | Iterable[bytes]]
+
+
+def reply(body: bytes | str = b"", status: str = "200 OK", **headers: str) -> bytes:
+    """A whole answer; `content_type="text/plain"` makes a header."""
+    data = body.encode() if isinstance(body, str) else body
+    given = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(data))}
+    given |= {name.replace("_", "-").title(): value for name, value in headers.items()}
+    lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in given.items() if value), "", ""]
+    return "\r\n".join(lines).encode("latin-1") + data
+
+
+def redirect(location: str, status: str = "302 Found") -> bytes:
+    return reply("moved", status, location=location)
+
+
+class Server:
+    """Answers every connection with `answer`, in a thread of its own; all are gone when the block ends."""
+
+    def __init__(self, answer: Answer | bytes, *, tls: bool = False) -> None:
+        self.answer = (lambda _asked: answer) if isinstance(answer, bytes) else answer
+        self.asked: list[Asked] = []
+        self.closing = threading.Event()
+        self._tls = None
+        if tls:
+            self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._tls.load_cert_chain(CERTIFICATES / "server.pem")
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._threads: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept)
+        self._accepting.start()
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def url(self, path: str = "/") -> str:
+        return f"{'https' if self._tls else 'http'}://{self.host}{path}"
+
+    @property
+    def paths(self) -> list[str]:
+        return [one.path for one in self.asked]
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.closing.set()
+        self._accepting.join()
+        for thread in self._threads:
+            thread.join()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        self._listener.settimeout(0.05)
+        while not self.closing.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except TimeoutError:
+                continue
+            self._threads.append(threading.Thread(target=self._serve, args=(connection,)))
+            self._threads[-1].start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.settimeout(10)
+        with suppress(OSError), connection:
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
+            with connection:
+                asked = _read(connection)
+                if asked is None:
+                    return
+                self.asked.append(asked)
+                answer = self.answer(asked)
+                for piece in (answer,) if isinstance(answer, bytes) else answer:
+                    if self.closing.is_set():
+                        return
+                    connection.sendall(piece)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65536):  # a reset would overtake what was sent
+                    pass
+
+
+def _read(connection: socket.socket) -> Asked | None:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        if not piece:
+            return None
+        data += piece
+        if data[0] < 32:  # not HTTP, but perhaps the beginning of TLS
+            connection.sendall(reply("?", "400 Bad Request"))
+            return None
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *rest = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
+    while len(body) < int(headers.get("content-length", 0)):
+        body += connection.recv(65536)
+    method, path, _ = first.split(" ")
+    return Asked(method, path, headers, body)

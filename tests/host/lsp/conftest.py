@@ -1,0 +1,94 @@
+"""Language servers on a fresh workspace, real ones and ones that misbehave; all are gone in the end."""
+
+import os
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolroll.host.lsp.consult import Servers
+from toolroll.host.root import Root
+from toolroll.host.search import Search
+from toolroll.host.spill import Spill
+from toolroll.host.state import State
+from toolroll.host.workspace import Workspace
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import PRESETS
+
+FAKE = Path(__file__).with_name("fake_server.py")
+
+
+def family(pid: int) -> list[int]:
+    """A process and all below it."""
+    found = [pid]
+    for one in found:
+        for task in Path(f"/proc/{one}/task").glob("*/children"):
+            found += map(int, task.read_text().split())
+    return found
+
+
+def gone(pid: int) -> bool:
+    for _ in range(300):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text()
+        except FileNotFoundError:
+            return True
+        if state.rpartition(")")[2].split()[0] == "Z":
+            return True  # who reaps an orphan is not for us to say
+        time.sleep(0.01)
+    return False
+
+
+@pytest.fixture
+def workspace(ws: Path, tmp_path: Path) -> Iterator[Workspace]:
+    state = State(str(tmp_path / "state"))
+    with Root(str(ws)) as root:
+        yield Workspace(root, state, Spill(state), limits=Limits(), policy=PRESETS["standard"])
+    state.close()
+
+
+@pytest.fixture
+def open_servers(workspace: Workspace) -> Iterator[Callable[..., Servers]]:
+    """Servers of the workspace. When the test is over, none of their processes, threads and pipes is left."""
+    opened: list[Servers] = []
+    before = set(os.listdir("/proc/self/fd"))
+
+    def make(**options: Any) -> Servers:
+        opened.append(Servers(workspace, Search(workspace.root, limits=Limits()), **options))
+        return opened[-1]
+
+    yield make
+    pids = [pid for one in opened for running in one.running() for pid in family(running.pid)]
+    for one in opened:
+        one.close()
+    assert [pid for pid in pids if not gone(pid)] == []
+    assert set(os.listdir("/proc/self/fd")) - before <= {str(workspace._swept_stage)}
+
+
+@pytest.fixture
+def servers(open_servers: Callable[..., Servers]) -> Servers:
+    return open_servers()
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put a program on PATH that serves in this manner."""
+
+    def make(manner: str, program: str = "tsc") -> None:
+        folder = tmp_path / "bin"
+        folder.mkdir(exist_ok=True)
+        path = folder / program
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "{manner}"\n')
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    return make
+
+
+def found(program: str) -> bool:
+    return bool(shutil.which(program, path=os.path.dirname(sys.executable)) or shutil.which(program))

@@ -1,0 +1,57 @@
+"""What git says when it refuses, and what to do next."""
+
+import pytest
+
+from toolroll.text.git.refusals import explained
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "words"),
+    [
+        ("fatal: a.x: clean filter 'x y' failed", "Unsupported", "'x y'"),
+        ("fatal: Unable to create '/w/.git/index.lock': File exists.\n\nAnother git", "Conflict", "Another git"),
+        ("fatal: your current branch 'main' does not have any commits yet", "NotFound", "no commits yet"),
+        ("fatal: Not a valid object name: 'HEAD'.", "NotFound", "no commits yet"),
+        ("fatal: Not a valid object name: 'nope'.", "NotFound", "no 'nope'"),
+        ("fatal: no such ref: HEAD", "NotFound", "no commits yet"),
+        ("fatal: pathspec ':(literal)a b' did not match any files", "NotFound", "no file 'a b'"),
+        ("error: pathspec 'x' did not match any file(s) known to git", "NotFound", "no file 'x'"),
+        ("fatal: bad revision 'zzz'", "NotFound", "no 'zzz'"),
+        ("fatal: bad revision 'zzz^{commit}'", "NotFound", "no 'zzz'"),
+        ("fatal: ambiguous argument 'q^{commit}': unknown revision or path", "NotFound", "no 'q'"),
+        ("fatal: path 'q' does not exist in 'HEAD'", "NotFound", "no file 'q' in that commit"),
+        ("fatal: path 'q' exists on disk, but not in 'HEAD'", "NotFound", "no file 'q' in that commit"),
+        ("fatal: invalid object name 'main.x'.", "NotFound", "no 'main.x'"),
+        ("fatal: invalid reference: q", "NotFound", "no 'q'"),
+        ("fatal: a branch named 't' already exists", "Conflict", "branch 't' already"),
+        ("error: branch 'n' not found.", "NotFound", "no branch 'n'"),
+        ("error: The branch 't' is not fully merged.", "Conflict", "`force`"),
+        ("error: Cannot delete branch 'main' checked out at '/w'", "Conflict", "is checked out"),
+        ("error: cannot delete branch 'main' used by worktree at '/w'", "Conflict", "is checked out"),
+        (
+            "error: Your local changes to the following files would be overwritten by checkout:\n\ta",
+            "Conflict",
+            "stash",
+        ),
+        ("CONFLICT (content): Merge conflict in a", "Conflict", "<<<<<<<"),
+        ("error: Committing is not possible because you have unmerged files.", "Conflict", "<<<<<<<"),
+        ("error: stash@{0} is not a valid reference", "NotFound", "no such stash"),
+        ("No stash entries found.", "NotFound", "no such stash"),
+        ("The following paths are ignored by one of your .gitignore files:\nx", "ValidationError", ".gitignore"),
+        ("fatal: file a has only 1 line", "ValidationError", "only 1 lines"),
+        (
+            "fatal: Unable to create '/w/.git/index.lock': Read-only file system",
+            "PermissionDenied",
+            "cannot be changed",
+        ),
+        ("fatal: not a git repository: '/w/.git'", "NotFound", "'/w/.git'"),
+        ("hint: try\nfatal: something {new}\n", "ExecutionError", "git diff failed. fatal: something {new}"),
+        ("usage: git diff [<options>]\n", "ValidationError", "`ref`"),
+        ("", "ExecutionError", "said nothing"),
+    ],
+)
+def test_the_error_says_what_to_do(said, code, words):
+    error = explained(said, "diff")
+    assert error.code == code
+    assert words in error.message
+    assert "hint:" not in error.message

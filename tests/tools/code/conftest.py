@@ -1,0 +1,11 @@
+"""What the tools that ask language servers are given."""
+
+import pytest
+
+from toolroll import Context, Kit
+
+
+@pytest.fixture
+def served(kit: Kit) -> Context:
+    """The hands of a call; the servers it has started are closed with the kit."""
+    return kit.context()

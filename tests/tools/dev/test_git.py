@@ -1,0 +1,639 @@
+"""Use the git repository: what it shows, what it changes, what it refuses, and that it runs nothing else."""
+
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from toolroll.dialect import Dialect, View
+from toolroll.policy.rules import Policy
+from toolroll.tools.dev.git import git
+
+ONLY = Dialect("git", "Only git.", entries=(View.native(git),))
+HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """A user without settings."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
+    monkeypatch.setenv("USER", "me")
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_DATE", "2026-01-02T03:04:05+0000")
+    return folder
+
+
+@pytest.fixture
+def kit(open_kit):
+    return open_kit(ONLY)
+
+
+@pytest.fixture
+def unconfined(open_kit):
+    """Without a sandbox, so that nothing but the settings keeps programs from being run."""
+    return open_kit(ONLY, policy=Policy(sandbox="none"))
+
+
+def run(folder, *words, check=True):
+    """Plain git, as a person would run it."""
+    done = subprocess.run(["git", *words], cwd=folder, check=check, capture_output=True, text=True, timeout=30)
+    return done.stdout
+
+
+def begin(folder):
+    run(folder, "init", "-q", "-b", "main")
+    run(folder, "config", "user.name", "Ann")
+    run(folder, "config", "user.email", "ann@example.com")
+
+
+@pytest.fixture
+def repo(ws, put):
+    begin(ws)
+    put({"a.txt": "one\n", "src/b.py": "b = 1\n"})
+    run(ws, "add", ".")
+    run(ws, "commit", "-q", "-m", "first")
+    return ws
+
+
+def told(result):
+    return HASH.sub("#", result.text)
+
+
+def test_a_day_of_work(kit, repo, put):
+    put({"a.txt": "one\ntwo\n", "new.txt": "n\n"})
+    assert (
+        told(kit.call("git", {"action": "status"})) == "On branch main\nNot staged:\n  M a.txt\nUntracked:\n  ? new.txt"
+    )
+    assert told(kit.call("git", {"action": "diff"})) == (
+        "Not staged: 1 file, +1 -0\ndiff --git a/a.txt b/a.txt\nindex #..# 100644\n--- a/a.txt\n+++ b/a.txt\n"
+        "@@ -1 +1,2 @@\n one\n+two"
+    )
+    assert told(kit.call("git", {"action": "add", "files": ["a.txt", "*.txt"]})) == (
+        "Staged now: 2 files.\nOn branch main\nStaged:\n  M a.txt\n  A new.txt"
+    )
+    assert kit.call("git", {"action": "diff"}).text.startswith(
+        "Staged: 2 files, +2 -0\n  a.txt +1 -0\n  new.txt +1 -0\n"
+    )
+    committed = kit.call("git", {"action": "commit", "message": "Second\n\nreset --hard; push --force"})
+    assert told(committed) == "Committed # 2026-01-02 Ann: Second (HEAD -> main)\n2 files, +2 -0"
+    assert run(repo, "log", "-1", "--format=%B").rstrip() == "Second\n\nreset --hard; push --force"
+    assert told(kit.call("git", {"action": "log"})) == (
+        "* # 2026-01-02 Ann: Second (HEAD -> main)\n* # 2026-01-02 Ann: first"
+    )
+    assert told(kit.call("git", {"action": "blame", "files": ["a.txt"]})) == (
+        "# 2026-01-02 Ann: first\n1\tone\n# 2026-01-02 Ann: Second\n2\ttwo"
+    )
+    assert kit.call("git", {"action": "status"}).text.endswith("Nothing to commit, the working tree is clean.")
+
+
+def test_a_commit_and_a_file_in_it(kit, repo):
+    shown = kit.call("git", {"action": "show"})
+    assert told(shown).startswith(
+        "commit # (HEAD -> main)\nAuthor: Ann <ann@example.com>\nDate: 2026-01-02T03:04:05+00:00\n\n    first\n\n"
+        "2 files, +2 -0\n  a.txt +1 -0\n  src/b.py +1 -0\ndiff --git a/a.txt b/a.txt\n"
+    )
+    assert shown.data["commit"]["hash"] == run(repo, "rev-parse", "HEAD").strip()
+    assert kit.call("git", {"action": "show", "ref": "HEAD:src/b.py"}).text == "b = 1"
+    assert kit.call("git", {"action": "show", "ref": ":a.txt"}).text == "one"
+    assert kit.call("git", {"action": "show", "ref": ":/fir"}).data["commit"] == shown.data["commit"]
+    assert kit.call("git", {"action": "show", "ref": "HEAD", "files": ["src"]}).data["files"] == [
+        {"path": "src/b.py", "added": 1, "deleted": 0, "source": None}
+    ]
+
+
+def test_branches(kit, repo, put):
+    created = kit.call("git", {"action": "branch", "sub": "create", "name": "topic"})
+    assert told(created) == (
+        "Created branch 'topic'. Set `sub` to switch to work on it.\n* main # first\n  topic # first"
+    )
+    assert told(kit.call("git", {"action": "branch", "sub": "switch", "name": "topic"})) == (
+        "Switched to branch 'topic'.\nOn branch topic\nNothing to commit, the working tree is clean."
+    )
+    put({"a.txt": "topic\n"})
+    kit.call("git", {"action": "add"})
+    kit.call("git", {"action": "commit", "message": "topic"})
+    kit.call("git", {"action": "branch", "sub": "switch", "name": "main"})
+    kept = kit.call("git", {"action": "branch", "sub": "delete", "name": "topic"})
+    assert (kept.error.code, "`force`" in kept.text) == ("Conflict", True)
+    assert "topic" in run(repo, "branch")
+    assert kit.call("git", {"action": "diff", "ref": "main..topic"}).data["parts"][0]["files"] == [
+        {"path": "a.txt", "added": 1, "deleted": 1, "source": None}
+    ]
+    gone = kit.call("git", {"action": "branch", "sub": "delete", "name": "topic", "force": True})
+    assert told(gone) == "Deleted branch 'topic'.\n* main # first"
+
+
+def test_switching_keeps_changes_unless_forced(kit, repo, put):
+    run(repo, "checkout", "-q", "-b", "topic")
+    put({"a.txt": "topic\n"})
+    run(repo, "commit", "-q", "-a", "-m", "topic")
+    put({"a.txt": "unsaved\n"})
+    refused = kit.call("git", {"action": "branch", "sub": "switch", "name": "main"})
+    assert (refused.error.code, (repo / "a.txt").read_text()) == ("Conflict", "unsaved\n")
+    assert kit.call("git", {"action": "branch", "sub": "switch", "name": "main", "force": True}).ok
+    assert (repo / "a.txt").read_text() == "one\n"
+
+
+def test_stashes(kit, repo, put):
+    put({"a.txt": "unsaved\n"})
+    saved = kit.call("git", {"action": "stash", "sub": "save", "message": "half done"})
+    assert told(saved).startswith(
+        "Saved working directory and index state On main: half done\nOn branch main, 1 stashed"
+    )
+    assert (repo / "a.txt").read_text() == "one\n"
+    assert kit.call("git", {"action": "stash"}).text == "stash@{0} 2026-01-02 On main: half done"
+    assert kit.call("git", {"action": "stash", "sub": "drop"}).error.code == "SecurityError"
+    assert kit.call("git", {"action": "stash", "sub": "pop"}).text.startswith(
+        "Took back stash@{0}.\nOn branch main\nNot"
+    )
+    assert (repo / "a.txt").read_text() == "unsaved\n"
+    kit.call("git", {"action": "stash", "sub": "save"})
+    put({"a.txt": "other\n"})
+    run(repo, "commit", "-q", "-a", "-m", "other")
+    conflict = kit.call("git", {"action": "stash", "sub": "pop"})
+    assert (conflict.error.code, "<<<<<<<" in conflict.text) == ("Conflict", True)
+    assert kit.call("git", {"action": "status"}).data["conflicts"] == [
+        {"path": "a.txt", "kind": "conflict", "source": None}
+    ]
+    assert kit.call("git", {"action": "commit", "message": "m"}).error.code == "Conflict"
+    assert kit.call("git", {"action": "stash", "sub": "drop", "force": True}).text == "Dropped stash@{0}.\nNo stashes."
+    assert kit.call("git", {"action": "stash", "sub": "pop"}).error.code == "NotFound"
+
+
+def test_values_that_are_empty_are_not_given(kit, repo):
+    empty = {"ref": "", "name": "", "message": "", "lines": "", "files": []}
+    assert kit.call("git", {"action": "status", **empty}).text == kit.call("git", {"action": "status"}).text
+    assert "`message` is required" in kit.call("git", {"action": "commit", **empty}).text
+
+
+def test_nothing_to_commit_is_told_with_what_there_is(kit, repo, put):
+    put({"a.txt": "two\n"})
+    result = kit.call("git", {"action": "commit", "message": "m"})
+    assert (result.status, result.data) == ("partial", {"commit": None, "files": []})
+    assert result.text == (
+        "Nothing was committed: nothing is staged.\nOn branch main\nNot staged:\n  M a.txt\n"
+        "Stage files with action `add` first."
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ({"action": "log"}, "NotFound", "no commits yet"),
+        ({"action": "show"}, "NotFound", "no commits yet"),
+        ({"action": "blame", "files": ["a.txt"]}, "NotFound", "no commits yet"),
+        ({"action": "stash", "sub": "save"}, "NotFound", "no commits yet"),
+        ({"action": "branch", "sub": "create", "name": "x"}, "NotFound", "no commits yet"),
+    ],
+)
+def test_before_the_first_commit(kit, ws, put, arguments, code, words):
+    begin(ws)
+    put({"a.txt": "one\n"})
+    result = kit.call("git", arguments)
+    assert (result.error.code, words in result.text) == (code, True)
+    assert kit.call("git", {"action": "status"}).text.startswith("On branch main, no commits yet\nUntracked")
+    kit.call("git", {"action": "add"})
+    assert kit.call("git", {"action": "commit", "message": "m"}).ok
+
+
+INJECTIONS = [
+    {"action": "show", "ref": "--output=pwned"},
+    {"action": "show", "ref": "-O/tmp/x"},
+    {"action": "show", "ref": "HEAD\n--output=pwned"},
+    {"action": "show", "ref": "HEAD\0--output=pwned"},
+    {"action": "show", "ref": "HEAD --output=pwned"},
+    {"action": "show", "ref": "HEAD:../../../etc/passwd"},
+    {"action": "show", "ref": "HEAD:/etc/passwd"},
+    {"action": "show", "ref": " "},
+    {"action": "diff", "ref": "--no-index"},
+    {"action": "diff", "ref": "HEAD..--output=pwned"},
+    {"action": "diff", "ref": "--output=pwned...HEAD"},
+    {"action": "diff", "files": [":(exclude)x"]},
+    {"action": "diff", "files": [":!x"]},
+    {"action": "diff", "files": [":/"]},
+    {"action": "diff", "files": ["/etc/passwd", "/dev/null"]},
+    {"action": "diff", "files": ["../outside"]},
+    {"action": "diff", "files": ["--no-index"]},
+    {"action": "log", "ref": "--exec=touch pwned"},
+    {"action": "log", "ref": "--all"},
+    {"action": "log", "limit": -5},
+    {"action": "log", "limit": "1 --output=pwned"},
+    {"action": "log", "limit": 10**9},
+    {"action": "log", "files": ["--output=pwned"]},
+    {"action": "add", "files": ["--force"]},
+    {"action": "add", "files": ["-A"]},
+    {"action": "add", "files": ["--pathspec-from-file=/etc/passwd"]},
+    {"action": "add", "files": ["/etc/passwd"]},
+    {"action": "add", "files": ["src/../../outside"]},
+    {"action": "add", "files": ["a\0b"]},
+    {"action": "add", "files": ["a.txt\n--force"]},
+    {"action": "add", "files": [""]},
+    {"action": "add", "files": ["link/secret"]},
+    {"action": "add", "files": [".git/config"]},
+    {"action": "add", "files": ["a.txt"] * 2000},
+    {"action": "show", "ref": "\udc80"},
+    {"action": "branch", "sub": "create", "name": "\udc80"},
+    {"action": "blame", "files": ["--contents=/etc/passwd"]},
+    {"action": "blame", "files": ["a.txt"], "ref": "--contents=/etc/passwd"},
+    {"action": "blame", "files": ["a.txt"], "ref": "-S/etc/passwd"},
+    {"action": "blame", "files": ["a.txt"], "lines": "1,2 --contents=/etc/passwd"},
+    {"action": "blame", "files": ["a.txt"], "lines": ":f"},
+    {"action": "branch", "sub": "create", "name": "--force"},
+    {"action": "branch", "sub": "create", "name": "-f"},
+    {"action": "branch", "sub": "create", "name": "../../x"},
+    {"action": "branch", "sub": "create", "name": "x.lock"},
+    {"action": "branch", "sub": "create", "name": "a b"},
+    {"action": "branch", "sub": "create", "name": "a\nb"},
+    {"action": "branch", "sub": "create", "name": "x", "ref": "-D"},
+    {"action": "branch", "sub": "switch", "name": "--discard-changes"},
+    {"action": "branch", "sub": "switch", "name": "-"},
+    {"action": "branch", "sub": "switch", "name": "@{-1}"},
+    {"action": "branch", "sub": "delete", "name": "-D main"},
+    {"action": "stash", "sub": "pop", "ref": "--index"},
+    {"action": "stash", "sub": "pop", "ref": "stash@{0};x"},
+    {"action": "stash", "sub": "clear"},
+    {"action": "commit", "message": ""},
+    {"action": "commit", "message": "a\0--amend"},
+    {"action": "commit", "message": "x" * 200_000},
+    {"action": "push"},
+    {"action": "reset", "ref": "--hard"},
+    {"action": "config"},
+]
+
+
+@pytest.mark.parametrize("arguments", INJECTIONS, ids=lambda arguments: repr(arguments)[:70])
+def test_no_value_becomes_an_option_or_leads_elsewhere(unconfined, repo, tmp_path, arguments):
+    (tmp_path / "outside").write_text("secret")
+    (repo / "link").symlink_to(tmp_path)
+    before = state(repo)
+    result = unconfined.call("git", arguments)
+    assert not result.ok
+    assert "root:" not in result.text
+    assert state(repo) == before
+    assert not list(tmp_path.rglob("*pwned*"))
+
+
+def test_the_control_of_the_injections(repo, tmp_path):
+    """Taken as they come, such values do what they say."""
+    run(repo, "show", "--output=pwned")
+    assert (repo / "pwned").exists()
+    run(repo, "branch", "victim")
+    run(repo, "branch", "-d", *["-D", "victim"])
+    assert "victim" not in run(repo, "branch")
+
+
+def state(folder):
+    """Every file of a repository but those that only remember when files were looked at."""
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found if path.name != "index"}
+
+
+@pytest.mark.parametrize(
+    "name", ["-x.py", "--force", "a b.py", "it's.py", "[id].tsx", "*.py", "\u00fc.py", "src/--odd.py", ":x"]
+)
+def test_a_file_of_any_name(kit, repo, put, name):
+    put({name: "1\n", "other.py": "2\n"})
+    typed = f"./{name}" if name.startswith(":") else name
+    assert kit.call("git", {"action": "add", "files": [typed]}).data["now"]["staged"] == [
+        {"path": name, "kind": "added", "source": None}
+    ]
+    assert kit.call("git", {"action": "commit", "message": "odd"}).ok
+    assert kit.call("git", {"action": "blame", "files": [typed]}).data["lines"][0]["text"] == "1"
+    assert kit.call("git", {"action": "log", "files": [typed]}).data["commits"][0]["message"] == "odd"
+
+
+READS = [
+    {"action": "status"},
+    {"action": "diff"},
+    {"action": "diff", "ref": "HEAD"},
+    {"action": "log"},
+    {"action": "show"},
+    {"action": "blame", "files": ["a.x"]},
+    {"action": "branch"},
+    {"action": "stash"},
+]
+WRITES = [
+    {"action": "add", "files": ["a.py"]},
+    {"action": "add"},
+    {"action": "add", "files": ["a.x"]},
+    {"action": "commit", "message": "m"},
+    {"action": "stash", "sub": "save"},
+    {"action": "stash", "sub": "pop"},
+    {"action": "branch", "sub": "create", "name": "t"},
+    {"action": "branch", "sub": "switch", "name": "t"},
+    {"action": "stash", "sub": "save"},
+    {"action": "branch", "sub": "switch", "name": "other"},
+    {"action": "stash", "sub": "pop"},
+]
+
+# What a repository that somebody else has made may say, and the plain command that does as it says.
+HOSTILE = {
+    "fsmonitor": ("[core]\nfsmonitor = {program}\n", ["status"]),
+    "external diff": ("[diff]\nexternal = {program}\n", ["diff"]),
+    "diff driver": ('[diff "x"]\ncommand = {program}\n', ["diff"]),
+    "textconv": ('[diff "x"]\ntextconv = {program}\n', ["diff"]),
+    "textconv of blame": ('[diff "x"]\ntextconv = {program}\n', ["blame", "a.x"]),
+    "clean filter": ('[filter "x"]\nclean = {program}\n', ["add", "a.x"]),
+    "smudge filter": ('[filter "x"]\nsmudge = {program}\n', ["checkout", "--", "a.x"]),
+    "filter process": ('[filter "x"]\nprocess = {program}\n', ["add", "a.x"]),
+    "filter with = in its name": ('[filter "x=y"]\nclean = {program}\n', ["add", "a.x"]),
+    "merge driver": ('[merge "x"]\ndriver = {program}\n', ["merge", "other"]),
+    "hooks in the working tree": ("[core]\nhooksPath = .evil\n", ["commit", "-a", "-m", "m"]),
+    "hooks": ("", ["commit", "-a", "-m", "m"]),
+    "signing": ("[commit]\ngpgSign = true\n[gpg]\nprogram = {program}\n", ["commit", "-a", "-m", "m"]),
+    "signing with ssh": (
+        "[commit]\ngpgSign = true\n[gpg]\nformat = ssh\n[gpg \"ssh\"]\nprogram = {program}\n[user]\nsigningKey = a.py\n",
+        ["commit", "-a", "-m", "m"],
+    ),
+    "editor": ("[core]\neditor = {program}\n", ["commit", "-a"]),
+    "included file": ("[include]\npath = ../evil.cfg\n", ["status"]),
+    "included for this branch": ('[includeIf "onbranch:main"]\npath = ../evil.cfg\n', ["status"]),
+    "ssh": ("[core]\nsshCommand = {program}\n[remote \"o\"]\nurl = ssh://localhost/x\n", ["fetch", "o"]),
+    "alias": ("[alias]\nst = !{program}\n", ["st"]),
+    "credential helper": ("[credential]\nhelper = !{program}\n", ["credential", "reject"]),
+    "pack hook": ("[uploadpack]\npackObjectsHook = {program}\n", ["gc", "--prune=now"]),
+}  # fmt: skip
+HARMLESS_TO_PLAIN_GIT = {"credential helper", "pack hook"}  # need more than one command
+
+
+def hostile(folder, config, program):
+    """A repository with changes in it, whose settings name a program."""
+    folder.mkdir()
+    begin(folder)
+    attribute = "x=y" if "x=y" in config else "x"
+    (folder / ".gitattributes").write_text(f"*.x filter={attribute} diff=x merge=x\n")
+    (folder / "evil.cfg").write_text(f"[core]\nfsmonitor = {program}\n")
+    (folder / ".evil").mkdir()
+    for hook in (
+        "pre-commit",
+        "commit-msg",
+        "post-commit",
+        "post-checkout",
+        "post-index-change",
+        "reference-transaction",
+    ):
+        shutil.copy(program, folder / ".evil" / hook)
+    for number, words in enumerate((["-b", "main"], ["-b", "other"], ["main"])):
+        if number:
+            run(folder, "checkout", "-q", *words)
+        for name in ("a.py", "a.x"):
+            (folder / name).write_text(f"{number}\n")
+        run(folder, "add", ".")
+        run(folder, "commit", "-q", "-m", f"number {number}")
+    (folder / "a.py").write_text("4\n")
+    (folder / "a.x").write_text("4\n")
+    os.utime(folder / "a.x", (1, 1))
+    if not config:
+        shutil.copytree(folder / ".evil", folder / ".git" / "hooks", dirs_exist_ok=True)
+    with open(folder / ".git" / "config", "a") as file:
+        file.write(config.format(program=program))
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A program that leaves a trace."""
+    path = tmp_path / "program"
+    path.write_text(f"#!/bin/sh\ntouch {tmp_path}/pwned\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_repository_runs_nothing(open_kit, ws, tmp_path, program, name):
+    config, control = HOSTILE[name]
+    trace = tmp_path / "pwned"
+    if name not in HARMLESS_TO_PLAIN_GIT:
+        hostile(tmp_path / "control", config, program)
+        if control[0] == "merge":
+            run(tmp_path / "control", "checkout", "-q", "-f")
+        run(tmp_path / "control", *control, check=False)
+        assert trace.exists(), "plain git does as the repository says"
+        trace.unlink()
+    ws.rmdir()
+    hostile(ws, config, program)
+    trace.unlink(missing_ok=True)
+    kit = open_kit(ONLY, policy=Policy(sandbox="none"))
+    for number, arguments in enumerate((*READS, *WRITES, *READS), 5):
+        if arguments.get("sub") == "save":
+            (ws / "a.x").write_text(f"{number}\n")
+        kit.call("git", arguments)
+        assert not trace.exists(), arguments
+
+
+def test_a_submodule_runs_nothing(open_kit, ws, tmp_path, program):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    begin(inner)
+    (inner / "a.x").write_text("1\n")
+    (inner / ".gitattributes").write_text("*.x filter=x\n")
+    run(inner, "add", ".")
+    run(inner, "commit", "-q", "-m", "inner")
+    begin(ws)
+    run(ws, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    run(ws, "commit", "-q", "-m", "outer")
+    run(ws / "sub", "config", "filter.x.clean", str(program))
+    trace = tmp_path / "pwned"
+
+    def touch(number):
+        (ws / "sub" / "a.x").write_text(f"{number % 10}\n")  # of the same size, so that git must look inside
+        os.utime(ws / "sub" / "a.x", (number, number))
+
+    for number, control in enumerate(("status", "diff", "add"), 2):
+        touch(number)
+        run(ws, control, *(["."] if control == "add" else []))
+        assert trace.exists(), "plain git does as the submodule says"
+        trace.unlink()
+    kit = open_kit(ONLY, policy=Policy(sandbox="none"))
+    (ws / "b.txt").write_text("b\n")
+    commit = {"action": "commit", "message": "m"}
+    calls = [*READS[:5], commit, {"action": "add"}, {"action": "add", "files": ["sub"]}, commit, *WRITES[4:]]
+    for number, arguments in enumerate(calls, 5):
+        touch(number)
+        kit.call("git", arguments)
+        assert not trace.exists(), arguments
+
+
+def test_missing_objects_are_not_fetched(open_kit, repo, tmp_path, program):
+    """A partial clone asks its remote for them, by the program that the settings name."""
+    lost = run(repo, "rev-parse", "HEAD:a.txt").strip()
+    shutil.copytree(repo, tmp_path / "origin")
+    (repo / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+    for setting in (
+        "core.repositoryformatversion=1", "extensions.partialClone=o", "remote.o.promisor=true",
+        f"remote.o.url={tmp_path}/origin", f"remote.o.uploadpack={program}", "protocol.file.allow=always",
+    ):  # fmt: skip
+        run(repo, "config", *setting.split("=", 1))
+    trace = tmp_path / "pwned"
+    run(repo, "show", "HEAD", check=False)
+    assert trace.exists(), "plain git does as the repository says"
+    trace.unlink()
+    kit = open_kit(ONLY, policy=Policy(sandbox="none"))
+    assert not kit.call("git", {"action": "show"}).ok
+    assert not trace.exists()
+
+
+def test_a_file_with_a_filter_is_not_stored_without_it(kit, repo, put):
+    """It may be a filter that encrypts."""
+    put({".gitattributes": "*.secret filter=crypt\n*.bin filter=lfs\n"})
+    run(repo, "config", "filter.crypt.clean", "rot13")
+    for name in ("a.secret", "a.bin"):
+        put({name: "in the clear"})
+        result = kit.call("git", {"action": "add", "files": [name]})
+        assert (result.error.code, "is not run here" in result.text) == ("Unsupported", True)
+    assert run(repo, "diff", "--cached", "--name-only") == ""
+    assert kit.call("git", {"action": "add", "files": [".gitattributes"]}).ok
+
+
+@pytest.mark.parametrize("tier", ["required", "none"])
+def test_looking_changes_nothing(open_kit, repo, put, tier):
+    kit = open_kit(ONLY, policy=Policy(sandbox=tier))
+    put({"a.txt": "two\n"})
+    os.utime(repo / "src/b.py", (1, 1))  # git would like to note that it is as before
+    before = {**state(repo), "index": (repo / ".git/index").read_bytes()}
+    for arguments in ({**one, **({"files": ["a.txt"]} if one["action"] == "blame" else {})} for one in READS):
+        assert kit.call("git", arguments).ok, arguments
+    assert {**state(repo), "index": (repo / ".git/index").read_bytes()} == before
+    run(repo, "status")
+    assert (repo / ".git/index").read_bytes() != before["index"], "plain git notes it"
+
+
+@pytest.mark.parametrize(
+    ("settings", "local", "author"),
+    [
+        ("", {}, "me <me@localhost>"),
+        ('[user]\nname = "J\u00fcrgen Q"\nemail = q@x\n', {}, "J\u00fcrgen Q <q@x>"),
+        ("[user]\nname = Q\nemail = q@x\n", {"user.name": "Local", "user.email": "l@x"}, "Local <l@x>"),
+        ("[user]\nname = Q\nemail = q@x\n[include]\npath = more\n", {}, "Q <more@x>"),
+    ],
+)
+def test_commits_are_made_in_the_users_name(open_kit, ws, put, home, settings, local, author):
+    (home / ".gitconfig").write_text(settings)
+    (home / "more").write_text("[user]\nemail = more@x\n")
+    run(ws, "init", "-q")
+    for name, value in local.items():
+        run(ws, "config", name, value)
+    put({"a": "1"})
+    kit = open_kit(ONLY)
+    kit.call("git", {"action": "add"})
+    assert kit.call("git", {"action": "commit", "message": "m"}).ok
+    assert run(ws, "log", "--format=%an <%ae>%n%cn <%ce>") == f"{author}\n{author}\n"
+
+
+def test_what_the_user_ignores_everywhere_is_ignored(open_kit, repo, put, home):
+    (home / ".gitconfig").write_text("[core]\nexcludesFile = ~/mine\n[core]\nfsmonitor = /bin/false\n")
+    (home / "mine").write_text("*.swp\n")
+    put({"a.swp": "", "b.txt": ""})
+    assert open_kit(ONLY).call("git", {"action": "add"}).data["now"]["staged"] == [
+        {"path": "b.txt", "kind": "added", "source": None}
+    ]
+
+
+def test_without_git(open_kit, repo, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = open_kit(ONLY).call("git", {"action": "status"})
+    assert (result.error.code, "There is no git here." in result.text) == ("Unsupported", True)
+
+
+def test_without_a_repository(kit, ws, put):
+    result = kit.call("git", {"action": "status"})
+    assert (result.error.code, "Ask the user to run `git init`" in result.text) == ("NotFound", True)
+    (ws / "inner").mkdir()
+    begin(ws / "inner")
+    put({"inner/a.txt": "1\n"})
+    assert "give `files` in one of 'inner'" in kit.call("git", {"action": "status"}).text
+    assert kit.call("git", {"action": "status", "files": ["inner"]}).data["untracked"] == ["inner/a.txt"]
+    assert kit.call("git", {"action": "add", "files": ["inner/a.txt"]}).data["now"]["staged"] == [
+        {"path": "inner/a.txt", "kind": "added", "source": None}
+    ]
+    assert "+++ b/inner/a.txt" in kit.call("git", {"action": "diff", "files": ["inner/a.txt"]}).text
+    mixed = kit.call("git", {"action": "add", "files": ["inner/a.txt", "b.txt"]})
+    assert (mixed.error.code, "one repository at a time" in mixed.text) == ("ValidationError", True)
+
+
+def test_a_workspace_inside_a_repository(open_kit, ws, put, tmp_path):
+    begin(tmp_path)
+    put({"a.txt": "1\n"})
+    result = open_kit(ONLY).call("git", {"action": "status"})
+    assert result.error.code == "PermissionDenied"
+    assert f"The repository is at {str(tmp_path)!r}, above the workspace" in result.text
+    reading = open_kit(ONLY, policy=Policy(readable=(str(tmp_path / ".git"),)))
+    assert reading.call("git", {"action": "status"}).data["untracked"] == ["./"]
+    assert reading.call("git", {"action": "add"}).error.code == "PermissionDenied"
+
+
+def test_a_linked_working_tree_whose_repository_is_elsewhere(open_kit, ws, tmp_path):
+    main = tmp_path / "main"
+    main.mkdir()
+    begin(main)
+    run(main, "commit", "-q", "--allow-empty", "-m", "m")
+    ws.rmdir()
+    run(main, "worktree", "add", "-q", str(ws))
+    result = open_kit(ONLY).call("git", {"action": "status"})
+    assert (result.error.code, "open the main working tree" in result.text) == ("PermissionDenied", True)
+
+
+def test_a_broken_repository(kit, ws):
+    (ws / ".git").mkdir()
+    result = kit.call("git", {"action": "status"})
+    assert (result.error.code, "not a whole one" in result.text) == ("NotFound", True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ({"action": "add", "files": ["nope"]}, "NotFound", "no file 'nope'"),
+        ({"action": "diff", "ref": "nope"}, "NotFound", "no 'nope'"),
+        ({"action": "log", "ref": "nope"}, "NotFound", "no 'nope'"),
+        ({"action": "show", "ref": "nope"}, "NotFound", "no 'nope'"),
+        ({"action": "show", "ref": "HEAD:nope"}, "NotFound", "no file 'nope' in that commit"),
+        ({"action": "branch", "sub": "switch", "name": "nope"}, "NotFound", "no 'nope'"),
+        ({"action": "branch", "sub": "delete", "name": "nope"}, "NotFound", "no branch 'nope'"),
+        ({"action": "branch", "sub": "delete", "name": "main"}, "Conflict", "is checked out"),
+        ({"action": "branch", "sub": "create", "name": "main"}, "Conflict", "already"),
+        ({"action": "branch", "sub": "create", "name": "x", "ref": "nope"}, "NotFound", "no 'nope'"),
+        ({"action": "blame", "files": ["a.txt"], "lines": "50-60"}, "ValidationError", "only 1 lines"),
+        ({"action": "stash", "sub": "pop"}, "NotFound", "no such stash"),
+    ],
+)
+def test_what_is_not_there(kit, repo, arguments, code, words):
+    result = kit.call("git", arguments)
+    assert (result.error.code, words in result.text) == (code, True), result.text
+
+
+def test_a_file_that_was_never_committed_has_no_authors(kit, repo):
+    result = kit.call("git", {"action": "blame", "files": ["src/--odd.py"]})
+    assert (result.status, result.data["lines"]) == ("partial", [])
+    assert "There is no 'src/--odd.py' in HEAD" in result.text
+
+
+def test_calls_side_by_side(kit, repo, put):
+    put({f"p{number}": "" for number in range(8)})
+    with ThreadPoolExecutor(4) as pool:
+        calls = ({"action": "add", "files": [f"p{number}"]} for number in range(8))
+        assert [one.ok for one in pool.map(lambda arguments: kit.call("git", arguments), calls)] == [True] * 8
+    assert run(repo, "diff", "--cached", "--name-only").split() == [f"p{number}" for number in range(8)]
+
+
+def test_a_large_difference_is_cut_and_counted_in_full(kit, repo, put):
+    put({"a.txt": "".join(f"line {number}\n" for number in range(50_000))})
+    result = kit.call("git", {"action": "diff"})
+    assert result.text.startswith("Not staged: 1 file, +50000 -1\n")
+    assert len(result.text) < 60_000
+    assert result.meta["spill"].startswith("spill:")
+
+
+def test_the_log_says_when_there_is_more(kit, repo):
+    for number in range(3):
+        run(repo, "commit", "-q", "--allow-empty", "-m", f"number {number}")
+    result = kit.call("git", {"action": "log", "limit": 2})
+    assert [one["message"] for one in result.data["commits"]] == ["number 2", "number 1"]
+    assert "raise `limit`" in result.text
+    assert len(kit.call("git", {"action": "log", "limit": 4}).data["commits"]) == 4
