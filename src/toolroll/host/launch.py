@@ -189,6 +189,7 @@ class Launcher:
             memory=limits.memory_bytes,
             processes=limits.processes,
             file_bytes=limits.file_bytes,
+            cpu_seconds=limits.cpu_seconds,
         )
 
     def _reach(self, env: Mapping[str, str], temp: str, writes: Writes) -> Reach:

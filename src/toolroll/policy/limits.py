@@ -31,3 +31,5 @@ class Limits:
     """A command with more processes is killed."""
     file_bytes: int = 8 * 1024**3
     """The largest file that a command may write."""
+    cpu_seconds: int | None = None
+    """Of the processor, for each process of a command; None leaves it to the time limit of the call."""

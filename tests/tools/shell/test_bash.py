@@ -189,3 +189,18 @@ def test_without_a_sandbox_only_by_name(ws, tmp_path):
 def test_a_program_by_words_without_a_shell(open_kit):
     result = open_kit("koopa").call("executeCommand", {"command": "printf", "args": ["%s|", "a b", "$HOME;ls", "*"]})
     assert result.text == "a b|$HOME;ls|*|"
+
+
+@pytest.mark.parametrize(
+    ("limits", "command", "code", "words"),
+    [
+        ({"memory_bytes": 100 << 20}, "python3 -c 'x = bytearray(1 << 30); input()'; sleep 20", "ExecutionError", "memory"),
+        ({"processes": 20}, "for i in $(seq 40); do sleep 20 & done; wait", "ExecutionError", "processes"),
+        ({"file_bytes": 1 << 20}, "head -c 2000000 /dev/zero > big; echo $?; stat -c %s big", None, "1048576"),
+        ({"cpu_seconds": 1}, "while :; do :; done", None, "SIGXCPU"),
+    ],
+)
+def test_limits_of_the_operator(open_kit, limits, command, code, words):
+    result = open_kit(limits=limits).call("bash", {"command": command, "timeout": 60})
+    assert (result.error.code if result.error else None) == code
+    assert words in result.text
