@@ -48,7 +48,8 @@ def test_schemas_are_plain(kit):
         if isinstance(value, dict):
             for key, inner in value.items():
                 yield key
-                yield from keys(inner)
+                # What a tool calls its own parameters is no keyword.
+                yield from keys(list(inner.values()) if key == "properties" else inner)
         elif isinstance(value, list):
             for inner in value:
                 yield from keys(inner)

@@ -16,6 +16,7 @@ from toolroll.host import settings
 from toolroll.host.context import Context, Progress, silent
 from toolroll.host.grants import Grants
 from toolroll.host.guard import Approver, Guard
+from toolroll.host.http.client import Client
 from toolroll.host.journal.journal import Journal
 from toolroll.host.lsp.consult import Servers
 from toolroll.host.root import Root
@@ -83,6 +84,7 @@ class Kit:
         self._observers: tuple[Observer, ...] = (self._audit, self._metrics, *([observe] if observe else []))
         self._guard = Guard(self.policy, self.mode, approve, Grants(self._state))
         self._shell = self._open_shell()
+        self._http = Client(self.policy.hosts)
         self._servers = Servers(self._files, self._search, spawn=self._shell.serve)
         self._steps = (time_limit, Concurrency(self.limits.concurrency), Locks(), Journalled(self.journal))
         self._add(self._dialect_entries())
@@ -176,6 +178,7 @@ class Kit:
             self._shell,
             self._servers,
             self._structure,
+            self._http,
             self.limits,
             token or Token(),
             self.session,
@@ -253,6 +256,7 @@ class Kit:
     def close(self) -> None:
         """Give everything back, end every job; the kit cannot be used afterwards."""
         self._servers.close()
+        self._structure.close()
         self._shell.close()
         self._spill.close()
         self._state.close()

@@ -36,6 +36,9 @@ FOSSCODE = {
         "caseSensitive": B, "wholeWord": B, "preview": B, "maxFiles": I,
     },
     "patch": {"patch!": S, "path": S, "strip": I, "reverse": B, "validateOnly": B, "createBackup": B},
+    "todowrite": {"todos!": A},
+    "todoread": {"status": S, "priority": S},
+    "webfetch": {"url!": S, "method": S, "headers": "object", "body": None, "timeout": I, "followRedirects": B},
     "lsp-diagnostics": {
         "files!": A, "severity": S, "maxResults": I, "includeSource": B, "language": S, "workingDirectory": S,
     },
@@ -57,6 +60,9 @@ CODING_AGENT = {
     "git": {"action!": S, "files": None, "ref": S, "message": S, "sub_action": S, "branch_name": S, "limit": I},
     "profiler": {"action!": S, "path": S, "code": S, "setup": S, "number": I, "repeat": I, "top_n": I},
     "terminal": {"command!": S},
+    "note": {
+        "action!": S, "note_id": S, "title": S, "content": S, "note_type": S, "tags": A, "query": S, "limit": I,
+    },
     "finish": {"result!": S},
 }  # fmt: skip
 KOOPA = {
@@ -68,6 +74,7 @@ KOOPA = {
     "executeCommand": {"command!": S, "args": A},
     "getEnv": {"key!": S},
     "currentTime": {},
+    "httpGet": {"url!": S},
 }
 DOCUMENTS = [("koopa", KOOPA), ("cdd", CDD), ("pigo", PIGO), ("fosscode", FOSSCODE), ("coding-agent", CODING_AGENT)]
 

@@ -65,6 +65,22 @@ def test_files_that_have_no_structure(structure, put, files, path, code, message
     assert caught.value.code == code
 
 
+def test_a_hard_source_is_tried_once(structure, put):
+    put({"a.yaml": b"- " * 20_000, "b.yaml": b"- " * 20_000})
+    for path in ("a.yaml", "a.yaml", "b.yaml"):
+        with pytest.raises(ToolError, match=f"'{path}' crashed the parser"):
+            structure.tags_of(path)
+    look = structure.fitting("a: $A")
+    assert (look.found, look.skipped) == ([], {"too hard to parse": 2})
+
+
+def test_kept_outputs_have_no_structure(ctx, structure):
+    assert structure.place(ctx.files, "a.py") == "a.py"
+    with pytest.raises(ToolError, match="is a kept output") as caught:
+        structure.place(ctx.files, "spill:a.py")
+    assert caught.value.code == ErrorCode.UNSUPPORTED
+
+
 def test_empty_and_broken_files(structure, put):
     put({"empty.py": "", "broken.py": "def whole(): pass\nclass Open(\n"})
     assert names(structure.tags_of("empty.py")) == []

@@ -1,4 +1,4 @@
-"""Coding Agent (seed 002): one tool a subject, an action picks the operation. So far its files and commands."""
+"""Coding Agent (seed 002): one tool a subject, an action picks the operation. So far without its memory, searches and MCP."""
 
 from toolroll.dialect import Bundle, Dialect, Profile, Shown, View
 from toolroll.policy.limits import Limits
@@ -18,6 +18,7 @@ from toolroll.tools.files.replace_lines import replace_lines
 from toolroll.tools.files.stat import stat
 from toolroll.tools.files.undo import undo
 from toolroll.tools.files.write import write
+from toolroll.tools.knowledge.note import note
 from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import grep
 from toolroll.tools.session.finish import finish
@@ -60,7 +61,7 @@ _QUERY_TYPE = Shown(
 
 DIALECT = Dialect(
     "coding-agent",
-    "Coding Agent's tool system: file, code_exec, terminal.",
+    "Coding Agent's tool system: file, code_exec, code_search, test_runner, git, linter, profiler, terminal, note, finish.",
     entries=(
         Bundle(
             "file",
@@ -193,6 +194,20 @@ DIALECT = Dialect(
             terminal,
             {"command": Shown(description="Command to execute (whitelist enforced)")},
             description="Terminal with a command whitelist for safe filesystem and text-processing operations.",
+        ),
+        View(
+            "note",
+            note,
+            {
+                "id": Shown("note_id"),
+                "title": "title",
+                "content": "content",
+                "type": Shown("note_type"),
+                "tags": "tags",
+                "query": "query",
+                "limit": "limit",
+            },
+            description="Structured notes with type classification, tags, and Markdown + YAML frontmatter persistence.",
         ),
         View(
             "finish",

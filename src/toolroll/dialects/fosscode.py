@@ -1,4 +1,4 @@
-"""fosscode (seed 001): camelCase, results as {success, data, error, metadata}. So far without its todos and the web."""
+"""fosscode (seed 001): camelCase, results as {success, data, error, metadata}. So far without its web searches."""
 
 from toolroll import formats
 from toolroll.dialect import Dialect, Profile, Shown, View, fields, milliseconds
@@ -13,14 +13,27 @@ from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import grep
+from toolroll.tools.session.todo_read import todo_read
+from toolroll.tools.session.todo_write import todo_write
 from toolroll.tools.shell.bash import bash
+from toolroll.tools.web.fetch import fetch
 
 _FILE = Shown("filePath")
 _LIST = {"type": "array", "items": {"type": "string"}}
+_TODOS = fields(
+    todos="todos",
+    totalTodos="total",
+    completedTodos="completed",
+    inProgressTodos="in_progress",
+    pendingTodos="pending",
+    incompleteTodos="incomplete",
+    progress="percent",
+    warning="warning",
+)
 
 DIALECT = Dialect(
     "fosscode",
-    "fosscode's tools system: bash, read, write, edit, grep, list, glob, multiedit, patch, lsp-diagnostics, lsp-hover.",
+    "fosscode's tools system: bash, read, write, edit, grep, list, glob, multiedit, patch, todowrite, todoread, webfetch, lsp-diagnostics, lsp-hover.",
     entries=(
         View(
             "bash",
@@ -165,6 +178,42 @@ DIALECT = Dialect(
             description="Apply diff patches to files with validation and rollback capability.",
             data=fields(
                 validated="validated", applied="applied", reversed="reversed", files="files", backups="backups"
+            ),
+        ),
+        View(
+            "todowrite",
+            todo_write,
+            {"todos": Shown(description="The whole todo list")},
+            description="Task management and progress tracking: write the todo list.",
+            data=_TODOS,
+        ),
+        View(
+            "todoread",
+            todo_read,
+            {"status": "status", "priority": "priority"},
+            description="Task management and progress tracking: read the todo list.",
+            data=_TODOS,
+        ),
+        View(
+            "webfetch",
+            fetch,
+            {
+                "url": "url",
+                "method": "method",
+                "headers": "headers",
+                "body": "body",
+                "timeout": milliseconds(30_000, most=120_000),
+                "follow": Shown("followRedirects"),
+            },
+            description="HTTP client with redirects, headers and body, for fetching web content.",
+            data=fields(
+                url="url",
+                status="status",
+                statusText="reason",
+                headers="headers",
+                contentType="content_type",
+                content="fenced",
+                redirects="redirects",
             ),
         ),
         View(

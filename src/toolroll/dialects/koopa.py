@@ -1,4 +1,4 @@
-"""Koopa (seed 003): camelCase tools whose results are {status, message, data, error}. So far files and system."""
+"""Koopa (seed 003): camelCase tools whose results are {status, message, data, error}. So far without its knowledge tools."""
 
 from toolroll import formats
 from toolroll.dialect import Dialect, Profile, Shown, View, fields
@@ -11,13 +11,14 @@ from toolroll.tools.files.write import write
 from toolroll.tools.session.env import env
 from toolroll.tools.session.time import time
 from toolroll.tools.shell.bash import bash
+from toolroll.tools.web.fetch import fetch
 
 _PATH = Shown(description="Path of the file")
 _FOLDER = Shown(description="Path of the directory", required=True)
 
 DIALECT = Dialect(
     "koopa",
-    "Koopa's tools package: files, commands, environment and time.",
+    "Koopa's tools package: files, commands, environment, time and httpGet.",
     entries=(
         View(
             "readFile",
@@ -66,6 +67,13 @@ DIALECT = Dialect(
             description="Read environment variables (sensitive vars filtered)",
         ),
         View("currentTime", time, description="Get current system time"),
+        View(
+            "httpGet",
+            fetch,
+            {"url": Shown(description="Address to get")},
+            description="HTTP GET request with SSRF protection, size limits and timeout",
+            data=fields(url="url", status="status", contentType="content_type", body="fenced"),
+        ),
     ),
     profile=Profile(
         limits=Limits(read_bytes=10 * 1024 * 1024),

@@ -128,6 +128,13 @@ class Structure:
 
         return self._look(path, holds, lambda language: bool(language.pattern), fits, token)
 
+    def place(self, files: Reader, path: str) -> str:
+        """A path as a call gives it, from the workspace; kept outputs have no structure."""
+        root, where = files.where(path)
+        if root is not self._files.root:
+            raise ToolError(ErrorCode.UNSUPPORTED, f"{path!r} is a kept output, not code. Use `read` or `grep` on it.")
+        return where
+
     def near(self, name: str, path: str, token: Token | None = None) -> list[str]:
         """Up to three names like one that was not found."""
         stem = Query(name[: max(3, 2 * len(name) // 3)], literal=True, ignore_case=True)

@@ -49,6 +49,8 @@ class Policy:
     """How commands are confined. "none" is the opt-out: they may then do whatever the user may."""
     network: bool = False
     """Whether commands may use the network."""
+    hosts: tuple[str, ...] = ()
+    """Private or local hosts that may be fetched from all the same, such as "127.0.0.1:8080"."""
     readable: tuple[str, ...] = ()
     """Folders outside the workspace that commands may read, besides the system and its toolchains."""
 

@@ -7,49 +7,20 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
-from tests.host.http.web import AUTHORITY, Asked, Server, redirect, reply
+from tests.host.http.web import AUTHORITY, Asked, Internet, Server, get, redirect, reply, trusting
 from toolroll.host.http.client import Client, Response
-from toolroll.host.http.request import prepare
 from toolroll.host.http.wire import Route
 from toolroll.host.token import Token
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 
 Serve = Callable[..., Server]
-
-
-def get(client: Client, url: str, *, method: str = "GET", headers: dict[str, str] | None = None, body: Any = None, **options: Any) -> Response:
-    return client.send(prepare(method, url, headers, body), options.pop("token", None) or Token(), **options)
-
-
-def trusting(*servers: Server, **options: Any) -> Client:
-    return Client([one.host for one in servers], **options)
-
-
-class Internet:
-    """Names at public addresses, each of which is in truth a server on the loopback."""
-
-    def __init__(self, **servers: Server) -> None:
-        self.looked_up: list[str] = []
-        self.went_to: list[tuple[str, int]] = []
-        self._at = {f"{name}.example.com": f"93.184.215.{number}" for number, name in enumerate(servers, 1)}
-        self._servers = dict(zip(self._at.values(), servers.values(), strict=True))
-
-    def resolve(self, name: str) -> list[str]:
-        self.looked_up.append(name)
-        return [self._at[name]] if name in self._at else ["10.0.0.1"]
-
-    def route(self, address: str, port: int) -> tuple[str, int]:
-        self.went_to.append((address, port))
-        return "127.0.0.1", self._servers[address].port
-
-    def client(self, **options: Any) -> Client:
-        return Client(resolve=self.resolve, route=self.route, **options)
 
 
 def test_a_request_and_its_answer(serve: Serve) -> None:
@@ -170,6 +141,14 @@ def test_a_body_does_not_travel(serve: Serve) -> None:
     assert found.note.startswith("Not followed: it would send the body to another host.")
 
 
+def test_many_at_a_time(serve: Serve) -> None:
+    server = serve(lambda asked: reply(asked.path * 1000))
+    client = trusting(server)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda number: get(client, server.url(f"/{number}")).body, range(40)))
+    assert found == [f"/{number}".encode() * 1000 for number in range(40)]
+
+
 def test_no_cookie_is_kept(serve: Serve) -> None:
     server = serve(reply("ok", set_cookie="a=b"))
     client = trusting(server)
@@ -186,7 +165,9 @@ def test_no_proxy_of_the_environment_is_used(serve: Serve, monkeypatch: pytest.M
     assert proxy.asked == []
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/", "http://localhost:{port}/", "http://[::ffff:127.0.0.1]:{port}/"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:{port}/", "http://localhost:{port}/", "http://[::ffff:127.0.0.1]:{port}/"]
+)
 def test_the_loopback_is_closed_unless_it_is_opened(serve: Serve, url: str) -> None:
     server = serve(reply("secret"))
     with pytest.raises(ToolError, match="is not fetched") as caught:
@@ -196,7 +177,7 @@ def test_the_loopback_is_closed_unless_it_is_opened(serve: Serve, url: str) -> N
 
 
 def test_nobody_is_there() -> None:
-    with pytest.raises(ToolError, match="Cannot reach '127.0.0.1': Connection refused") as caught:
+    with pytest.raises(ToolError, match=r"Cannot reach '127.0.0.1': Connection refused") as caught:
         get(Client(["127.0.0.1:1"]), "http://127.0.0.1:1/")
     assert caught.value.code is ErrorCode.NETWORK
 
@@ -232,7 +213,7 @@ def test_tls_checks_the_certificate(serve: Serve) -> None:
 
 def test_tls_with_a_server_that_speaks_none(serve: Serve) -> None:
     server = serve(reply("ok"))
-    with pytest.raises(ToolError, match="No TLS with '127.0.0.1'") as caught:
+    with pytest.raises(ToolError, match=r"No TLS with '127.0.0.1'") as caught:
         get(trusting(server), f"https://{server.host}/", seconds=5)
     assert caught.value.code is ErrorCode.NETWORK
 

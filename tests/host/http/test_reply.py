@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.host.http.web import Asked, Server, reply
-from toolroll.host.http.client import Client
-from toolroll.host.http.request import prepare
-from toolroll.host.token import Token
+from tests.host.http.web import Asked, Server, get, reply, trusting
 from toolroll.result import ErrorCode, ToolError
 
 Serve = Callable[..., Server]
@@ -26,7 +23,7 @@ def answered(serve: Serve, *pieces: bytes) -> tuple[int, dict[str, str], bytes]:
                 server.closing.wait(0.002)  # so that each arrives alone
 
     server = serve(answer)
-    found = Client([server.host]).send(prepare("GET", server.url()), Token(), seconds=10)
+    found = get(trusting(server), server.url(), seconds=10)
     return found.status, found.headers, found.body
 
 

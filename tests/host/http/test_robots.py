@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.host.http.test_client import Internet, get
-from tests.host.http.web import Asked, Server, redirect, reply
+from tests.host.http.web import Asked, Internet, Server, get, redirect, reply
+from toolroll.host.http.client import Client
 from toolroll.host.http.pace import Pace
 from toolroll.host.http.robots import parse
 from toolroll.result import ErrorCode, ToolError
@@ -87,7 +87,7 @@ def test_pages_that_a_site_wants_left_alone(serve: Serve) -> None:
     internet = Internet(a=site)
     client = internet.client()
     assert get(client, "http://a.example.com/yes").body == b"page"
-    with pytest.raises(ToolError, match="asks programs in its robots.txt not to fetch '/no/x'") as caught:
+    with pytest.raises(ToolError, match=r"asks programs in its robots.txt not to fetch '/no/x'") as caught:
         get(client, "http://a.example.com/no/x")
     assert caught.value.code is ErrorCode.PERMISSION
     assert get(client, "http://a.example.com/no/x", robots=False).body == b"page"
@@ -130,8 +130,6 @@ def test_sites_without_rules(serve: Serve, robots: bytes, allowed: bool) -> None
 
 
 def test_what_the_operator_has_opened_is_not_asked_for_rules(serve: Serve) -> None:
-    from toolroll.host.http.client import Client
-
     site = serve(reply("User-agent: *\nDisallow: /"))
     client = Client([site.host], pace=Pace(burst=1, per_minute=1))
     for _ in range(3):

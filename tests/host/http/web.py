@@ -10,6 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+from toolroll.host.http.client import Client, Response
+from toolroll.host.http.request import prepare
+from toolroll.host.token import Token
 
 CERTIFICATES = Path(__file__).with_name("certificates")
 AUTHORITY = str(CERTIFICATES / "authority.pem")
@@ -70,7 +75,9 @@ class Server:
     def __enter__(self) -> Server:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.closing.set()
         self._accepting.join()
         for thread in self._threads:
@@ -124,3 +131,40 @@ def _read(connection: socket.socket) -> Asked | None:
         body += connection.recv(65536)
     method, path, _ = first.split(" ")
     return Asked(method, path, headers, body)
+
+
+def get(
+    client: Client,
+    url: str,
+    *,
+    method: str = "GET",
+    headers: dict[str, str] | None = None,
+    body: Any = None,
+    **options: Any,
+) -> Response:
+    return client.send(prepare(method, url, headers, body), options.pop("token", None) or Token(), **options)
+
+
+def trusting(*servers: Server, **options: Any) -> Client:
+    return Client([one.host for one in servers], **options)
+
+
+class Internet:
+    """Names at public addresses, each of which is in truth a server on the loopback."""
+
+    def __init__(self, **servers: Server) -> None:
+        self.looked_up: list[str] = []
+        self.went_to: list[tuple[str, int]] = []
+        self._at = {f"{name}.example.com": f"93.184.215.{number}" for number, name in enumerate(servers, 1)}
+        self._servers = dict(zip(self._at.values(), servers.values(), strict=True))
+
+    def resolve(self, name: str) -> list[str]:
+        self.looked_up.append(name)
+        return [self._at[name]] if name in self._at else ["10.0.0.1"]
+
+    def route(self, address: str, port: int) -> tuple[str, int]:
+        self.went_to.append((address, port))
+        return "127.0.0.1", self._servers[address].port
+
+    def client(self, **options: Any) -> Client:
+        return Client(resolve=self.resolve, route=self.route, **options)

@@ -194,7 +194,12 @@ def test_a_program_by_words_without_a_shell(open_kit):
 @pytest.mark.parametrize(
     ("limits", "command", "code", "words"),
     [
-        ({"memory_bytes": 100 << 20}, "python3 -c 'x = bytearray(1 << 30); input()'; sleep 20", "ExecutionError", "memory"),
+        (
+            {"memory_bytes": 100 << 20},
+            "python3 -c 'x = bytearray(1 << 30); input()'; sleep 20",
+            "ExecutionError",
+            "memory",
+        ),
         ({"processes": 20}, "for i in $(seq 40); do sleep 20 & done; wait", "ExecutionError", "processes"),
         ({"file_bytes": 1 << 20}, "head -c 2000000 /dev/zero > big; echo $?; stat -c %s big", None, "1048576"),
         ({"cpu_seconds": 1}, "while :; do :; done", None, "SIGXCPU"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LONGEST = 16_000
 """Characters of code, blanks and here-documents not counted."""
-MARKS = re.compile(r"[()<>$|&;`\[{]")
+MARKS = re.compile(r"[()<>$|&;`\[{?*]")
 MOST_MARKS = 2_000
 """Texts of nothing but brackets take the grammar time that grows with the square of their number."""
 DEEPEST = 100

@@ -51,7 +51,7 @@ def outline(
     limit: Annotated[int, Field(ge=1), "Most lines to show."] = 400,
 ) -> Outline:
     """Outline a file (classes, functions, signatures, line spans) or all files of a folder."""
-    where = ctx.searching(path)[1]
+    where = ctx.structure.place(ctx.files, path)
     if ctx.structure.is_file(where):
         tags = ctx.structure.tags_of(where, ctx.token)
         part = Part(path, outlines.header(path, tags), outlines.imports(tags), outlines.lines(tags, depth or 3))

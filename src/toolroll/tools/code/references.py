@@ -62,7 +62,7 @@ def references(
 ) -> References:
     """Find where a symbol is defined and where it is used, in code, not in comments or strings."""
     wanted = uses.symbol(symbol)
-    where = ctx.searching(path)[1]
+    where = ctx.structure.place(ctx.files, path)
     holds = Query(wanted.name, literal=True, whole_word=True)
     look = ctx.structure.look(where, holds=holds, wanted=lambda language: language.code, token=ctx.token)
     found = [

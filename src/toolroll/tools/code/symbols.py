@@ -44,7 +44,7 @@ def symbols(
     limit: Annotated[int, Field(ge=1), "Most to show."] = 200,
 ) -> Symbols:
     """List what is defined, imported, called or used to decorate, by syntax, with file and line."""
-    where = ctx.searching(path)[1]
+    where = ctx.structure.place(ctx.files, path)
     if pattern is not None:
         return _fitting(ctx, pattern, where, limit)
     word = literal(name)

@@ -1,0 +1,124 @@
+"""A request before it is sent: its method, headers and body checked, and what of it may go to another host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from toolroll.policy.urls import Target
+from toolroll.result import ErrorCode, ToolError
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+Body = str | dict[str, Any] | list[Any]
+
+_MOST_BODY = 10_000_000
+_MOST_HEADERS = 64
+_MOST_HEADER_BYTES = 16 * 1024
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# They speak of the connection, which is ours, or would make two servers read two different requests.
+_OURS = frozenset({
+    "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect",
+    "accept-encoding", "http2-settings", "via", "forwarded",
+})  # fmt: skip
+# All that another host than the one it was meant for may be told. Keys come under many names.
+_HARMLESS = frozenset({"accept", "accept-language", "user-agent", "content-type", "cache-control", "pragma", "range"})
+_FORM = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for. Make one with `prepare`, which checks it."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Their names in lower case."""
+    body: bytes | None = None
+
+    def elsewhere(self, url: str) -> Request:
+        """The same request for another host: without what could be a secret."""
+        kept = {name: value for name, value in self.headers.items() if name in _HARMLESS}
+        return replace(self, url=url, headers=kept)
+
+    def looking(self) -> Request:
+        """The request that only looks, which follows most redirects."""
+        kept = {name: value for name, value in self.headers.items() if not name.startswith("content-")}
+        return replace(self, method="GET", headers=kept, body=None)
+
+    def wire(self, target: Target, agent: str) -> bytes:
+        """The bytes that are sent."""
+        headers = {"user-agent": agent, "accept": "*/*", **self.headers}
+        headers |= {"accept-encoding": "gzip, deflate", "connection": "close"}
+        if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
+            headers["content-length"] = str(len(self.body or b""))
+        lines = [f"{self.method} {target.path} HTTP/1.1", f"Host: {target.authority}"]
+        lines += [f"{name.title()}: {value}" for name, value in headers.items()]
+        return "\r\n".join((*lines, "", "")).encode() + (self.body or b"")
+
+
+def prepare(method: str, url: str, headers: Mapping[str, str] | None = None, body: Body | None = None) -> Request:
+    """A request that can be sent; ToolError for what cannot."""
+    verb = method.upper()
+    if verb not in METHODS:
+        raise _wrong(f"There is no `method` {method!r}. Use one of {', '.join(METHODS)}.")
+    checked = _checked(headers or {})
+    if body is None:
+        return Request(verb, url, checked)
+    if verb in ("GET", "HEAD"):
+        raise _wrong(f"A {verb} request has no `body`. Leave it out, or use POST.")
+    data, kind = _encoded(body, checked.get("content-type", "").partition(";")[0].strip().lower())
+    if len(data) > _MOST_BODY:
+        raise ToolError(ErrorCode.TOO_LARGE, f"The `body` has {len(data)} bytes, the limit is {_MOST_BODY}. Send less.")
+    return Request(verb, url, {"content-type": kind, **checked}, data)
+
+
+def _checked(headers: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in headers.items():
+        low = name.lower()
+        if not _TOKEN.fullmatch(name) or low in found:
+            raise _wrong(f"{name!r} is not a name for one of the `headers`, or is there twice.")
+        if low in _OURS or low.startswith(("proxy-", "x-forwarded-", "sec-")):
+            raise _wrong(f"The header {name!r} is set by the connection itself. Leave it out.")
+        if _CONTROL.search(value):
+            raise _wrong(f"The header {name!r} holds a line break or another control character. Remove it.")
+        found[low] = value.strip()
+    size = sum(len(name) + len(value.encode()) for name, value in found.items())
+    if len(found) > _MOST_HEADERS or size > _MOST_HEADER_BYTES:
+        raise _wrong(f"Too many `headers`: {len(found)} with {size} bytes. Send fewer.")
+    return found
+
+
+def _encoded(body: Body, kind: str) -> tuple[bytes, str]:
+    """The bytes of a body and their type: a form if the headers say so, an object otherwise as JSON."""
+    import json
+
+    if isinstance(body, str):
+        return body.encode(), "application/json" if _is_json(body) else "text/plain; charset=utf-8"
+    if kind == _FORM and isinstance(body, dict):
+        from urllib.parse import urlencode
+
+        return urlencode(body, doseq=True).encode("ascii"), _FORM
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode(), "application/json"
+    except (ValueError, RecursionError) as error:
+        raise _wrong(f"The `body` cannot be written as JSON: {error}.") from error
+
+
+def _is_json(text: str) -> bool:
+    import json
+
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _wrong(message: str) -> ToolError:
+    return ToolError(ErrorCode.VALIDATION, message)

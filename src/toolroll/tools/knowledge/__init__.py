@@ -1,0 +1,1 @@
+"""Tools that keep and find what is known."""

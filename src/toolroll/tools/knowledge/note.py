@@ -1,0 +1,105 @@
+"""Keep notes in the workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from toolroll.host.context import Context
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field
+from toolroll.text.notes import Note, Type, about
+from toolroll.tool import Effect, tool
+
+Action = Literal["create", "read", "update", "delete", "list", "search"]
+_NEEDS = {"create": ("title", "content"), "search": ("query",), "read": ("id",), "update": ("id",), "delete": ("id",)}
+_DONE = {"create": "Created", "update": "Updated"}
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """One note as it is now."""
+
+    action: str
+    id: str
+    path: str
+    title: str
+    type: str
+    tags: list[str]
+    created: str
+    updated: str
+    content: str
+    faults: list[str]
+
+    @property
+    def note(self) -> str:
+        return "\n".join(self.faults)
+
+    def __str__(self) -> str:
+        if self.action in _DONE:
+            return f"{_DONE[self.action]} note {self.id!r} ({self.path})."
+        return f"# {self.title}\n{about(self.type, self.tags, self.updated)} {self.path}\n\n{self.content}"
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The note that is gone."""
+
+    id: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"Deleted note {self.id!r} ({self.path})."
+
+
+@tool(Effect.READ | Effect.WRITE)
+def note(
+    ctx: Context,
+    action: Annotated[Action, "What to do."],
+    id: Annotated[str | None, "Of the note to read, update or delete."] = None,
+    title: Annotated[str | None, "Of a new or updated note."] = None,
+    content: Annotated[str | None, "Its Markdown text."] = None,
+    type: Annotated[Type | None, "Of the note (general), or of those to list or search."] = None,
+    tags: Annotated[tuple[str, ...] | None, "Of the note, or that those to list or search have."] = None,
+    query: Annotated[str | None, "Words to search for in title, tags and content."] = None,
+    limit: Annotated[int, Field(ge=1, le=1000), "Most notes to list."] = 20,
+) -> Any:
+    """Keep findings, decisions, blockers and next steps as notes, Markdown files in .toolroll/notes/."""
+    from toolroll.host.notes import Notes
+    from toolroll.text.notes import among, check_id, listing
+
+    given = {"id": id, "title": title, "content": content, "query": query}
+    if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
+        raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
+    kept = Notes(ctx.files, ctx.token)
+    if action == "create":
+        return _noted(action, kept.create(title or "", content or "", type or "general", tags or ()))
+    if action in ("list", "search"):
+        found, faults = kept.all()
+        return listing(among(found, type, tags or ()), faults, query if action == "search" else None, limit)
+    name = check_id(id or "")
+    if action == "update":
+        changes = (title or None, content or None, type, tags)  # models fill in what they do not need
+        if changes == (None,) * 4:
+            raise ToolError(ErrorCode.VALIDATION, "Nothing to update: give `title`, `content`, `type` or `tags`.")
+        return _noted(action, kept.update(name, *changes))
+    if action == "delete":
+        return Deleted(name, kept.delete(name))
+    return _noted(action, kept.read(name))
+
+
+def _noted(action: str, found: Note) -> Noted:
+    from toolroll.host.notes import path
+
+    return Noted(
+        action,
+        found.id,
+        path(found.id),
+        found.title,
+        found.type,
+        list(found.tags),
+        found.created,
+        found.updated,
+        found.content,
+        list(found.faults),
+    )

@@ -1,0 +1,21 @@
+"""Show the todo list."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from toolroll.host.context import Context
+from toolroll.text.todos import Priority, Status, Todos, reported
+from toolroll.tool import Effect, tool
+
+
+@tool(Effect.READ)
+def todo_read(
+    ctx: Context,
+    status: Annotated[Status | None, "Show only these."] = None,
+    priority: Annotated[Priority | None, "Show only these."] = None,
+) -> Todos:
+    """Show the todo list of this session and how far it is."""
+    from toolroll.host.todos import TodoFile
+
+    return reported(TodoFile(ctx.files.state, ctx.session, ctx.token).read(), status, priority)

@@ -1,0 +1,113 @@
+"""Ask a web server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from toolroll.host.context import Context
+from toolroll.result import Image
+from toolroll.schema import Field
+from toolroll.text import images
+from toolroll.text.bound import bound
+from toolroll.tool import Effect, tool
+
+if TYPE_CHECKING:
+    from toolroll.host.pages import Page
+
+_ROOM = 4_000  # characters for all that is around the text
+_TOLD = ("location", "retry-after", "www-authenticate")
+_SECRET = frozenset({"set-cookie", "set-cookie2"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer. `text` is the page itself; the model sees it fenced, with its origin."""
+
+    url: str
+    status: int
+    reason: str
+    content_type: str
+    size: int
+    headers: dict[str, str]
+    title: str
+    text: str
+    method: str
+    redirects: tuple[str, ...]
+    note: str = ""
+    whole: Callable[[], str] | None = None
+    images: tuple[Image, ...] = ()
+
+    @property
+    def fenced(self) -> str:
+        """All that the server wrote, marked as foreign; empty when that is nothing."""
+        from toolroll.host.pages import fence
+
+        told = [f"{name}: {self.headers[name]}" for name in _TOLD if name in self.headers]
+        title = [f"title: {self.title}"] if self.title else []
+        text = "\n\n".join(part for part in ("\n".join(told + title), self.text) if part)
+        return fence(text, self.url) if text else ""
+
+    def __str__(self) -> str:
+        what = f", {self.content_type}, {self.size} bytes" if self.size else ""
+        first = f"{self.method} {self.url}: {self.status} {self.reason}".rstrip()
+        return "\n".join(part for part in (f"{first}{what}", self.fenced) if part)
+
+
+@tool(Effect.NETWORK)
+def fetch(
+    ctx: Context,
+    url: Annotated[str, "Public http or https URL."],
+    method: Annotated[Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], "HTTP method."] = "GET",
+    headers: Annotated[dict[str, str] | None, "Request headers."] = None,
+    body: Annotated[
+        str | dict[str, Any] | list[Any] | None,
+        "Text, or a value to send as JSON; an object goes as a form if the Content-Type header says so.",
+    ] = None,
+    timeout: Annotated[float, Field(ge=0.1, le=300), "Seconds."] = 30,
+    show: Annotated[
+        Literal["main", "full", "raw"], "Of an HTML page: its main part or all of it as Markdown, or its source."
+    ] = "main",
+    *,
+    follow: Annotated[bool, "Follow redirects."] = True,
+    robots: Annotated[bool, "Honour robots.txt."] = True,
+) -> Fetched:
+    """Fetch a URL. HTML comes as Markdown, JSON indented, an image as an image. Error statuses are results too."""
+    from toolroll.host import pages
+    from toolroll.host.http.request import prepare
+
+    asked = prepare(method, url, headers, body)
+    answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
+    page = pages.read(answer.body, answer.headers.get("content-type", ""), answer.url, show, ctx.token)
+    shown = bound(page.text, max(_ROOM, ctx.limits.output_chars - _ROOM - 2 * len(answer.url)))
+    return Fetched(
+        url=answer.url,
+        status=answer.status,
+        reason=answer.reason,
+        content_type=page.mime,
+        size=len(answer.body),
+        headers={name: value[:500] for name, value in answer.headers.items() if name not in _SECRET},
+        title=page.title,
+        text=shown.text,
+        method=answer.method,
+        redirects=answer.hops,
+        note=" ".join(part for part in (answer.note, _about(page, len(answer.body))) if part),
+        whole=(lambda: pages.fence(page.text, answer.url)) if shown.cut else None,
+        images=_images(page, answer.body),
+    )
+
+
+def _images(page: Page, body: bytes) -> tuple[Image, ...]:
+    return (Image(body, page.mime),) if page.kind == "image" and len(body) <= images.MOST_BYTES else ()
+
+
+def _about(page: Page, size: int) -> str:
+    """What there is to say of a body that is not shown, or not all of it."""
+    if page.kind == "pdf":
+        return "It is a PDF, which is not shown; `rag` reads it, with the converters of the extra 'rag'."
+    if page.kind == "image" and size > images.MOST_BYTES:
+        return f"The image is not shown: it has more than {images.MOST_BYTES} bytes."
+    if page.kind == "binary" and size:
+        return "It is not text, so it is not shown."
+    return "" if page.whole else "Only the main part of the page is shown; `show` 'full' gives all of it."
