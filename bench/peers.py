@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".bench"
 VENV = HOME / "venv"
 PYTHON = VENV / "bin" / "python"
-PINS = (ROOT / "bench" / "requirements.txt", ROOT / "requirements" / "base.txt")  # the last one wins
+PINS = (ROOT / "bench" / "requirements.txt", ROOT / "requirements" / "dev.txt")  # the last one wins
 
 # The distribution of each peer, and the module that shows whether it is there.
 PEERS = {

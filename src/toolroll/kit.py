@@ -62,11 +62,13 @@ class Kit:
         limits: Mapping[str, Any] | None = None,
         tools: Iterable[str] | None = None,
         observe: Callable[[Record], None] | None = None,
+        servers: Mapping[str, str] | None = None,
     ) -> None:
         """Open a workspace.
 
         `policy` by name also takes the user's `rules.toml`; `approve` answers what it asks. `limits` changes single
-        limits by name; `tools` keeps only these tools, as the dialect names them; `observe` is told of every call.
+        limits by name; `tools` keeps only these tools, as the dialect names them; `observe` is told of every call;
+        `servers` names the language server for a language: `{"python": "basedpyright-langserver"}`.
         """
         self.dialect = dialects.load(dialect) if isinstance(dialect, str) else dialect
         self.mode = _one_of("mode", mode, MODES)
@@ -85,7 +87,7 @@ class Kit:
         self._guard = Guard(self.policy, self.mode, approve, Grants(self._state))
         self._shell = self._open_shell()
         self._http = Client(self.policy.hosts)
-        self._servers = Servers(self._files, self._search, spawn=self._shell.serve)
+        self._servers = Servers(self._files, self._search, spawn=self._shell.serve, choice=servers)
         self._steps = (time_limit, Concurrency(self.limits.concurrency), Locks(), Journalled(self.journal))
         self._add(self._dialect_entries())
 

@@ -176,3 +176,11 @@ def test_a_program_that_only_looks_installed(served, put):
         assert "To add it: rustup component add rust-analyzer" in error.message
     else:
         assert found.files == 1
+
+
+def test_another_server_by_choice(open_kit, put):
+    put({"a.py": "import os\n"})
+    found = open_kit(servers={"python": "ruff"}).call("diagnostics", {"files": ["a.py"]})
+    assert [(row["source"], row["code"]) for row in found.data["rows"]] == [("Ruff", "F401")]
+    missing = open_kit(servers={"python": "no-such-server"}).call("diagnostics", {"files": ["a.py"]})
+    assert "no-such-server" in missing.text
