@@ -60,6 +60,10 @@ CODING_AGENT = {
     "git": {"action!": S, "files": None, "ref": S, "message": S, "sub_action": S, "branch_name": S, "limit": I},
     "profiler": {"action!": S, "path": S, "code": S, "setup": S, "number": I, "repeat": I, "top_n": I},
     "terminal": {"command!": S},
+    "memory": {
+        "action!": S, "content": S, "query": S, "memory_id": S, "memory_type": S, "importance": "number", "strategy": S,
+        "threshold": "number", "max_age_days": "number", "limit": I,
+    },
     "note": {
         "action!": S, "note_id": S, "title": S, "content": S, "note_type": S, "tags": A, "query": S, "limit": I,
     },

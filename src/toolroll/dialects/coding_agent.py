@@ -1,4 +1,4 @@
-"""Coding Agent (seed 002): one tool a subject, an action picks the operation. So far without its memory, searches and MCP."""
+"""Coding Agent (seed 002): one tool a subject, an action picks the operation. Still to come: rag, search and mcp."""
 
 from toolroll.dialect import Bundle, Dialect, Profile, Shown, View
 from toolroll.policy.limits import Limits
@@ -18,6 +18,7 @@ from toolroll.tools.files.replace_lines import replace_lines
 from toolroll.tools.files.stat import stat
 from toolroll.tools.files.undo import undo
 from toolroll.tools.files.write import write
+from toolroll.tools.knowledge.memory import memory
 from toolroll.tools.knowledge.note import note
 from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import grep
@@ -39,6 +40,7 @@ _VERBOSE = Shown(default=True, description="Verbose output (default: true)")
 _KEYWORD = Shown(description="Filter tests by keyword expression (pytest `-k`)")
 _LINTED = Shown(description="Relative file or directory path", required=True)
 _SELECT = Shown(description="Rule selection (e.g., `E,W,F` or `E501,F401`)")
+_STRATEGIES = {f"{one}_based": one for one in ("importance", "time", "capacity")}
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 _PATTERN = Shown(description="Regex (`search`) or glob (`find_files`) pattern")
 _FILES = Shown("file_pattern", description="File glob filter, e.g., `*.py`")
@@ -61,7 +63,7 @@ _QUERY_TYPE = Shown(
 
 DIALECT = Dialect(
     "coding-agent",
-    "Coding Agent's tool system: file, code_exec, code_search, test_runner, git, linter, profiler, terminal, note, finish.",
+    "Coding Agent's tool system: file, code_exec, code_search, test_runner, git, linter, profiler, terminal, memory, note, finish.",
     entries=(
         Bundle(
             "file",
@@ -194,6 +196,28 @@ DIALECT = Dialect(
             terminal,
             {"command": Shown(description="Command to execute (whitelist enforced)")},
             description="Terminal with a command whitelist for safe filesystem and text-processing operations.",
+        ),
+        View(
+            "memory",
+            memory,
+            {
+                "content": Shown(description="What to remember (`add`, `update`)"),
+                "query": Shown(description="Search query (`search`)"),
+                "id": Shown("memory_id", description="Memory ID (`update`, `remove`)"),
+                "type": Shown("memory_type"),
+                "importance": Shown(description="Importance score, 0.0 to 1.0"),
+                "strategy": Shown(
+                    default="importance_based",
+                    decode=_STRATEGIES.__getitem__,
+                    encode="{}_based".format,
+                    description="`forget` strategy",
+                    schema={"enum": list(_STRATEGIES)},
+                ),
+                "threshold": "threshold",
+                "days": "max_age_days",
+                "limit": "limit",
+            },
+            description="Store and retrieve conversation knowledge with importance scoring and type classification.",
         ),
         View(
             "note",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -60,19 +61,25 @@ class Folders:
             self._held.popitem(last=not held.listed.whole)
         return held.listed
 
-    def stamp(self, path: str, since: int | None = None) -> Stamp | None:
-        """The state of a file or folder; None if it is gone, or has changed since or so shortly before that its
-        times could not tell.
+    def stamps(self, paths: Iterable[str], since: int | None = None) -> list[Stamp | None]:
+        """The states of files or folders; None for one that is gone, or has changed since or so shortly before
+        that its times could not tell.
 
-        It is compared and nothing else, so that it does no harm if a folder was swapped for a link meanwhile.
+        They are compared and nothing else, so that it does no harm if a folder was swapped for a link meanwhile.
         """
-        try:
-            about = os.stat(path or ".", dir_fd=self._root.fd, follow_symlinks=False)
-        except OSError:
-            return None
-        if (since or time.time_ns()) - max(about.st_mtime_ns, about.st_ctime_ns) < SETTLED:
-            return None
-        return (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        latest = (since or time.time_ns()) - SETTLED
+        made: list[Stamp | None] = []
+        look, fd = os.stat, self._root.fd
+        for path in paths:
+            try:
+                about = look(path or ".", dir_fd=fd, follow_symlinks=False)
+            except OSError:
+                made.append(None)
+                continue
+            modified, changed = about.st_mtime_ns, about.st_ctime_ns
+            old = modified <= latest and changed <= latest
+            made.append((about.st_dev, about.st_ino, about.st_size, modified, changed) if old else None)
+        return made
 
     def _look(self, path: str, token: Token | None) -> _Held:
         began = time.time_ns()
@@ -81,19 +88,23 @@ class Folders:
         parts = [part for part in self._root.text(path).split("/") if part not in ("", ".")]
         above = ("/".join(parts[:depth]) for depth in range(len(parts) + 1))  # rules there hold here too
         inner = (entry.path for entry in found.entries if entry.kind == "directory")
-        folders = {folder: (self.stamp(folder, began), self._names(folder)) for folder in chain(above, inner)}
-        rules = (f"{folder}/{name}" if folder else name for folder in folders for name in NAMES)
-        return _Held(listed, folders, {rule: self.stamp(rule, began) for rule in rules if self._is_there(rule)})
+        every = list(chain(above, inner))
+        states = zip(self.stamps(every, began), map(self._names, every), strict=True)
+        rules = [f"{folder}/{name}" if folder else name for folder in every for name in NAMES]
+        there = [rule for rule in rules if self._is_there(rule)]
+        return _Held(
+            listed, dict(zip(every, states, strict=True)), dict(zip(there, self.stamps(there, began), strict=True))
+        )
 
     def _is_same(self, held: _Held) -> bool:
         """Whether nothing came, went, or is ignored now that was not."""
-        for folder, (before, names) in held.folders.items():
-            now = self.stamp(folder)
-            if before is None or (now != before and self._names(folder) != names):
+        now = self.stamps(held.folders)
+        for (folder, (before, names)), stamp in zip(list(held.folders.items()), now, strict=True):
+            if before is None or (stamp != before and self._names(folder) != names):
                 return False
-            if now is not None:
-                held.folders[folder] = (now, names)
-        return all(before is not None and self.stamp(rule) == before for rule, before in held.rules.items())
+            if stamp is not None:
+                held.folders[folder] = (stamp, names)
+        return None not in held.rules.values() and self.stamps(held.rules) == list(held.rules.values())
 
     def _names(self, folder: str) -> int:
         """A digest of the names in a folder."""

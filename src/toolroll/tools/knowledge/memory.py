@@ -1,0 +1,135 @@
+"""Remember things from one session to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from toolroll.host.context import Context
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field
+from toolroll.text.remembering import PROMOTE, Row, Strategy, Type, counted_as, listed, row
+from toolroll.tool import Effect, tool
+
+if TYPE_CHECKING:
+    from toolroll.host.memories import Memories
+    from toolroll.text.remembering import Memory, Room
+
+Action = Literal["add", "search", "summary", "update", "remove", "forget", "consolidate"]
+Share = Annotated[float, Field(ge=0, le=1)]
+_NEEDS = {"add": ("content",), "search": ("query",), "update": ("id",), "remove": ("id",)}
+_FOUND, _SUMMED, _KEPT = 5, 10, 1000  # what `limit` is when it is left out: to find, to sum up, to keep
+_FORGET = 0.1
+_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One memory as it is now, or was when it is removed, and the working memories that made room for it."""
+
+    done: str
+    memory: Row
+    dropped: list[str]
+    promoted: list[str]
+
+    @property
+    def note(self) -> str:
+        told = [("Dropped {}", self.dropped), ("Made {} semantic, being important", self.promoted)]
+        lines = (done.format(", ".join(ids)) for done, ids in told if ids)
+        return "\n".join(f"{line}: there were too many working memories." for line in lines)
+
+    def __str__(self) -> str:
+        return f"{self.done} {self.memory.brief}"
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What is gone, and how much is left."""
+
+    forgotten: list[str]
+    left: int
+    lines: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join([f"Forgot {counted_as(len(self.forgotten))}; {self.left} left.", *self.lines])
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidated:
+    """What lasts from now on, and what said the same as another one."""
+
+    promoted: list[str]
+    merged: dict[str, str]
+    """The id of each that is gone, and of the one that stays."""
+    lines: list[str]
+
+    def __str__(self) -> str:
+        if not (self.promoted or self.merged):
+            return "Nothing to consolidate."
+        told = [f"{gone} said the same as {kept} and is gone." for gone, kept in self.merged.items()]
+        lead = f"Made {counted_as(len(self.promoted))} semantic, merged {len(self.merged)}."
+        return "\n".join([lead, *self.lines, *told])
+
+
+@tool(Effect.STATE)
+def memory(
+    ctx: Context,
+    action: Annotated[Action, "What to do."],
+    content: Annotated[str | None, "What to remember, for add or update."] = None,
+    query: Annotated[str | None, "What to search for."] = None,
+    id: Annotated[str | None, "Of the memory to update or remove."] = None,
+    type: Annotated[Type | None, "Of the memory (working), or only these in other actions."] = None,
+    importance: Annotated[Share | None, "Of the memory, 0 to 1 (0.5)."] = None,
+    strategy: Annotated[Strategy, "What to forget: the unimportant, the old, or the least valuable."] = "importance",
+    threshold: Annotated[Share | None, "Forget below it (0.1); consolidate from it on (0.7)."] = None,
+    days: Annotated[float, Field(ge=0), "Forget by time: what did not change for so long."] = _DAYS,
+    limit: Annotated[
+        int | None,
+        Field(ge=1, le=10_000),
+        "Most to find (5) or sum up (10); forget by capacity: how many to keep (1000).",
+    ] = None,
+) -> Any:
+    """Remember facts and events across sessions, and find them again.
+
+    Types: working (the task at hand, 100 at most), episodic (what happened), semantic (lasting facts), perceptual
+    (what was seen or heard). consolidate makes important working and episodic ones semantic and merges duplicates.
+    """
+    from toolroll.host.memories import Memories
+
+    given = {"content": content, "query": query, "id": id}
+    if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
+        raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
+    kept = Memories(ctx.files.state, ctx.token)
+    if action == "search":
+        return kept.search(query or "", type, _FOUND if limit is None else limit)
+    if action == "summary":
+        return kept.summary(type, _SUMMED if limit is None else limit)
+    if action == "forget":
+        least, most = _FORGET if threshold is None else threshold, _KEPT if limit is None else limit
+        gone, left = kept.forget(strategy, type, threshold=least, days=days, keep=most)
+        return Forgotten([one.id for one in gone], left, listed(gone))
+    if action == "consolidate":
+        return _consolidated(kept, PROMOTE if threshold is None else threshold, type)
+    if action == "add":
+        made, new, room = kept.add(content or "", type or "working", 0.5 if importance is None else importance)
+        return _remembered("Remembered" if new else "Known already:", made, room)
+    if action == "remove":
+        return _remembered("Removed", kept.remove(id or ""))
+    return _updated(kept, id or "", content or None, type, importance)
+
+
+def _updated(kept: Memories, id: str, content: str | None, type: Type | None, importance: float | None) -> Remembered:
+    if (content, type, importance) == (None, None, None):
+        raise ToolError(ErrorCode.VALIDATION, "Nothing to update: give `content`, `type` or `importance`.")
+    return _remembered("Updated", *kept.update(id, content, type, importance))
+
+
+def _remembered(done: str, memory: Memory, room: Room | None = None) -> Remembered:
+    dropped = [one.id for one in room.dropped] if room else []
+    return Remembered(done, row(memory), dropped, [one.id for one in room.promoted] if room else [])
+
+
+def _consolidated(kept: Memories, threshold: float, type: Type | None) -> Consolidated:
+    made = kept.consolidate(threshold, type)
+    merged = {f"m{gone}": f"m{into}" for gone, into in made.merged.items()}
+    return Consolidated([one.id for one in made.promoted], merged, listed(made.promoted))
