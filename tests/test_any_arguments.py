@@ -90,7 +90,7 @@ def check(kit, name, given):
 CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
-@settings(max_examples=1000, suppress_health_check=CHECKS)
+@settings(max_examples=500, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_answer_is_typed(kit, data):
     entry = data.draw(st.sampled_from([one for one in kit.entries() if Effect.SHELL not in one.effects]))

@@ -87,13 +87,16 @@ class View:
         description: str | None = None,
         text: Callable[[Any], str] | None = None,
         data: Callable[[Any], Any] | None = None,
+        also: Effect = Effect.NONE,
     ) -> None:
+        """`also`: effects that the dialect's document counts it to besides its own, for the modes."""
         self.name = name
         self.tool = tool
         self.description = description or tool.description
         self.fixed = dict(fixed or {})
         self.text = text
         self.data = data
+        self.effects = tool.effects | also
         self._shown = self._choose(params or {})
 
     @classmethod
@@ -118,10 +121,6 @@ class View:
             return self.tool.schema or object_schema({}, ())
         required = [name for name, (one, look) in self._shown.items() if _required(one, look)]
         return object_schema({name: _schema(one, look) for name, (one, look) in self._shown.items()}, required)
-
-    @property
-    def effects(self) -> Effect:
-        return self.tool.effects
 
     @cached_property
     def checker(self) -> Checker:

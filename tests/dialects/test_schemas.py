@@ -39,6 +39,14 @@ FOSSCODE = {
     "todowrite": {"todos!": A},
     "todoread": {"status": S, "priority": S},
     "webfetch": {"url!": S, "method": S, "headers": "object", "body": None, "timeout": I, "followRedirects": B},
+    "duckduckgo": {
+        "query!": S, "maxResults": I, "safeSearch": S, "language": S, "timeRange": S, "siteSearch": S, "excludeTerms": A,
+        "includeSnippets": B, "includeMetadata": B,
+    },
+    "websearch": {
+        "query!": S, "engine": S, "maxResults": I, "safeSearch": S, "language": S, "timeRange": S, "siteSearch": S,
+        "excludeTerms": A, "includeSnippets": B, "includeMetadata": B,
+    },
     "lsp-diagnostics": {
         "files!": A, "severity": S, "maxResults": I, "includeSource": B, "language": S, "workingDirectory": S,
     },
@@ -60,6 +68,7 @@ CODING_AGENT = {
     "git": {"action!": S, "files": None, "ref": S, "message": S, "sub_action": S, "branch_name": S, "limit": I},
     "profiler": {"action!": S, "path": S, "code": S, "setup": S, "number": I, "repeat": I, "top_n": I},
     "terminal": {"command!": S},
+    "search": {"input!": S, "backend": S, "max_results": I},
     "memory": {
         "action!": S, "content": S, "query": S, "memory_id": S, "memory_type": S, "importance": "number", "strategy": S,
         "threshold": "number", "max_age_days": "number", "limit": I,

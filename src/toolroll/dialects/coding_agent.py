@@ -1,4 +1,4 @@
-"""Coding Agent (seed 002): one tool a subject, an action picks the operation. Still to come: rag, search and mcp."""
+"""Coding Agent (seed 002): one tool a subject, an action picks the operation. Still to come: rag and mcp."""
 
 from toolroll.dialect import Bundle, Dialect, Profile, Shown, View
 from toolroll.policy.limits import Limits
@@ -26,6 +26,7 @@ from toolroll.tools.session.finish import finish
 from toolroll.tools.shell.bash import bash
 from toolroll.tools.shell.python import python
 from toolroll.tools.shell.terminal import terminal
+from toolroll.tools.web.web_search import web_search
 
 _PATH = Shown(description="Relative file/directory path (sandboxed to workspace)", required=True)
 _START = Shown("start_line", description="Start line, 1-based (default: 1)")
@@ -63,7 +64,7 @@ _QUERY_TYPE = Shown(
 
 DIALECT = Dialect(
     "coding-agent",
-    "Coding Agent's tool system: file, code_exec, code_search, test_runner, git, linter, profiler, terminal, memory, note, finish.",
+    "Coding Agent's tool system: file, code_exec, code_search, test_runner, git, linter, profiler, terminal, search, memory, note, finish.",
     entries=(
         Bundle(
             "file",
@@ -196,6 +197,23 @@ DIALECT = Dialect(
             terminal,
             {"command": Shown(description="Command to execute (whitelist enforced)")},
             description="Terminal with a command whitelist for safe filesystem and text-processing operations.",
+        ),
+        View(
+            "search",
+            web_search,
+            {
+                "query": Shown("input", description="Search query"),
+                "engine": Shown(
+                    "backend",
+                    default="hybrid",
+                    decode=lambda name: {"hybrid": "auto"}.get(name, name),
+                    encode=lambda name: {"auto": "hybrid"}.get(name, name),
+                    description="Search engine; hybrid takes the first that answers",
+                    schema={"enum": ["hybrid", "tavily", "serpapi", "duckduckgo", "searxng", "perplexity"]},
+                ),
+                "limit": Shown("max_results", default=5, description="Maximum results (default: 5)"),
+            },
+            description="Web search with several engines and a hybrid order.",
         ),
         View(
             "memory",

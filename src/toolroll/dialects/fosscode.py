@@ -1,7 +1,8 @@
-"""fosscode (seed 001): camelCase, results as {success, data, error, metadata}. So far without its web searches."""
+"""fosscode (seed 001): camelCase, results as {success, data, error, metadata}."""
 
 from toolroll import formats
 from toolroll.dialect import Dialect, Profile, Shown, View, fields, milliseconds
+from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.tools.code.diagnostics import diagnostics
 from toolroll.tools.code.hover import hover
@@ -17,9 +18,23 @@ from toolroll.tools.session.todo_read import todo_read
 from toolroll.tools.session.todo_write import todo_write
 from toolroll.tools.shell.bash import bash
 from toolroll.tools.web.fetch import fetch
+from toolroll.tools.web.web_search import web_search
 
 _FILE = Shown("filePath")
 _LIST = {"type": "array", "items": {"type": "string"}}
+_NOT_WHILE_THINKING = Effect.STATE  # its document lets that mode fetch, but not search
+_SEARCH: dict[str, str | Shown] = {
+    "query": Shown(description="The search query to execute"),
+    "limit": Shown("maxResults", default=10),
+    "snippets": Shown("includeSnippets", default=True),
+    "metadata": Shown("includeMetadata", default=True),
+    "safe": "safeSearch",
+    "language": Shown(default="en"),
+    "within": "timeRange",
+    "site": "siteSearch",
+    "exclude": "excludeTerms",
+}
+_FOUND = fields(query="query", engine="engine", totalResults="total", results="results", warning="warning", note="note")
 _TODOS = fields(
     todos="todos",
     totalTodos="total",
@@ -33,7 +48,7 @@ _TODOS = fields(
 
 DIALECT = Dialect(
     "fosscode",
-    "fosscode's tools system: bash, read, write, edit, grep, list, glob, multiedit, patch, todowrite, todoread, webfetch, lsp-diagnostics, lsp-hover.",
+    "fosscode's tools system: bash, read, write, edit, grep, list, glob, multiedit, patch, todowrite, todoread, webfetch, duckduckgo, websearch, lsp-diagnostics, lsp-hover.",
     entries=(
         View(
             "bash",
@@ -215,6 +230,30 @@ DIALECT = Dialect(
                 content="fenced",
                 redirects="redirects",
             ),
+        ),
+        View(
+            "duckduckgo",
+            web_search,
+            _SEARCH,
+            fixed={"engine": "duckduckgo"},
+            also=_NOT_WHILE_THINKING,
+            description="Web search with DuckDuckGo.",
+            data=_FOUND,
+        ),
+        View(
+            "websearch",
+            web_search,
+            {
+                **_SEARCH,
+                "engine": Shown(
+                    decode=lambda name: {"searx": "searxng"}.get(name, name),
+                    description="Search engine",
+                    schema={"enum": ["auto", "google", "bing", "duckduckgo", "searx"]},
+                ),
+            },
+            also=_NOT_WHILE_THINKING,
+            description="Web search with several engines.",
+            data=_FOUND,
         ),
         View(
             "lsp-diagnostics",

@@ -104,7 +104,7 @@ def _encoded(body: Body, kind: str) -> tuple[bytes, str]:
         return urlencode(body, doseq=True).encode("ascii"), _FORM
     try:
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode(), "application/json"
-    except (ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise _wrong(f"The `body` cannot be written as JSON: {error}.") from error
 
 
