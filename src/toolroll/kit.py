@@ -72,7 +72,7 @@ class Kit:
         """
         self.dialect = dialects.load(dialect) if isinstance(dialect, str) else dialect
         self.mode = _one_of("mode", mode, MODES)
-        self.policy = policy if isinstance(policy, Policy) else _preset(policy)
+        self.policy = policy if isinstance(policy, Policy) else preset(policy)
         if self.policy.extensions is None and self.dialect.profile.extensions is not None:
             self.policy = replace(self.policy, extensions=self.dialect.profile.extensions)
         self.limits = _limits(self.dialect.profile.limits, limits or {})
@@ -277,7 +277,7 @@ def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:
     return value
 
 
-def _preset(name: str) -> Policy:
+def preset(name: str) -> Policy:
     """A policy by its name, with the rules of the user's own configuration."""
     return replace(PRESETS[_one_of("policy", name, PRESETS)], rules=settings.rules())
 

@@ -28,6 +28,8 @@ CALLS = [
     ("edit path=a.txt old=two new=2", 0, "-two\n+2\n"),
     ("read filePath=a.txt", 0, "1\tone"),
     ("ls --mode thinking", 0, "a.txt\n"),
+    ("bash --sandbox none command='wc -l < a.txt' --json", 0, '"sandbox": "none"'),
+    ("bash command='exit 3'", 0, "Exit code: 3\n"),
     ("read path=a.tx", 1, "NotFound: File not found: there is no 'a.tx'. Did you mean 'a.txt'?\n"),
     ("read path=a.tx", 1, "  try: toolroll call read path=a.txt\n"),
     ("gerp pattern=a", 1, "NotFound: Tool not found: there is no tool 'gerp'. Did you mean 'grep'?\n"),

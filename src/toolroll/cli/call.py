@@ -11,7 +11,7 @@ import msgspec
 
 from toolroll.cli import arguments
 from toolroll.cli.command import Candidate, Command, Option, UsageError
-from toolroll.cli.options import DIALECT, JSON, MODE, WORKSPACE, given, open_kit
+from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, WORKSPACE, given, open_kit
 from toolroll.cli.screen import coloured, complain, show, show_json, visible
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ COMMAND = Command(
     "call",
     "Call a tool and print what it answers.",
     run,
-    (_TOOL, _ARGUMENTS, DIALECT, MODE, JSON, WORKSPACE),
+    (_TOOL, _ARGUMENTS, DIALECT, MODE, SANDBOX, JSON, WORKSPACE),
     more="""\
 values:
   A value is read by the tool's own schema: text stays text, numbers, true and false, lists and

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args
 
 from toolroll.cli.command import Option, UsageError
-from toolroll.policy.rules import MODES
+from toolroll.policy.rules import MODES, Confinement
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -28,6 +29,13 @@ MODE = Option(
     "code",
     choices=lambda: list(MODES),
 )
+SANDBOX = Option(
+    ("--sandbox",),
+    "How commands are confined: required, bubblewrap, landlock or none (required).",
+    "NAME",
+    "required",
+    choices=lambda: list(get_args(Confinement)),
+)
 WORKSPACE = Option(("--workspace", "-C"), "Folder to work in (the current one).", "DIR", ".")
 JSON = Option(("--json",), "Print JSON for programs.")
 
@@ -37,10 +45,16 @@ def open_kit(args: Namespace) -> Kit:
     if not args.workspace:  # an unset variable in a script must not mean the current folder
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     # Half of the start-up time, which help and completion scripts need not wait for.
-    from toolroll.kit import Kit
+    from toolroll.kit import Kit, preset
 
+    confinement = getattr(args, SANDBOX.name, "required")
     try:
-        return Kit(args.workspace, getattr(args, DIALECT.name, "native"), getattr(args, MODE.name, "code"))
+        return Kit(
+            args.workspace,
+            getattr(args, DIALECT.name, "native"),
+            getattr(args, MODE.name, "code"),
+            policy=replace(preset("standard"), sandbox=confinement),
+        )
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -52,7 +66,7 @@ def open_kit(args: Namespace) -> Kit:
 def given(args: Namespace) -> list[str]:
     """Those of the options above that are not at their default, to be said again in a suggested command."""
     words = []
-    for option in (DIALECT, MODE, WORKSPACE):
+    for option in (DIALECT, MODE, SANDBOX, WORKSPACE):
         value = getattr(args, option.name)
         if value != option.default:
             words += [option.flags[0], value]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolroll.policy.commands import Rule
 
 Decision = Literal["allow", "ask", "deny"]
+Confinement = Literal["required", "bubblewrap", "landlock", "none"]
 
 EVERYTHING = ~Effect.NONE
 
@@ -45,7 +46,7 @@ class Policy:
     """The operator's own rules; they come before everything built in but what destroys a machine."""
     commands: str | None = None
     """The built-in table that commands are judged by; None leaves it to the dialect."""
-    sandbox: Literal["required", "bubblewrap", "landlock", "none"] = "required"
+    sandbox: Confinement = "required"
     """How commands are confined. "none" is the opt-out: they may then do whatever the user may."""
     network: bool = False
     """Whether commands may use the network."""

@@ -115,7 +115,7 @@ def test_where_nothing_works_no_command_is_run() -> None:
     assert first.startswith("Unsupported Commands cannot be confined on this machine (bubblewrap: ")
     assert "; landlock: this kernel has no Landlock, or has it switched off)." in first
     assert "install bubblewrap (apt install bubblewrap" in first
-    assert first.endswith("To run commands without any confinement, set sandbox to 'none'.")
+    assert first.endswith("say so by name: Policy(sandbox='none'), or --sandbox none.")
     assert last == "[('bubblewrap', False), ('landlock', False), ('none', True)]"
 
 

@@ -22,7 +22,7 @@ __all__ = ["Probe", "probed", "readable", "strongest"]
 _SECONDS = 20.0
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _INSTALL = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap)"
-_OPT_OUT = "To run commands without any confinement, set sandbox to 'none'"
+_OPT_OUT = "To run commands without any confinement, say so by name: Policy(sandbox='none'), or --sandbox none"
 _DENIED, _READ, _UNFILTERED = 40, 41, 42
 # The command of the trial: the filter is there, a file outside cannot be read, and one inside can be written.
 _TRIAL = """
