@@ -13,6 +13,7 @@ from toolroll import tools as builtin
 from toolroll.dialect import Dialect, Entry, View
 from toolroll.executor import Executor
 from toolroll.host import settings
+from toolroll.host.atlas import Atlas
 from toolroll.host.context import Context, Progress, silent
 from toolroll.host.grants import Grants
 from toolroll.host.guard import Approver, Guard
@@ -110,6 +111,7 @@ class Kit:
         self.recovered = self.journal.recover()
         self._search = Search(self._root, limits=self.limits, policy=self.policy)
         self._structure = Structure(self._files, self._search, self.limits)
+        self._atlas = Atlas(self._files, self._search, self._structure, self.policy)
 
     def _open_shell(self) -> Shell:
         table = self.dialect.profile.commands
@@ -180,6 +182,7 @@ class Kit:
             self._shell,
             self._servers,
             self._structure,
+            self._atlas,
             self._http,
             self.limits,
             token or Token(),
@@ -259,6 +262,7 @@ class Kit:
         """Give everything back, end every job; the kit cannot be used afterwards."""
         self._servers.close()
         self._structure.close()
+        self._atlas.close()
         self._shell.close()
         self._spill.close()
         self._state.close()

@@ -61,7 +61,7 @@ CODING_AGENT = {
     "code_exec": {"action!": S, "code!": S, "timeout": I},
     "code_search": {
         "action!": S, "pattern": S, "path": S, "file_pattern": S, "case_sensitive": B, "context_lines": I, "max_results": I,
-        "query_type": S, "symbol": S,
+        "query_type": S, "symbol": S, "query": S, "max_tokens": I,
     },
     "test_runner": {"action!": S, "target": S, "keyword": S, "verbose": B},
     "linter": {"action!": S, "path!": S, "select": S},
@@ -69,6 +69,7 @@ CODING_AGENT = {
     "profiler": {"action!": S, "path": S, "code": S, "setup": S, "number": I, "repeat": I, "top_n": I},
     "terminal": {"command!": S},
     "search": {"input!": S, "backend": S, "max_results": I},
+    "rag": {"action!": S, "file_path": S, "text": S, "title": S, "query": S, "limit": I, "confirm": B},
     "memory": {
         "action!": S, "content": S, "query": S, "memory_id": S, "memory_type": S, "importance": "number", "strategy": S,
         "threshold": "number", "max_age_days": "number", "limit": I,
@@ -88,6 +89,9 @@ KOOPA = {
     "getEnv": {"key!": S},
     "currentTime": {},
     "httpGet": {"url!": S},
+    "searchHistory": {"query!": S, "topK": I},
+    "searchDocuments": {"query!": S, "topK": I},
+    "searchSystemKnowledge": {"query!": S, "topK": I},
 }
 DOCUMENTS = [("koopa", KOOPA), ("cdd", CDD), ("pigo", PIGO), ("fosscode", FOSSCODE), ("coding-agent", CODING_AGENT)]
 

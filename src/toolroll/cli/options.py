@@ -47,7 +47,7 @@ def open_kit(args: Namespace) -> Kit:
     # Half of the start-up time, which help and completion scripts need not wait for.
     from toolroll.kit import Kit, preset
 
-    confinement = getattr(args, SANDBOX.name, "required")
+    confinement: Confinement = getattr(args, SANDBOX.name, "required")
     try:
         return Kit(
             args.workspace,

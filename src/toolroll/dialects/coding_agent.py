@@ -1,10 +1,11 @@
-"""Coding Agent (seed 002): one tool a subject, an action picks the operation. Still to come: rag and mcp."""
+"""Coding Agent (seed 002): one tool a subject, an action picks the operation. Still to come: mcp."""
 
 from toolroll.dialect import Bundle, Dialect, Profile, Shown, View
 from toolroll.policy.limits import Limits
 from toolroll.text.git.names import several
 from toolroll.tools.code.outline import outline
 from toolroll.tools.code.references import references
+from toolroll.tools.code.repo_map import repo_map
 from toolroll.tools.code.symbols import symbols
 from toolroll.tools.dev.git import git
 from toolroll.tools.dev.lint import lint
@@ -20,6 +21,7 @@ from toolroll.tools.files.undo import undo
 from toolroll.tools.files.write import write
 from toolroll.tools.knowledge.memory import memory
 from toolroll.tools.knowledge.note import note
+from toolroll.tools.knowledge.rag import rag
 from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import grep
 from toolroll.tools.session.finish import finish
@@ -64,7 +66,7 @@ _QUERY_TYPE = Shown(
 
 DIALECT = Dialect(
     "coding-agent",
-    "Coding Agent's tool system: file, code_exec, code_search, test_runner, git, linter, profiler, terminal, search, memory, note, finish.",
+    "Coding Agent's tool system: file, code_exec, code_search, test_runner, git, linter, profiler, terminal, search, rag, memory, note, finish.",
     entries=(
         Bundle(
             "file",
@@ -126,6 +128,15 @@ DIALECT = Dialect(
                     "find_references", references, {"symbol": _SYMBOL, "path": _WHERE, "limit": _MOST}
                 ),
                 "get_structure": View("get_structure", outline, {"path": _WHERE}),
+                "repo_map": View(
+                    "repo_map",
+                    repo_map,
+                    {
+                        "query": Shown(description="Keywords for `repo_map` ranking"),
+                        "max_tokens": Shown(description="Token budget for `repo_map` (default: 2048)"),
+                        "path": _WHERE,
+                    },
+                ),
             },
         ),
         Bundle(
@@ -214,6 +225,20 @@ DIALECT = Dialect(
                 "limit": Shown("max_results", default=5, description="Maximum results (default: 5)"),
             },
             description="Web search with several engines and a hybrid order.",
+        ),
+        View(
+            "rag",
+            rag,
+            {
+                "action": Shown(description="What to do"),
+                "path": Shown("file_path", description="File or folder to add (`add_document`)"),
+                "text": Shown(description="Text to add (`add_text`)"),
+                "title": "title",
+                "query": Shown(description="Question (`ask`) or search query (`search`)"),
+                "limit": "limit",
+                "confirm": Shown(description="Must be true for `clear`"),
+            },
+            description="Document retrieval-augmented generation with multi-format support.",
         ),
         View(
             "memory",

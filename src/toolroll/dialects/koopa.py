@@ -1,4 +1,4 @@
-"""Koopa (seed 003): camelCase tools whose results are {status, message, data, error}. So far without its knowledge tools."""
+"""Koopa (seed 003): camelCase tools whose results are {status, message, data, error}."""
 
 from toolroll import formats
 from toolroll.dialect import Dialect, Profile, Shown, View, fields
@@ -8,6 +8,7 @@ from toolroll.tools.files.ls import ls
 from toolroll.tools.files.read import read
 from toolroll.tools.files.stat import stat
 from toolroll.tools.files.write import write
+from toolroll.tools.knowledge.history import history
 from toolroll.tools.session.env import env
 from toolroll.tools.session.time import time
 from toolroll.tools.shell.bash import bash
@@ -15,10 +16,15 @@ from toolroll.tools.web.fetch import fetch
 
 _PATH = Shown(description="Path of the file")
 _FOLDER = Shown(description="Path of the directory", required=True)
+_QUESTION: dict[str, str | Shown] = {
+    "query": Shown(description="What to search for"),
+    "limit": Shown("topK", description="Most results"),
+}
+_PASSAGES = fields(results="passages", count="total")
 
 DIALECT = Dialect(
     "koopa",
-    "Koopa's tools package: files, commands, environment, time and httpGet.",
+    "Koopa's tools package: files, commands, environment, time, httpGet and the knowledge searches.",
     entries=(
         View(
             "readFile",
@@ -73,6 +79,30 @@ DIALECT = Dialect(
             {"url": Shown(description="Address to get")},
             description="HTTP GET request with SSRF protection, size limits and timeout",
             data=fields(url="url", status="status", contentType="content_type", body="fenced"),
+        ),
+        View(
+            "searchHistory",
+            history,
+            _QUESTION,
+            fixed={"source": "calls"},
+            description="Search in the history of this workspace: calls and notes",
+            data=_PASSAGES,
+        ),
+        View(
+            "searchDocuments",
+            history,
+            _QUESTION,
+            fixed={"source": "documents"},
+            description="Search in indexed documents",
+            data=_PASSAGES,
+        ),
+        View(
+            "searchSystemKnowledge",
+            history,
+            _QUESTION,
+            fixed={"source": "guidance"},
+            description="Search the system knowledge base (FAQs, best practices)",
+            data=_PASSAGES,
         ),
     ),
     profile=Profile(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.policy.limits import Limits
 
 if TYPE_CHECKING:
+    from toolroll.host.atlas import Atlas
     from toolroll.host.http.client import Client
     from toolroll.host.journal.journal import Journal
     from toolroll.host.lsp.consult import Servers
@@ -38,6 +39,7 @@ class Context:
     """The kit's; a tool takes `shell`."""
     servers: Servers
     structure: Structure
+    atlas: Atlas
     http: Client
     limits: Limits
     token: Token

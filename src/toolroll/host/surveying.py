@@ -14,6 +14,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.encoding import HEAD, detect
 from toolroll.text.rank import sheet
 from toolroll.text.rank.sheet import EMPTY, FORMAT, Sheet
+from toolroll.text.rank.weights import ASIDE, aside
 from toolroll.text.structure import languages
 from toolroll.text.structure.languages import MOST_BYTES
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 NO_TEXT = b""
 """The key of a file that is no text: it has no sheet."""
-LARGE = b"large"
+BY_PATH = b"path"
 """The key of a file that is known by its path alone."""
 
 _FEW = 4  # files that are not worth threads
@@ -56,12 +57,15 @@ class Surveyor:
 
     def read(self, path: str, stamp: Stamp | None) -> Copy | None:
         """A file with its key; None if it cannot be read."""
+        row = aside(path)
+        if row is not None and not ASIDE[row].contents:
+            return Copy(path, stamp, BY_PATH, sheet=EMPTY)
         try:
             data = self._files.data(path, MOST_BYTES)
         except ToolError as error:
             if error.code in _ENDING:
                 raise
-            return Copy(path, stamp, LARGE, sheet=EMPTY) if error.code == ErrorCode.TOO_LARGE else None
+            return Copy(path, stamp, BY_PATH, sheet=EMPTY) if error.code == ErrorCode.TOO_LARGE else None
         except OSError:
             return None
         text = _text(data)

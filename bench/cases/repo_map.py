@@ -1,0 +1,115 @@
+"""A map of 2,048 tokens for a question: of a tree never seen, by a new kit on a known tree, again, and after an edit.
+
+Beside it tree-sitter parses the same sources once, in one process, and throws the trees away: the least that anybody
+does who keeps nothing. The map also reads all other text, and parses in children. The floor of what is asked again
+is a look at the times of all files, after an edit also a parse of that file. The child that parses it lives on, so
+that its time (a few milliseconds) is missing from that row.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from bench import corpora
+from bench.cases import Settings
+from bench.measure import Contestant, Race, timed
+from bench.peers import UnavailableError
+from toolroll import Kit
+from toolroll.text.rank.sheet import wants
+from toolroll.text.structure import languages
+
+ASKED = {"query": "a response is sent with the wrong status when the session has expired"}
+MOST_ROUNDS = 3  # of what takes seconds
+
+
+def races(settings: Settings) -> Iterator[Race]:
+    for name in settings.trees:
+        tree = copied(name, settings.scratch / name)
+        sources = list(parsable(tree))
+        whole = Contestant("tree-sitter, all sources", "floor", timed(partial(parse, sources)))
+        peer = Contestant("tree-sitter, all sources", "peer", whole.run)
+        stats = Contestant("stat of all files", "floor", timed(partial(look, tree)))
+        state = settings.state / name
+        yield Race(
+            f"first map, {name}", [Contestant("toolroll", "ours", timed(first(tree, state))), whole], MOST_ROUNDS
+        )
+        again = Contestant("toolroll", "ours", timed(partial(asked_anew, tree, state)))
+        yield Race(f"new kit, {name}", [again, peer, stats], MOST_ROUNDS)
+        with Kit(tree, state_dir=state) as kit:
+            yield Race(f"asked again, {name}", [Contestant("toolroll", "ours", timed(partial(ask, kit))), peer, stats])
+            ours = Contestant("toolroll", "ours", timed(edited(sources[0], partial(ask, kit))))
+            least = timed(edited(sources[1], partial(look_and_parse, tree, sources[1])))
+            yield Race(f"after an edit, {name}", [ours, peer, Contestant("stat, parse of one", "floor", least)])
+
+
+def copied(name: str, folder: Path) -> Path:
+    """The tree of a source distribution, or of the standard library without a download, to be written to."""
+    try:
+        tree = corpora.real(name)
+    except (UnavailableError, OSError) as error:
+        print(f"No {name} ({error}); the standard library is mapped instead.")
+        tree = Path(sysconfig.get_path("stdlib"))
+    return Path(shutil.copytree(tree, folder, ignore=shutil.ignore_patterns("site-packages", "__pycache__")))
+
+
+def parsable(tree: Path) -> Iterator[Path]:
+    """The files that toolroll parses for a map."""
+    for path in sorted(tree.rglob("*")):
+        language = languages.named(path.name)
+        if language is not None and wants(language.name) and path.is_file() and path.stat().st_size < 2 << 20:
+            yield path
+
+
+def parse(sources: Sequence[Path]) -> None:
+    import tree_sitter
+
+    for path in sources:
+        language = languages.named(path.name)
+        assert language is not None
+        tree_sitter.Parser(languages.load(language.name)[0]).parse(path.read_bytes())
+
+
+def look(tree: Path) -> None:
+    for folder, _, names in os.walk(tree):
+        for name in names:
+            os.stat(f"{folder}/{name}")
+
+
+def look_and_parse(tree: Path, source: Path) -> None:
+    look(tree)
+    parse([source])
+
+
+def first(tree: Path, state: Path) -> Callable[[], None]:
+    def run() -> None:
+        shutil.rmtree(state, ignore_errors=True)
+        asked_anew(tree, state)
+
+    return run
+
+
+def asked_anew(tree: Path, state: Path) -> None:
+    with Kit(tree, state_dir=state) as kit:  # closed, so that the children's time counts
+        ask(kit)
+
+
+def ask(kit: Kit) -> None:
+    result = kit.call("repo_map", ASKED)
+    if result.status != "success":
+        raise RuntimeError(result.text)
+
+
+def edited(path: Path, then: Callable[[], object]) -> Callable[[], None]:
+    text, turns = path.read_text(), itertools.count()
+
+    def run() -> None:
+        path.write_text(f"{text}\nnumber_{next(turns)} = 1\n")
+        then()
+
+    return run

@@ -1,0 +1,97 @@
+"""A database in the state folder that several processes may use at once: made when first needed, never half written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from toolroll.host.locked import locked
+from toolroll.host.state import State
+from toolroll.host.token import Token
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_WAIT = 10.0  # seconds for somebody who holds the database without our lock
+_KINDS = {
+    "SQLITE_BUSY": (ErrorCode.TIMEOUT, "Another program holds the {what}. Try again."),
+    "SQLITE_READONLY": (ErrorCode.PERMISSION, "The {what} may not be changed here. Go on without."),
+    "SQLITE_CANTOPEN": (ErrorCode.PERMISSION, "The {what} cannot be opened. Go on without."),
+    "SQLITE_NOTADB": (ErrorCode.IO, "The {what} is broken. Go on without, and tell the user to move away {path!r}."),
+    "SQLITE_CORRUPT": (ErrorCode.IO, "The {what} is broken. Go on without, and tell the user to move away {path!r}."),
+}
+
+
+class Database:
+    """One file with tables. Nothing is opened before it is needed, and nothing stays open."""
+
+    def __init__(self, state: State, token: Token, what: str, tables: Sequence[str], version: int = 1) -> None:
+        """`what` names it, in messages and on disk; `tables` are the statements that make it."""
+        self._state = state
+        self._token = token
+        self._what = what
+        self._tables = tables
+        self._version = version
+        self.path = os.path.join(state.path, what, f"{what}.sqlite")
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever kept in it."""
+        return os.path.exists(self.path)
+
+    @contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """The database in a transaction: all of it happens, or nothing."""
+        with self.opened() as base:
+            base.execute("begin immediate")
+            try:
+                yield base
+            except BaseException:
+                base.rollback()
+                raise
+            base.commit()
+
+    @contextmanager
+    def opened(self) -> Iterator[sqlite3.Connection]:
+        """The database, for one at a time: whoever waits can be cancelled, and tables are made once."""
+        import sqlite3
+
+        folder = self._state.folder(self._what)
+        with locked(folder, "lock", self._token):
+            with suppress(FileExistsError):  # nobody else's to read; what belongs to it gets the same mode
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                os.close(os.open(os.path.basename(self.path), flags, 0o600, dir_fd=folder))
+            try:
+                with closing(sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)) as base:
+                    base.execute("pragma journal_mode=wal")
+                    base.execute("pragma synchronous=full")
+                    self._prepare(base)
+                    yield base
+            except sqlite3.Error as error:
+                if (told := self._told(error)) is None:
+                    raise
+                raise told from error
+
+    def _prepare(self, base: sqlite3.Connection) -> None:
+        (version,) = base.execute("pragma user_version").fetchone()
+        if version > self._version:
+            raise ToolError(
+                ErrorCode.UNSUPPORTED,
+                f"The {self._what} was written by a newer toolroll. Go on without, or update it.",
+            )
+        if version < self._version:
+            base.execute("begin immediate")
+            for text in (*self._tables, f"pragma user_version = {self._version}"):
+                base.execute(text)
+            base.commit()
+
+    def _told(self, error: sqlite3.Error) -> ToolError | None:
+        """The error in words; None for one that nobody can act on, such as a full disk."""
+        name = getattr(error, "sqlite_errorname", "") or ""
+        for kind, (code, message) in _KINDS.items():
+            if name.startswith(kind):
+                return ToolError(code, message.format(what=self._what, path=self.path), details={"error": str(error)})
+        return None

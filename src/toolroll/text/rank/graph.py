@@ -1,0 +1,118 @@
+"""Which file uses what others define, and who matters most in that: PageRank."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import sqrt
+
+_SHORTEST = 3  # letters of a name that means something
+_WIDEST = 20  # definitions of a name beyond which a use of it tells nothing
+_FOLLOW = 0.85  # of the weight goes on to what is used, the rest starts anew
+_ROUNDS = 30
+_STILL = 1e-4  # when all weights together change less, it is done
+
+Row = tuple[tuple[str, float], ...]
+
+
+class Graph:
+    """Files by the names that they define and use. A file that changed is put again."""
+
+    def __init__(self) -> None:
+        self._defined: dict[str, frozenset[str]] = {}
+        self._used: dict[str, Mapping[str, int]] = {}
+        self._where: dict[str, set[str]] = {}
+        self._users: Counter[str] = Counter()
+        self._rows: dict[str, Row] = {}
+        self._even: dict[str, float] = {}
+
+    def put(self, path: str, defined: Iterable[str], used: Mapping[str, int]) -> None:
+        """Take a file in, or its new state."""
+        names = frozenset(name for name in defined if len(name) >= _SHORTEST)
+        before = self._defined.get(path)
+        if before is not None:
+            self._users.subtract(self._used[path].keys())
+        if before == names:
+            self._rows.pop(path, None)
+        else:
+            self._rename(path, before or frozenset(), names)
+        self._defined[path] = names
+        self._used[path] = used
+        self._users.update(used.keys())
+        self._even = {}
+
+    def drop(self, path: str) -> None:
+        """Forget a file."""
+        self._rename(path, self._defined.pop(path), frozenset())
+        self._users.subtract(self._used.pop(path).keys())
+        self._even = {}
+
+    def users(self, name: str) -> int:
+        """How many files use a name."""
+        return self._users[name]
+
+    def ranked(self, start: Mapping[str, float] | None = None) -> dict[str, float]:
+        """The share of each file when weight flows from users to what they use, from `start` or from all alike."""
+        if start is None:
+            if not self._even:
+                self._even = self._flowing(dict.fromkeys(self._defined, 1.0), _ROUNDS)
+            return self._even
+        return self._flowing(start, _ROUNDS)
+
+    def near(self, start: Mapping[str, float], rounds: int = 3) -> dict[str, float]:
+        """The same for a few steps only, which reaches what is near and costs little."""
+        return self._flowing(start, rounds)
+
+    def _flowing(self, start: Mapping[str, float], rounds: int) -> dict[str, float]:
+        total = sum(start.values())
+        if not total:
+            return {}
+        origin = {path: weight / total for path, weight in start.items() if path in self._defined}
+        here = dict(origin)
+        for _ in range(rounds):
+            then = {path: (1 - _FOLLOW) * weight for path, weight in origin.items()}
+            lost = 0.0
+            for path, weight in here.items():
+                weight *= _FOLLOW  # noqa: PLW2901
+                row = self._row(path)
+                for other, share in row:
+                    then[other] = then.get(other, 0.0) + weight * share
+                if not row:
+                    lost += weight
+            if lost:  # what leads nowhere starts anew
+                for path, weight in origin.items():
+                    then[path] += lost * weight
+            moved = sum(abs(weight - here.get(path, 0.0)) for path, weight in then.items())
+            here = then
+            if moved < _STILL:
+                break
+        return here
+
+    def _row(self, path: str) -> Row:
+        """Where the weight of a file goes, in shares of it."""
+        row = self._rows.get(path)
+        if row is None:
+            row = self._rows[path] = self._made(path)
+        return row
+
+    def _made(self, path: str) -> Row:
+        found: dict[str, float] = {}
+        own, where = self._defined[path], self._where
+        for name, times in self._used[path].items():
+            if name in own or (others := where.get(name)) is None or len(others) > _WIDEST:
+                continue
+            # A name that many files define tells little of any of them.
+            weight = sqrt(times) / len(others) ** 1.5
+            for other in others:
+                found[other] = found.get(other, 0.0) + weight
+        total = sum(found.values())
+        return tuple((other, found[other] / total) for other in sorted(found))
+
+    def _rename(self, path: str, before: frozenset[str], after: frozenset[str]) -> None:
+        for name in before - after:
+            self._where[name].discard(path)
+            if not self._where[name]:
+                del self._where[name]
+        for name in after - before:
+            self._where.setdefault(name, set()).add(path)
+        self._rows.clear()

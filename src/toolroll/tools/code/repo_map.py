@@ -1,0 +1,119 @@
+"""Show which files matter, and what is in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from toolroll.host.context import Context
+from toolroll.result import ErrorCode, Status, Suggestion, ToolError
+from toolroll.schema import Field, FilePath
+from toolroll.text.tokens import estimate
+from toolroll.tool import Effect, tool
+
+if TYPE_CHECKING:
+    from toolroll.host.charting import Charted
+    from toolroll.text.rank.sheet import Mark
+
+_LEAST = 64  # tokens: room for a file, and for what is left out
+_SPARE = 8  # tokens, for a note that a dialect words a little longer
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition and the line that it starts in."""
+
+    line: int
+    kind: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MappedFile:
+    """A file, its score (1 for the best), and the definitions shown."""
+
+    path: str
+    score: float
+    definitions: list[Definition]
+
+
+@dataclass(frozen=True, slots=True)
+class RepoMap:
+    """Files by relevance. `ranked` counts all that there are, `read` those that were read anew for this."""
+
+    files: list[MappedFile]
+    ranked: int
+    read: int
+    form: str
+    note: str
+    status: Status = "success"
+
+    def __str__(self) -> str:
+        return self.form
+
+
+@tool(Effect.READ)
+def repo_map(
+    ctx: Context,
+    query: Annotated[str, "What it is about: a task, an error, names. Without: what the code builds on."] = "",
+    max_tokens: Annotated[int, Field(ge=_LEAST, le=100_000), "Most tokens to show."] = 2048,
+    path: Annotated[FilePath, "Folder."] = ".",
+    *,
+    files: Annotated[tuple[str, ...], Field(path=True), "Files you know: shows what they build on, not them."] = (),
+) -> RepoMap:
+    """Map the code base: the files that matter for a task, best first, with definitions and their lines."""
+    from toolroll.text.rank.show import Sketch, rendered
+
+    where = ctx.structure.place(ctx.files, path)
+    if ctx.structure.is_file(where):
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            f"`path` {path!r} is a file. Name a folder, or use `outline` for a file.",
+            suggest=(Suggestion("outline", {"path": path}),),
+        )
+    for one in files:
+        ctx.structure.is_file(ctx.structure.place(ctx.files, one))  # one that is not there is told of
+    play = {"/".join(ctx.files.key(one)) for one in files}
+    query = query.strip()
+    past = ctx.atlas.past(ctx, path) if query else None
+    with ctx.atlas.charted(where, ctx.token, ctx.progress) as charted:
+        chart = charted.chart
+        ranking = chart.by_question(query, past, play) if query else chart.by_graph(play)
+        matched = bool(ranking.files)
+        if not matched:
+            ranking = chart.by_graph(play)
+        ranked = len(ranking.files)
+        sketch = Sketch(ranking.files, chart.marks, lambda one: chart.values(one, ranking), max_tokens)
+        longest = _note(charted, max(0, ranked - 1), ranked, matched, max_tokens)
+        parts = sketch.parts(estimate(f"\n{longest}") + _SPARE)
+    return RepoMap(
+        files=[MappedFile(part.path, part.score, list(map(_definition, part.marks))) for part in parts],
+        ranked=ranked,
+        read=charted.read,
+        form="\n".join(rendered(parts)) or ("No file fits." if ranked else "There is nothing to map."),
+        note=_note(charted, len(parts), ranked, matched, max_tokens),
+        status="partial" if charted.left or not charted.whole else "success",
+    )
+
+
+def _definition(mark: Mark) -> Definition:
+    return Definition(mark.line, mark.kind, mark.path, mark.text)
+
+
+def _note(charted: Charted, shown: int, ranked: int, matched: bool, most: int) -> str:
+    """What is shown and what is not, as far as half of the budget allows."""
+    notes = []
+    if charted.left:
+        notes.append(f"{charted.left} files are not read yet, for want of time: call again.")
+    if not charted.whole:
+        notes.append("There are too many files: name a folder in `path`.")
+    if ranked and not matched:
+        notes.append("Nothing matches the query; these are the files that others build on.")
+    more = "more with a larger `max_tokens`" if shown < ranked else "`outline` shows all of a file"
+    notes.append(f"{shown} of {ranked} files; {more}.")
+    if charted.unreadable:
+        notes.append(f"{charted.unreadable} files cannot be read.")
+    while len(notes) > 1 and estimate(" ".join(notes)) > most // 2:
+        notes.pop()
+    return f"({' '.join(notes)})"

@@ -1,0 +1,41 @@
+"""Search what was done, what was added, and how to use these tools."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from toolroll.host.context import Context
+from toolroll.schema import Field
+from toolroll.text.passages import Found
+from toolroll.tool import Effect, tool
+
+Source = Literal["calls", "documents", "guidance"]
+_NONE = {
+    "calls": "Nothing in the history of this workspace answers this.",
+    "documents": "No document answers this.",
+    "guidance": "No guidance answers this.",
+}
+
+
+@tool(Effect.READ)
+def history(
+    ctx: Context,
+    query: Annotated[str, Field(min_length=1), "What to look for."],
+    source: Annotated[
+        Source, "calls: changes made here and notes; documents: those in the library; guidance: how to use the tools."
+    ] = "calls",
+    limit: Annotated[int, Field(ge=1, le=50), "Most passages."] = 5,
+) -> Found:
+    """Search earlier changes and notes of this workspace, the documents in the library, or guidance on these tools."""
+    if source == "documents":
+        from toolroll.host.documents import Shelf
+        from toolroll.host.library import Library
+
+        return Shelf(ctx, Library(ctx.files.state, ctx.token)).search(query, limit, none=_NONE[source])
+    from toolroll.host import past
+    from toolroll.text import passages
+
+    passages.check_query(query)
+    known = past.guidance() if source == "guidance" else past.notes(ctx) + past.calls(ctx)
+    best, total = passages.ranked(known, query, limit)
+    return passages.found(best, total, none=_NONE[source])

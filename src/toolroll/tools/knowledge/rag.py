@@ -1,0 +1,109 @@
+"""Keep documents in a library and find passages in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from toolroll.host.context import Context
+from toolroll.result import ErrorCode, ToolError
+from toolroll.schema import Field, FilePath
+from toolroll.tool import Effect, tool
+
+if TYPE_CHECKING:
+    from toolroll.host.library import Stats, Store
+    from toolroll.text.passages import Kind
+
+Action = Literal["add_document", "add_text", "ask", "search", "stats", "clear"]
+_NEEDS = {"add_document": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}
+_NO_MODEL = (
+    "No language model is set up here, so this is no answer yet but the passages for one. "
+    "Answer from them alone, and cite them by their numbers."
+)
+_UNKNOWN = "No passage answers this: the library does not know. Do not answer from it."
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the library holds, or held before it was cleared."""
+
+    done: str
+    documents: int
+    pieces: int
+    characters: int
+    forms: dict[str, int]
+    bytes: int
+    ranking: str = "text"
+
+    def __str__(self) -> str:
+        if not self.documents:
+            return f"{self.done}: it is empty."
+        forms = ", ".join(f"{count} {form}" for form, count in self.forms.items())
+        documents = f"{self.documents} document{'s' if self.documents != 1 else ''}"
+        pieces = f"{self.pieces} piece{'s' if self.pieces != 1 else ''}"
+        return f"{self.done}: {documents} ({forms}) in {pieces}, {self.characters} characters."
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The document that the library no longer holds."""
+
+    source: str
+
+    def __str__(self) -> str:
+        return f"Took {self.source!r} out of the library."
+
+
+@tool(Effect.READ | Effect.STATE)
+def rag(
+    ctx: Context,
+    action: Annotated[Action, "What to do."],
+    path: Annotated[FilePath | None, "File or folder to add; with clear, only this file."] = None,
+    text: Annotated[str | None, "Text to add."] = None,
+    title: Annotated[str | None, "What to cite the text as; with clear, only this text."] = None,
+    query: Annotated[str | None, "What to ask or search for."] = None,
+    limit: Annotated[int, Field(ge=1, le=50), "Most passages."] = 5,
+    confirm: Annotated[bool, "Must be true to clear."] = False,
+) -> Any:
+    """Keep documents in a library outside the workspace, and find passages in them with file and lines to cite.
+
+    Takes text, Markdown, HTML, CSV, JSON, notebooks and code. Adding a file again replaces it if it changed.
+    """
+    from toolroll.host.documents import Shelf
+    from toolroll.host.library import Library
+
+    given = {"path": path, "text": text, "query": query}
+    if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
+        raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
+    library: Store = Library(ctx.files.state, ctx.token)
+    shelf = Shelf(ctx, library)
+    if action == "add_document":
+        return shelf.add(path or "")
+    if action == "add_text":
+        return shelf.add_text(text or "", title or "")
+    if action == "stats":
+        return _held("The library", library.stats())
+    if action == "clear":
+        return _cleared(library, "/".join(ctx.files.key(path)) if path else "", title or "", confirm)
+    if action == "ask":
+        return shelf.search(query or "", limit, lead=_NO_MODEL, none=_UNKNOWN)
+    return shelf.search(query or "", limit)
+
+
+def _cleared(library: Store, path: str, title: str, confirm: bool) -> Held | Dropped:
+    if not confirm:
+        what = repr(path or title) if path or title else "everything in the library"
+        raise ToolError(
+            ErrorCode.VALIDATION, f"This forgets {what}. Set `confirm` to true if that is what the user wants."
+        )
+    if not (path or title):
+        return _held("Cleared the library", library.clear())
+    kind: Kind = "file" if path else "text"
+    source = path or title
+    if not library.drop(kind, source):
+        raise ToolError(ErrorCode.NOT_FOUND, f"The library holds no {kind} {source!r}. Search for it to see its name.")
+    return Dropped(source)
+
+
+def _held(done: str, stats: Stats) -> Held:
+    return Held(done, stats.documents, stats.pieces, stats.characters, stats.forms, stats.bytes)

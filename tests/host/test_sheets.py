@@ -1,0 +1,111 @@
+import sqlite3
+import threading
+
+import pytest
+
+from toolroll.host.sheets import Sheets
+from toolroll.host.state import State
+from toolroll.text.rank.sheet import Sheet
+
+ONE = Sheet({"cat": 1}, {"dog": 2}, ("Dog",), {"Cat": 3}, b"marks", 7)
+STAMP = (1, 2, 3, 4, 5)
+
+
+def parts(sheet):
+    return [getattr(sheet, name) for name in Sheet.__slots__]
+
+
+@pytest.fixture
+def state(tmp_path):
+    made = State(str(tmp_path / "state"))
+    yield made
+    made.close()
+
+
+def base(state):
+    return f"{state.path}/atlas/sheets-1.sqlite"
+
+
+def test_what_is_kept_is_there_for_the_next(state):
+    first = Sheets(state)
+    first.put({b"k": ONE}, {"a/ü.py": (STAMP, b"k")})
+    assert parts(first.get([b"k", b"other"])[b"k"]) == parts(ONE)
+    first.close()
+    second = Sheets(state)
+    assert second.places() == {"a/ü.py": (STAMP, b"k")}
+    found = second.get([b"k", b"other"])
+    assert found.keys() == {b"k"}
+    assert parts(found[b"k"]) == parts(ONE)
+    second.close()
+
+
+def test_a_new_state_of_a_path_takes_the_place_of_the_old(state):
+    sheets = Sheets(state)
+    sheets.put({b"k": ONE}, {"a": (STAMP, b"k")})
+    sheets.put({b"n": ONE}, {"a": (STAMP[::-1], b"n")})
+    assert sheets.places() == {"a": (STAMP[::-1], b"n")}
+    sheets.close()
+
+
+def test_nothing_is_made_before_something_is_asked(tmp_path):
+    Sheets(State(str(tmp_path / "state"))).close()
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_file_that_is_no_database_is_made_anew(state):
+    state.folder("atlas")
+    with open(base(state), "wb") as file:
+        file.write(b"no database " * 1000)
+    with pytest.raises(sqlite3.DatabaseError):
+        sqlite3.connect(base(state)).execute("select * from sheets")
+    sheets = Sheets(state)
+    sheets.put({b"k": ONE}, {"a": (STAMP, b"k")})
+    sheets.close()
+    assert Sheets(state).places() == {"a": (STAMP, b"k")}
+
+
+def test_half_a_row_is_none(state):
+    sheets = Sheets(state)
+    sheets.put({b"k": ONE, b"l": ONE}, {})
+    sheets.close()
+    with sqlite3.connect(base(state)) as rows:
+        rows.execute("update sheets set data = substr(data, 1, 5) where key = ?", (b"k",))
+    assert Sheets(state).get([b"k", b"l"]).keys() == {b"l"}
+
+
+def test_without_a_place_to_keep_them_sheets_are_held_in_memory(tmp_path):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "atlas").write_text("in the way")
+    sheets = Sheets(State(str(tmp_path / "state")))
+    sheets.put({b"k": ONE}, {"a": (STAMP, b"k")})
+    assert sheets.get([b"k"]).keys() == {b"k"}
+    assert sheets.places() == {}
+    sheets.close()
+
+
+def test_what_is_long_gone_is_forgotten(state):
+    sheets = Sheets(state)
+    keys = {f"{number}".encode(): ONE for number in range(2500)}
+    sheets.put(keys, {f"p{number}": (STAMP, key) for number, key in enumerate(keys)})
+    sheets.tidy([f"p{number}" for number in range(1000)])
+    assert len(sheets.places()) == 2500  # few enough to keep for when they come back
+    sheets.tidy(["p0", "p1"])
+    assert sheets.places().keys() == {"p0", "p1"}
+    sheets.close()
+    assert Sheets(state).get(keys).keys() == {b"0", b"1"}
+
+
+def test_several_at_a_time_lose_nothing(state):
+    def work(number):
+        sheets = Sheets(state)
+        for turn in range(10):
+            key = f"{number} {turn}".encode()
+            sheets.put({key: ONE, b"shared": ONE}, {key.decode(): (STAMP, key)})
+        sheets.close()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(Sheets(state).places()) == 40

@@ -1,0 +1,37 @@
+from math import log
+
+import pytest
+
+from toolroll.text.rank.past import Commit, Past, read
+
+PRINTED = (
+    "\x01Speak of cats\n\nAnd more.\n\x02\n\0a.py\0b/c d.py\0\x01Dogs\n\x02\n\0b/c d.py\0\x01Nothing changed\n\x02"
+)
+
+
+def test_commits_are_read_with_their_files():
+    assert read(PRINTED, "sub/") == [
+        Commit("Speak of cats\n\nAnd more.", ("sub/a.py", "sub/b/c d.py")),
+        Commit("Dogs", ("sub/b/c d.py",)),
+        Commit("Nothing changed", ()),
+    ]
+
+
+@pytest.mark.parametrize("printed", ["", "\x01", "\x02\x01\x02\x01x", "\0\0"])
+def test_whatever_is_printed_is_read(printed):
+    assert all(isinstance(commit, Commit) for commit in read(printed))
+
+
+def test_files_are_found_by_what_was_said_of_their_changes():
+    past = Past(read(PRINTED))
+    assert past.scores({"cats": 1.0}).keys() == {"a.py", "b/c d.py"}
+    assert past.scores({"dogs": 1.0}).keys() == {"b/c d.py"}
+    assert past.scores({"cows": 1.0}) == {}
+    assert past.popularity("b/c d.py") == log(3)
+    assert past.popularity("none") == 0
+
+
+def test_a_change_of_everything_is_about_nothing():
+    many = tuple(f"f{number}" for number in range(21))
+    assert Past([Commit("Reformat cats", many)]).scores({"cats": 1.0}) == {}
+    assert len(Past([Commit("Reformat cats", many[1:])]).scores({"cats": 1.0})) == 20

@@ -1,0 +1,105 @@
+"""Search earlier calls and notes, documents, and guidance."""
+
+import pytest
+
+from toolroll.policy.rules import MODES
+
+NOTE = "Ranked by text alone: what is said in other words may be missed."
+
+
+def history(kit, query, source="calls", **more):
+    return kit.call("history", {"query": query, "source": source, **more})
+
+
+def cited(result):
+    return [row["citation"] for row in result.data["passages"]]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("calls", "Nothing in the history of this workspace answers this."),
+        ("documents", "No document answers this."),
+        ("guidance", "No guidance answers this."),
+    ],
+)
+def test_nothing_is_an_answer_too(kit, tmp_path, source, said):
+    assert history(kit, "zebra crossing", source).text == f"{said}\n{NOTE}"
+    assert not (tmp_path / "state/library").exists()
+
+
+def test_calls_and_notes(open_kit):
+    kit = open_kit(session="monday")
+    kit.call("write", {"path": "src/engine.py", "content": "x = 1\n"}, message="Give the engine its first value.")
+    kit.call("write", {"path": "README.md", "content": "# Hi\n"})
+    kit.call("note", {"action": "create", "title": "Engine choice", "content": "We took the small motor.\n\n## Why\n\nIt is quiet.", "type": "conclusion", "tags": ["design"]})  # fmt: skip
+    found = history(kit, "what was done to the engine")
+    note = ".toolroll/notes/engine-choice.md"
+    assert sorted(cited(found)) == [note, note, "call 1", "call 3"]
+    (first,) = (row["text"] for row in found.data["passages"] if row["citation"] == "call 1")
+    assert first.endswith(" write: src/engine.py; in session monday\nGive the engine its first value.")
+    assert history(kit, "quiet design").data["passages"][0]["title"] == "conclusion note #design: Engine choice > Why"
+    assert cited(history(kit, "readme")) == ["call 2"]
+    kit.undo(path="src/engine.py")  # which also takes back the folder that was made for it
+    texts = {row["citation"]: row["text"] for row in history(kit, "engine", limit=9).data["passages"]}
+    assert "; undone since\n" in texts["call 1"]
+    assert " undo: src/engine.py, taking back 1" in texts["call 4"]
+
+
+def test_another_session_finds_them(open_kit):
+    open_kit(session="one").call("write", {"path": "tulip.txt", "content": "x"})
+    assert cited(history(open_kit(session="two"), "tulip")) == ["call 1"]
+
+
+def test_documents(kit, put):
+    put({"guide.md": "# Deploy\n\nKeys rotate.\n"})
+    kit.call("rag", {"action": "add_document", "path": "guide.md"})
+    assert history(kit, "rotate", "documents").text == f"[1] guide.md:1-3 (Deploy)\n# Deploy\n\nKeys rotate.\n{NOTE}"
+    put({"guide.md": "# Changed\n"})
+    assert "Changed or gone since they were added" in history(kit, "rotate", "documents").text
+
+
+GUIDANCE = [
+    ("how do I edit a file safely", "edit-a-file"),
+    ("my edit was refused", "edit-a-file"),
+    ("change a name in many files", "change-many-files"),
+    ("take back the last change", "undo-a-change"),
+    ("start a server in the background", "background-jobs"),
+    ("run only the tests that matter", "run-tests"),
+    ("where should I put a fact for a later session", "remember"),
+    ("search with a regular expression", "search-text"),
+    ("how do I read a very long output", "read-large-files"),
+    ("commit my work with git", "use-git"),
+    ("what does a Conflict error mean", "handle-errors"),
+    ("find a definition in an unknown code base", "find-code"),
+    ("read a page from the web", "fetch-pages"),
+    ("add a document to the library and cite it", "ask-the-library"),
+    ("what to check before the task is done", "finish-well"),
+    ("type errors after an edit", "check-code"),
+    ("run a shell command with a timeout", "run-commands"),
+]
+
+
+@pytest.mark.parametrize(("query", "name"), GUIDANCE)
+def test_guidance_answers_what_is_asked(kit, query, name):
+    assert f"guidance/{name}" in cited(history(kit, query, "guidance", limit=2))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"query": ""},
+        {"query": "?"},
+        {"query": "a", "source": "dreams"},
+        {"query": "a", "limit": 0},
+        {"query": "\ud800"},
+    ],
+)
+def test_bad_input(kit, arguments):
+    assert kit.call("history", arguments).error.code == "ValidationError"
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_it_only_reads(open_kit, mode):
+    assert "history" in open_kit(mode=mode).names()
