@@ -66,7 +66,7 @@ _QUERY_TYPE = Shown(
 
 DIALECT = Dialect(
     "coding-agent",
-    "Coding Agent's tool system: file, code_exec, code_search, test_runner, git, linter, profiler, terminal, search, rag, memory, note, finish.",
+    "Coding Agent's tool system: files, code, tests, git, the web, notes and memory.",
     entries=(
         Bundle(
             "file",

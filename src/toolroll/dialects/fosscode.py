@@ -48,7 +48,7 @@ _TODOS = fields(
 
 DIALECT = Dialect(
     "fosscode",
-    "fosscode's tools system: bash, read, write, edit, grep, list, glob, multiedit, patch, todowrite, todoread, webfetch, duckduckgo, websearch, lsp-diagnostics, lsp-hover.",
+    "fosscode's tools system: commands, files, bulk edits, todos, the web and language servers.",
     entries=(
         View(
             "bash",
