@@ -40,7 +40,7 @@ def test_candidates(quick: Run, words: list[str], candidates: list[str]) -> None
 
 BASH = [
     ("toolroll ", "tools call journal undo doctor completion --version --help"),
-    ("toolroll call rep", "replace_lines"),
+    ("toolroll call repl", "replace_lines"),
     ("toolroll call grep output=c", "content count"),
     ("toolroll tools --dialect ", "cdd coding-agent fosscode koopa native pigo"),
 ]

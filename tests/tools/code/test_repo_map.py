@@ -5,7 +5,6 @@ import time
 import pytest
 
 from toolroll import ToolError
-from toolroll.host.atlas import Atlas
 from toolroll.text.tokens import estimate
 from toolroll.tools.code.repo_map import Definition, MappedFile, repo_map
 
@@ -15,37 +14,6 @@ FILES = {
     "b.py": "from core import Engine\nEngine().start()\n",
     "lonely.py": "def unused_thing():\n    pass\n",
 }
-
-
-class Hands:
-    """The hands of a call, and an atlas."""
-
-    def __init__(self, ctx, atlas):
-        self.ctx = ctx
-        self.atlas = atlas
-
-    def __getattr__(self, name):
-        return getattr(self.ctx, name)
-
-
-@pytest.fixture
-def hands(open_kit):
-    atlases = []
-
-    def make(cwd=".", **options):
-        kit = open_kit(**options)
-        ctx = kit.context(cwd=cwd)
-        atlases.append(Atlas(kit.context().files, ctx.search, ctx.structure, kit.policy))
-        return Hands(ctx, atlases[-1])
-
-    yield make
-    for atlas in atlases:
-        atlas.close()
-
-
-@pytest.fixture
-def ctx(hands):
-    return hands()
 
 
 def text(made):
@@ -113,9 +81,9 @@ def test_only_a_folder_is_mapped(put, ctx):
     assert all(path.startswith("x/") for path in paths(repo_map(ctx, query="engine", path="x/")))
 
 
-def test_paths_of_a_call_in_a_folder_begin_there(put, hands):
+def test_paths_of_a_call_in_a_folder_begin_there(put, kit):
     put({f"x/{path}": content for path, content in FILES.items()} | {"engine.py": ""})
-    made = repo_map(hands(cwd="x"), files=("a.py",))
+    made = repo_map(kit.context(cwd="x"), files=("a.py",))
     assert paths(made) == ["x/core.py", "x/b.py", "x/lonely.py"]
 
 
@@ -151,6 +119,21 @@ def test_a_budget_is_never_exceeded(put, ctx, query):
     assert estimate(text(repo_map(ctx, query=query, max_tokens=100_000))) > 2048  # there is much more
 
 
+@pytest.mark.parametrize(
+    ("dialect", "call", "arguments"),
+    [
+        ("native", "repo_map", {"query": "engine", "max_tokens": 64}),
+        ("coding-agent", "code_search", {"action": "repo_map", "query": "engine", "max_tokens": 64}),
+    ],
+)
+def test_what_a_model_reads_is_within_the_budget(put, open_kit, dialect, call, arguments):
+    put({f"engine{number}.py": FILES["core.py"] for number in range(30)})
+    result = open_kit(dialect).call(call, arguments)
+    assert result.text.startswith("engine0.py\n")
+    assert " of 30 files; more with a larger `max_tokens`.)" in result.text
+    assert estimate(result.text) <= 64
+
+
 def test_a_path_longer_than_the_budget_is_told(put, ctx):
     put({"/".join(["folder" * 10] * 4) + ".py": "x = 1\n"})
     made = repo_map(ctx, max_tokens=64)
@@ -172,10 +155,10 @@ def test_after_an_edit_only_that_file_is_read(put, ctx, ws):
     assert (made.read, paths(made)[0]) == (1, "lonely.py")
 
 
-def test_two_kits_on_one_state_say_the_same(put, hands):
+def test_two_kits_on_one_state_say_the_same(put, open_kit):
     put(FILES)
     time.sleep(0.15)
-    first, second = (repo_map(hands(), query="engine start") for _ in range(2))
+    first, second = (repo_map(open_kit().context(), query="engine start") for _ in range(2))
     assert (first.read, second.read) == (4, 0)
     assert text(first) == text(second)
 
@@ -188,8 +171,8 @@ def test_past_commits_tell_of_files(put, ctx, ws):
     assert paths(repo_map(ctx, query="zebras")) == ["lonely.py"]
 
 
-def test_a_tree_too_large_is_told(put, hands):
+def test_a_tree_too_large_is_told(put, open_kit):
     put({f"f{number}.py": "" for number in range(20)})
-    made = repo_map(hands(limits={"search_rows": 5}))
+    made = repo_map(open_kit(limits={"search_rows": 5}).context())
     assert made.status == "partial"
     assert "name a folder in `path`" in made.note
