@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolroll import Kit
-from toolroll.host.atlas import Atlas
 from toolroll.text.rank.weights import WEIGHTS, Weights, aside
 from toolroll.text.structure import languages
 
@@ -80,10 +79,10 @@ def run(repository: Path, commits: int, scratch: Path) -> tuple[dict[str, Score]
     git(scratch, "clone", "--quiet", "--no-checkout", str(repository.resolve()), str(tree))
     scores: dict[str, Score] = {}
     files = 0
-    with Kit(tree, state_dir=scratch / "state") as kit, atlas(kit) as charts:
+    with Kit(tree, state_dir=scratch / "state") as kit:  # one for all, so that each commit costs what it changes
         for question in list(questions(tree, commits)):
             git(tree, "checkout", "--quiet", "--force", "--detach", f"{question.commit}^")
-            with methods(kit, charts, tree) as (known, files):
+            with methods(kit, tree) as (known, files):
                 for name, method in known.items():
                     began = time.process_time()
                     ranked = [path for path in method(question.message) if is_source(path)]
@@ -107,19 +106,11 @@ def questions(tree: Path, commits: int) -> Iterator[Question]:
 
 
 @contextmanager
-def atlas(kit: Kit) -> Iterator[Atlas]:
-    """An atlas that lives as long as the run, so that each commit costs what it changes."""
-    ctx = kit.context()
-    made = Atlas(ctx.files, ctx.search, ctx.structure, kit.policy)
-    yield made
-    made.close()
-
-
-@contextmanager
-def methods(kit: Kit, charts: Atlas, tree: Path) -> Iterator[tuple[dict[str, Method], int]]:
+def methods(kit: Kit, tree: Path) -> Iterator[tuple[dict[str, Method], int]]:
     """The methods on the tree as it is now, and the number of source files in it."""
-    past = charts.past(kit.context())
-    with charts.charted() as charted:
+    ctx = kit.context()
+    past = ctx.atlas.past(ctx)
+    with ctx.atlas.charted() as charted:
         chart = charted.chart
         sources = [path for path, _ in chart.by_graph().files if is_source(path)]
 

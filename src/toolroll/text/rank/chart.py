@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
+from heapq import nsmallest
 from typing import NamedTuple
 
 from toolroll.text.rank import words
@@ -147,7 +147,7 @@ class Chart:
 
     def _follow(self, found: dict[str, float], play: Collection[str], weight: float) -> None:
         """Add what the best files, and those in play, depend on."""
-        best = nlargest(_BEST, found, key=lambda path: (found[path], path))
+        best = nsmallest(_BEST, found, key=lambda path: (-found[path], path))
         top = found[best[0]]
         start = {path: (found[path] / top) ** 2 for path in best} | {
             path: 1.0 for path in sorted(play) if path in self._held
