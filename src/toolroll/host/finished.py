@@ -88,13 +88,13 @@ class Finished:
         return ToolError(code, message, details=details)
 
 
-def finished(ran: Ran, most: int, keep: Keep = "middle", *, network: bool = False) -> Finished:
+def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
     """A command's output within `most` characters, with what helps to go on."""
     shown, errors = ran.show(most, keep), ran.show_errors(most, keep)
     said = f"{shown.text}\n{errors.text}"
     failed = ran.outcome == "exited" and bool(ran.status)
     missing = programs.missing(said) if failed else None
-    why = hint(said, confined=ran.launched.tier != "none", network=network) if failed else ""
+    why = hint(said, confined=ran.launched.tier != "none", network=ran.launched.network) if failed else ""
     how = programs.how_to_install(missing) if missing else None
     notes = (shown.note, errors.note, how or "", why, *ran.launched.mended)
     began = int(ran.launched.at * 1000)

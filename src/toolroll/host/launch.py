@@ -36,6 +36,8 @@ class Launched:
     at: float
     """When it was started, in seconds since 1970."""
     tier: str
+    network: bool
+    """Whether it may use the network."""
     cwd: str
     mended: list[str]
     """Filled when the command has ended: what it did to the repository and was taken back."""
@@ -107,7 +109,7 @@ class Launcher:
             raise
         finally:
             os.close(folder)
-        return Launched(running, time.time(), str(sandbox.tier), where, mended)
+        return Launched(running, time.time(), str(sandbox.tier), reach.network, where, mended)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""

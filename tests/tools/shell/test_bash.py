@@ -210,3 +210,10 @@ def test_limits_of_the_operator(open_kit, limits, command, code, words):
     result = open_kit(limits=limits).call("bash", {"command": command, "timeout": 60})
     assert (result.error.code if result.error else None) == code
     assert words in result.text
+
+
+@pytest.mark.parametrize(("network", "told"), [(False, True), (True, False)])
+def test_the_missing_network_is_told_of_only_where_it_is_missing(open_kit, network, told):
+    said = "echo 'Could not resolve host: example.com'; exit 6"
+    result = open_kit(policy=Policy(network=network)).call("bash", {"command": said})
+    assert ("Commands have no network here" in result.text) == told

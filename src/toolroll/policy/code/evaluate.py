@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ class TooMuch(Exception):  # noqa: N818 - it is an outcome, not an error
     """There is more to follow than is worth it."""
 
 
-class Evaluate:
+class Evaluate(ABC):
     """What expressions stand for. Raises Reads where the program would read."""
 
     def __init__(self) -> None:
@@ -312,15 +313,15 @@ class Evaluate:
             elif isinstance(value, Many):
                 self.escape(value.values)
 
+    @abstractmethod
     def run_function(
         self, function: Function, args: Sequence[Value], keywords: dict[str, Value] | None = None
     ) -> Value:
         """What a function of the program gives."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run_text(self, text: str) -> Value:
         """What a text gives that is run as code."""
-        raise NotImplementedError
 
 
 def _of_stdin(name: str) -> Value:
