@@ -15,6 +15,8 @@ READY := .venv/pyvenv.cfg $(filter $(BIN)/uv,$(UV))
 # A .venv whose Python has been removed or moved is of no use: make it anew.
 $(shell test -x $(BIN)/python || rm -rf .venv)
 export UV_PYTHON_DOWNLOADS := never
+# Hundreds of small processes start in the tests: each would compile all it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 INSTALL_PROJECT := $(INSTALL) --no-deps --no-build-isolation --editable .
@@ -33,7 +35,7 @@ test: .venv/.dev-stamp ## run every check: format, lint, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 setup: .venv/.dev-stamp ## make .venv with everything that development needs
 

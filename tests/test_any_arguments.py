@@ -90,15 +90,26 @@ def check(kit, name, given):
 CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
-@settings(max_examples=500, suppress_health_check=CHECKS)
+@settings(max_examples=150, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_answer_is_typed(kit, data):
+    one_call(kit, data)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, suppress_health_check=CHECKS)
+@given(data=st.data())
+def test_every_answer_is_typed_at_length(kit, data):
+    one_call(kit, data)
+
+
+def one_call(kit, data):
     entry = data.draw(st.sampled_from([one for one in kit.entries() if Effect.SHELL not in one.effects]))
     result = check(kit, entry.name, data.draw(arguments(entry.schema)))
     assert "Traceback" not in result.text
 
 
-@settings(max_examples=60, suppress_health_check=CHECKS)
+@settings(max_examples=30, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_answer_of_what_runs_programs_is_typed(kit, data):
     """Fewer, for each may start one. What a program itself prints may be a traceback."""
