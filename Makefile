@@ -26,18 +26,17 @@ INSTALL_PROJECT := $(INSTALL) --no-deps --no-build-isolation --editable .
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
-run: .venv/.base-stamp ## install what toolroll itself needs, list the tools and make one call on this repository
-	$(BIN)/toolroll tools
-	$(BIN)/toolroll call grep pattern='class Kit' path=src
+run: .venv/.base-stamp ## install what toolroll itself needs, serve this repository over MCP, print how to connect
+	$(BIN)/toolroll mcp --http -C .
 
-test: .venv/.dev-stamp ## run every check: format, lint, types, import contracts, tests
+test: .venv/.peers-stamp ## run every check: format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -n 2 --dist worksteal
 
-setup: .venv/.dev-stamp ## make .venv with everything that development needs
+setup: .venv/.peers-stamp ## make .venv with everything that development needs
 
 bench: .venv/.dev-stamp ## measure against peers; ARGS=--quick for a first look
 	PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
@@ -60,6 +59,12 @@ clean: ## remove .venv, caches and build products
 	$(INSTALL) --require-hashes -r requirements/dev.txt
 	$(INSTALL_PROJECT)
 	@touch .venv/.base-stamp $@
+
+# What the tests drive besides: the weights of the embedder, and official programs from npm. Where they cannot be had, the
+# tests that need them say so and are skipped.
+.venv/.peers-stamp: tests/npm/package.json src/toolroll/host/embedding/models.py .venv/.dev-stamp
+	@$(BIN)/toolroll models fetch & $(BIN)/python -m tests.npm.node & wait
+	@touch $@
 
 .venv/.base-stamp: requirements/base.txt pyproject.toml $(READY)
 	$(INSTALL) --require-hashes -r requirements/base.txt

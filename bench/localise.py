@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolroll import Kit
-from toolroll.text.rank.weights import WEIGHTS, Weights, aside
+from toolroll.text.rank.weights import ASIDE, WEIGHTS, Weights, aside
 from toolroll.text.structure import languages
 
 MOST_FILES = 10
@@ -145,8 +145,10 @@ def aider(tree: Path, sources: Sequence[str]) -> dict[str, Method]:
 
 def is_source(path: str) -> bool:
     """Whether a file is code that a program is made of: no test, text or data."""
-    language = languages.named(path)
-    return aside(path) is None and (language.code if language is not None else not DATA.search(path)) and bool(path)
+    language, row = languages.named(path), aside(path)
+    if not path or (row is not None and not ASIDE[row].code):
+        return False
+    return language.code if language is not None else not DATA.search(path)
 
 
 def rank(ranked: Sequence[str], wanted: frozenset[str]) -> int:

@@ -18,9 +18,10 @@ from typing import Any
 import msgspec
 
 from toolroll import dialects, formats, tools
+from toolroll.catalogue import CALL, FIND, Catalogue
 from toolroll.cli.arguments import spell
 from toolroll.cli.call import kind
-from toolroll.cli.tools import effect_names
+from toolroll.cli.tools import cost, effect_names
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, View
 from toolroll.policy.limits import Limits
 from toolroll.registry import discover
@@ -108,10 +109,23 @@ def dialects_page(known: Sequence[Dialect], found: Sequence[Tool]) -> str:
         parts += [f"## {dialect.name}", _plain(dialect.about)]
         if dialect.entries is None:
             names = ", ".join(f"[`{tool.name}`](tools.md#{tool.name})" for tool in found)
-            parts.append(f"Every tool by its own name: {names}.")
+            parts += [f"Every tool by its own name: {names}.", _shown_at_first(found)]
         else:
             parts += [_entry(dialect.name, entry) for entry in dialect.entries]
     return "\n\n".join(parts) + "\n"
+
+
+def _shown_at_first(found: Sequence[Tool]) -> str:
+    entries = [View.native(tool) for tool in found]
+    shown = Catalogue("core", lambda: entries).shown()
+    names = ", ".join(f"`{entry.name}`" for entry in shown)
+    return (
+        f"A model is shown {len(shown)} definitions at first, about {cost(shown):,} tokens of {cost(entries):,}: "
+        f"{names}. "
+        f"`{FIND}` finds the others by what they do and gives their definitions, `{CALL}` calls them by name; every "
+        "tool can also be called by its own name. `Kit(tools=...)` and `toolroll mcp --tools` show `all`, the `core`, "
+        "or only these two (`lazy`)."
+    )
 
 
 def example(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,7 +155,7 @@ def _tool(tool: Tool) -> str:
     parts = [
         f"### {tool.name}",
         _plain(tool.description),
-        f"Effects: {may}{' (safe)' if tool.safe else ''}. About {cost} tokens.",
+        f"Effects: {may}{' (safe)' if tool.safe else ''}. About {cost} tokens{', not shown at first' * tool.rare}.",
         _parameters(schema),
         f"```sh\ntoolroll call {tool.name} {spell(example(schema), schema)}".rstrip() + "\n```",
     ]

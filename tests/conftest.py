@@ -18,6 +18,14 @@ settings.load_profile("toolroll")
 Files = dict[str, str | bytes]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Texts are ranked by words, wherever the tests run; those that want the weights say so."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOOLROLL_MODELS", str(tmp_path_factory.getbasetemp() / "no-models"))
+        yield
+
+
 @pytest.fixture
 def ws(tmp_path: Path) -> Path:
     folder = tmp_path / "ws"

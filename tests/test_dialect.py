@@ -3,7 +3,8 @@
 import pytest
 
 from toolroll import Effect, FilePath, Suggestion, ToolError, tool
-from toolroll.dialect import Bundle, Shown, Speech, View, from_zero
+from toolroll.dialect import Bundle, Shown, View, from_zero
+from toolroll.render import Speech
 
 
 @tool(Effect.READ)
@@ -86,6 +87,15 @@ def test_a_bundle_picks_the_action_and_wants_what_it_needs(bundle):
     assert bundle.pick({"action": "read", "path": "a"}).tool is show
     with pytest.raises(ToolError, match="Action 'write' also needs `content`"):
         bundle.pick({"action": "write", "path": "a"})
+
+
+@pytest.mark.parametrize(
+    "view", [View.native(show), View("cat", show, {"limit": "limit"}), View("cat", show, {"limit": "n"})]
+)
+def test_a_view_in_a_bundle_takes_only_what_is_its_own(view):
+    arguments = {"action": "read", "path": "a", "text": "of another action"}
+    assert view.bind(arguments) == {"path": "a"}
+    assert arguments == {"action": "read", "path": "a", "text": "of another action"}
 
 
 def test_a_bundle_keeps_only_the_actions_a_mode_allows(bundle):

@@ -14,6 +14,11 @@ SCHEMA = {
 }
 
 
+@pytest.fixture
+def kit(open_kit):
+    return open_kit(tools="all")
+
+
 def one(kit, name, shape):
     found = kit.definitions(shape)
     return next(d for d in found if d.get("name", d.get("function", {}).get("name")) == name)

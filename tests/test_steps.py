@@ -6,7 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from toolroll import Effect, FilePath, tool
+from toolroll import Effect, FilePath, Token, ToolError, tool
+from toolroll.dialect import View
+from toolroll.host.guard import Guard
+from toolroll.policy.rules import Policy
+from toolroll.policy.shell.rows import Rule
+from toolroll.steps import Authorised, Concurrency, Journalled, Locks, chain, time_limit
 
 WAIT = 5  # seconds that a test waits for what must happen at once
 
@@ -108,3 +113,92 @@ def test_a_system_error_is_raised_and_recorded(kit):
     with pytest.raises(RuntimeError, match="the machine broke"):
         kit.call("broken")
     assert kit.calls()[-1].status == "raised"
+
+
+@pytest.fixture
+def tools():
+    @tool
+    def plain(word: str) -> str:
+        """Look at nothing."""
+        return word
+
+    @tool(Effect.READ)
+    def look(path: FilePath) -> str:
+        """Look at a file."""
+        return path
+
+    @tool(Effect.WRITE)
+    def change(path: FilePath) -> str:
+        """Change a file."""
+        return path
+
+    return {"plain": plain, "look": look, "change": change}
+
+
+def asked(policy, mode="code"):
+    return Authorised(Guard(policy, mode))
+
+
+@pytest.mark.parametrize(
+    ("step", "concerned"),
+    [
+        (asked(Policy()), set()),
+        (asked(Policy(ask=Effect.WRITE)), {"change"}),
+        (asked(Policy(), "thinking"), {"change"}),
+        (asked(Policy(rules=(Rule("deny", path="secret"),))), {"look", "change"}),
+        (Locks(), {"look", "change"}),
+        (Journalled, {"change"}),
+        (Concurrency(1), {"plain", "look", "change"}),
+        (time_limit, {"plain", "look", "change"}),
+    ],
+)
+def test_a_step_lies_only_around_the_tools_that_it_concerns(kit, tools, step, concerned):
+    step = Journalled(kit.journal) if step is Journalled else step
+    assert {name for name, one in tools.items() if chain([step], View.native(one)) != one.run} == concerned
+
+
+def test_steps_lie_around_each_other_in_order(kit, tools):
+    said = []
+
+    def step(name):
+        def around(_view, proceed):
+            def said_so(ctx, arguments):
+                said.append(name)
+                return proceed(ctx, arguments)
+
+            return said_so
+
+        return around
+
+    proceed = chain([step("outer"), step("inner")], View.native(tools["plain"]))
+    assert (proceed(kit.context(), {"word": "x"}), said) == ("x", ["outer", "inner"])
+
+
+@pytest.mark.parametrize(("limits", "second"), [({"concurrency": 1}, "b"), ({}, "a")])
+def test_a_call_that_waits_its_turn_can_be_cancelled(open_kit, limits, second):
+    kit = open_kit(limits=limits)
+    meeting, token = Meeting(Effect.WRITE), Token()
+    kit.register(meeting.tool)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(kit.call, "visit", {"path": "a"})
+        assert meeting.entered.acquire(timeout=WAIT)
+        waiting = pool.submit(kit.call, "visit", {"path": second}, token=token)
+        time.sleep(0.02)
+        assert not waiting.done()
+        token.cancel()
+        assert waiting.result(WAIT).error.code == "Cancelled"
+        meeting.leave.set()
+        assert first.result(WAIT).ok
+        assert kit.call("visit", {"path": second}).ok  # it has left nothing taken
+
+
+def test_a_place_is_given_back_by_a_call_that_fails(open_kit):
+    kit = open_kit(limits={"concurrency": 1, "call_seconds": WAIT})
+
+    @tool(Effect.WRITE)
+    def fail(path: FilePath) -> str:
+        """Fail."""
+        raise ToolError("Conflict", path)
+
+    kit.register(fail)
+    assert [kit.call("fail", {"path": "a"}).text for _ in range(3)] == ["a"] * 3

@@ -1,14 +1,15 @@
-"""A unique text replaced in a 5 MB file, there and back.
+"""A unique text replaced in a 5 MB file, each time by another.
 
 toolroll's edit is atomic and durable: a new file, synced, put in the place of the old one. Like the peers it
-checks that the text is unique; it also shows what changed. Of the peers only the last one syncs.
+checks that the text is unique; it also shows what changed and keeps what undoing it needs. Of the peers only the
+last one syncs.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from itertools import cycle
+from itertools import count
 from pathlib import Path
 
 from bench.cases import Settings
@@ -16,7 +17,7 @@ from bench.measure import Contestant, Race, Sample, timed
 from toolroll import Kit
 
 SIZE = 5_000_000
-TEXTS = ("the only place", "the other place")
+TEXT = "the only place, number {:06}"
 
 
 def races(settings: Settings) -> Iterator[Race]:
@@ -36,7 +37,7 @@ def races(settings: Settings) -> Iterator[Race]:
         yield Race(
             "unique text in 5 MB",
             [
-                Contestant("toolroll edit", "ours", there_and_back(edit)),
+                Contestant("toolroll edit", "ours", onwards(edit)),
                 peer("read, replace, write", write_plain),
                 peer("read, replace, new file, rename", write_new),
                 peer("read, replace, new file, fsync, rename", write_synced),
@@ -49,7 +50,7 @@ def made(path: Path) -> Path:
     """A file with the first text in its middle."""
     line = "some words of an ordinary line, about as long as most\n"
     half = line * (SIZE // len(line) // 2)
-    path.write_text(f"{half}{TEXTS[0]}\n{half}")
+    path.write_text(f"{half}{TEXT.format(0)}\n{half}")
     return path
 
 
@@ -60,12 +61,17 @@ def replacing(path: Path, write: Callable[[Path, str], None]) -> Callable[[], Sa
             raise RuntimeError(f"{old!r} is not unique")
         write(path, text.replace(old, new))
 
-    return there_and_back(replace)
+    return onwards(replace)
 
 
-def there_and_back(replace: Callable[[str, str], None]) -> Callable[[], Sample]:
-    pairs = cycle((TEXTS, TEXTS[::-1]))
-    return timed(lambda: replace(*next(pairs)))
+def onwards(replace: Callable[[str, str], None]) -> Callable[[], Sample]:
+    numbers = count()
+
+    def run() -> None:
+        number = next(numbers)
+        replace(TEXT.format(number), TEXT.format(number + 1))
+
+    return timed(run)
 
 
 def write_plain(path: Path, text: str) -> None:

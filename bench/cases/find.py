@@ -1,4 +1,4 @@
-"""`**/*.py`, newest first: the first 100 of them, in exact order."""
+"""`**/*.py`, newest first: the first 100 of them, in exact order; of a tree never seen, and of one that is known."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bench.peers import ripgrep
 from toolroll import Kit
 
 FIRST = 100
+SECONDS = 60.0  # until the tree must be known
 OPTIONS = ["--no-config", "--no-ignore-parent", "--no-ignore-global", "--no-require-git"]
 ARGUMENTS = {"pattern": "**/*.py", "limit": FIRST}
 
@@ -22,18 +23,31 @@ ARGUMENTS = {"pattern": "**/*.py", "limit": FIRST}
 def races(settings: Settings) -> Iterator[Race]:
     program = ripgrep()
     for name, tree in corpora.trees(settings.trees, settings.files).items():
-        with Kit(tree, state_dir=settings.state) as kit:
-            found = [one["path"] for one in kit.call("find", ARGUMENTS).data["entries"]]
-            if found != (wanted := listed(program, tree)):
-                raise RuntimeError(f"find shows {len(found)} files in {name}, rg {len(wanted)} others")
-            yield Race(
-                name,
-                [
-                    Contestant("toolroll find", "ours", timed(partial(kit.call, "find", ARGUMENTS))),
-                    Contestant("rg --files + stat + sort", "peer", timed(partial(listed, program, tree))),
-                    Contestant("scandir + stat", "floor", timed(partial(walked, str(tree)))),
-                ],
-            )
+        for known in ("cold", "warm"):
+            with Kit(tree, state_dir=settings.state) as kit:
+                _prepare(kit, known)
+                found = [one["path"] for one in kit.call("find", ARGUMENTS).data["entries"]]
+                if found != (wanted := listed(program, tree)):
+                    raise RuntimeError(f"find shows {len(found)} files in {name}, rg {len(wanted)} others")
+                yield Race(
+                    f"{name}, {known}",
+                    [
+                        Contestant("toolroll find", "ours", timed(partial(kit.call, "find", ARGUMENTS))),
+                        Contestant("rg --files + stat + sort", "peer", timed(partial(listed, program, tree))),
+                        Contestant("scandir + stat", "floor", timed(partial(walked, str(tree)))),
+                    ],
+                )
+
+
+def _prepare(kit: Kit, known: str) -> None:
+    """Have the kit know nothing but what it finds, or the whole tree."""
+    search = kit.context().search
+    if known == "cold":
+        search.close()
+        return
+    kit.call("find", ARGUMENTS)
+    if search.warm is None or not search.warm.ready(SECONDS):
+        raise RuntimeError("the tree is not known")
 
 
 def listed(program: str, tree: Path) -> list[str]:

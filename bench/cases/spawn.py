@@ -1,7 +1,8 @@
 """A command that does nothing, confined in every way there is here, over a plain spawn of the same.
 
 The parent is small, and then has 1 GiB of memory of its own: a way that copies the parent's page tables shows it.
-toolroll's rows include its supervisor: a thread, the pipes, the watch over the tree and the look for survivors.
+toolroll's rows include its supervisor: a thread, the pipes, the watch over the tree and the look for survivors. The
+CPU time of bubblewrap alone lacks what runs inside it, as nobody waits for that; in the supervised row it is there.
 """
 
 from __future__ import annotations

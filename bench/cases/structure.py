@@ -1,4 +1,4 @@
-"""Outlines and symbols of all Python files of a tree.
+"""Outlines and symbols of all files of a tree: cold, again, and after an edit of one file.
 
 Cold rows open a kit, ask and close it, so that the processes which parse are started, used and counted. The floor
 reads the same files and parses them with tree-sitter, in one process and one thread, and looks at nothing.
@@ -13,6 +13,7 @@ from typing import Any
 
 from bench import corpora
 from bench.cases import Settings
+from bench.cases.repo_map import copied, edited
 from bench.measure import Contestant, Race, timed
 from toolroll import Kit
 
@@ -37,6 +38,13 @@ def races(settings: Settings) -> Iterator[Race]:
             if not ask().ok:
                 raise RuntimeError(ask().text)
             yield Race(f"{about}, warm, {name}", [_ours(ask), _floor(parse)], most_rounds=_FEW)
+    own = copied(name, settings.scratch / f"structure-{name}")
+    file = next(iter(sorted(own.rglob("*.py"))))
+    with Kit(own, state_dir=settings.state / "structure") as kit:
+        for about, (tool, arguments) in ASKED.items():
+            ask = partial(kit.call, tool, arguments)
+            ask()
+            yield Race(f"{about}, after an edit, {name}", [_ours(edited(file, ask)), _floor(parse)], most_rounds=_FEW)
 
 
 def _cold(tree: Path, state: Path, tool: str, arguments: dict[str, Any]) -> None:

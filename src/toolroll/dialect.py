@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import Any, Literal
 
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
-from toolroll.result import ErrorCode, Result, Suggestion, ToolError
+from toolroll.result import ErrorCode, Result, ToolError
 from toolroll.schema import Checker, Parameter, object_schema
 from toolroll.tool import Tool
 
@@ -98,6 +97,10 @@ class View:
         self.data = data
         self.effects = tool.effects | also
         self._shown = self._choose(params or {})
+        self._plain = all(
+            name == one.name and look.default is _OWN and look.decode is None
+            for name, (one, look) in self._shown.items()
+        )
 
     @classmethod
     def native(cls, tool: Tool) -> View:
@@ -136,9 +139,14 @@ class View:
     def views(self) -> tuple[View, ...]:
         return (self,)
 
+    @property
+    def rare(self) -> bool:
+        """Whether a model is not shown it at first."""
+        return self.tool.rare
+
     def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Checked arguments as the tool's own."""
-        if not self._shown:
+        if not self._shown or (self._plain and arguments.keys() <= self._shown.keys()):
             return {**arguments, **self.fixed}
         bound = dict(self.fixed)
         for name, (one, look) in self._shown.items():
@@ -225,8 +233,50 @@ class Bundle:
     def views(self) -> tuple[View, ...]:
         return tuple(self.actions.values())
 
+    @property
+    def rare(self) -> bool:
+        return all(view.rare for view in self.actions.values())
 
-Entry = View | Bundle
+
+class Relay:
+    """Takes the name and the arguments of another entry and is that call: checked, authorised and answered as it."""
+
+    rare = False
+
+    def __init__(self, name: str, description: str, effects: Effect) -> None:
+        """`effects`: what the calls that it may stand for do."""
+        self.name = name
+        self.description = description
+        self.effects = effects
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        properties: dict[str, dict[str, Any]] = {
+            "name": {"type": "string", "minLength": 1, "description": "Of the tool."},
+            "arguments": {"type": "object", "description": "By its schema."},
+        }
+        return object_schema(properties, ["name"])
+
+    @cached_property
+    def checker(self) -> Checker:
+        return Checker(self.schema)
+
+    def pick(self, _arguments: Mapping[str, Any]) -> Relay:
+        return self
+
+    def within(self, _effects: Effect) -> Relay:
+        return self
+
+    def views(self) -> tuple[View, ...]:
+        return ()
+
+    def opened(self, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """The name and the arguments of the call that is meant; raises ToolError."""
+        given, _ = self.checker.check(arguments)
+        return given["name"], given.get("arguments", {})
+
+
+Entry = View | Bundle | Relay
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,41 +305,3 @@ class Dialect:
     about: str
     entries: tuple[Entry, ...] | None = None
     profile: Profile = field(default_factory=Profile)
-
-
-_QUOTED = re.compile(r"`(\w+)`")
-
-
-class Speech:
-    """Speaks of tools and parameters in the words of the entries in use."""
-
-    def __init__(self, entries: Mapping[str, Entry]) -> None:
-        self._tools: dict[str, tuple[Entry, View, str | None]] = {}
-        for entry in entries.values():
-            actions: Mapping[str, View] = entry.actions if isinstance(entry, Bundle) else {"": entry}
-            for action, view in actions.items():
-                self._tools.setdefault(view.tool.name, (entry, view, action or None))
-
-    def message(self, text: str, view: View | None) -> str:
-        """The text with `backticked` names of tools and parameters as they are called here."""
-        names = view.names() if view else {}
-
-        def shown(match: re.Match[str]) -> str:
-            word = match[1]
-            if word in names:
-                return f"`{names[word]}`"
-            return f"`{self._tools[word][0].name}`" if word in self._tools else match[0]
-
-        return _QUOTED.sub(shown, text)
-
-    def suggestion(self, call: Suggestion) -> Suggestion | None:
-        """A call of a tool as the model would make it here; None when it cannot."""
-        if call.name not in self._tools:
-            return None
-        entry, view, action = self._tools[call.name]
-        arguments = view.present(call.arguments)
-        if arguments is None:
-            return None
-        if isinstance(entry, Bundle):
-            arguments = {entry.selector: action, **arguments}
-        return Suggestion(entry.name, arguments)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolroll import formats
-from toolroll.dialect import Entry, Profile, Speech, View
+from toolroll.dialect import Entry, Profile, Relay, View
 from toolroll.host.context import Context
 from toolroll.host.guard import Guard
 from toolroll.host.spill import Spill
-from toolroll.render import render
+from toolroll.render import Speech, render
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
-from toolroll.steps import Call, Observer, Proceed, Record, Step, chain
+from toolroll.steps import Authorised, Observer, Proceed, Record, Step, chain
 from toolroll.text.bound import bound
 
 
@@ -22,6 +22,8 @@ from toolroll.text.bound import bound
 class _Progress:
     """How far a call got, for what is told of it when it fails."""
 
+    name: str
+    """Of the entry, also where another one stands for it."""
     view: View | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """The tool's own."""
@@ -42,20 +44,24 @@ class Executor:
     ) -> None:
         self._entries = entries
         self._profile = profile
-        self._guard = guard
         self._spill = spill
+        self._steps: tuple[Step, ...] = (Authorised(guard), *steps)
         self._observers = observers
         self._speech = Speech(entries)
-        self._run: Proceed = chain(steps, lambda call: call.view.tool.run(call.ctx, call.arguments))
+        self._ways: dict[View, Proceed] = {}
+
+    def knows(self, name: str) -> bool:
+        """Whether there is an entry of this name."""
+        return name in self._entries
 
     def call(self, name: str, given: Mapping[str, Any] | str | None, ctx: Context) -> Result:
         """Carry out one call."""
         started = time.perf_counter()
-        so_far = _Progress()
+        so_far = _Progress(name)
         status, code = "raised", None
         try:
             try:
-                result = self._perform(name, given, ctx, so_far)
+                result = self._perform(given, ctx, so_far)
             except Exception as error:
                 failed = as_tool_error(error)
                 if failed is None:
@@ -68,28 +74,35 @@ class Executor:
             status, code = result.status, result.error.code if result.error else None
         finally:
             seconds = time.perf_counter() - started
-            arguments = given if isinstance(given, Mapping) else {"": given}
-            record = Record(name, arguments, ctx.session, ctx.message, status, code, seconds)
+            arguments = given if isinstance(given, (dict, Mapping)) else {"": given}
+            record = Record(so_far.name, arguments, ctx.session, ctx.message, status, code, seconds)
             for observe in self._observers:
                 observe(record)
         result.meta["seconds"] = seconds
         return result
 
-    def _perform(self, name: str, given: Mapping[str, Any] | str | None, ctx: Context, so_far: _Progress) -> Result:
+    def _perform(self, given: Mapping[str, Any] | str | None, ctx: Context, so_far: _Progress) -> Result:
+        name = so_far.name
         entry = self._entries.get(name)
-        if entry is None:
+        if isinstance(entry, Relay):
+            name, given = entry.opened(formats.arguments(given))
+            entry = self._entries.get(name)
+        if entry is None or isinstance(entry, Relay):
             raise self._unknown(name)
+        so_far.name = name
         arguments, so_far.coerced = entry.checker.check(formats.arguments(given))
         view = so_far.view = entry.pick(arguments)
-        self._guard.authorise(name, view.effects, arguments)
-        ctx.token.check()
         so_far.arguments = bound = view.bind(arguments)
-        self._guard.authorise_paths(
-            name, view.effects, arguments, lambda: map(ctx.files.key, view.tool.paths_in(bound))
-        )
         ctx.name, ctx.arguments = name, arguments
-        output = self._run(Call(name, view, bound, ctx))
+        output = self._way(view)(ctx, bound)
         return render(output, view, self._speech)
+
+    def _way(self, view: View) -> Proceed:
+        """The steps around the view's tool, laid when it is first called."""
+        way = self._ways.get(view)
+        if way is None:
+            way = self._ways[view] = chain(self._steps, view)
+        return way
 
     def _unknown(self, name: str) -> ToolError:
         import difflib
@@ -108,9 +121,9 @@ class Executor:
     def _bound(self, result: Result, ctx: Context) -> None:
         """Hold the text to the limit; what is cut is kept and named, so that it can be read on."""
         whole = result.meta.pop("whole", None)
-        shown = bound(result.text, ctx.limits.output_chars, self._profile.keep)
-        if whole is None and not shown.cut:
+        if whole is None and len(result.text) <= ctx.limits.output_chars:
             return
+        shown = bound(result.text, ctx.limits.output_chars, self._profile.keep)
         handle = self._spill.keep(whole if whole is not None else result.text)
         result.meta |= {"spill": handle, "truncated": True}
         note = self._speech.message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)

@@ -45,16 +45,18 @@ FORMATS: dict[str, Callable[[str, str, dict[str, Any], Effect], dict[str, Any]]]
 
 def arguments(given: Mapping[str, Any] | str | bytes | None) -> Mapping[str, Any]:
     """The arguments of a call, from an object or from its JSON text."""
+    if isinstance(given, dict):
+        return given
     if given is None or given == "":
         return {}
-    if isinstance(given, str | bytes):
+    if isinstance(given, (str, bytes)):
         try:
             given = msgspec.json.decode(given)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             raise ToolError(
                 ErrorCode.VALIDATION, f"The arguments are not valid JSON: {error}. Send them again."
             ) from error
-    if not isinstance(given, Mapping):
+    if not isinstance(given, (dict, Mapping)):  # the first is quicker to tell
         raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
     return given
 

@@ -1,4 +1,4 @@
-"""The kit: the only place where the parts are wired together."""
+"""The kit: the only place where the parts are wired together: a dialect, a workspace's hands, the steps of a call."""
 
 from __future__ import annotations
 
@@ -6,45 +6,29 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
+from toolroll.catalogue import CALL, FIND, Catalogue, Choice, chosen
 from toolroll.dialect import Dialect, Entry, View
 from toolroll.executor import Executor
+from toolroll.hands import Hands, Options
 from toolroll.host import settings
-from toolroll.host.atlas import Atlas
-from toolroll.host.context import Context, Progress, silent
-from toolroll.host.grants import Grants
+from toolroll.host.context import Context
 from toolroll.host.guard import Approver, Guard
-from toolroll.host.http.client import Client
-from toolroll.host.journal.journal import Journal
-from toolroll.host.lsp.consult import Servers
-from toolroll.host.root import Root
-from toolroll.host.search import Search
-from toolroll.host.shell import Shell
-from toolroll.host.spill import Spill
-from toolroll.host.state import State
-from toolroll.host.structure import Structure
+from toolroll.host.remote.entries import Config
 from toolroll.host.token import Token
-from toolroll.host.tree import Tree
-from toolroll.host.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, PRESETS, Policy
 from toolroll.registry import Registry, discover
 from toolroll.result import Result
-from toolroll.steps import (
-    Audit,
-    Concurrency,
-    Journalled,
-    Locks,
-    Measured,
-    Metrics,
-    Observer,
-    Record,
-    time_limit,
-)
+from toolroll.steps import Audit, Concurrency, Journalled, Locks, Measured, Metrics, Observer, Record, time_limit
 from toolroll.tool import Tool
+
+if TYPE_CHECKING:
+    from toolroll.host.remote.offered import Offered
+    from toolroll.host.remote.server import Remote
 
 
 class Kit:
@@ -61,15 +45,18 @@ class Kit:
         session: str | None = None,
         state_dir: str | os.PathLike[str] | None = None,
         limits: Mapping[str, Any] | None = None,
-        tools: Iterable[str] | None = None,
+        tools: Choice | Iterable[str] | None = None,
         observe: Callable[[Record], None] | None = None,
         servers: Mapping[str, str] | None = None,
+        mcp: Config | None = None,
     ) -> None:
         """Open a workspace.
 
         `policy` by name also takes the user's `rules.toml`; `approve` answers what it asks. `limits` changes single
-        limits by name; `tools` keeps only these tools, as the dialect names them; `observe` is told of every call;
-        `servers` names the language server for a language: `{"python": "basedpyright-langserver"}`.
+        limits by name; `observe` is told of every call; `tools` says which definitions a model is shown: "all", "core"
+        (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
+        those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
+        `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents.
         """
         self.dialect = dialects.load(dialect) if isinstance(dialect, str) else dialect
         self.mode = _one_of("mode", mode, MODES)
@@ -81,52 +68,25 @@ class Kit:
         self.registry = Registry()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
-        self._only = None if tools is None else list(tools)
-        self._open_workspace(os.fspath(workspace), None if state_dir is None else os.fspath(state_dir))
+        self._catalogue = Catalogue(chosen(tools, "core" if self.dialect.entries is None else "all"), self._allowed)
+        entries = self._dialect_entries(None if isinstance(tools, str) else tools)
+        guard = Guard(self.policy, self.mode, approve)
+        self._hands = Hands(workspace, state_dir, self.session, self.dialect.profile, self.limits, guard, servers, mcp)
+        self.journal, self.recovered, self.remote = self._hands.journal, self._hands.recovered, self._hands.remote
         self._audit, self._metrics = Audit(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit, self._metrics, *([observe] if observe else []))
-        self._guard = Guard(self.policy, self.mode, approve, Grants(self._state))
-        self._shell = self._open_shell()
-        self._http = Client(self.policy.hosts)
-        self._servers = Servers(self._files, self._search, spawn=self._shell.serve, choice=servers)
         self._steps = (time_limit, Concurrency(self.limits.concurrency), Locks(), Journalled(self.journal))
-        self._add(self._dialect_entries())
+        self._add(entries)
+        for server in self.remote.expanded():
+            self.register(server)
 
-    def _open_workspace(self, path: str, state_dir: str | None) -> None:
-        profile = self.dialect.profile
-        self._root = Root(path)
-        self._state = State(state_dir) if state_dir is not None else State.of(self._root.path)
-        self._spill = Spill(self._state)
-        self._files = Workspace(
-            self._root,
-            self._state,
-            self._spill,
-            limits=self.limits,
-            policy=self.policy,
-            guard=profile.guard,
-            new_file_mode=profile.new_file_mode,
-        )
-        self._tree = Tree(self._files)
-        self.journal = Journal(self._root, self._state)
-        self.recovered = self.journal.recover()
-        self._search = Search(self._root, limits=self.limits, policy=self.policy)
-        self._structure = Structure(self._files, self._search, self.limits)
-        self._atlas = Atlas(self._files, self._search, self._structure, self.policy)
-
-    def _open_shell(self) -> Shell:
-        table = self.dialect.profile.commands
-        environment = dict(os.environ)
-        return Shell(self._root, self._spill, self._guard, limits=self.limits, table=table, environment=environment)
-
-    def _dialect_entries(self) -> list[Entry]:
+    def _dialect_entries(self, only: Iterable[str] | None) -> list[Entry]:
         entries = self.dialect.entries
         every = entries if entries is not None else [View.native(tool) for tool in discover(builtin)]
-        if self._only is None:
+        if only is None:
             return list(every)
         named = {entry.name: entry for entry in every}
-        for name in self._only:
-            _one_of("tool", name, named)
-        return [named[name] for name in self._only]
+        return [named[_one_of("tool", name, named)] for name in only]
 
     def _add(self, entries: Iterable[Entry]) -> None:
         with self._lock:
@@ -136,23 +96,24 @@ class Kit:
                     if self.registry.get(view.tool.name) is None:
                         self.registry.register(view.tool)
             self._renew()
+        self._catalogue.tell()
 
     def _renew(self) -> None:
-        self._executor = self._executor_of(self._entries)
+        self._executor = self._executor_of(self._entries | {way.name: way for way in self._catalogue.ways()})
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
-        profile = self.dialect.profile
-        return Executor(entries, profile, self._guard, self._spill, self._steps, self._observers)
+        hands = self._hands
+        return Executor(entries, self.dialect.profile, hands.guard, hands.spill, self._steps, self._observers)
 
     @property
     def workspace(self) -> str:
         """The absolute path of the workspace."""
-        return self._root.path
+        return self._hands.root.path
 
     @property
     def state_dir(self) -> str:
         """Where the kit keeps what is its own."""
-        return self._state.path
+        return self._hands.state.path
 
     def names(self) -> list[str]:
         """The tools that may be called in this mode, as the dialect names them."""
@@ -160,50 +121,51 @@ class Kit:
 
     def entries(self) -> list[Entry]:
         """The tools that may be called in this mode, with their schemas."""
+        return [*self._allowed(), *self._catalogue.ways()]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a tool of this name, also if this mode does not allow it."""
+        return self._executor.knows(name)
+
+    def shown(self) -> list[Entry]:
+        """Those of the entries that a model is shown at first."""
+        return self._catalogue.shown()
+
+    def _allowed(self) -> list[Entry]:
         allowed = (entry.within(MODES[self.mode] & ~self.policy.deny) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
     def definitions(self, format: formats.Format = "openai") -> list[dict[str, Any]]:
-        """The tools' definitions in a provider's shape."""
+        """The definitions of the tools that a model is shown, in a provider's shape."""
         shape = formats.FORMATS[_one_of("format", format, formats.FORMATS)]
-        return [shape(entry.name, entry.description, entry.schema, entry.effects) for entry in self.entries()]
+        return [shape(entry.name, entry.description, entry.schema, entry.effects) for entry in self.shown()]
 
-    def context(
-        self, *, message: str = "", cwd: str = ".", token: Token | None = None, progress: Progress = silent
-    ) -> Context:
-        """The hands that a call gets: also the way to call a tool's function directly."""
-        files = self._files if cwd == "." else self._files.at(cwd)
-        tree = self._tree if cwd == "." else Tree(files)
-        return Context(
-            files,
-            tree,
-            self._search,
-            self.journal,
-            self._shell,
-            self._servers,
-            self._structure,
-            self._atlas,
-            self._http,
-            self.limits,
-            token or Token(),
-            self.session,
-            message,
-            cwd,
-            progress,
-        )
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` whenever tools come or go; gives the way to stop that."""
+        return self._catalogue.watch(changed)
 
-    def call(self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Any) -> Result:
+    def context(self, **options: Unpack[Options]) -> Context:
+        """The hands that a call gets: also the way to call a tool's function directly.
+
+        `message` is that of the conversation which the call belongs to; `cwd` is where relative paths begin; `token`
+        cancels it; `progress` is told how far it is.
+        """
+        return self._hands.context(**options)
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[Options]) -> Result:
         """Call a tool; `arguments` may be JSON text. Errors that the model can act on are results too.
 
-        Options are those of `context`: `message`, `cwd`, `token`, `progress`.
+        Options are those of `context`.
         """
-        return self._executor.call(name, arguments, self.context(**options))
+        return self._executor.call(name, arguments, self._hands.context(**options))
 
-    async def acall(self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Any) -> Result:
+    async def acall(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[Options]
+    ) -> Result:
         """`call` in a worker thread; cancelling the task cancels the work."""
         import asyncio
 
-        token = options.setdefault("token", Token())
+        token = options["token"] = options.get("token") or Token()
         try:
             return await asyncio.to_thread(self.call, name, arguments, **options)
         except asyncio.CancelledError:
@@ -223,11 +185,21 @@ class Kit:
         with ThreadPoolExecutor(min(len(tool_calls), self.limits.concurrency)) as pool:
             return list(pool.map(answer, tool_calls))
 
-    def register(self, tool: Tool) -> None:
-        """Add a tool of your own under its own name; a name that is taken is refused."""
-        if tool.name in self._entries:
-            raise ValueError(f"Tool with name {tool.name!r} is already registered.")
-        self._add([View.native(tool)])
+    def register(self, tool: Tool | Remote | Offered) -> None:
+        """Add a tool of your own, or what `kit.remote` gives: a server's tools, or one; a taken name is refused."""
+        tools = [tool] if isinstance(tool, Tool) else [_from_server(one) for one in tool.offered()]
+        for one in tools:
+            if one.name in self._entries or one.name in (FIND, CALL):
+                raise ValueError(f"Tool with name {one.name!r} is already registered.")
+        self._add([View.native(one) for one in tools])
+        if not isinstance(tool, Tool):
+            tool.follow(self._follow)
+
+    def _follow(self, gone: Iterable[str], come: Iterable[Offered]) -> None:
+        """Take up what a server has changed about its tools."""
+        for name in gone:
+            self.unregister(name)
+        self._add([View.native(_from_server(one)) for one in come if one.name not in self._entries])
 
     def unregister(self, name: str) -> bool:
         """Take a tool out, by the name it is called by; False when there was none."""
@@ -239,7 +211,8 @@ class Kit:
             for view in entry.views():
                 self.registry.unregister(view.tool.name)
             self._renew()
-            return True
+        self._catalogue.tell()
+        return True
 
     def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None) -> Result:
         """Take back what tools changed: the last changes, those of a path, or one entry of the journal."""
@@ -260,13 +233,7 @@ class Kit:
 
     def close(self) -> None:
         """Give everything back, end every job; the kit cannot be used afterwards."""
-        self._servers.close()
-        self._structure.close()
-        self._atlas.close()
-        self._shell.close()
-        self._spill.close()
-        self._state.close()
-        self._root.close()
+        self._hands.close()
 
     def __enter__(self) -> Kit:
         return self
@@ -279,6 +246,10 @@ def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:
     if value not in known:
         raise ValueError(f"There is no {what} {value!r}. There are: {', '.join(known)}.")
     return value
+
+
+def _from_server(one: Offered) -> Tool:
+    return Tool(one.name, one.description, one.effects, (), one.call, category="mcp", schema=one.schema)
 
 
 def preset(name: str) -> Policy:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from toolroll.dialect import Speech, View
+from toolroll.dialect import Bundle, Entry, Relay, View
 from toolroll.result import Result, Suggestion
 
+_QUOTED = re.compile(r"`(\w+)`")
 # What an output says of itself beside its data; see `Tool`.
 _ASIDE = frozenset({"note", "more", "whole", "images", "status", "control", "form", "meta"})
 
@@ -56,3 +59,43 @@ def _add_more(result: Result, more: Suggestion, speech: Speech) -> None:
         result.meta["next"] = {"name": shown.name, "arguments": shown.arguments}
         arguments = msgspec.json.encode(shown.arguments).decode()
         result.text += f"\n[More: {shown.name} {arguments}]"
+
+
+class Speech:
+    """Speaks of tools and parameters in the words of the entries in use."""
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self._tools: dict[str, tuple[Entry, View, str | None]] = {}
+        for entry in entries.values():
+            for action, view in _actions(entry).items():
+                self._tools.setdefault(view.tool.name, (entry, view, action or None))
+
+    def message(self, text: str, view: View | None) -> str:
+        """The text with `backticked` names of tools and parameters as they are called here."""
+        names = view.names() if view else {}
+
+        def shown(match: re.Match[str]) -> str:
+            word = match[1]
+            if word in names:
+                return f"`{names[word]}`"
+            return f"`{self._tools[word][0].name}`" if word in self._tools else match[0]
+
+        return _QUOTED.sub(shown, text)
+
+    def suggestion(self, call: Suggestion) -> Suggestion | None:
+        """A call of a tool as the model would make it here; None when it cannot."""
+        if call.name not in self._tools:
+            return None
+        entry, view, action = self._tools[call.name]
+        arguments = view.present(call.arguments)
+        if arguments is None:
+            return None
+        if isinstance(entry, Bundle):
+            arguments = {entry.selector: action, **arguments}
+        return Suggestion(entry.name, arguments)
+
+
+def _actions(entry: Entry) -> Mapping[str, View]:
+    if isinstance(entry, Relay):
+        return {}
+    return entry.actions if isinstance(entry, Bundle) else {"": entry}

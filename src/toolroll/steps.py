@@ -1,68 +1,94 @@
-"""What is done around every call: locks, a limit on how many run at once, a time limit, and who watches."""
+"""What is done around every call: the guard, a time limit, how many run at once, locks, the journal, who watches."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
 
 from toolroll.dialect import View
 from toolroll.host.context import Context
+from toolroll.host.guard import Guard
 from toolroll.host.journal.journal import Journal
 from toolroll.host.token import Token
 from toolroll.host.tree import Tree
 from toolroll.policy.effects import Effect
 
-
-@dataclass(slots=True)
-class Call:
-    """One checked call on its way to its tool."""
-
-    name: str
-    view: View
-    arguments: dict[str, Any]
-    """The tool's own, bound and decoded."""
-    ctx: Context
+Proceed = Callable[[Context, dict[str, Any]], Any]
+"""Goes on with a call: its context, and the arguments as the tool's own, bound and decoded."""
+Step = Callable[[View, Proceed], Proceed]
+"""Lays itself around the way to a view's tool, once; where it has nothing to do for a tool, the way stays as it is."""
 
 
-Proceed = Callable[[Call], Any]
-Step = Callable[[Call, Proceed], Any]
-
-
-def chain(steps: tuple[Step, ...], last: Proceed) -> Proceed:
-    """One function that runs the steps around the last one, the first step outermost."""
-    proceed = last
-    for step in reversed(steps):
-        proceed = _around(step, proceed)
+def chain(steps: Iterable[Step], view: View) -> Proceed:
+    """The way to a view's tool through all the steps, the first one outermost."""
+    proceed: Proceed = view.tool.run
+    for step in reversed(tuple(steps)):
+        proceed = step(view, proceed)
     return proceed
 
 
-def _around(step: Step, proceed: Proceed) -> Proceed:
-    return lambda call: step(call, proceed)
+class Authorised:
+    """Calls that the guard does not let pass end here."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def __call__(self, view: View, proceed: Proceed) -> Proceed:
+        guard, effects, tool = self._guard, view.effects, view.tool
+        if guard.always_passes(effects, about_paths=bool(tool.paths)):
+            return proceed
+
+        def authorised(ctx: Context, arguments: dict[str, Any]) -> Any:
+            guard.authorise(ctx.name, effects, ctx.arguments)
+            guard.authorise_paths(
+                ctx.name, effects, ctx.arguments, lambda: map(ctx.files.key, tool.paths_in(arguments))
+            )
+            return proceed(ctx, arguments)
+
+        return authorised
 
 
-def time_limit(call: Call, proceed: Proceed) -> Any:
-    """Give the call its deadline; the host checks it wherever it could stay long."""
-    call.ctx.token.limit(call.ctx.limits.call_seconds)
-    return proceed(call)
+def time_limit(_view: View, proceed: Proceed) -> Proceed:
+    """Gives the call its deadline, which the host checks wherever it could stay long."""
+
+    def limited(ctx: Context, arguments: dict[str, Any]) -> Any:
+        ctx.token.check()
+        ctx.token.limit(ctx.limits.call_seconds)
+        return proceed(ctx, arguments)
+
+    return limited
 
 
 class Concurrency:
     """At most so many calls at once; further ones wait their turn."""
 
     def __init__(self, most: int) -> None:
-        self._places = threading.BoundedSemaphore(most)
+        self._places: SimpleQueue[None] = SimpleQueue()  # threading.Semaphore costs several times as much
+        for _ in range(most):
+            self._places.put(None)
 
-    def __call__(self, call: Call, proceed: Proceed) -> Any:
-        while not self._places.acquire(timeout=_TICK):
-            call.ctx.token.check()
-        try:
-            return proceed(call)
-        finally:
-            self._places.release()
+    def __call__(self, _view: View, proceed: Proceed) -> Proceed:
+        places = self._places
+
+        def in_turn(ctx: Context, arguments: dict[str, Any]) -> Any:
+            self._wait(ctx.token)
+            try:
+                return proceed(ctx, arguments)
+            finally:
+                places.put(None)
+
+        return in_turn
+
+    def _wait(self, token: Token) -> None:
+        while True:
+            try:
+                return self._places.get(timeout=_TICK)
+            except Empty:
+                token.check()
 
 
 _TICK = 0.1  # seconds; how late a call that waits for its turn notices that it was cancelled
@@ -74,49 +100,60 @@ class Locks:
 
     def __init__(self) -> None:
         self._lock = threading.Condition()
-        self._shared: Counter[str] = Counter()
+        self._shared: dict[str, int] = {}
         self._alone: set[str] = set()
 
-    def __call__(self, call: Call, proceed: Proceed) -> Any:
-        tool = call.view.tool
-        alone = bool(tool.effects & _CHANGES)
-        if not tool.paths and not alone:
-            return proceed(call)
-        keys = self._keys(call, alone) or {"": alone}  # a change that names no path may be of any
-        with self._held(keys, call.ctx.token):
-            return proceed(call)
+    def __call__(self, view: View, proceed: Proceed) -> Proceed:
+        tool = view.tool
+        changes = bool(tool.effects & _CHANGES)
+        if not tool.paths and not changes:
+            return proceed
 
-    def _keys(self, call: Call, alone: bool) -> dict[str, bool]:
-        """Each path the call names, held alone if it changes things, and the folders above it, shared."""
-        keys: dict[str, bool] = {}
-        for path in call.view.tool.paths_in(call.arguments):
-            steps = call.ctx.files.key(path)
-            for depth in range(len(steps)):
-                keys.setdefault("/".join(steps[:depth]), False)
-            keys["/".join(steps)] = keys.get("/".join(steps), False) or alone
-        return keys
+        def locked(ctx: Context, arguments: dict[str, Any]) -> Any:
+            named, above = _keys(map(ctx.files.key, tool.paths_in(arguments)))
+            if not named:
+                named = {""}  # a change that names no path may be of any
+            alone, shared = (named, above - named) if changes else (set(), above | named)
+            self._take(alone, shared, ctx.token)
+            try:
+                return proceed(ctx, arguments)
+            finally:
+                self._give_back(alone, shared)
 
-    @contextmanager
-    def _held(self, keys: Mapping[str, bool], token: Token) -> Iterator[None]:
-        alone = {key for key, wanted in keys.items() if wanted}
-        shared = keys.keys() - alone
+        return locked
+
+    def _take(self, alone: set[str], shared: set[str], token: Token) -> None:
         # All at once or not at all, so that two calls can never wait for each other.
         with self._lock:
-            while not self._lock.wait_for(lambda: self._free(alone, shared), timeout=_TICK):
+            while not self._free(alone, shared):
+                self._lock.wait(_TICK)
                 token.check()
             self._alone |= alone
-            self._shared.update(shared)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._alone -= alone
-                self._shared.subtract(shared)
-                self._shared += Counter()
-                self._lock.notify_all()
+            for key in shared:
+                self._shared[key] = self._shared.get(key, 0) + 1
+
+    def _give_back(self, alone: set[str], shared: set[str]) -> None:
+        with self._lock:
+            self._alone -= alone
+            for key in shared:
+                self._shared[key] -= 1
+                if not self._shared[key]:
+                    del self._shared[key]
+            self._lock.notify_all()
 
     def _free(self, alone: set[str], shared: set[str]) -> bool:
-        return not (self._alone & shared) and not any(key in self._alone or self._shared[key] for key in alone)
+        taken = self._alone
+        return taken.isdisjoint(shared) and taken.isdisjoint(alone) and self._shared.keys().isdisjoint(alone)
+
+
+def _keys(paths: Iterable[tuple[str, ...]]) -> tuple[set[str], set[str]]:
+    """The paths, and the folders above them."""
+    named: set[str] = set()
+    above: set[str] = set()
+    for steps in paths:
+        named.add("/".join(steps))
+        above.update("/".join(steps[:depth]) for depth in range(len(steps)))
+    return named, above
 
 
 class Journalled:
@@ -125,23 +162,26 @@ class Journalled:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
-    def __call__(self, call: Call, proceed: Proceed) -> Any:
-        tool, ctx = call.view.tool, call.ctx
+    def __call__(self, view: View, proceed: Proceed) -> Proceed:
+        tool = view.tool
         if not tool.effects & _CHANGES:
-            return proceed(call)
-        with self._journal.entry(tool.name, ctx.session, ctx.message) as recorder:
-            ctx.files = ctx.files.recording(recorder)
-            ctx.tree = Tree(ctx.files)
-            try:
-                return proceed(call)
-            except BaseException:
-                for change in recorder.changes:  # they are about to be taken back, so we no longer know these files
-                    ctx.files.records.forget(change.path)
-                raise
+            return proceed
+
+        def journalled(ctx: Context, arguments: dict[str, Any]) -> Any:
+            with self._journal.entry(tool.name, ctx.session, ctx.message) as recorder:
+                ctx.files = ctx.files.recording(recorder)
+                ctx.tree = Tree(ctx.files)
+                try:
+                    return proceed(ctx, arguments)
+                except BaseException:
+                    for change in recorder.changes:  # they are about to be taken back: we no longer know these files
+                        ctx.files.records.forget(change.path)
+                    raise
+
+        return journalled
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """What is remembered of one call."""
 
     name: str

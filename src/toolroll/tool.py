@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -45,6 +45,8 @@ class Tool:
     module: str = ""
     schema: dict[str, Any] = field(default_factory=dict)
     """Given for remote tools, whose schema is theirs; else it follows from the parameters."""
+    rare: bool = False
+    """Not shown to a model at first: it finds the tool when it needs it."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -52,7 +54,7 @@ class Tool:
     def run(self, ctx: Context, arguments: dict[str, Any]) -> Any:
         """Call the function with checked arguments, converted to the types that it declares."""
         for name, kind in self._conversions:
-            if name in arguments:
+            if name in arguments and type(arguments[name]) is not kind:
                 arguments[name] = _convert(name, arguments[name], kind)
         return self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
 
@@ -81,8 +83,6 @@ class Tool:
 
 
 def _convert(name: str, value: Any, kind: Any) -> Any:
-    if type(value) is kind:
-        return value
     if kind is int and isinstance(value, float):
         return int(value)  # JSON Schema takes 5.0 for an integer
     import msgspec
@@ -97,7 +97,7 @@ def _convert(name: str, value: Any, kind: Any) -> Any:
 def tool(effects: Callable[..., Any], /) -> Tool: ...
 @overload
 def tool(
-    effects: Effect = Effect.NONE, /, *, name: str | None = None, category: str | None = None
+    effects: Effect = Effect.NONE, /, *, name: str | None = None, category: str | None = None, rare: bool = False
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     effects: Effect | Callable[..., Any] = Effect.NONE,
@@ -105,12 +105,16 @@ def tool(
     *,
     name: str | None = None,
     category: str | None = None,
+    rare: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a typed function a tool: `@tool(Effect.READ)`. The folder it lies in is its category."""
+    """Make a typed function a tool: `@tool(Effect.READ)`. The folder it lies in is its category.
+
+    A `rare` tool can be called like any other, but its definition is not sent to the model before it is looked for.
+    """
 
     def made(function: Callable[..., Any]) -> Tool:
         given = effects if isinstance(effects, Effect) else Effect.NONE
-        return _tool(function, given, name or function.__name__, category)
+        return replace(_tool(function, given, name or function.__name__, category), rare=rare)
 
     return made if isinstance(effects, Effect) else made(effects)
 

@@ -137,7 +137,7 @@ def test_help_of_a_tool(quick: Run) -> None:
     status, out, _ = quick("call", "write", "--help")
     assert status == 0
     assert out.startswith("usage: toolroll call write path=... content=... [key=value ...]\n\nCreate a file")
-    assert "\n  overwrite  boolean. Whether an existing file may be replaced. (default true)\n" in out
+    assert "\n  overwrite  boolean. Replace an existing file. (default true)\n" in out
 
 
 def test_a_terminal_is_not_made_to_do_things(toolroll: Run, put: Put) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.cli import COMMANDS
+
 Run = Callable[..., tuple[int, str, str]]
 
 CANDIDATES = [
-    ([""], ["tools", "call", "journal", "undo", "doctor", "completion", "--version", "--help"]),
+    ([""], [*COMMANDS, "--version", "--help"]),
     (["to"], ["tools"]),
     (["completion", ""], ["bash", "zsh", "fish"]),
     (["tools", "--dialect", ""], ["cdd", "coding-agent", "fosscode", "koopa", "native", "pigo"]),
@@ -27,7 +29,7 @@ CANDIDATES = [
     (["call", "nothing", ""], []),
     (["call", "-C", "nowhere", ""], []),
     (["nothing", ""], []),
-    ([], ["tools", "call", "journal", "undo", "doctor", "completion", "--version", "--help"]),
+    ([], [*COMMANDS, "--version", "--help"]),
 ]
 
 
@@ -39,7 +41,7 @@ def test_candidates(quick: Run, words: list[str], candidates: list[str]) -> None
 
 
 BASH = [
-    ("toolroll ", "tools call journal undo doctor completion --version --help"),
+    ("toolroll ", "tools call mcp agent swarm journal undo models doctor completion --version --help"),
     ("toolroll call repl", "replace_lines"),
     ("toolroll call grep output=c", "content count"),
     ("toolroll tools --dialect ", "cdd coding-agent fosscode koopa native pigo"),

@@ -21,6 +21,7 @@ def test_the_report_for_people(toolroll: Run, ws: Path) -> None:
         "sandbox",
         "language servers",
         "extras",
+        "models",
         "terminal",
         "Everything that is required is there.",
     ]

@@ -20,11 +20,15 @@ HELP = [(), ("--help",), ("-h",), ("help",)]
 def test_help_lists_the_commands(quick: Run, words: tuple[str, ...]) -> None:
     status, out, err = quick(*words)
     assert (status, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines() if line.startswith("  ")][:6] == [
+    assert [line.split()[0] for line in out.splitlines() if line.startswith("  ")][:10] == [
         "tools",
         "call",
+        "mcp",
+        "agent",
+        "swarm",
         "journal",
         "undo",
+        "models",
         "doctor",
         "completion",
     ]
@@ -37,7 +41,8 @@ def test_version(toolroll: Run) -> None:
 WRONG = [
     (
         ("tolls",),
-        "There is no command 'tolls'. Did you mean 'tools'? There are: tools, call, journal, undo, doctor, completion.",
+        "There is no command 'tolls'. Did you mean 'tools'? There are: tools, call, mcp, agent, swarm, journal, undo, "
+        "models, doctor, completion.",
     ),
     (("--jason",), "There is no command '--jason'."),
     (("tools", "--jsn"), "Unrecognized arguments: --jsn. See: toolroll tools --help"),

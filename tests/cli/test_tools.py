@@ -14,12 +14,23 @@ Run = Callable[..., tuple[int, str, str]]
 def test_the_table_has_a_row_for_each_tool_and_the_total(toolroll: Run, kit: Kit) -> None:
     status, out, err = toolroll("tools")
     assert (status, err) == (0, "")
-    header, *rows, empty, total = out.splitlines()
-    assert header.split() == ["tool", "effects", "tokens", "what", "it", "does"]
+    tools, total, dialects = out.split("\n\n")
+    header, *rows = tools.splitlines()
+    assert header.split() == ["tool", "effects", "shown", "tokens", "what", "it", "does"]
     assert [row.split()[0] for row in rows] == kit.names()
-    assert empty == ""
-    tokens = sum(estimate(json.dumps(one, separators=(",", ":"), ensure_ascii=False)) for one in kit.definitions())
-    assert total == f"{len(rows)} tools; their definitions cost about {tokens:,} tokens (characters of the JSON / 4)."
+    shown = kit.definitions()
+    tokens = sum(estimate(json.dumps(one, separators=(",", ":"), ensure_ascii=False)) for one in shown)
+    assert total == (
+        f"{len(rows)} tools. The {len(shown)} that a model is shown at first cost it about {tokens:,} tokens "
+        "(characters of the JSON / 4)."
+    )
+    header, *rows = dialects.splitlines()
+    assert header.split() == ["dialect", "tools", "shown", "tokens", "if", "all", "were", "shown"]
+    costs = {name: cells for name, *cells in map(str.split, rows)}
+    assert list(costs) == ["cdd", "coding-agent", "fosscode", "koopa", "native", "pigo"]
+    assert costs["native"][:3] == [str(len(kit.names()) - 2), str(len(shown)), f"{tokens:,}"]
+    assert costs["pigo"][:2] == ["7", "7"]
+    assert costs["pigo"][2] == costs["pigo"][3]
 
 
 def test_rows_for_programs(toolroll: Run) -> None:
@@ -34,6 +45,7 @@ def test_rows_for_programs(toolroll: Run) -> None:
         "category": "search",
         "effects": ["read"],
         "safe": True,
+        "shown": True,
         "summary": "Find files by pattern",
     }
 

@@ -78,6 +78,7 @@ CODING_AGENT = {
         "action!": S, "note_id": S, "title": S, "content": S, "note_type": S, "tags": A, "query": S, "limit": I,
     },
     "finish": {"result!": S},
+    "mcp": {"action!": S, "server": S, "name": S, "arguments": "object", "uri": S},
 }  # fmt: skip
 KOOPA = {
     "readFile": {"path!": S},

@@ -10,8 +10,13 @@ import time
 
 import pytest
 
+from tests.host.embedding.served import Embeddings
+from tests.host.http.web import reply
 from toolroll import ToolError
-from toolroll.host.memories import VERSION, Memories
+from toolroll.host import memories
+from toolroll.host.embedding.meaning import Meaning
+from toolroll.host.http.client import Client
+from toolroll.host.memories import Memories
 from toolroll.host.state import State
 from toolroll.host.token import Token
 from toolroll.text.remembering import WORKING, Memory, missing
@@ -151,7 +156,7 @@ def test_what_fails_changes_nothing(kept):
 
 def emptied(kept):
     """A change that fails after its first step."""
-    with kept._changing() as base:
+    with kept._base.changing() as base:
         base.execute("delete from memories")
         raise missing(7)
 
@@ -162,7 +167,7 @@ def test_a_broken_database_is_told_of_and_left_alone(state, kept, tmp_path, data
     path = tmp_path / "state/memories/memories.sqlite"
     path.write_bytes(data)
     for work in (kept.all, lambda: kept.add("b", "working", 0.5)):
-        with pytest.raises(ToolError, match="are broken") as caught:
+        with pytest.raises(ToolError, match="The file of the memories is broken") as caught:
             work()
         assert caught.value.code == "IOError"
     assert path.read_bytes() == data
@@ -171,7 +176,7 @@ def test_a_broken_database_is_told_of_and_left_alone(state, kept, tmp_path, data
 def test_a_newer_database_is_left_alone(kept, raw):
     kept.add("a", "working", 0.5)
     base = raw()
-    base.execute(f"pragma user_version = {VERSION + 1}")
+    base.execute("pragma user_version = 99")
     with pytest.raises(ToolError, match="newer toolroll") as caught:
         kept.add("b", "working", 0.5)
     assert (caught.value.code, base.execute("select content from memories").fetchall()) == ("Unsupported", [("a",)])
@@ -180,7 +185,7 @@ def test_a_newer_database_is_left_alone(kept, raw):
 def test_who_waits_can_be_cancelled(state, kept):
     kept.add("a", "working", 0.5)
     token = Token(0.1)
-    with kept._opened(), pytest.raises(ToolError, match="time limit"):
+    with kept._base.opened(), pytest.raises(ToolError, match="time limit"):
         Memories(state, token).all()
 
 
@@ -256,7 +261,7 @@ from toolroll.host.state import State
 from toolroll.host.token import Token
 kept = memories.Memories(State(sys.argv[1]), Token())
 if sys.argv[2] == "naive":
-    kept._changing = kept._opened  # without a transaction
+    kept._base.changing = kept._base.opened  # without a transaction
 drop = memories._drop
 def dying(base, numbers):
     drop(base, numbers[:5])
@@ -299,17 +304,15 @@ def test_what_was_kept_survives_a_kill(state, kept, raw):
     assert raw().execute("pragma integrity_check").fetchall() == [("ok",)]
 
 
-class Embedder:
-    """Vectors by subject, and what it was asked for."""
+@pytest.fixture
+def server():
+    with Embeddings() as made:
+        yield made
 
-    subjects = ("car automobile vehicle", "soup lunch food")
 
-    def __init__(self):
-        self.asked = []
-
-    def __call__(self, texts):
-        self.asked += texts
-        return [[5.0 * any(word in subject for word in text.lower().split()) for subject in self.subjects] for text in texts]  # fmt: skip
+@pytest.fixture
+def with_vectors(state, server):
+    return Memories(state, Token(), Meaning(state, Client(), server.environment))
 
 
 def found(kept, query):
@@ -317,69 +320,67 @@ def found(kept, query):
     return [row.content for row in made.memories], made.ranking, made.reason
 
 
-ALONE = "Ranked by text alone: no embedder is set up, so what is said in other words may be missed."
+BOTH = ("meaning and words", "Ranked by meaning and words.")
 
 
-def test_vectors_join_the_ranking_and_are_made_once(state, kept, raw):
+def test_vectors_join_the_ranking_and_are_made_once(state, server, kept, with_vectors):
     for content in ("The automobile is red", "Soup at noon", "Unknown"):
         kept.add(content, "semantic", 0.5)
-    assert found(kept, "car") == ([], "text", ALONE)
-    embed = Embedder()
-    with_vectors = Memories(state, Token(), embed, "one")
-    assert found(with_vectors, "car") == (["The automobile is red"], "text and vectors", "")
-    assert embed.asked == ["car", "The automobile is red", "Soup at noon", "Unknown"]
-    embed.asked.clear()
+    assert found(kept, "car") == ([], "words", "Ranked by words alone.")
+    assert found(with_vectors, "car") == (["The automobile is red"], *BOTH)
+    assert server.texts == ["car", "Unknown", "Soup at noon", "The automobile is red"]  # the latest first
+    server.texts.clear()
     with_vectors.update("m2", "Lunch vehicle", None, None)
     with_vectors.update("m1", None, None, 0.9)
     assert found(with_vectors, "car")[0] == ["The automobile is red", "Lunch vehicle"]
-    assert embed.asked == ["car", "Lunch vehicle"]
-    embed.asked.clear()
-    assert found(Memories(state, Token(), embed, "two"), "food")[0] == ["Lunch vehicle"]
-    assert len(embed.asked) == 4
+    assert server.texts == ["car", "Lunch vehicle"]
+
+
+def test_what_is_forgotten_leaves_no_vector(state, server, with_vectors):
+    for content in ("car", "soup", "lunch", "key"):
+        with_vectors.add(content, "semantic", 0.5)
+    found(with_vectors, "food")
     with_vectors.remove("m1")
-    rows = raw().execute("select number, model from vectors order by number, model").fetchall()
-    assert rows == [(2, "one"), (2, "two"), (3, "one"), (3, "two")]
+    base = sqlite3.connect(os.path.join(state.path, "embeddings/embeddings.sqlite"), isolation_level=None)
+    counted = "select count(*) from vectors"
+    assert base.execute(counted).fetchone() == (3,)
+    with_vectors.forget("time", None, threshold=0, days=0, keep=1)
+    assert base.execute(counted).fetchone() == (0,)
+    base.close()
 
 
-def test_a_vector_is_not_kept_for_what_changed_meanwhile(state, kept, raw):
-    kept.add("car", "semantic", 0.5)
-
-    def embed(texts):
-        if texts == ["car"]:
-            kept.update("m1", "soup", None, None)
-        return Embedder()(texts)
-
-    Memories(state, Token(), embed, "one").search("vehicle", None, 5)
-    assert raw().execute("select * from vectors").fetchall() == []
+def test_when_time_is_short_the_latest_are_ranked_by_meaning(state, server, with_vectors, monkeypatch):
+    monkeypatch.setattr(memories, "_SECONDS", 0)
+    for number in range(20):
+        with_vectors.add(f"number {number}", "semantic", 0.5)
+    assert found(with_vectors, "car")[1:] == ("meaning and words", "Ranked by meaning and words: 12 of 20 by words alone, for now.")  # fmt: skip
+    assert server.texts == ["car", *(f"number {number}" for number in range(19, 11, -1))]
 
 
-def refuse(_texts):
-    raise ToolError("NetworkError", "There is no server.")
-
-
-@pytest.mark.parametrize(
-    ("embed", "reason"),
-    [
-        (refuse, "There is no server."),
-        (lambda _texts: [], "1 texts gave 0 vectors, or not all of one length."),
-        (lambda texts: [[1.0] * len(text) for text in texts], "2 texts gave 2 vectors, or not all of one length."),
-    ],
-)
-def test_an_embedder_that_fails_leaves_the_words(state, kept, embed, reason):
+def test_an_embedder_that_fails_leaves_the_words(server, kept, with_vectors):
     kept.add("car", "semantic", 0.5)
     kept.add("car park", "semantic", 0.5)
-    contents, ranking, told = found(Memories(state, Token(), embed, "one"), "car")
-    assert (sorted(contents), ranking) == (["car", "car park"], "text")
-    assert told == f"Ranked by text alone, for the embedder failed: {reason}"
+    server.failing = reply("{}", "404 Not Found")
+    contents, ranking, told = found(with_vectors, "car")
+    assert (sorted(contents), ranking) == (["car", "car park"], "words")
+    assert told.startswith("Ranked by words alone: The server of TOOLROLL_EMBEDDINGS_URL made no vectors: ")
 
 
-def test_an_embedder_is_not_needed_to_be_cancelled(state, kept):
+def test_an_embedder_is_not_needed_to_be_cancelled(state, server, kept):
     kept.add("car", "semantic", 0.5)
     token = Token()
-
-    def embed(_texts):
-        token.cancel()
-        token.check()
-
+    server.answer = lambda _asked: token.cancel() or reply("{}")
     with pytest.raises(ToolError, match="cancelled"):
-        Memories(state, token, embed, "one").search("car", None, 5)
+        Memories(state, token, Meaning(state, Client(), server.environment)).search("car", None, 5)
+
+
+def test_memories_of_the_first_version_are_kept(state, kept, raw):
+    kept.add("car", "semantic", 0.5)
+    base = raw()
+    base.execute("delete from memories")
+    for text in memories._FIRST[1:]:
+        base.execute(text)
+    base.execute("insert into memories values (5, 'old', 'semantic', 0.5, 0, 0)")
+    base.execute("pragma user_version = 1")
+    assert [one.content for one in kept.all()] == ["old"]
+    assert base.execute("select name from sqlite_master where name = 'vectors'").fetchall() == []

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.host.converting import files
 from toolroll.host import pages
+from toolroll.host.converting.convert import Converter
 from toolroll.host.pages import Page
+from toolroll.host.sandbox.choose import strongest
 from toolroll.host.token import Token
 from toolroll.result import ErrorCode, ToolError
 
@@ -21,6 +24,7 @@ MARKDOWN = "# Hi\n\n[link](https://example.com/dir/x)"
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
+    strongest()  # whose trial leaves descriptors of the system's own
     before = sorted(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else []
     yield
     if before:
@@ -56,13 +60,32 @@ def nothing_left() -> Iterator[None]:
         (PNG, "application/octet-stream", Page("image", "image/png")),
         (b"RIFF1234WEBPxx", "image/webp", Page("image", "image/webp")),
         (b"no image", "image/png", Page("binary", "image/png")),
-        (b"%PDF-1.7\n", "application/octet-stream", Page("pdf", "application/pdf")),
+        (b"%PDF-1.7\n", "application/octet-stream", Page("document", "application/pdf")),
+        (b"PK\x03\x04" + bytes(50), "application/epub+zip", Page("document", "application/epub+zip")),
         (b"", "text/html", Page("html", "text/html")),
         (b"", "", Page("text", "application/octet-stream")),
     ],
 )  # fmt: skip
 def test_bodies(body: bytes, content_type: str, page: Page) -> None:
     assert pages.read(body, content_type, URL, "main", Token()) == page
+
+
+def test_documents_and_images_by_the_converter() -> None:
+    tier = str(strongest().tier)
+    converter = Converter(lambda: tier, Token())
+
+    def read(body: bytes, content_type: str, url: str = URL, show: pages.Show = "main") -> Page:
+        return pages.read(body, content_type, url, show, Token(), converter)
+
+    pdf, book = files.pdf("Hello.", title="T"), files.epub({"a": "<p>Hello."})
+    missing = pages.read(pdf, "application/pdf", URL, "main", Token())
+    assert missing == read(pdf, "application/pdf", show="raw") == Page("document", "application/pdf")
+    assert read(pdf, "text/plain") == Page("document", "application/pdf", "[page 1: Chapter 1]\nHello.", "T")
+    assert read(book, "application/zip", f"{URL}a.epub?x=1") == Page("document", "application/zip", "Hello.", "The Sea")
+    assert read(book, "application/zip") == Page("binary", "application/zip")
+    damaged = f"Its text is not shown: {URL!r} cannot be read as a PDF"
+    assert read(pdf[:30], "application/pdf").note.startswith(damaged)
+    assert read(PNG, "image/png") == Page("image", "image/png")
 
 
 def test_the_source_and_the_whole() -> None:

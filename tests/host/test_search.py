@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -54,8 +55,11 @@ def search(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
 
 def children() -> list[str]:
     """What this process has started and not ended."""
-    threads = Path("/proc/self/task").iterdir()
-    return [pid for thread in threads for pid in (thread / "children").read_text().split()]
+    found: list[str] = []
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):  # it has ended just now
+            found += (thread / "children").read_text().split()
+    return found
 
 
 def lines(search: Search, query: Query, scope: Scope = Scope()) -> list[str]:  # noqa: B008

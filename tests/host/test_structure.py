@@ -227,3 +227,18 @@ def test_names_that_are_near(structure, put):
     assert structure.near("Egine", ".") == []
     structure.look()
     assert structure.near("Egine", ".") == ["Engine"], "known by then"
+
+
+def test_a_tree_is_listed_as_it_is_now(structure, put, ws):
+    def seen():
+        return [path for path, _ in structure.look().found]
+
+    put({"a.py": "x = 1\n", "sub/b.py": "y = 1\n", "c.png": b"\x89PNG"})
+    assert seen() == ["a.py", "sub/b.py"]
+    put({"sub/new.py": "z = 1\n"})
+    assert seen() == ["a.py", "sub/b.py", "sub/new.py"]
+    (ws / "a.py").rename(ws / "sub" / "a.py")
+    assert seen() == ["sub/a.py", "sub/b.py", "sub/new.py"]
+    put({".ignore": "new.py\n"})
+    assert seen() == ["sub/a.py", "sub/b.py"]
+    assert structure.look().others == {}

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.host import descendants
+from toolroll.host.orphans import house
 from toolroll.host.sandbox.choose import strongest
 from toolroll.host.sandbox.tiers import Reach, Sandbox, Unconfined
 from toolroll.host.spill import Spill
@@ -141,6 +142,7 @@ ENDS: dict[Outcome, Callable[[Running], Outcome]] = {
 
 @pytest.mark.parametrize("outcome", ENDS)
 def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: Outcome) -> None:
+    house().rest()
     children = descendants.Live().children(os.getpid())
     seconds = 4 if outcome is Outcome.TIMED_OUT else 60
     tags = [(shape, f"{tag}{number}{index}") for index, shape in enumerate(SHAPES) for number in range(RUNS)]
@@ -152,6 +154,7 @@ def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: Outc
     assert outcomes == [outcome] * len(commands)
     assert [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in survivors] == []
     assert [command.ended.left for command in commands] == [()] * len(commands)
+    house().rest()
     assert descendants.Live().children(os.getpid()) == children  # nor are there dead ones that nobody waits for
 
 
@@ -317,15 +320,16 @@ if then == "fork":
 
 @pytest.mark.parametrize("then", ["end", "raise", "kill", "fork"])
 def test_the_end_of_the_whole_program(sandbox: Sandbox, tmp_path: Path, tag: str, then: str) -> None:
-    """A program that ends leaves nothing. One that is killed leaves nothing only in a pid namespace."""
-    scripts = "".join(f"{shaped(shape, tag).removesuffix(WAIT)}\n" for shape in ("background", "setsid", "daemon"))
+    """A program that ends leaves nothing. One that is killed leaves what has emptied its environment, if anything."""
+    shapes = ["background", "setsid", "daemon" if sandbox.whole or then not in ("kill", "fork") else "nohup"]
+    scripts = "".join(f"{shaped(shape, tag).removesuffix(WAIT)}\n" for shape in shapes)
     host = subprocess.Popen(
         [sys.executable, "-c", HOST, str(tmp_path), str(sandbox.tier), scripts + "sleep 60", then],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    first = int(host.stdout.readline())
+    assert int(host.stdout.readline())
     until(lambda: sleepers(tag) == 5)
     if then == "kill":
         host.kill()
@@ -335,11 +339,7 @@ def test_the_end_of_the_whole_program(sandbox: Sandbox, tmp_path: Path, tag: str
     )  # the end of a copy of it has nothing to do with the command
     killed = then in ("kill", "fork")
     assert host.returncode == (-9 if killed else 3 if then == "raise" else 0)
-    if killed and not sandbox.whole:
-        assert sleepers(tag) == 5
-        os.killpg(first, signal.SIGKILL)
-    else:
-        until(lambda: [pid for pid in tagged(tag) if pid != host.pid] == [], 2 if killed else 0.2)
+    until(lambda: [pid for pid in tagged(tag) if pid != host.pid] == [], 3 if killed else 0.2)
 
 
 def test_a_confined_daemon_that_nobody_knows(begin: Begin, tmp_path: Path, tag: str) -> None:

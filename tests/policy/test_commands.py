@@ -659,6 +659,14 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.parametrize("wide", ["\U00103a46", "\U000da8ec=", "\U0001f642", "\uffff", "\u4e2d", "\u0100"])
+def test_characters_that_the_grammar_looks_up_beyond_its_tables(wide):
+    for _ in range(50):
+        assert judge(f"echo {{{wide}").decision in ("allow", "ask")
+    assert judge(f"echo '{{{wide}}}'; sudo ls").decision == "deny"
+    assert judge(f"{wide}() {{ {wide}|{wide} & }}; {wide}").decision != "allow"
+
+
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=30).map("".join)))
 def test_any_text_gets_a_judgement(text):

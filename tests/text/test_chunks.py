@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolroll.text import chunks
-from toolroll.text.chunks import MOST, OVERLAP, Chunk
+from toolroll.text.chunks import MOST, OVERLAP, Chunk, Part
 from toolroll.text.structure.model import Tag
 
 
@@ -125,3 +125,24 @@ def test_no_line_is_lost_and_every_span_is_true(text, tags, way):
         assert one.text.strip() in said
         seen |= set(range(one.start, one.end + 1))
     assert {at for at, line in enumerate(every, 1) if line.strip()} <= seen
+
+
+def test_pieces_of_pages_carry_their_page_and_never_mix_two():
+    pages = [Part("# not a heading here\nend", 1), Part("start\n", 2, "Tides"), Part("x " * MOST, 7), Part("", 8)]
+    made = chunks.parts(pages, chunks.plain)
+    assert made[:2] == [Chunk("# not a heading here\nend", 1, 2, "", 1), Chunk("start", 1, 1, "Tides", 2)]
+    assert {one.page for one in made[2:]} == {7}
+    assert len(made) > 3
+
+
+@pytest.mark.parametrize(
+    ("part", "cut", "titles"),
+    [
+        (Part("## Tides\n\nhigh\n\n### Spring\nhigher", 3, "Tides"), chunks.markdown, ["Tides", "Tides > Spring"]),
+        (Part("## Ports\n\nKiel", 3, "Tides"), chunks.markdown, ["Tides > Ports"]),
+        (Part("| name |\n| --- |\n| Aurora |", 1, "Ships"), chunks.table, ["Ships > | name |"]),
+        (Part("word", 1, "T" * 300), chunks.plain, ["T" * 200]),
+    ],
+)
+def test_the_title_of_a_page_is_above_those_in_it(part, cut, titles):
+    assert [one.title for one in chunks.parts([part], cut)] == titles

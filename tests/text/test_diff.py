@@ -1,7 +1,12 @@
 """A short diff for the eye."""
 
-import pytest
+from itertools import takewhile
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolroll.text import diff
 from toolroll.text.diff import unified
 
 
@@ -31,3 +36,45 @@ def test_a_huge_change_is_bounded():
     shown = unified("x\n" * 20_000, "y\n" * 20_000)
     assert len(shown.split("\n")) == 81
     assert "more lines of this diff" in shown
+
+
+SOME = st.lists(st.sampled_from(["a\n", "b\n", "\u00e9\u4e2d\n", "\n", "a", "x\r\n"]), max_size=30).map("".join)
+
+
+def alike(a, b):
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+
+
+@given(SOME, SOME)
+def test_what_two_texts_have_in_common(a, b):
+    head, tail = diff.common(a, b)
+    assert head == alike(a, b)
+    assert tail == alike(a[head:][::-1], b[head:][::-1])
+
+
+def test_common_parts_that_are_longer_than_one_look():
+    a, b = "x" * 200_001 + "1" + "y" * 100_003, "x" * 200_001 + "22" + "y" * 100_003
+    assert diff.common(a, b) == (200_001, 100_003)
+
+
+@given(SOME, SOME, SOME, SOME)
+def test_bytes_give_the_same_diff_whatever_is_known(head, old, new, tail):
+    before, after = head + old + tail, head + new + tail
+    wanted = diff.unified(before, after)
+    sizes = [len(part.encode()) for part in (head, tail)]
+    for same in (diff.NOTHING, diff.Same(sizes[0], sizes[1], head.count("\n"))):
+        assert diff.unified_bytes(before.encode(), after.encode(), bytes.decode, same) == wanted
+
+
+@given(SOME, SOME)
+def test_a_diff_tells_the_change(before, after):
+    """What it shows of the old text, changed as it says, is what it shows of the new one."""
+    old, new = before.split("\n"), after.split("\n")
+    for hunk in [part for part in diff.unified(before, after).split("@@ -") if part]:
+        head, *lines = hunk.removesuffix("\n").split("\n")
+        (old_at, olds), (new_at, news) = (
+            [int(number) for number in side.split(",")] for side in head.removesuffix(" @@").split(" +")
+        )
+        for sign, whole, at, count in (("-", old, old_at, olds), ("+", new, new_at, news)):
+            shown = [line[1:] for line in lines if line[:1] in (" ", sign)]
+            assert shown == [line.rstrip("\r") for line in whole[at - 1 : at - 1 + count]]

@@ -78,3 +78,26 @@ def test_fitting_cuts_long_lines_and_stops_when_full():
     assert lines.fitting(["x" * 20, "b"], 10, 1000) == ["xxxxxxxxxx... [10 more]", "b"]
     assert lines.fitting(["aaaa"] * 10, 100, 30) == ["aaaa", "aaaa"]
     assert lines.fitting(["a" * 50], 100, 5) == ["a" * 50]
+
+
+@given(st.lists(st.sampled_from([b"\n", b"x", b"word" * 9, b"line " * 30 + b"\n", b"\r\n", b"\n" * 700])), st.data())
+def test_line_feeds_are_counted_and_found(pieces, data):
+    text = b"".join(pieces) * 3
+    end = data.draw(st.integers(0, len(text)))
+    assert lines.feeds(text) == text.count(b"\n")
+    assert lines.feeds(text, end) == text[:end].count(b"\n")
+    if number := text.count(b"\n"):
+        wanted = data.draw(st.integers(1, number))
+        at = lines.nth_feed(text, wanted)
+        assert (text[at : at + 1], text[:at].count(b"\n")) == (b"\n", wanted - 1)
+
+
+def test_many_pieces_are_counted_as_one():
+    text = (b"x" * 60 + b"\n") * 9_000 + b"\n" * 300_000
+    assert (lines.feeds(text), lines.feeds(text, 540_000)) == (309_000, 540_000 // 61)
+    assert lines.nth_feed(text, 9_000) == 9_000 * 61 - 1
+
+
+def test_a_line_feed_that_is_not_there():
+    with pytest.raises(ValueError, match="not found"):
+        lines.nth_feed(b"a\n", 2)

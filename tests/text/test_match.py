@@ -161,3 +161,33 @@ def test_lines_may_be_left_out_when_asked_for():
         match.replace(text, old, new)
     with pytest.raises(ToolError, match="as often"):
         match.replace(text, old, "no dots", level="lenient")
+
+
+PIECES = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "  x\n", "ab\r\n"]), max_size=12).map("".join)
+
+
+@given(PIECES, PIECES, PIECES)
+def test_a_place_found_in_bytes_is_the_one_found_in_text(text, old, new):
+    found = match.unique(text.encode(), old, new)
+    if not old or old == new or len(match.exact(text, old)) != 1:
+        assert found is None
+        return
+    wanted = match.replace(text, old, new)
+    assert (found.data.decode(), found.spans, found.lines, found.relation, found.count) == (
+        wanted.text,
+        wanted.spans,
+        wanted.lines,
+        wanted.relation,
+        wanted.count,
+    )
+    (start, end), same = found.spans[0], found.same
+    assert (same.head, same.tail, same.lines) == (start, len(text) - end, text.count("\n", 0, start))
+
+
+@pytest.mark.parametrize(("old", "new"), [("\u00e9", "e"), ("\ud800", "e"), ("one", "\ud800")])
+def test_what_bytes_cannot_say_is_left_to_text(old, new):
+    assert match.unique(b"one ? two", old, new) is None
+
+
+def test_new_text_need_not_be_ascii():
+    assert match.unique(b"one two", "two", "zw\u00f6lf").data == "one zw\u00f6lf".encode()

@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from toolroll.cli import call, complete, completion, doctor, journal, screen, tools
 from toolroll.cli.command import Command, UsageError, near, parse, parser_of
 
 __all__ = ["COMMANDS", "main"]
 
-_ALL = (tools.COMMAND, call.COMMAND, journal.JOURNAL, journal.UNDO, doctor.COMMAND, completion.COMMAND)
-COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
+_WHERE = {
+    "tools": "tools.COMMAND",
+    "call": "call.COMMAND",
+    "mcp": "mcp.COMMAND",
+    "agent": "agent.COMMAND",
+    "swarm": "swarm.COMMAND",
+    "journal": "journal.JOURNAL",
+    "undo": "journal.UNDO",
+    "models": "models.COMMAND",
+    "doctor": "doctor.COMMAND",
+    "completion": "completion.COMMAND",
+}
+
+
+class _Commands(Mapping[str, Command]):
+    """The commands by their names. Only those that are asked for are imported: most of a short run is imports."""
+
+    def __getitem__(self, name: str) -> Command:
+        module, _, variable = _WHERE[name].partition(".")
+        found: Command = getattr(importlib.import_module(f"toolroll.cli.{module}"), variable)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_WHERE)
+
+    def __len__(self) -> int:
+        return len(_WHERE)
+
+
+COMMANDS = _Commands()
 _WRONG, _INTERRUPTED, _BROKEN_PIPE, _TERMINATED = 2, 130, 141, 143
 
 
@@ -27,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except UsageError as error:
-        screen.complain(str(error))
+        _complain(str(error))
         return _WRONG
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -36,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     except OSError as error:
-        screen.complain(f"{error.strerror or error}{f': {error.filename!r}' if error.filename else ''}")
+        _complain(f"{error.strerror or error}{f': {error.filename!r}' if error.filename else ''}")
         return 1
     return status
 
@@ -71,6 +99,8 @@ def _run(argv: list[str]) -> int:
         case ["help", name]:
             return _run([name, "--help"])
         case ["__complete", *words]:
+            from toolroll.cli import complete
+
             return complete.run(COMMANDS, words)
     command = COMMANDS.get(argv[0])
     if command is None:
@@ -80,6 +110,12 @@ def _run(argv: list[str]) -> int:
         print(parser_of(command).format_help(), end="")
         return 0
     return command.run(args)
+
+
+def _complain(text: str) -> None:
+    from toolroll.cli.screen import complain
+
+    complain(text)
 
 
 def _overview() -> str:

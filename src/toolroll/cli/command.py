@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -94,7 +93,7 @@ def parse(command: Command, argv: Sequence[str]) -> Namespace:
     args = parser_of(command).parse_intermixed_args(list(argv))
     for option in command.options:
         value: Any = getattr(args, option.name)
-        if option.choices is not None and value is not None and not args.help:
+        if option.choices is not None and value != option.default and not args.help:
             one_of(option.name, value, option.choices())
     return args
 
@@ -109,5 +108,7 @@ def one_of(what: str, given: str, known: Iterable[str]) -> str:
 
 def near(given: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` with the nearest of the known names, or nothing."""
+    import difflib
+
     found = difflib.get_close_matches(given.lower(), list(known), n=1, cutoff=0.5)
     return f" Did you mean {found[0]!r}?" if found else ""

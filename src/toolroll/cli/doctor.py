@@ -25,12 +25,21 @@ def run(args: Namespace) -> int:
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     facts = [*probe.facts(args.workspace, __version__), _terminal()]
+    after = next(at for at, fact in enumerate(facts, 1) if fact.section == "search")
+    facts.insert(after, _index(args.workspace))
     healthy = all(fact.present for fact in facts if fact.required)
     if args.json:
         screen.show_json({"healthy": healthy, "facts": [asdict(fact) for fact in facts]})
     else:
         _show(facts, healthy)
     return 0 if healthy else 1
+
+
+def _index(workspace: str) -> Fact:
+    from toolroll.host.index.facts import about
+    from toolroll.host.probe import Fact
+
+    return Fact("search", "index", *about(workspace))
 
 
 def _terminal() -> Fact:

@@ -12,6 +12,7 @@ from toolroll.policy.rules import MODES, Confinement
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from toolroll.catalogue import Choice
     from toolroll.kit import Kit
 
 
@@ -40,8 +41,8 @@ WORKSPACE = Option(("--workspace", "-C"), "Folder to work in (the current one)."
 JSON = Option(("--json",), "Print JSON for programs.")
 
 
-def open_kit(args: Namespace) -> Kit:
-    """The kit that the options ask for; a UsageError when its workspace cannot be opened."""
+def open_kit(args: Namespace, tools: Choice | None = None) -> Kit:
+    """The kit that the options ask for, showing these tools; a UsageError when its workspace cannot be opened."""
     if not args.workspace:  # an unset variable in a script must not mean the current folder
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     # Half of the start-up time, which help and completion scripts need not wait for.
@@ -54,6 +55,7 @@ def open_kit(args: Namespace) -> Kit:
             getattr(args, DIALECT.name, "native"),
             getattr(args, MODE.name, "code"),
             policy=replace(preset("standard"), sandbox=confinement),
+            tools=tools,
         )
     except ValueError as error:
         raise UsageError(str(error)) from None

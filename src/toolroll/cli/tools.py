@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,34 +16,74 @@ from toolroll.text.tokens import estimate
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from toolroll.dialect import Entry
     from toolroll.kit import Kit
 
 
 def run(args: Namespace) -> int:
     """Print the tools as a table, as JSON rows, or as definitions for a model."""
-    with open_kit(args) as kit:
+    with open_kit(args, tools=args.show) as kit:
         if args.format:
             show_json(kit.definitions(args.format))
         elif args.json:
             show_json(rows(kit))
         else:
             _show(rows(kit))
+            _show_costs(kit.mode, kit.dialect.name)
     return 0
 
 
 def rows(kit: Kit) -> list[dict[str, Any]]:
-    """What there is to say of each tool that the kit shows."""
+    """What there is to say of each tool that the kit has."""
+    shown = {entry.name for entry in kit.shown()}
     return [
         {
             "name": entry.name,
-            "category": entry.views()[0].tool.category,
+            "category": entry.views()[0].tool.category if entry.views() else "session",
             "effects": effect_names(entry.effects),
             "safe": entry.effects in Effect.READ,
-            "tokens": estimate(msgspec.json.encode(definition).decode()),
+            "shown": entry.name in shown,
+            "tokens": cost([entry]),
             "summary": entry.description.splitlines()[0],
         }
-        for entry, definition in zip(kit.entries(), kit.definitions(), strict=True)
+        for entry in kit.entries()
     ]
+
+
+def cost(entries: Iterable[Entry]) -> int:
+    """About how many tokens the definitions of these cost a model, in the OpenAI shape."""
+    from toolroll.formats import FORMATS
+
+    shape = FORMATS["openai"]
+    definitions = (shape(one.name, one.description, one.schema, one.effects) for one in entries)
+    return sum(estimate(msgspec.json.encode(one).decode()) for one in definitions)
+
+
+def costs(mode: str) -> list[dict[str, Any]]:
+    """For each dialect: how many tools it has and shows at first, and what they cost."""
+    from toolroll import dialects
+    from toolroll import tools as builtin
+    from toolroll.catalogue import Catalogue
+    from toolroll.dialect import View
+    from toolroll.policy.rules import MODES
+    from toolroll.registry import discover
+
+    native = [View.native(tool) for tool in discover(builtin)]
+    found = []
+    for name in dialects.names():
+        own = dialects.load(name).entries
+        entries = [entry for one in own or native if (entry := one.within(MODES[mode])) is not None]
+        shown = Catalogue("all" if own else "core", entries.copy).shown()
+        found.append(
+            {
+                "dialect": name,
+                "tools": len(entries),
+                "shown": len(shown),
+                "tokens": cost(shown),
+                "all": cost(entries),
+            }
+        )
+    return found
 
 
 def effect_names(effects: Effect) -> list[str]:
@@ -52,11 +92,31 @@ def effect_names(effects: Effect) -> list[str]:
 
 
 def _show(found: list[dict[str, Any]]) -> None:
-    cells = [[row["name"], ", ".join(row["effects"]) or "none", f"{row['tokens']:,}", row["summary"]] for row in found]
+    cells = [
+        [
+            row["name"],
+            ", ".join(row["effects"]) or "none",
+            "yes" if row["shown"] else "",
+            f"{row['tokens']:,}",
+            row["summary"],
+        ]
+        for row in found
+    ]
     colours = [_colour(row) for row in found]
-    show_table(["tool", "effects", "tokens", "what it does"], cells, right="tokens", colours=colours)
-    total = sum(row["tokens"] for row in found)
-    print(f"\n{len(found)} tools; their definitions cost about {total:,} tokens (characters of the JSON / 4).")
+    show_table(["tool", "effects", "shown", "tokens", "what it does"], cells, right="tokens", colours=colours)
+    shown = [row["tokens"] for row in found if row["shown"]]
+    print(
+        f"\n{len(found)} tools. The {len(shown)} that a model is shown at first cost it about {sum(shown):,} tokens "
+        "(characters of the JSON / 4)."
+    )
+
+
+def _show_costs(mode: str, current: str) -> None:
+    found = costs(mode)
+    cells = [[one["dialect"], *(f"{one[name]:,}" for name in ("tools", "shown", "tokens", "all"))] for one in found]
+    colours = ["green" if one["dialect"] == current else "" for one in found]
+    print()
+    show_table(["dialect", "tools", "shown", "tokens", "if all were shown"], cells, right="tokens", colours=colours)
 
 
 def _colour(row: dict[str, Any]) -> str:
@@ -77,9 +137,15 @@ _FORMAT = Option(
     "NAME",
     choices=_formats,
 )
+_SHOW = Option(
+    ("--show",),
+    "Which tools a model is shown: all, core or lazy (what the dialect shows by itself).",
+    "WHICH",
+    choices=lambda: ("all", "core", "lazy"),
+)
 COMMAND = Command(
     "tools",
     "List the tools, what they may do, and about how many tokens each definition costs.",
     run,
-    (DIALECT, MODE, _FORMAT, JSON, WORKSPACE),
+    (DIALECT, MODE, _SHOW, _FORMAT, JSON, WORKSPACE),
 )

@@ -1,6 +1,7 @@
-"""Coding Agent (seed 002): one tool a subject, an action picks the operation. Still to come: mcp."""
+"""Coding Agent (seed 002): one tool a subject, an action picks the operation."""
 
 from toolroll.dialect import Bundle, Dialect, Profile, Shown, View
+from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.text.git.names import several
 from toolroll.tools.code.outline import outline
@@ -25,6 +26,7 @@ from toolroll.tools.knowledge.rag import rag
 from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import grep
 from toolroll.tools.session.finish import finish
+from toolroll.tools.session.mcp import mcp
 from toolroll.tools.shell.bash import bash
 from toolroll.tools.shell.python import python
 from toolroll.tools.shell.terminal import terminal
@@ -62,6 +64,14 @@ _QUERY_TYPE = Shown(
     description="For `ast_search`: what to look for",
     schema={"enum": ["functions", "classes", "imports", "calls", "decorators"]},
     required=True,
+)
+_MCP = (
+    ("list_tools", ("server",), (), Effect.NONE),
+    ("call_tool", ("server", "name", "arguments"), ("name",), Effect.RUN),
+    ("list_resources", ("server",), (), Effect.NONE),
+    ("read_resource", ("server", "uri"), ("uri",), Effect.NONE),
+    ("list_prompts", ("server",), (), Effect.NONE),
+    ("get_prompt", ("server", "name", "arguments"), ("name",), Effect.NONE),
 )
 
 DIALECT = Dialect(
@@ -275,6 +285,24 @@ DIALECT = Dialect(
                 "limit": "limit",
             },
             description="Structured notes with type classification, tags, and Markdown + YAML frontmatter persistence.",
+        ),
+        Bundle(
+            "mcp",
+            "Connect to MCP servers: list and call their tools, read their resources, get their prompts.",
+            {
+                action: View(
+                    action,
+                    mcp,
+                    {
+                        name: Shown(required=name in needed)
+                        for name in ("server", "name", "arguments", "uri")
+                        if name in used
+                    },
+                    fixed={"action": action},
+                    also=also,
+                )
+                for action, used, needed, also in _MCP
+            },
         ),
         View(
             "finish",

@@ -10,9 +10,11 @@ from toolroll.policy.limits import Limits
 
 if TYPE_CHECKING:
     from toolroll.host.atlas import Atlas
+    from toolroll.host.embedding.meaning import Meaning
     from toolroll.host.http.client import Client
     from toolroll.host.journal.journal import Journal
     from toolroll.host.lsp.consult import Servers
+    from toolroll.host.remote.pool import Remotes
     from toolroll.host.search import Search
     from toolroll.host.shell import Shell
     from toolroll.host.structure import Structure
@@ -41,6 +43,10 @@ class Context:
     structure: Structure
     atlas: Atlas
     http: Client
+    remote: Remotes
+    """Other people's MCP servers."""
+    meaning: Meaning
+    """What ranks by meaning, as far as that is set up."""
     limits: Limits
     token: Token
     session: str = ""

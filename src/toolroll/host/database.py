@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     import sqlite3
 
 _WAIT = 10.0  # seconds for somebody who holds the database without our lock
+_BROKEN = "The file of the {what} is broken. Go on without, and tell the user to move away {path!r}."
 _KINDS = {
     "SQLITE_BUSY": (ErrorCode.TIMEOUT, "Another program holds the {what}. Try again."),
     "SQLITE_READONLY": (ErrorCode.PERMISSION, "The {what} may not be changed here. Go on without."),
     "SQLITE_CANTOPEN": (ErrorCode.PERMISSION, "The {what} cannot be opened. Go on without."),
-    "SQLITE_NOTADB": (ErrorCode.IO, "The {what} is broken. Go on without, and tell the user to move away {path!r}."),
-    "SQLITE_CORRUPT": (ErrorCode.IO, "The {what} is broken. Go on without, and tell the user to move away {path!r}."),
+    "SQLITE_NOTADB": (ErrorCode.IO, _BROKEN),
+    "SQLITE_CORRUPT": (ErrorCode.IO, _BROKEN),
 }
 
 
 class Database:
     """One file with tables. Nothing is opened before it is needed, and nothing stays open."""
 
-    def __init__(self, state: State, token: Token, what: str, tables: Sequence[str], version: int = 1) -> None:
-        """`what` names it, in messages and on disk; `tables` are the statements that make it."""
+    def __init__(self, state: State, token: Token, what: str, *versions: Sequence[str]) -> None:
+        """`what` names it, in messages and on disk; each of `versions` holds what makes it of the one before."""
         self._state = state
         self._token = token
         self._what = what
-        self._tables = tables
-        self._version = version
+        self._versions = versions
         self.path = os.path.join(state.path, what, f"{what}.sqlite")
 
     @property
@@ -77,15 +77,17 @@ class Database:
 
     def _prepare(self, base: sqlite3.Connection) -> None:
         (version,) = base.execute("pragma user_version").fetchone()
-        if version > self._version:
+        if version > len(self._versions):
             raise ToolError(
                 ErrorCode.UNSUPPORTED,
-                f"The {self._what} was written by a newer toolroll. Go on without, or update it.",
+                f"A newer toolroll has written the {self._what}. Go on without, or update it.",
             )
-        if version < self._version:
+        if version < len(self._versions):
             base.execute("begin immediate")
-            for text in (*self._tables, f"pragma user_version = {self._version}"):
-                base.execute(text)
+            for texts in self._versions[version:]:
+                for text in texts:
+                    base.execute(text)
+            base.execute(f"pragma user_version = {len(self._versions)}")
             base.commit()
 
     def _told(self, error: sqlite3.Error) -> ToolError | None:

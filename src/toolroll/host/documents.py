@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolroll.host import pages
+from toolroll.host.converting import formats, limits, troubles
+from toolroll.host.converting.shelving import Conversions, TiredError
 from toolroll.host.query import Scope
 from toolroll.host.records import digest
 from toolroll.host.spill import PREFIX
@@ -30,15 +32,6 @@ MOST_BYTES = 10_000_000
 FILES = 2_000
 """Of one folder."""
 
-_LATER = {
-    **dict.fromkeys((".pdf",), "a PDF"),
-    **dict.fromkeys((".docx", ".doc", ".odt", ".rtf"), "a word processor's document"),
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet"),
-    **dict.fromkeys((".pptx", ".ppt", ".odp"), "a presentation"),
-    **dict.fromkeys((".epub",), "a book"),
-    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"), "an image"),
-    **dict.fromkeys((".mp3", ".wav", ".ogg", ".flac", ".m4a", ".aac"), "a recording"),
-}
 _FORMS: dict[str, Form] = {
     **dict.fromkeys((".md", ".markdown", ".mdown"), "markdown"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
@@ -47,6 +40,7 @@ _FORMS: dict[str, Form] = {
 }
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # more than a few of these are in no text
 _NO_STRUCTURE = (ErrorCode.UNSUPPORTED, ErrorCode.EXECUTION, ErrorCode.TOO_LARGE)
+_TIRED = "that would take too long now: add the folder again to go on with them"
 _REASONS = {
     ErrorCode.UNSUPPORTED: "of a type that cannot be added",
     ErrorCode.VALIDATION: "without text that can be read",
@@ -69,12 +63,16 @@ class Added:
     pieces: int = 0
     stopped: bool = False
     """The folder holds more files than can be added at once."""
+    remarks: list[str] = field(default_factory=list)
+    """What was left out of a document, or is less sure than it looks."""
+    waiting: str = ""
+    """What of the library is not ranked by meaning yet, and why."""
 
     @property
     def note(self) -> str:
         passed = ", ".join(f"{count} {why}" for why, count in sorted(self.skipped.items()))
         late = f"Only the first {FILES} files were looked at: add its folders one by one." if self.stopped else ""
-        return "\n".join(filter(None, [f"Not added: {passed}." if passed else "", late]))
+        return "\n".join(filter(None, [f"Not added: {passed}." if passed else "", late, *self.remarks, self.waiting]))
 
     def __str__(self) -> str:
         told = (("Added", self.added), ("Replaced", self.replaced), ("Unchanged:", self.unchanged))
@@ -90,12 +88,13 @@ class Shelf:
     def __init__(self, ctx: Context, store: Store) -> None:
         self._ctx = ctx
         self._store = store
+        self._conversions = Conversions(ctx)
 
     def add(self, path: str) -> Added:
         """Take in a file, or the files of a folder; ToolError if a file cannot be taken, or nothing of a folder."""
         made = Added()
         if not self._is_folder(path):
-            self._put(made, *self._loaded(path))
+            self._put(made, *self._fresh(path))
             return made
         paths, made.stopped = self._listed(path)
         skipped: Counter[str] = Counter()
@@ -103,13 +102,15 @@ class Shelf:
             self._ctx.token.check()
             self._ctx.progress(done, len(paths), one)
             try:
-                loaded = self._loaded(f"./{one}", top=True)
+                fresh = self._fresh(f"./{one}", top=True)
+            except TiredError:
+                skipped[_TIRED] += 1
             except ToolError as error:
                 if error.code not in _REASONS:
                     raise
                 skipped[_REASONS[error.code]] += 1
             else:
-                self._put(made, *loaded)
+                self._put(made, *fresh)
         self._ctx.progress(len(paths), len(paths), "")
         made.skipped = dict(skipped)
         if not (made.added or made.replaced or made.unchanged):
@@ -125,31 +126,37 @@ class Shelf:
         name = check_title(title) if title.strip() else f"text-{known_by[:8]}"
         made = Added()
         document = Document("text", name, "markdown", known_by, len(data))
-        self._put(made, document, lambda: chunks.markdown(text))
+        self._put(made, document, None if self._store.knows(document) else chunks.markdown(text))
         return made
 
     def search(self, query: str, limit: int, *, lead: str = "", none: str = "") -> Found:
         """The passages that answer a question; says which of their files changed since they were added."""
-        best, total = self._store.search(passages.check_query(query), limit)
-        files = {one.source: one.digest for one in best if one.kind == "file"}
+        hits = self._store.search(passages.check_query(query), limit)
+        files = {one.source: one.digest for one in hits.passages if one.kind == "file"}
         old = [source for source, known_by in files.items() if self._changed(source, known_by)]
         more = [f"Changed or gone since they were added, so the lines may be others now: {', '.join(old)}."]
-        return passages.found(best, total, lead=lead, none=none, more=more if old else ())
+        return passages.found(hits, lead=lead, none=none, more=more if old else ())
 
     def _changed(self, source: str, known_by: str) -> bool:
         try:
-            return digest(self._ctx.files.at(".").data(source, MOST_BYTES)).hex() != known_by
+            return digest(self._ctx.files.at(".").data(source, limits.BYTES)).hex() != known_by
         except (ToolError, OSError):
             return True
 
-    def _put(self, made: Added, document: Document, cut: Callable[[], list[Chunk]]) -> None:
-        if self._store.knows(document):
+    def _fresh(self, path: str, *, top: bool = False) -> tuple[Document, list[Chunk] | None]:
+        """A file as a document, and its pieces unless the library holds just these."""
+        document, cut = self._loaded(path, top=top)
+        return document, None if self._store.knows(document) else cut()
+
+    def _put(self, made: Added, document: Document, pieces: list[Chunk] | None) -> None:
+        if pieces is None:
             made.unchanged.append(document.source)
             return
-        pieces = cut()
         replaced = self._store.put(document, pieces)
         (made.replaced if replaced else made.added).append(document.source)
         made.pieces += len(pieces)
+        made.remarks += self._conversions.remarks
+        self._conversions.remarks.clear()
 
     def _is_folder(self, path: str) -> bool:
         root, where = self._ctx.files.where(path)
@@ -168,13 +175,11 @@ class Shelf:
     def _loaded(self, path: str, *, top: bool = False) -> tuple[Document, Callable[[], list[Chunk]]]:
         """A file as a document, and what cuts it; converting waits until it is known to be new."""
         files = self._ctx.files.at(".") if top else self._ctx.files
-        suffix = _suffix(path)
-        if suffix in _LATER and (top or self._ctx.tree.is_file(path)):
-            raise ToolError(
-                ErrorCode.UNSUPPORTED,
-                f"{path!r} is {_LATER[suffix]}: such documents come with the `rag` extra, which this version does not "
-                "have yet. Convert it to text or Markdown and add that.",
-            )
+        if (format := formats.of_name(path)) is not None:
+            return self._conversions.load(files, path, format, one_of_many=top)
+        suffix = formats.suffix(path)
+        if suffix in formats.REFUSED and (top or self._ctx.tree.is_file(path)):
+            raise troubles.refused(path, *formats.REFUSED[suffix])
         files.data(path, MOST_BYTES)  # which refuses what is larger
         file = _text_of(files, path)
         language = languages.of(path, file.data)
@@ -228,11 +233,6 @@ def _converted(file: File, ctx: Context) -> str:
         raise ToolError(
             ErrorCode.TOO_LARGE, f"{file.path!r} is too large or too deep to be converted. Add a smaller page."
         ) from error
-
-
-def _suffix(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return f".{name.rpartition('.')[2].lower()}" if "." in name[1:] else ""
 
 
 def _check_size(what: str, size: int) -> None:

@@ -35,23 +35,31 @@ Approver = Callable[[Request], Answer]
 class Guard:
     """Authorises calls and commands. What the approver grants for the session or for always is not asked again."""
 
-    def __init__(
-        self, policy: Policy, mode: str, approve: Approver | None = None, grants: Grants | None = None
-    ) -> None:
+    def __init__(self, policy: Policy, mode: str, approve: Approver | None = None) -> None:
         self.policy = policy
         self.mode = mode
         self._approve = approve
-        self._grants = grants
+        self._grants: Grants | None = None
         self._lock = threading.Lock()
-        self._granted: set[str] = set(grants.tools) if grants else set()
-        self._rules: tuple[Rule, ...] = grants.rules if grants else ()
+        self._granted: set[str] = set()
+        self._rules: tuple[Rule, ...] = ()
         self._verdicts: dict[int, Verdict] = {}
         self._by_path = has_paths(policy)
+
+    def remember(self, grants: Grants) -> None:
+        """Take over what was granted for always, and keep there what will be."""
+        self._grants = grants
+        self._granted.update(grants.tools)
+        self._rules = (*self._rules, *grants.rules)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that commands are judged by: the operator's, and what the approver has granted."""
         return (*self.policy.rules, *self._rules)
+
+    def always_passes(self, effects: Effect, *, about_paths: bool) -> bool:
+        """Whether calls with these effects may run whatever their arguments are: then there is nothing to authorise."""
+        return self._verdict(effects).decision == "allow" and not (about_paths and self._by_path)
 
     def authorise(self, name: str, effects: Effect, arguments: Mapping[str, Any]) -> None:
         """Return if the call may run; raise ToolError if not."""

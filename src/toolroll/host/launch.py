@@ -154,9 +154,12 @@ class Launcher:
             return self._temp
 
     def close(self) -> None:
-        """Remove the temporary folder."""
+        """Remove the temporary folder, and let go what is kept for the next command."""
         import shutil
 
+        from toolroll.host.orphans import house
+
+        house().rest()
         with self._lock:
             temp, self._temp = self._temp, None
         if temp is not None:

@@ -33,8 +33,9 @@ class Seen(NamedTuple):
 class Marks:
     """The marks of one command. They are put upon a thread by `block`, which then starts the command."""
 
-    def __init__(self) -> None:
-        self.tag = os.urandom(8).hex()
+    def __init__(self, name: str = "") -> None:
+        """`name` is that of whoever runs the command, and a part of the tag."""
+        self.tag = f"{name}.{os.urandom(8).hex()}"
         self.limit = _new_limit()
         self.signals = 0
 
@@ -46,7 +47,7 @@ class Marks:
         taken = {0, _bits(before), *(other.signals for other in others)}
         while self.signals in taken:
             self.signals = _random(2)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [one for one in _SIGNALS if self.signals & _bits((one,))])
+        signal.pthread_sigmask(signal.SIG_BLOCK, [one for at, one in enumerate(_SIGNALS) if self.signals >> at & 1])
 
     def unblock(self) -> None:
         """Whatever the calling thread starts from now on is not of the command."""

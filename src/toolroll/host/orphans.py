@@ -19,6 +19,7 @@ from typing import cast
 
 from toolroll.host import descendants, marks
 from toolroll.host.descendants import Process, View
+from toolroll.host.lifeline import Lifeline
 from toolroll.host.marks import Marks, Seen
 
 _SUBREAPER, _IS_SUBREAPER = 36, 37  # of prctl
@@ -32,7 +33,7 @@ class Family:
     """The processes of one command."""
 
     def __init__(self, house: House) -> None:
-        self.marks = Marks()
+        self.marks = Marks(house.name)
         self.born = descendants.ticks() - 1
         self.first = 0
         self.known: dict[int, int] = {}
@@ -81,13 +82,28 @@ class Family:
         `over`: the first one has ended. `whole`: all end with it, so that nobody can start another meanwhile.
         """
         try:
-            alone = over and not self.known.keys() - {self.first}
-            if alone and not self._house.strays(self, descendants.view(), fresh=True):
-                return ()  # whatever a dead one had is a stray
-            return self._end(whole)
+            return () if over and self._over(whole) else self._end(whole)
         except OSError:
             _signal_group(self.first)  # no descriptor is left to look around with, but this much can be done
             raise
+
+    def _over(self, whole: bool) -> bool:
+        """Whether nobody is left of a command whose first process has ended."""
+        left = self._relatives()
+        if left and whole:
+            for one in left:  # they die with the first one, and need no signal
+                if one.parent == os.getpid():
+                    _await(one)
+                    _wait_for(one.pid)
+            left = self._relatives()
+        return not left
+
+    def _relatives(self) -> list[Process]:
+        """Those that were seen and are still there, and the strays: whatever a dead one had is one of these."""
+        view = descendants.view()
+        others = [(pid, started) for pid, started in self.known.items() if pid != self.first]
+        seen = [one for pid, started in others if (one := view.get(pid)) is not None and one.started == started]
+        return seen + self._house.strays(self, view, fresh=True)
 
     def _end(self, whole: bool) -> tuple[int, ...]:
         denied: dict[int, int] = {}
@@ -129,8 +145,11 @@ class House:
     """The commands that run now. There is one for the process: see `house`."""
 
     def __init__(self) -> None:
+        self.name = os.urandom(8).hex()
         self._pid = os.getpid()
         self._lock = threading.Lock()
+        self._lifeline: Lifeline | None = None
+        self._rests = False
         self._families: dict[Family, Callable[[], None]] = {}
         self._seen: tuple[float, list[int]] = (0.0, [])
         self._adopts = False
@@ -148,6 +167,9 @@ class House:
 
                 atexit.register(self._at_exit)
                 self._registered = True
+            self._rests = False
+            if self._lifeline is None:
+                self._lifeline = Lifeline(self.name)
             if not self._families:
                 self._adopts, self._raised = _become_subreaper()
             family = Family(self)
@@ -161,6 +183,18 @@ class House:
             del self._families[family]
             if not self._families and self._raised:
                 _prctl()(_SUBREAPER, 0, 0, 0, 0)
+            self._let_go()
+
+    def rest(self) -> None:
+        """No more commands are expected for now: let go what is kept for them, when the last has ended."""
+        with self._lock:
+            self._rests = True
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._rests and not self._families and self._lifeline is not None:
+            self._lifeline.close()
+            self._lifeline = None
 
     def strays(self, family: Family, view: View, *, fresh: bool) -> list[Process]:
         """Children of ours that are of this command: their parents are gone. The program's own are none of them."""
@@ -202,6 +236,7 @@ class House:
             until = time.monotonic() + _AT_EXIT
             while self._families and time.monotonic() < until:
                 time.sleep(0.002)
+            self.rest()
 
 
 _houses: dict[int, House] = {}
@@ -283,6 +318,8 @@ def _await(one: Process) -> None:
     """Until it has ended, or a moment."""
     try:
         fd = os.pidfd_open(one.pid)
+    except ProcessLookupError:
+        return
     except (AttributeError, OSError):
         time.sleep(0.001)
         return

@@ -6,19 +6,24 @@ import os
 import re
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
+from toolroll.host.converting import formats
+from toolroll.host.converting.convert import available
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import terminal
 from toolroll.text.html import charset
 
 if TYPE_CHECKING:
+    from toolroll.host.converting.convert import Converter
+    from toolroll.host.converting.formats import Format
     from toolroll.host.token import Token
 
 Show = Literal["main", "full", "raw"]
-Kind = Literal["html", "json", "text", "image", "pdf", "binary"]
+Kind = Literal["html", "json", "text", "image", "document", "binary"]
 
 _HTML_BYTES = 8_000_000
 _JSON_BYTES = 1_000_000
@@ -74,16 +79,24 @@ class Page:
     title: str = ""
     whole: bool = True
     """Not only the main part of a page."""
+    note: str = ""
+    """Why there is no text, or what of it is not sure."""
 
 
-def read(body: bytes, content_type: str, url: str, show: Show, token: Token) -> Page:
-    """A body by its type, as text where it can be; ToolError for a page that is too much."""
+def read(
+    body: bytes, content_type: str, url: str, show: Show, token: Token, converter: Converter | None = None
+) -> Page:
+    """A body by its type, as text where it can be; ToolError for a page that is too much.
+
+    Documents and images become text by the `converter`, which is not asked for what shall be shown 'raw'.
+    """
     mime = _mime(body, content_type)
     image = _image(body)
+    converter = None if show == "raw" else converter
     if image is not None and not mime.startswith("text/"):
-        return Page("image", image)
-    if body.startswith(b"%PDF-") or mime == "application/pdf":
-        return Page("pdf", "application/pdf")
+        return _foreign(body, Page("image", image), formats.IMAGE, url, converter)
+    if (format := formats.of_body(body, mime, urlsplit(url).path)) is not None:
+        return _foreign(body, Page("document", _document_mime(mime, format)), format, url, converter)
     if not _is_text(body, mime, content_type):
         return Page("binary", mime)
     text = charset.decode(body, content_type)
@@ -115,6 +128,24 @@ def _image(body: bytes) -> str | None:
     if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
         return "image/webp"
     return next((mime for head, mime in _IMAGES.items() if body.startswith(head)), None)
+
+
+def _foreign(body: bytes, page: Page, format: Format, url: str, converter: Converter | None) -> Page:
+    """A document or an image with its text. One that has none that can be read is a page all the same."""
+    if converter is None or (page.kind == "image" and not available(format)):
+        return page
+    try:
+        found = converter.convert(body, url, format)
+    except ToolError as error:
+        if error.code in (ErrorCode.CANCELLED, ErrorCode.TIMEOUT):
+            raise
+        return page if page.kind == "image" else replace(page, note=f"Its text is not shown: {error.message}")
+    sure = "The text is read from the picture, so letters may be wrong." if page.kind == "image" else ""
+    return replace(page, text=found.text, title=found.title, note=" ".join(filter(None, [sure, *found.notes])))
+
+
+def _document_mime(mime: str, format: Format) -> str:
+    return "application/pdf" if format is formats.PDF else mime
 
 
 def _is_text(body: bytes, mime: str, content_type: str) -> bool:

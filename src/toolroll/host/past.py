@@ -3,20 +3,61 @@
 from __future__ import annotations
 
 import datetime
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.journal.log import undone
 from toolroll.host.notes import Notes, path
+from toolroll.result import ToolError
+from toolroll.text import fusion, passages
 from toolroll.text.chunks import markdown
-from toolroll.text.passages import Passage
+from toolroll.text.passages import Hits, Passage, Ranking
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolroll.host.context import Context
     from toolroll.host.journal.entry import Entry
 
 _CALLS = 5_000  # the latest that are looked through
 _PATHS = 20  # of one call
 _MESSAGE = 2_000
+_WHEN = re.compile(r"\A\d{4}-\d\d-\d\d \d\d:\d\d |; in session \S+")  # which has no meaning
+_SECONDS = 2.0  # for making vectors during a search
+
+
+def search(ctx: Context, known: Sequence[Passage], query: str, limit: int) -> Hits:
+    """Those of the passages that answer, ranked by words and meaning; of equals, the one that comes later."""
+    words = passages.scored(known, passages.check_query(query))
+    near, ranking = _near(ctx, known, query)
+    # From the last to the first, so that of equals the later one comes first.
+    last = len(known) - 1
+    turned = ({last - at: value for at, value in one.items()} for one in (words, near))
+    best = [(last - at, score) for at, score in fusion.fused(*turned)]
+    made = [replace(known[at], score=round(score, 4)) for at, score in best[:limit]]
+    return Hits(made, len(best), ranking)
+
+
+def _near(ctx: Context, known: Sequence[Passage], query: str) -> tuple[dict[int, float], Ranking]:
+    """How like the question the passages are, the latest in any case; vectors are kept for the next time."""
+    if lacks := ctx.meaning.lacks:
+        return {}, Ranking(reason=lacks)
+    if not known:
+        return {}, Ranking("meaning and words")
+    from toolroll.host.embedding.kept import Kept
+
+    try:
+        embedder = ctx.meaning.embedder
+        (asked,) = embedder.embed([query], ctx.token)
+        texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
+        made = Kept(ctx.files.state, ctx.token, embedder).vectors(texts, _SECONDS)
+    except ToolError as error:
+        ctx.token.check()  # unless it is the call itself that ends
+        return {}, Ranking(reason=error.message)
+    near = {len(known) - 1 - at: float(one @ asked) for at, one in enumerate(made) if one is not None}
+    left = len(known) - len(near)
+    return near, Ranking("meaning and words", f"{left} of {len(known)} by words alone, for now." if left else "")
 
 
 def calls(ctx: Context) -> list[Passage]:

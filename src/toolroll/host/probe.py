@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from toolroll.host import processes
 from toolroll.host.beneath import STEP
+from toolroll.host.embedding.models import MODELS, Models
 from toolroll.host.lsp.servers import SERVERS
 from toolroll.host.root import Root
 from toolroll.host.search import find_program
@@ -52,6 +53,7 @@ def facts(workspace: str, version: str) -> list[Fact]:
         *_sandbox(),
         *(_server(one.program, one.about, one.install) for one in SERVERS),
         *_extras(),
+        *_models(),
     ]
 
 
@@ -207,6 +209,16 @@ def _extras() -> list[Fact]:
         hint = f"pip install '{_PACKAGE}[{extra}]'" if missing else ""
         found.append(Fact("extras", extra, not missing, detail, hint))
     return found or [Fact("extras", "none", False, "this version has no optional parts")]
+
+
+def _models() -> list[Fact]:
+    kept = Models(os.environ)
+    return [
+        Fact("models", one.name, True, one.about)
+        if kept.has(one)
+        else Fact("models", one.name, False, f"missing: {one.about}", "toolroll models fetch")
+        for one in MODELS.values()
+    ]
 
 
 def _requirement(text: str) -> tuple[str, str]:

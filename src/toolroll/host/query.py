@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -13,7 +13,7 @@ from toolroll.text import globs
 if TYPE_CHECKING:
     from toolroll.host.token import Token
 
-Stopped = Literal["time", "rows"]
+Stopped = Literal["time", "rows", "limit"]
 Sort = Literal["modified", "path", "name", "size"]
 Name = Literal["ripgrep", "python"]
 
@@ -58,7 +58,7 @@ class Query:
     after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: there are thousands of them, and that would take twice as long
 class Row:
     """One line that matches, or that is shown around one."""
 
@@ -96,13 +96,13 @@ class Found:
     complete: bool
     stopped: Stopped | None
     survey: Survey | None
-    """Made when there are no rows, or when the search was stopped."""
+    """Made when there are no rows, or when the search was stopped before it had as many as were asked for."""
     engine: Name
     unreadable: int = 0
     """Files and folders that could not be opened."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Entry:
     """A file, a folder, or a link that was not followed."""
 
@@ -123,10 +123,12 @@ class Listing:
     complete: bool
     stopped: Stopped | None
     survey: Survey | None
-    """Made when there are no entries, or when the search was stopped."""
+    """Made when there are no entries, or when there was no time for all."""
     engine: Name
     unreadable: int = 0
     """Folders that could not be opened."""
+    more: list[str] = field(default_factory=list)
+    """The paths that come after the entries, if fewer entries were asked for."""
 
 
 @dataclass(slots=True)
@@ -190,6 +192,9 @@ class Engine(Protocol):
         """The matching lines and those around them, file by file, in the order of lines within a file."""
 
     def counts(
-        self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False
+        self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
     ) -> Generator[tuple[str, int], None, None]:
-        """Each file that was searched to its end, with its number of matching lines; `binary` ones too."""
+        """Each file that was searched to its end, with its number of matching lines; `binary` ones too.
+
+        `only` names some, which are known to be in scope and not too big.
+        """

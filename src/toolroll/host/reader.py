@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from toolroll.host import window
+from toolroll.host.contents import Contents
 from toolroll.host.document import Document, read_all
+from toolroll.host.milestones import Known
 from toolroll.host.near import near_names
 from toolroll.host.records import Records, Version
 from toolroll.host.root import Root
@@ -28,6 +30,8 @@ class Reader:
         self.root = root
         self.records = Records()
         self.cwd = "."
+        self._contents = Contents()
+        self._milestones = Known()
         self._spill = spill
         self._limits = limits
         self._policy = policy
@@ -62,7 +66,10 @@ class Reader:
             self._check_size(path, status.st_size, self._limits.write_bytes)
             data = read_all(fd, status.st_size)
             used = self._encoding(real, data[:HEAD], encoding, path)
-            return Document(real, data, _explained(path, used, data), used, Version.of(status, data))
+            version = Version(Version.of(status).stamp, self._contents.digest(real, data))
+            document = Document(real, data, used, version)
+            _check_text(path, document)
+            return document
 
     def window(self, path: str, start: int, count: int, token: Token, encoding: str | None = None) -> Window:
         """Some lines of a text file of any size; it then counts as seen."""
@@ -71,10 +78,12 @@ class Reader:
             if status.st_size <= window.WHOLE:
                 data = read_all(fd, status.st_size)
                 found = window.of_bytes(data, start, count, self._encoding(real, data[:HEAD], encoding, path))
-                version = Version.of(status, data)
+                version = Version(Version.of(status).stamp, self._contents.digest(real, data))
             else:
-                head = os.pread(fd, HEAD, 0)
-                found = window.of_file(fd, start, count, self._encoding(real, head, encoding, path), token)
+                used = self._encoding(real, os.pread(fd, HEAD, 0), encoding, path)
+                known = self._milestones.of(status)
+                found = window.of_file(fd, start, count, used, token, known)
+                self._milestones.keep(fd, status, known)
                 version = Version.of(status)
             self.records.read(real, version, found.encoding)
             return found
@@ -144,8 +153,9 @@ def _real(root: Root, fd: int, where: str) -> tuple[str, ...]:
             return place.parts
 
 
-def _explained(path: str, encoding: Encoding, data: bytes) -> str:
+def _check_text(path: str, document: Document) -> None:
+    """Raise ToolError if the file cannot be decoded; one that surely can is not, as nobody may ask for its text."""
     try:
-        return encoding.decode(data)
+        _ = document.plain or document.text
     except ToolError as error:
         raise ToolError(error.code, f"{path!r} cannot be read. {error.message}", details=error.details) from None

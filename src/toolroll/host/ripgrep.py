@@ -23,6 +23,7 @@ _COUNTS = ("--count", "--include-zero", "--with-filename", "--null")
 _IGNORING = ("--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-exclude")
 _MAX_REGEX = "4M"
 _MAX_LINE = 8 << 20
+_FEW = 30
 
 # Patterns in which ripgrep and text/globs cannot differ. "?" is not among them: to ripgrep it is one byte.
 _PLAIN = re.compile(r"(?:\*\*(?=/|$)|(?<!\*)\*(?!\*)|[\w.@+=~%/-])+", re.ASCII)
@@ -55,13 +56,19 @@ class Ripgrep:
                 yield from (name[2:] for name in found if rest.wants(name[2:]))  # without "./"
             _finish(chunks, ground, "")
 
-    def rows(self, ground: Ground, query: Query, scope: Scope) -> Generator[Hit, None, None]:
+    def rows(
+        self, ground: Ground, query: Query, scope: Scope, only: Sequence[str] | None = None, most: int | None = None
+    ) -> Generator[Hit, None, None]:
+        """As `query.Engine` has it. `only` are all files to look at, of which none is binary or out of scope.
+
+        Of each file, `most` matching lines are enough.
+        """
         if ground.is_file and _is_binary(ground):
             return
         form = [*_ROWS, f"--before-context={query.before}", f"--after-context={query.after}"]
-        where, rest = self._where(ground, scope)
-        args = query_args(query)
-        with self._run(ground, scope, [*form, *args, *where]) as chunks:
+        where, rest = self._where(ground, scope) if only is None else (_named(only), Filter())
+        args = [*query_args(query), *([] if most is None else [f"--max-count={most}"])]
+        with self._run(ground, scope, [*form, *args, *where], only) as chunks:
             last, path, wanted = b"", "", False
             rows = read_rows(chunks)
             for name, line, column, text in _started_once(rows) if "--multiline" in args else rows:
@@ -73,13 +80,15 @@ class Ripgrep:
             _finish(chunks, ground, query.pattern)
 
     def counts(
-        self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False
+        self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
     ) -> Generator[tuple[str, int], None, None]:
+        """As `query.Engine` has it. `only` are files and folders to look at, and into."""
         if ground.is_file and not binary and _is_binary(ground):
             return
         form = [*_COUNTS, "--text"] if binary else _COUNTS
         where, rest = self._where(ground, scope)
-        with self._run(ground, scope, [*form, *query_args(query), *where]) as chunks:
+        rest = rest if only is None else scope.filter()  # what is named is searched whatever the other arguments say
+        with self._run(ground, scope, [*form, *query_args(query), *where], only) as chunks:
             for name, count in read_counts(chunks):
                 path = "" if ground.is_file else _path(name)
                 if rest.wants(path):
@@ -93,15 +102,20 @@ class Ripgrep:
         return [*args, f"--max-filesize={self._limits.search_bytes}"], rest
 
     @contextmanager
-    def _run(self, ground: Ground, scope: Scope, args: Sequence[str]) -> Iterator[processes.Stream]:
-        with _rules_file([] if scope.ignored or ground.is_file else ground.rules) as rules:
+    def _run(
+        self, ground: Ground, scope: Scope, args: Sequence[str], only: Sequence[str] | None = None
+    ) -> Iterator[processes.Stream]:
+        with _rules_file([] if scope.ignored or ground.is_file or only is not None else ground.rules) as rules:
             above = [] if rules is None else [f"--ignore-file=/dev/fd/{rules}"]
             stdin = None
             if ground.is_file:
                 os.lseek(ground.fd, 0, os.SEEK_SET)
                 stdin = ground.fd
+            places = (
+                ["-" if ground.is_file else "./"] if only is None else [f"./{path}" for path in only] or [os.devnull]
+            )
             with processes.stream(
-                [self._program, *_BASE, *above, *args, "--", "-" if ground.is_file else "./"],
+                [self._program, *_BASE, *above, *args, "--", *places],
                 cwd=ground.folder,
                 stdin=stdin,
                 pass_fds=() if rules is None else (rules,),
@@ -217,6 +231,11 @@ def _finish(stream: processes.Stream, ground: Ground, pattern: str) -> None:
     if parse_error or "regex" in reason:
         raise patterns.refused(pattern, short.splitlines()[0].removeprefix("rg: "))
     raise ToolError(ErrorCode.EXECUTION, f"ripgrep failed: {reason[:300]}")
+
+
+def _named(only: Sequence[str]) -> list[str]:
+    """The arguments for a search of named files; few are not worth threads."""
+    return ["--no-ignore", "--text", *(["--threads=1"] if len(only) <= _FEW else [])]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Literal
 
 from toolroll.host.query import Ground, Hit, Query, Scope
@@ -41,11 +41,11 @@ class Scan:
                     yield path, line, column, text
 
     def counts(
-        self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False
+        self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
     ) -> Generator[tuple[str, int], None, None]:
-        pattern = _Pattern(query)
+        pattern, named = _Pattern(query), None if only is None else frozenset(only)
         for path, data in self._contents(ground, scope):
-            if binary or b"\0" not in data:
+            if (binary or b"\0" not in data) and (named is None or path in named):
                 lines = pattern.matches(pattern.readable(data), ground)
                 yield path, sum(1 for _ in lines)
 

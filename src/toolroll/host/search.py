@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from toolroll.host import ignore, survey
+from toolroll.host.gathered import Gathered, all_shown, batches, shown
+from toolroll.host.ordering import about, by_age, ordered
 from toolroll.host.query import (
-    BINARY,
     Engine,
     Entry,
     Found,
     Ground,
+    Hit,
     Listing,
     Query,
     Row,
@@ -34,7 +36,11 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import globs
 
 if TYPE_CHECKING:
+    from toolroll.host.index.warm import Sight, Warm
+    from toolroll.host.ripgrep import Ripgrep
     from toolroll.host.root import Root
+    from toolroll.host.sheets import Stamp
+    from toolroll.host.state import State
     from toolroll.host.token import Token
 
 __all__ = ["Entry", "Found", "Listing", "Query", "Row", "Scope", "Search", "Survey", "find_program"]
@@ -43,18 +49,27 @@ Wanted = Literal["file", "directory", "both"]
 
 _EVERYWHERE = Scope()
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer with what was found
-_CONTEXT = 5  # lines around matches that are kept, for each matching line that may be
 
 
 class Search:
     """Searches beneath one root. Several threads may use it at a time."""
 
     def __init__(
-        self, root: Root, *, limits: Limits, policy: Policy | None = None, program: str | None = "auto"
+        self,
+        root: Root,
+        *,
+        limits: Limits,
+        policy: Policy | None = None,
+        program: str | None = "auto",
+        state: State | None = None,
     ) -> None:
-        """`program` is the path of ripgrep; "auto" looks for it, None does without."""
+        """`program` is the path of ripgrep; "auto" looks for it, None does without.
+
+        With `state`, the tree is remembered between searches and an index is kept there, and `close` is to be called.
+        """
         self._root = root
         self._limits = limits
+        self.warm = None if state is None else _warm(root, state, limits)
         self._policy = policy if policy is not None and has_paths(policy) else None
         self._program = program
 
@@ -74,27 +89,38 @@ class Search:
 
         return Ripgrep(program, self._limits)
 
+    def close(self) -> None:
+        """End what works beside the searches."""
+        if self.warm is not None:
+            self.warm.close()
+
     def grep(
         self,
         query: Query,
         scope: Scope = _EVERYWHERE,
         *,
         sort: Literal["modified", "path"] = "modified",
+        limit: int | None = None,
         token: Token | None = None,
     ) -> Found:
-        """The lines that match, newest file first or by path. At a limit: those found so far."""
+        """The lines that match, newest file first or by path. At a limit: those found so far.
+
+        Who needs no more than the `limit` newest matches may get little more than those, if that is quicker.
+        """
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
-            hits, stopped = self._collect(ground, query, scope)
+            sight = self._sight(ground, query, scope)
+            hits, stopped = self._collect(ground, query, scope, sight, limit if sort == "modified" else None)
             hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
-            rows = [row for path in _sorted(ground, hits, sort) for row in hits[path]]
+            rows = [row for path in by_age(ground, hits, sort) for row in hits[path]]
+            asks = not rows or stopped == "time" or (stopped == "rows" and limit is None)
             return Found(
                 rows=rows,
                 matches=sum(row.column > 0 for row in rows),
                 files=len(hits),
                 complete=stopped is None,
                 stopped=stopped,
-                survey=self._of_contents(ground, query, scope) if stopped or not rows else None,
+                survey=self._of_contents(ground, query, scope, sight) if asks else None,
                 engine=self.engine.name,
                 unreadable=ground.unreadable,
             )
@@ -103,7 +129,7 @@ class Search:
         """What a `grep` for this does not show. It makes one itself when its answer is empty or cut."""
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
-            return self._of_contents(ground, query, scope)
+            return self._of_contents(ground, query, scope, self._sight(ground, query, scope))
 
     def find(
         self,
@@ -112,23 +138,35 @@ class Search:
         *,
         kind: Wanted = "file",
         sort: Sort = "modified",
+        limit: int | None = None,
         token: Token | None = None,
     ) -> Listing:
-        """The files or folders whose name or path matches. The order is exact, also if not all are listed."""
+        """The files or folders whose name or path matches. The order is exact, also if not all are listed.
+
+        Who needs no more than the first `limit` entries may get the rest by their paths alone, if that is quicker.
+        """
         with self._ground(scope, token, folder=True) as ground:
             pattern = self._relative(pattern, ground)
             matcher = globs.compile(pattern)
             scope = self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot))
-            entries, stopped = self._matching(ground, scope, kind, pattern, matcher)
-            total, limit = len(entries), self._limits.search_rows
-            entries = _ordered(entries, sort)[:limit]
-            stopped = stopped or ("rows" if total > limit else None)
+            most = self._limits.search_rows
+            known = self._known(ground, scope, kind, matcher)
+            if known is not None:
+                first = limit if limit is not None and sort == "modified" else len(known)
+                entries, total, stopped = _entries(ground, known[:first]), len(known), None
+                more = all_shown(ground, (path for path, _ in known[first:most]))
+            else:
+                entries, stopped = self._matching(ground, scope, kind, pattern, matcher)
+                total, more = len(entries), []
+            entries = ordered(entries, sort)[:most]
+            stopped = stopped or ("rows" if total > most else None)
             return Listing(
                 entries=entries,
+                more=more,
                 total=total,
                 complete=stopped is None,
                 stopped=stopped,
-                survey=self._of_names(ground, scope, kind, matcher) if stopped or not entries else None,
+                survey=self._of_names(ground, scope, kind, matcher) if stopped == "time" or not entries else None,
                 engine=self.engine.name,
                 unreadable=ground.unreadable,
             )
@@ -137,28 +175,46 @@ class Search:
         policy = self._policy
         return policy is None or judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
 
-    def _collect(self, ground: Ground, query: Query, scope: Scope) -> tuple[dict[str, list[Row]], Stopped | None]:
+    def _sight(self, ground: Ground, query: Query, scope: Scope) -> Sight | None:
+        """What is known beforehand; nothing of a single file."""
+        if ground.is_file or self.warm is None or self.engine.name != "ripgrep":
+            return None
+        sight = self.warm.sight(query, scope, ground.parts)
+        self.warm.searched()
+        return sight
+
+    def _collect(
+        self, ground: Ground, query: Query, scope: Scope, sight: Sight | None, limit: int | None
+    ) -> tuple[dict[str, list[Row]], Stopped | None]:
         """The rows of each file with a match, and what made the search stop early."""
-        hits: dict[str, list[Row]] = {}
-        limit, matches, count, name = self._limits.search_rows, 0, 0, ""
+        gathered = Gathered(ground, self._limits)
         try:
-            with closing(self.engine.rows(ground, query, scope)) as rows:
-                for path, line, byte, raw in rows:
-                    if line == BINARY:
-                        hits.pop(path, None)
-                        continue
-                    matches += byte > 0
-                    count += 1
-                    if matches > limit or count > _CONTEXT * limit:
-                        return hits, "rows"
-                    if path not in hits:
-                        hits[path] = []
-                        name = _shown(ground, path)
-                    text, column = _cut(raw, byte, self._limits.line_chars)
-                    hits[path].append(Row(name, line, column, text))
+            for only in batches(sight, query, limit):
+                if only is None:
+                    gathered = Gathered(ground, self._limits)  # all files, also those that were looked at before
+                with closing(self._rows(ground, query, scope, sight, only, limit)) as rows:
+                    if not gathered.take(rows):
+                        return gathered.hits, "rows"
+                if only is not None and limit is not None and gathered.matches > limit:
+                    return gathered.hits, "limit"
         except TimeoutError:
-            return hits, "time"
-        return hits, None
+            return gathered.hits, "time"
+        return gathered.hits, None
+
+    def _rows(
+        self,
+        ground: Ground,
+        query: Query,
+        scope: Scope,
+        sight: Sight | None,
+        only: list[str] | None,
+        limit: int | None,
+    ) -> Generator[Hit, None, None]:
+        if sight is None or only is None:
+            return self.engine.rows(ground, query, scope)
+        most = self._limits.search_bytes
+        named = only if sight.narrowed else [path for path in only if survey.is_text(ground, path, most)]
+        return cast("Ripgrep", self.engine).rows(ground, query, scope, named, limit and limit + 1)
 
     def _matching(
         self, ground: Ground, scope: Scope, kind: Wanted, pattern: str, matcher: globs.Matcher
@@ -168,11 +224,21 @@ class Search:
             scope = replace(scope, include=(pattern,))
         try:
             for path, what in self._names(ground, scope, kind):
-                if matcher.matches(path) and (about := _stat(ground, path)):
-                    entries.append(Entry(_shown(ground, path), what, about.st_size, about.st_mtime_ns))
+                if matcher.matches(path) and (found := about(ground, path)):
+                    entries.append(Entry(shown(ground, path), what, found.st_size, found.st_mtime_ns))
         except TimeoutError:
             return entries, "time"
         return entries, None
+
+    def _known(
+        self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher
+    ) -> list[tuple[str, Stamp]] | None:
+        """The files whose names match, newest first, if the tree is known."""
+        if kind != "file" or self.warm is None:
+            return None
+        found = self.warm.newest(scope, ground.parts, matcher)
+        self.warm.searched()
+        return found
 
     def _names(self, ground: Ground, scope: Scope, kind: Wanted) -> Iterator[tuple[str, Kind]]:
         if kind == "file":
@@ -182,8 +248,13 @@ class Search:
             if kind in ("both", seen.kind):
                 yield seen.path, seen.kind
 
-    def _of_contents(self, ground: Ground, query: Query, scope: Scope) -> Survey:
+    def _of_contents(self, ground: Ground, query: Query, scope: Scope, sight: Sight | None) -> Survey:
         soon = replace(ground, deadline=_deadline(survey.SECONDS, ground.token))
+        if sight is not None and sight.narrowed and not ground.unreadable:
+            engine = cast("Ripgrep", self.engine)
+            known = survey.of_known(engine, soon, query, scope, sight, self._limits.search_bytes)
+            if known is not None:
+                return known
         return survey.of_contents(self.engine, soon, query, scope, self._limits.search_bytes)
 
     def _of_names(self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher) -> Survey:
@@ -256,50 +327,16 @@ def find_program() -> str | None:
     return shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg")
 
 
+def _warm(root: Root, state: State, limits: Limits) -> Warm | None:
+    from toolroll.host.index.warm import Warm, is_off
+
+    return None if is_off() else Warm(root, state, limits.search_bytes)
+
+
+def _entries(ground: Ground, known: list[tuple[str, Stamp]]) -> list[Entry]:
+    return [Entry(shown(ground, path), "file", stamp[2], stamp[3]) for path, stamp in known]
+
+
 def _deadline(seconds: float, token: Token | None) -> float:
     left = seconds if token is None else min(seconds, _SHARE * token.remaining())
     return time.monotonic() + left
-
-
-def _stat(ground: Ground, path: str) -> os.stat_result | None:
-    try:
-        return os.stat(path, dir_fd=ground.fd, follow_symlinks=False)
-    except OSError:
-        return None  # gone meanwhile
-
-
-def _sorted(ground: Ground, names: Iterable[str], sort: str) -> list[str]:
-    def age(path: str) -> int:
-        about = _stat(ground, path)
-        return -about.st_mtime_ns if about else 0
-
-    return sorted(names) if sort == "path" or ground.is_file else sorted(names, key=lambda path: (age(path), path))
-
-
-def _ordered(entries: list[Entry], sort: Sort) -> list[Entry]:
-    if sort == "modified":
-        return sorted(entries, key=lambda entry: (-entry.mtime, entry.path))
-    if sort == "size":
-        return sorted(entries, key=lambda entry: (-entry.size, entry.path))
-    if sort == "name":
-        return sorted(entries, key=lambda entry: (entry.path.rpartition("/")[2], entry.path))
-    return sorted(entries, key=lambda entry: entry.path)
-
-
-def _shown(ground: Ground, path: str) -> str:
-    """The path from the workspace, as text that can be written down whatever bytes the name has."""
-    text = "/".join((*ground.parts, path)) if path else "/".join(ground.parts)
-    return text if text.isascii() else os.fsencode(text).decode("utf-8", "backslashreplace")
-
-
-def _cut(raw: bytes, column: int, width: int) -> tuple[str, int]:
-    """A line as text, of a long one what is around the match; and the column in characters."""
-    text = raw.decode("utf-8", "backslashreplace").removesuffix("\r")
-    if column > 1 and not raw.isascii():
-        column = len(raw[: column - 1].decode("utf-8", "backslashreplace")) + 1
-    if len(text) <= width:
-        return text, column
-    width = max(1, width - 2)
-    start = max(0, min(column - 1 - width // 4, len(text) - width))
-    end = start + width
-    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}", column

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from toolroll.host.folders import Folders
 from toolroll.host.parsing import Parsers, TooHardError
 from toolroll.host.query import Query, Scope, Survey
 from toolroll.host.records import Version, digest
@@ -84,8 +85,10 @@ class Structure:
         self._search = search
         self._limits = limits
         self._parsers = Parsers()
+        self._listing = threading.Lock()
+        self._folders = Folders(files.root, search)
         self._lock = threading.Lock()
-        self._paths: OrderedDict[str, tuple[Version, tuple[str, bytes]]] = OrderedDict()
+        self._paths: OrderedDict[str, tuple[str, Version, tuple[str, bytes]]] = OrderedDict()
         self._tags: OrderedDict[tuple[str, bytes], Tags] = OrderedDict()
         self._weight = 0
         self._hard: dict[tuple[str, bytes], str] = {}
@@ -191,6 +194,11 @@ class Structure:
             matching = self._search.grep(holds, scope, sort="path", token=token)
             seen.stopped, seen.survey = not matching.complete, matching.survey
             return dict.fromkeys(row.path for row in matching.rows)
+        with self._listing:
+            listed = self._folders.files(self._files.root.text(scope.path) or ".", token)
+        if listed.whole:
+            return sorted(one for one in listed.files if languages.named(one) or "." not in one.rpartition("/")[2])
+        # There are too many of all kinds: perhaps not of those that may be parsed.
         named = self._search.find("**", replace(scope, include=_EVERY), sort="path", token=token)
         bare = self._search.find("**", replace(scope, exclude=("*.*",)), sort="path", token=token)
         seen.stopped = not (named.complete and bare.complete)
@@ -232,7 +240,8 @@ class Structure:
         """The tags of a file, remembered or new; None if its language is not known."""
         if (known := self._known(path)) is not None:
             return known
-        stamp = self._stamp(path)
+        where = self._files.root.text(path)
+        stamp = self._stamp(where)
         language, data = self._read(path)
         key = (language.name if language else "", digest(data))
         with self._lock:
@@ -245,7 +254,7 @@ class Structure:
             except TooHardError as error:
                 self._hard[key] = str(error)
                 raise _too_hard(path, str(error)) from None
-        self._remember(path, stamp, key, tags)
+        self._remember(path, where, stamp, key, tags)
         return tags
 
     def _read(self, path: str) -> tuple[Language | None, bytes]:
@@ -262,37 +271,37 @@ class Structure:
         """The tags of a file that has not changed since they were made."""
         with self._lock:
             held = self._paths.get(path)
-        if held is None or held[0] != self._stamp(path):
+        if held is None or held[1] != self._stamp(held[0]):
             return None
         with self._lock:
-            tags = self._tags.get(held[1])
+            tags = self._tags.get(held[2])
             if tags is not None:
-                self._tags.move_to_end(held[1])
+                self._tags.move_to_end(held[2])
             return tags
 
-    def _stamp(self, path: str) -> Version | None:
+    def _stamp(self, where: str) -> Version | None:
         """The state of a file by its times; None if they cannot tell whether it changes.
 
         It is compared and nothing else, so that it does no harm if a folder was swapped for a link meanwhile:
         a file outside has another number than the one that was read.
         """
-        root = self._files.root
-        where = root.text(path)
         if ".." in where.split("/"):
             return None
         try:
-            status = os.stat(where, dir_fd=root.fd, follow_symlinks=False)
+            status = os.stat(where, dir_fd=self._files.root.fd, follow_symlinks=False)
         except OSError:
             return None
         recent = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < _SETTLED
         return None if recent or not stat.S_ISREG(status.st_mode) else Version.of(status)
 
-    def _remember(self, path: str, stamp: Version | None, key: tuple[str, bytes], tags: Tags | None) -> None:
+    def _remember(
+        self, path: str, where: str, stamp: Version | None, key: tuple[str, bytes], tags: Tags | None
+    ) -> None:
         if tags is None:
             return
         with self._lock:
             if stamp is not None:
-                self._paths[path] = (stamp, key)
+                self._paths[path] = (where, stamp, key)
                 if len(self._paths) > _PATHS:
                     self._paths.popitem(last=False)
             if key not in self._tags:

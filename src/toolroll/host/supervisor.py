@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import threading
@@ -71,7 +72,6 @@ class Running:
         self._failure: BaseException | None = None
         self._done = threading.Event()
         self._begun = threading.Event()
-        self._thread = threading.Thread(target=self._supervise, name="toolroll command", daemon=True)
 
     def __enter__(self) -> Running:
         return self
@@ -119,7 +119,8 @@ class Running:
     def _begin(self) -> None:
         """Start it; the error if it cannot be started."""
         try:
-            self._thread.start()
+            # A Thread would wait for its own start before it lets us wait for that of the command.
+            _thread.start_new_thread(self._supervise, ())
         except RuntimeError:
             self._pump.close()
             raise

@@ -65,22 +65,22 @@ class Walk:
         self.passed: Counter[str] = Counter()
         """What was passed over: files and folders that are "hidden" or "ignored", "link"s that were shown but
         not followed, "unreadable" folders, and "special" files such as pipes."""
+        self.left: list[tuple[str, Kind]] | None = None
+        """If somebody sets a list: the files and folders that were passed over as hidden or ignored."""
 
     def __iter__(self) -> Iterator[Seen]:
         todo: list[tuple[str, int, Chain]] = [("", 1, {})] if self._depth != 0 else []
         while todo:
             path, depth, above = todo.pop()
             try:
-                fd = self._enter(path)
+                fd = self.enter(path)
             except OSError:
                 self.passed["unreadable"] += 1
                 continue
             inner: list[tuple[str, int, Chain]] = []
             try:
-                with os.scandir(fd) as found:
-                    entries = sorted(found, key=lambda entry: entry.name)
-                chain = above if self._ignored else _extended(above, fd, path, entries)
-                for seen in self._list(fd, path, entries, chain):
+                chain, listed = self.look(fd, path, above)
+                for seen in listed:
                     yield seen
                     if seen.kind == "directory" and depth != self._depth:
                         inner.append((f"{seen.path}/", depth + 1, chain))
@@ -88,7 +88,14 @@ class Walk:
                 os.close(fd)
             todo += reversed(inner)
 
-    def _enter(self, path: str) -> int:
+    def look(self, fd: int, path: str, above: Chain) -> tuple[Chain, Iterator[Seen]]:
+        """What is in one open folder, whose `path` is empty or ends in "/", and the rules that hold in it."""
+        with os.scandir(fd) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        chain = above if self._ignored else _extended(above, fd, path, entries)
+        return chain, self._list(fd, path, entries, chain)
+
+    def enter(self, path: str) -> int:
         """Open a folder again from the top, so that the depth of a tree needs no more descriptors."""
         fd = os.open(".", _FOLDER, dir_fd=self._fd)
         for name in path.split("/")[:-1]:
@@ -108,10 +115,11 @@ class Walk:
             where = path + entry.name
             if (entry.name == ".git" and kind == "directory") or (self._excludes and self._excludes(where)):
                 continue
-            if entry.name.startswith(".") and not self._hidden:
-                self.passed["hidden"] += 1
-            elif self._is_ignored(entry.name, where, kind, chain):
-                self.passed["ignored"] += 1
+            hidden = entry.name.startswith(".") and not self._hidden
+            if hidden or self._is_ignored(entry.name, where, kind, chain):
+                self.passed["hidden" if hidden else "ignored"] += 1
+                if self.left is not None:
+                    self.left.append((where, kind))
             else:
                 self.passed["link"] += kind == "link"
                 yield Seen(where, kind, entry, fd)

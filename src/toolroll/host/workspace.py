@@ -11,12 +11,13 @@ from contextlib import nullcontext
 from typing import Any
 
 from toolroll.host import atomic, syntax
+from toolroll.host.contents import digest
 from toolroll.host.document import Change, Document, read_all
 from toolroll.host.fresh import EditGuard, Freshness, modified
 from toolroll.host.journal.recorder import Recorder
 from toolroll.host.place import Place
 from toolroll.host.reader import Reader
-from toolroll.host.records import Version, digest
+from toolroll.host.records import Version
 from toolroll.host.root import Root
 from toolroll.host.spill import PREFIX, Spill
 from toolroll.host.state import State
@@ -25,7 +26,9 @@ from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text import diff
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, named
+from toolroll.text.match import Spliced
 
 
 class Workspace(Reader):
@@ -70,16 +73,16 @@ class Workspace(Reader):
         """The whole text file in order to change it; raises ToolError when the guard forbids that."""
         document = self.peek(path, encoding)
         self._fresh.check_seen(document.path, document.version)
-        if document.encoding.encode(document.text) != document.data:
+        if not document.survives:
             raise ToolError(
                 ErrorCode.UNSUPPORTED,
                 f"{path!r} does not survive {document.encoding.codec}: an edit would change other bytes.",
             )
         return document
 
-    def check_syntax(self, draft: Document, text: str) -> None:
+    def check_syntax(self, draft: Document, made: str | Spliced) -> None:
         """Raise ToolError if a Python file that parses would no longer parse with this text."""
-        data = draft.encoding.encode(text)
+        data = made.data if isinstance(made, Spliced) else draft.encoding.encode(made)
         said = syntax.fault(draft.path, data, self.root.fd)
         if said is not None and syntax.fault(draft.path, draft.data, self.root.fd) is None:
             raise ToolError(
@@ -99,10 +102,11 @@ class Workspace(Reader):
             self._put(place, draft.data, None, draft.encoding, before=None, create_only=True)
         return name
 
-    def save(self, draft: Document, text: str, note: Mapping[str, Any] | None = None) -> Change:
+    def save(self, draft: Document, made: str | Spliced, note: Mapping[str, Any] | None = None) -> Change:
         """Write a draft's new text, if the file is still what it was; `note` goes into the receipt."""
-        data = draft.encoding.encode(text)
-        change = Change(draft.path, draft.data, data, draft.encoding)
+        data = made.data if isinstance(made, Spliced) else draft.encoding.encode(made)
+        same = made.same if isinstance(made, Spliced) else diff.NOTHING
+        change = Change(draft.path, draft.data, data, draft.encoding, same)
         if change.changed:
             self._check_size(draft.path, len(data), self._limits.write_bytes)
             with self.root.place(draft.path, check=self.prepare) as place:
@@ -154,7 +158,7 @@ class Workspace(Reader):
                 raise modified(place.path)
 
         mode = mode if mode is not None else self._new_file_mode
-        digests = (version.digest if version else None, digest(data))
+        digests = (version.digest if version else None, self._contents.digest(place.path, data))
         with self._recorder.writing(place, data, before, mode, digests) if self._recorder else nullcontext():
             atomic.write(place, data, stage=self._stage(), create_only=create_only, mode=mode, check=unchanged)
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
@@ -209,7 +213,7 @@ class Workspace(Reader):
             if stat.S_ISDIR(status.st_mode):
                 raise IsADirectoryError(21, "It is a directory, not a file", path)
             data = read_all(fd, status.st_size) if stat.S_ISREG(status.st_mode) else b""
-            return data, Version.of(status, data)
+            return data, Version(Version.of(status).stamp, self._contents.digest(place.path, data))
         finally:
             os.close(fd)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolroll.result import ErrorCode, ToolError
@@ -23,7 +24,6 @@ class Checker:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._compiled: Any = None
 
     def check(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """The arguments, repaired if need be, and what was repaired; raises ToolError with every fault."""
@@ -38,23 +38,22 @@ class Checker:
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each fault, none when the arguments fit."""
         try:
-            errors = list(self._validator().iter_errors(arguments))
+            errors = list(self._validator.iter_errors(arguments))
         except (ValueError, RecursionError) as error:
             return [f"The arguments are not a JSON object: {error}."]
         return [_sentence(error, self.schema) for error in errors]
 
     def _valid(self, arguments: Mapping[str, Any]) -> bool:
         try:
-            return bool(self._validator().is_valid(arguments))
+            return self._validator.is_valid(arguments)
         except (ValueError, RecursionError):
             return False
 
-    def _validator(self) -> Any:
-        if self._compiled is None:
-            import jsonschema_rs
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator:
+        import jsonschema_rs
 
-            self._compiled = jsonschema_rs.validator_for(self.schema, retriever=_refuse)
-        return self._compiled
+        return jsonschema_rs.validator_for(self.schema, retriever=_refuse)
 
 
 def _sentence(error: jsonschema_rs.ValidationError, schema: Schema) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolroll.text import headings
+from toolroll.text.headings import Heading
 from toolroll.text.lines import bare
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ MOST = 1600
 """Characters of a piece."""
 OVERLAP = 200
 """Characters, at most, that a piece repeats of the one before, where both are of one section."""
+
+CUT = 2
+"""How documents are cut. One that was cut in an older way is taken in anew when it is added again."""
 
 _SMALL = 600  # characters up to which neighbouring definitions stay together
 _TITLE = 200
@@ -36,6 +41,18 @@ class Chunk:
     end: int
     title: str = ""
     """Its headings, from the upper one down, or the names of what it defines."""
+    page: int = 0
+    """The page, sheet or slide it is from, counted from 1; 0 where there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A page, sheet, slide or chapter of a document that was converted to text."""
+
+    text: str
+    page: int = 0
+    """Counted from 1; 0 where there are none."""
+    title: str = ""
 
 
 class _Span(NamedTuple):
@@ -62,9 +79,9 @@ class _Pieces(NamedTuple):
 
 
 def plain(text: str) -> list[Chunk]:
-    """Paragraphs, as many together as fit."""
+    """Paragraphs, as many together as fit; where headings are underlined, as in reStructuredText, by sections."""
     lines = bare(text)
-    return list(_cut(lines, _Span(1, len(lines), "")))
+    return [one for span in _sections(lines, headings.underlined(lines)) for one in _cut(lines, span)]
 
 
 def table(text: str) -> list[Chunk]:
@@ -76,10 +93,32 @@ def table(text: str) -> list[Chunk]:
 def markdown(text: str) -> list[Chunk]:
     """A piece for each section, more for a long one; the title is the path of its headings."""
     lines = bare(text)
+    return [one for span in _sections(lines, _headings(lines)) for one in _cut(lines, span)]
+
+
+def parts(found: Sequence[Part], cut: Callable[[str], list[Chunk]]) -> list[Chunk]:
+    """Pieces of each page, sheet or slide, none of two, as `cut` makes them; lines are counted in each."""
     made: list[Chunk] = []
-    for span in _sections(lines):
-        made += _cut(lines, span)
+    for part in found:
+        made += [replace(one, title=_under(part.title, one.title), page=part.page) for one in cut(part.text)]
     return made
+
+
+def joined(pieces: Iterable[str]) -> str:
+    """The text of one document again, from its pieces in order, without what they repeat."""
+    made = ""
+    for one in pieces:
+        repeated = next((size for size in range(min(OVERLAP, len(one)), 0, -1) if made.endswith(one[:size])), 0)
+        gap = "" if repeated or not made or made.endswith("\n") else "\n"
+        made += gap + one[repeated:]
+    return made
+
+
+def _under(upper: str, title: str) -> str:
+    """The title of a piece under that of its page, which a page often repeats."""
+    if not upper or title == upper or title.startswith(f"{upper} > "):
+        return title or upper
+    return f"{upper} > {title}"[:_TITLE] if title else upper[:_TITLE]
 
 
 def code(text: str, definitions: Sequence[Tag]) -> list[Chunk]:
@@ -92,11 +131,11 @@ def code(text: str, definitions: Sequence[Tag]) -> list[Chunk]:
     return made
 
 
-def _sections(lines: Sequence[str]) -> Iterator[_Span]:
-    """The sections of a Markdown text; headings without anything below go with what follows."""
+def _sections(lines: Sequence[str], found: Iterable[Heading]) -> Iterator[_Span]:
+    """The sections of a text; headings without anything below go with what follows."""
     above: list[tuple[int, str]] = []
     start, title, at = 1, "", 0
-    for first, last, level, name in _headings(lines):
+    for first, last, level, name in found:
         if any(line.strip() for line in lines[at : first - 1]):
             yield _Span(start, first - 1, title)
             start = first
@@ -109,7 +148,7 @@ def _sections(lines: Sequence[str]) -> Iterator[_Span]:
     yield _Span(start, len(lines), title)
 
 
-def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, int, str]]:
+def _headings(lines: Sequence[str]) -> Iterator[Heading]:
     """First and last line of each heading, its level and its words."""
     at, fence = _after_front(lines), ""
     while at < len(lines):

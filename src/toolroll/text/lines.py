@@ -4,12 +4,48 @@ from __future__ import annotations
 
 from toolroll.result import ErrorCode, ToolError
 
+_SAMPLE = 512  # bytes that tell how long the lines are
+_SHORT = 40  # bytes of a line
+_PIECE = 1 << 18  # bytes that are counted at a time, which stay in the processor's cache
+
 
 def split(text: str) -> list[str]:
     """The lines with their endings. Only a line feed ends a line, as editors and compilers count."""
     pieces = text.split("\n")
     lines = [piece + "\n" for piece in pieces[:-1]]
     return [*lines, pieces[-1]] if pieces[-1] else lines
+
+
+def feeds(data: bytes, end: int | None = None) -> int:
+    """How many line feeds there are before `end`."""
+    size = len(data) if end is None else end
+    if size <= _PIECE and end is None:
+        return _feeds(data)
+    return sum(_feeds(data[at : min(at + _PIECE, size)]) for at in range(0, size, _PIECE))
+
+
+def _feeds(data: bytes) -> int:
+    # Taking them out looks for the next one, counting looks at every byte: quicker unless the lines are short.
+    if data.count(b"\n", 0, _SAMPLE) * _SHORT > _SAMPLE:
+        return data.count(b"\n")
+    return len(data) - len(data.replace(b"\n", b""))
+
+
+def nth_feed(data: bytes, number: int) -> int:
+    """Where the line feed of this number (from 1) stands; ValueError if there are fewer."""
+    low, high = 0, len(data)
+    while high - low > _SAMPLE:
+        middle = (low + high) // 2
+        found = data.count(b"\n", low, middle)
+        if found < number:
+            number -= found
+            low = middle
+        else:
+            high = middle
+    at = low - 1
+    for _ in range(number):
+        at = data.index(b"\n", at + 1)
+    return at
 
 
 def ending(text: str) -> str:

@@ -11,7 +11,8 @@ from typing import Literal
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import code, relate
-from toolroll.text.lines import adapt
+from toolroll.text.diff import Same
+from toolroll.text.lines import adapt, feeds
 from toolroll.text.relate import Relation
 
 Level = Literal["exact", "safe", "lenient"]
@@ -41,6 +42,26 @@ class Replaced:
     @property
     def count(self) -> int:
         return len(self.spans)
+
+    @property
+    def made(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Spliced:
+    """The same as bytes; the quote was found to the letter."""
+
+    data: bytes
+    spans: tuple[tuple[int, int], ...]
+    lines: tuple[int, int]
+    same: Same
+    relation = "exact"
+    count = 1
+
+    @property
+    def made(self) -> Spliced:
+        return self
 
 
 class Source:
@@ -115,6 +136,27 @@ def replace(
     if not spans:
         raise refusal.not_found(source, old, new)
     return _spliced(source, _chosen(source, spans, old, new, every=every, near_line=near_line, first=first), new)
+
+
+def unique(data: bytes, old: str, new: str) -> Spliced | None:
+    """The same in bytes that are ASCII, if the quote stands there once and to the letter; None for all else."""
+    try:
+        quote, written = old.encode("ascii"), new.encode("utf-8")
+    except UnicodeEncodeError:
+        return None
+    start = data.find(quote) if quote and old != new else -1
+    end = start + len(quote)
+    if start < 0 or data.find(quote, end) >= 0:
+        return None
+    feed = data.find(b"\n", start)
+    feed = feed if feed >= 0 else data.rfind(b"\n", 0, start)
+    if data[max(0, feed - 1) : feed] == b"\r":
+        written = adapt(new, "\r\n").encode("utf-8")
+    first = feeds(data, start) + 1
+    last = first + data.count(b"\n", start, max(start, end - 1))
+    whole = memoryview(data)
+    made = b"".join((whole[:start], written, whole[end:]))
+    return Spliced(made, ((start, end),), (first, last), Same(start, len(data) - end, first - 1))
 
 
 def _chosen(
@@ -236,7 +278,8 @@ def _spliced(source: Source, spans: Sequence[Span], new: str) -> Replaced:
             raise refusal.not_rewritable(source, span)
         pieces += [source.text[end : span.start], adapt(written, _ending_at(source.text, span.start))]
         end = span.end
-    first, last = source.line_at(spans[0].start), source.line_at(max(spans[-1].start, spans[-1].end - 1))
+    first = source.line_at(spans[0].start)
+    last = first + source.text.count("\n", spans[0].start, max(spans[-1].start, spans[-1].end - 1))
     return Replaced(
         "".join([*pieces, source.text[end:]]),
         tuple((span.start, span.end) for span in spans),

@@ -6,10 +6,10 @@ import re
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import log
-from typing import Literal
+from typing import Any, Literal
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.rank.index import Index
@@ -18,16 +18,35 @@ from toolroll.text.rank.words import question
 from toolroll.text.rank.words import terms as terms_of
 
 Kind = Literal["file", "text"]
-Form = Literal["text", "markdown", "code", "table", "html", "notebook"]
+Form = Literal[
+    "text", "markdown", "code", "table", "html", "notebook", "pdf", "word", "sheet", "slides", "image", "audio"
+]
+By = Literal["words", "meaning and words"]
 
-TEXT_ALONE = "Ranked by text alone: what is said in other words may be missed."
-"""What every answer says as long as nothing ranks by meaning."""
+_PAGES = {"sheet": "sheet", "slides": "slide"}
+"""What a page is called in a form, where it is not called a page."""
+_CONVERTED = frozenset({"html", "pdf", "word", "sheet", "slides", "image", "audio"})
+"""Forms whose lines are those of the text that was made of them."""
 
 _PLAIN = 0.2  # weight of words that any sentence has
 _SATURATION, _LENGTH = 1.2, 0.75  # as in Index
 _TITLE = 200
 _QUERY = 4_000  # characters of a question; a longer one is a pasted text
 _WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What passages are ranked by."""
+
+    by: By = "words"
+    reason: str = ""
+    """Why it is not by meaning too, or not for all of them: a sentence."""
+
+    @property
+    def note(self) -> str:
+        said = f"Ranked by {self.by if self.by != 'words' else 'words alone'}"
+        return f"{said}: {self.reason}" if self.reason else f"{said}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +75,18 @@ class Passage:
     kind: str = "file"
     form: str = "text"
     digest: str = ""
+    page: int = 0
+    """Or sheet, or slide, from 1; 0 for a source without any."""
 
     @property
     def citation(self) -> str:
         """Where it is from, to be named beside what is taken from it."""
+        if self.page:
+            return f"{self.source}, {_PAGES.get(self.form, 'page')} {self.page}"
         if not self.start:
             return self.source
         lines = f"{self.start}" if self.start == self.end else f"{self.start}-{self.end}"
-        return f"{self.source}:{lines}" + (" of its text" if self.form == "html" else "")
+        return f"{self.source}:{lines}" + (" of its text" if self.form in _CONVERTED else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +100,28 @@ class Cited:
     title: str
     text: str
     score: float
+    page: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The passages that answer a question, the best first, of `total` that do, and what they are ranked by."""
+
+    passages: list[Passage]
+    total: int
+    ranking: Ranking = field(default_factory=Ranking)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The passages that answer a question, the best first, of `total` that share a word with it."""
+    """The passages that answer a question, the best first, of `total` that do."""
 
     passages: list[Cited]
     total: int
-    ranking: str = "text"
-    """By what: later also 'text and vectors'."""
+    ranking: str
     lead: str = ""
     none: str = "No passage answers this."
-    reasons: list[str] = field(default_factory=lambda: [TEXT_ALONE])
+    reasons: list[str] = field(default_factory=list)
 
     @property
     def note(self) -> str:
@@ -99,14 +131,20 @@ class Found:
     def __str__(self) -> str:
         if not self.passages:
             return self.none
-        shown = (f"[{at}] {_headed(one)}\n{one.text}" for at, one in enumerate(self.passages, 1))
+        shown = (f"[{at}] {headed(one)}\n{one.text}" for at, one in enumerate(self.passages, 1))
         return "\n\n".join([*filter(None, [self.lead]), *shown])
 
 
-def found(best: Sequence[Passage], total: int, *, lead: str = "", none: str = "", more: Sequence[str] = ()) -> Found:
+def found(hits: Hits, *, lead: str = "", none: str = "", more: Sequence[str] = ()) -> Found:
     """The answer in which these passages are shown."""
-    rows = [Cited(one.citation, one.source, one.start, one.end, one.title, one.text, one.score) for one in best]
-    return Found(rows, total, lead=lead, none=none or "No passage answers this.", reasons=[*more, TEXT_ALONE])
+    said = [*more, hits.ranking.note]
+    rows = [cited(one) for one in hits.passages]
+    return Found(rows, hits.total, hits.ranking.by, lead, none or "No passage answers this.", said)
+
+
+def cited(one: Passage) -> Cited:
+    """A passage to be shown."""
+    return Cited(one.citation, one.source, one.start, one.end, one.title, one.text, one.score, one.page)
 
 
 def check_query(query: str) -> str:
@@ -144,30 +182,65 @@ def telling(question: Mapping[str, float]) -> set[str]:
     return {term for term, weight in question.items() if weight > _PLAIN} or set(question)
 
 
-def scores(
-    question: Mapping[str, float], entries: Mapping[str, Sequence[array[int]]], texts: int, mean: float
-) -> dict[int, float]:
-    """BM25 over entries that are kept by term, each (number, times, length) of a passage; numbers with scores."""
-    made: dict[int, float] = {}
-    needed = telling(question)
-    fixed, slope = _SATURATION * (1 - _LENGTH), _SATURATION * _LENGTH / (mean or 1.0)
-    for term in sorted(question, key=lambda one: (one not in needed, one)):  # plain words come last
-        parts = entries.get(term, ())
-        count = sum(len(part) for part in parts) // 3
-        if not count:
-            continue
-        rarity = question[term] * log(1 + max(0.0, texts - count + 0.5) / (count + 0.5)) * (_SATURATION + 1)
-        counts = term in needed
-        for part in parts:
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """What a score needs to know of all passages: how many there are, and how long they are on average."""
+
+    texts: int
+    mean: float
+
+    def scores(self, question: Mapping[str, float], entries: Mapping[str, bytes]) -> dict[int, float]:
+        """The numbers of passages with their scores, from entries that are kept by term."""
+        made: dict[int, float] = {}
+        fixed, slope = self._shape()
+        for term, data, needed in _in_turn(question, entries):
+            part = array("I", data)
+            rarity = self._rarity(question[term], len(part) // 3)
             for number, times, length in zip(part[::3], part[1::3], part[2::3], strict=True):
-                if counts or number in made:
+                if needed or number in made:
                     score = rarity * times / (times + fixed + slope * length)
                     made[number] = made.get(number, 0.0) + score
-    return made
+        return made
+
+    def best(
+        self, question: Mapping[str, float], entries: Mapping[str, bytes], most: int, numpy: Any
+    ) -> tuple[dict[int, float], int]:
+        """So many of the best of these scores, and of how many, computed with numpy."""
+        np = numpy
+        parts = [
+            (term, np.frombuffer(data, "u4").reshape(-1, 3), needed)
+            for term, data, needed in _in_turn(question, entries)
+        ]
+        if not parts:
+            return {}, 0
+        first = min(int(part[:, 0].min()) for _, part, _ in parts)
+        made = np.zeros(max(int(part[:, 0].max()) for _, part, _ in parts) - first + 1)
+        fixed, slope = self._shape()
+        for term, part, needed in parts:
+            at, times, length = part[:, 0] - first, part[:, 1], part[:, 2]
+            score = self._rarity(question[term], len(part)) * times / (times + fixed + slope * length)
+            made[at] += score if needed else np.where(made[at] > 0, score, 0)  # a number is there once in a term
+        found = np.flatnonzero(made)
+        top = found if len(found) <= most else found[np.argpartition(-made[found], most - 1)[:most]]
+        return dict(zip((top + first).tolist(), made[top].tolist(), strict=True)), len(found)
+
+    def _shape(self) -> tuple[float, float]:
+        return _SATURATION * (1 - _LENGTH), _SATURATION * _LENGTH / (self.mean or 1.0)
+
+    def _rarity(self, weight: float, count: int) -> float:
+        return weight * log(1 + max(0.0, self.texts - count + 0.5) / (count + 0.5)) * (_SATURATION + 1)
 
 
-def ranked(passages: Sequence[Passage], query: str, limit: int) -> tuple[list[Passage], int]:
-    """Of passages that are all at hand, the best and how many answer; of equals, the one that comes later."""
+def _in_turn(question: Mapping[str, float], entries: Mapping[str, bytes]) -> Iterator[tuple[str, bytes, bool]]:
+    """The terms with their entries, and whether they suffice for an answer; plain words, which do not, come last."""
+    needed = telling(question)
+    for term in sorted(question, key=lambda one: (one not in needed, one)):
+        if data := entries.get(term):
+            yield term, data, term in needed
+
+
+def scored(passages: Sequence[Passage], query: str) -> dict[int, float]:
+    """Of passages that are all at hand, which share a word that tells something, and how well their words fit."""
     index, question = Index(), asked(query)
     needed = telling(question)
     answering = set()
@@ -176,13 +249,11 @@ def ranked(passages: Sequence[Passage], query: str, limit: int) -> tuple[list[Pa
         index.add(counts)
         if not needed.isdisjoint(counts):
             answering.add(at)
-    judged = {at: score for at, score in index.scores(question).items() if at in answering}
-    best = sorted(judged, key=lambda at: (-judged[at], -at))
-    return [replace(passages[at], score=round(judged[at], 4)) for at in best[:limit]], len(best)
+    return {at: score for at, score in index.scores(question).items() if at in answering}
 
 
 def packed(pieces: Iterable[tuple[int, Mapping[str, int]]]) -> dict[str, array[int]]:
-    """The entries of passages by term, from the number and the terms of each."""
+    """The entries of passages by term, each (number, times, length of the passage), from the terms of each."""
     made: dict[str, array[int]] = {}
     for number, counts in pieces:
         length = sum(counts.values())
@@ -191,5 +262,6 @@ def packed(pieces: Iterable[tuple[int, Mapping[str, int]]]) -> dict[str, array[i
     return made
 
 
-def _headed(one: Cited) -> str:
+def headed(one: Cited) -> str:
+    """Where a passage is from, and what it is about."""
     return f"{one.citation} ({one.title})" if one.title else one.citation

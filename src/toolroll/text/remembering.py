@@ -8,11 +8,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite, sqrt
-from operator import mul
 from typing import Literal, get_args
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text import passages
+from toolroll.text.fusion import ALIKE
+from toolroll.text.rank.index import Index
 
 Type = Literal["working", "episodic", "semantic", "perceptual"]
 TYPES: tuple[Type, ...] = get_args(Type)
@@ -30,9 +31,6 @@ _DAY = 86400.0
 _HALF: Mapping[Type, float] = {"working": 1, "perceptual": 7, "episodic": 30, "semantic": 365}
 """Days after which a memory of a type is half as fresh."""
 _LONGEST_FIRST: tuple[Type, ...] = ("semantic", "episodic", "perceptual", "working")
-_ALIKE = 0.3  # what a vector must be like the question's when no word is shared
-_PLAIN = 0.2  # weight of words that any sentence has
-_WORD = re.compile(r"\w+")
 _ID = re.compile(r"[mM]?([0-9]{1,15})")
 
 
@@ -82,9 +80,8 @@ class Found:
     memories: list[Row]
     total: int
     ranking: str
-    """By what: 'text', or 'text and vectors'."""
     reason: str = ""
-    """Why it is by text alone."""
+    """What the ranking is by, in words, and why not by more."""
 
     @property
     def note(self) -> str:
@@ -215,7 +212,7 @@ def ranked(
         relevance = text
         if likeness is not None:
             like = max(0.0, likeness.get(one.number, 0.0))
-            relevance = (text + like) / 2 if text or like >= _ALIKE else 0.0
+            relevance = (text + like) / 2 if text or like >= ALIKE else 0.0
         if relevance:
             found.append((one, round(relevance * (4 + 2 * one.importance + recency(one, now)) / 7, 4)))
     return sorted(found, key=lambda pair: (-pair[1], -pair[0].updated, -pair[0].number))
@@ -282,17 +279,6 @@ def summarised(memories: Sequence[Memory], now: float, most: int) -> Summary:
     )
 
 
-def unit(vector: Sequence[float]) -> list[float]:
-    """The vector with the length 1; zeros for what has no direction."""
-    length = sqrt(sum(map(mul, vector, vector)))
-    return [one / length for one in vector] if length and isfinite(length) else [0.0] * len(vector)
-
-
-def like(one: Sequence[float], other: Sequence[float]) -> float:
-    """The cosine between two vectors of the length 1; 0 when they are not of one kind."""
-    return sum(map(mul, one, other)) if len(one) == len(other) else 0.0
-
-
 def stamp(seconds: float) -> str:
     """A time as text."""
     return datetime.datetime.fromtimestamp(int(seconds), datetime.UTC).isoformat().replace("+00:00", "Z")
@@ -309,34 +295,16 @@ def _joined(group: Sequence[Memory]) -> Memory:
 
 def _by_words(memories: Sequence[Memory], query: str) -> dict[int, float]:
     """How well the words fit, by number: 1 for the best. Only those that share one are in it."""
-    from toolroll.text.rank.index import Index
-    from toolroll.text.rank.weights import STOP
-    from toolroll.text.rank.words import question
-
-    asked = {term: _PLAIN if term in STOP else 1.0 for term in _terms(query)} | question(_normal(query))
+    question = passages.asked(query)
     index = Index()
     for one in memories:
         # Splitting takes long: of a text that cannot have any of the terms, only its length counts.
-        plain = _normal(one.content).lower().replace("_", "")
-        index.add(_terms(one.content) if any(map(plain.__contains__, asked)) else {"": plain.count(" ") + 1})
-    scores = index.scores(asked)
+        plain = unicodedata.normalize("NFKC", one.content).lower().replace("_", "")
+        fits = any(map(plain.__contains__, question))
+        index.add(passages.terms(one.content) if fits else {"": plain.count(" ") + 1})
+    scores = index.scores(question)
     best = max(scores.values(), default=1.0)
     return {memories[at].number: score / best for at, score in scores.items()}
-
-
-def _terms(text: str) -> Counter[str]:
-    """The terms of a text; also numbers and single letters, which mean much in a memory."""
-    from toolroll.text.rank.words import terms
-
-    found: Counter[str] = Counter()
-    for word, times in Counter(_WORD.findall(_normal(text))).items():
-        for term in terms(word) or filter(None, [word.lower().replace("_", "")]):
-            found[term] += times
-    return found
-
-
-def _normal(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)
 
 
 def _cut(text: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.diff import NOTHING, Same
 from toolroll.text.lines import adapt, ending
 
 _GROUP = re.compile(r"\$(?:(\d+)|\{(\w+)\}|\$)")
@@ -22,6 +22,12 @@ class Made:
     spans: list[tuple[int, int]]
     places: list[tuple[int, int]]
     """Line and column of each, from 1."""
+
+    def same(self, text: str) -> Same:
+        """What the new text has in common with the old one, which this is."""
+        if not self.spans:
+            return NOTHING
+        return Same(self.spans[0][0], len(text) - self.spans[-1][1], self.places[0][0] - 1)
 
 
 class Finder:
@@ -45,9 +51,19 @@ class Finder:
             pieces += [text[end : match.start()], adapt(written, line_end)]
             end = match.end()
             spans.append((match.start(), end))
-        starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))] if spans else []
-        places = [(line := bisect_right(starts, start), start - starts[line - 1] + 1) for start, _ in spans]
-        return Made("".join([*pieces, text[end:]]), spans, places)
+        return Made("".join([*pieces, text[end:]]), spans, _places(text, spans))
+
+
+def _places(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Line and column of each, from 1."""
+    places, line, at, begin = [], 1, 0, 0
+    for start, _ in spans:
+        if passed := text.count("\n", at, start):
+            line += passed
+            begin = text.rfind("\n", at, start) + 1
+        places.append((line, start - begin + 1))
+        at = start
+    return places
 
 
 def _edge(char: str) -> str:

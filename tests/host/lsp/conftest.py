@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.npm import node
 from toolroll.host.lsp.consult import Servers
 from toolroll.host.root import Root
 from toolroll.host.search import Search
@@ -71,7 +72,12 @@ def open_servers(workspace: Workspace) -> Iterator[Callable[..., Servers]]:
 
 
 @pytest.fixture
-def servers(open_servers: Callable[..., Servers]) -> Servers:
+def servers(
+    open_servers: Callable[..., Servers], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Servers:
+    if request.node.get_closest_marker("typescript"):
+        folders = [str(node.packages() / ".bin"), os.path.dirname(node.program())]
+        monkeypatch.setenv("PATH", os.pathsep.join([*folders, os.environ["PATH"]]))
     return open_servers()
 
 

@@ -14,7 +14,7 @@ from .conftest import found
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(110)]
 needs_ty = pytest.mark.skipif(not found("ty"), reason="ty is not installed")
 needs_clangd = pytest.mark.skipif(not found("clangd"), reason="clangd is not installed")
-needs_tsc = pytest.mark.skipif(not found("tsc"), reason="tsc of TypeScript 7 is not on PATH")
+needs_tsc = pytest.mark.typescript
 
 LANGUAGES = [
     pytest.param("a.py", "x: int = {}\n", "''", "1", marks=needs_ty, id="ty"),

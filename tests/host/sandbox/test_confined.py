@@ -125,3 +125,14 @@ def test_rulesets_are_closed_with_their_sandbox(run: Run, as_of: Callable[[int],
     del sandbox
     gc.collect()
     assert open_rulesets() == before
+
+
+def test_no_command_has_a_capability_or_can_get_one(run: Run, landlock: Sandbox, plain: Sandbox) -> None:
+    """Also not the second: what the first thread of the line gave up, those that follow have not got."""
+    script = "grep -E '^(Cap|NoNewPrivs)' /proc/self/status"
+    held = "".join(f"Cap{kind}:\t{0:016x}\n" for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")) + "NoNewPrivs:\t1\n"
+    if os.geteuid() != 0:
+        script += " | grep -v CapBnd"  # which only root can narrow, and which gives an ordinary user nothing
+        held = held.replace(f"CapBnd:\t{0:016x}\n", "")
+    assert [run(landlock, script) for _ in range(3)] == [(0, held)] * 3
+    assert run(plain, script) != (0, held)

@@ -155,3 +155,21 @@ def test_the_order_is_the_same_whatever_the_hashes_are():
 )
 def test_what_says_much_and_does_little_is_told_by_its_path(path, row):
     assert aside(path) == row
+
+
+def test_what_a_message_begins_with_says_where():
+    chart = made({"lexer.py": "step = 1\n", "parser.py": "step = 2\n"})
+    assert paths(chart.by_question("lexer: a step of the parser")) == ["lexer.py", "parser.py"]
+    assert paths(chart.by_question("parser: a step of the lexer")) == ["parser.py", "lexer.py"]
+
+
+def test_who_reported_it_is_not_what_it_is_about():
+    files = {"lexer.py": "def step(): ...\n", "ann.py": "ann = 'Ann Lee'\n"}
+    question = "The lexer stops\n\nReported-by: Ann Lee <ann@ann.org>"
+    assert paths(made(files).by_question(question)) == ["lexer.py"]
+
+
+def test_what_declares_comes_after_what_does():
+    files = {"lexer.c": "int step(void) { return 1; }\n", "lexer.h": "int step(void);\n"}
+    assert paths(made(files).by_question("step of the lexer")) == ["lexer.c", "lexer.h"]
+    assert paths(made(files).by_question("header of the lexer: step")) == ["lexer.h", "lexer.c"]

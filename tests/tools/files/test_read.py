@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 
@@ -116,3 +117,23 @@ def test_an_image_is_shown_as_an_image(kit, put):
 def test_a_notebook_is_shown_as_cells(kit, put):
     put({"n.ipynb": json.dumps({"cells": [{"cell_type": "code", "source": ["x = 1"], "outputs": []}]})})
     assert kit.call("read", {"path": "n.ipynb"}).text == "1\t[cell 1: code]\n2\tx = 1"
+
+
+def test_a_large_file_is_read_right_again_and_after_a_change(kit, put, ws):
+    lines = [f"line {number} of many, and some more\n" for number in range(1, 300_001)]
+    put({"long.txt": "".join(lines)})
+    assert (ws / "long.txt").stat().st_size > 8_000_000
+    time.sleep(0.12)  # until its times tell of a change
+
+    def shown(offset):
+        return kit.call("read", {"path": "long.txt", "offset": offset, "limit": 2}).data
+
+    for offset in (250_000, 250_000, 1, 299_999, 120_000):
+        found = shown(offset)
+        assert (found["content"], found["total_lines"]) == (
+            "".join(lines[offset - 1 : offset + 1]).rstrip("\n"),
+            300_000,
+        )
+    put({"long.txt": "x\n" + "".join(lines[:-1]) + "y" * (len(lines[-1]) - 3) + "\n"})  # as long as before
+    found = shown(250_000)
+    assert (found["content"], found["total_lines"]) == ("".join(lines[249_998:250_000]).rstrip("\n"), 300_001)

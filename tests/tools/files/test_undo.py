@@ -126,3 +126,25 @@ def test_reading_leaves_no_entry(kit):
     ):
         assert kit.call(name, arguments).ok
     assert kit.journal.entries() == []
+
+
+def test_edits_of_a_large_file_are_taken_back_one_by_one(kit, ws, tmp_path):
+    data = b"".join(b"line %d\n" % number for number in range(40_000))
+    (ws / "large.txt").write_bytes(data)
+    states = [data]
+    for number in (39_000, 17, 20_000):
+        assert kit.call("edit", {"path": "large.txt", "old": f"line {number}\n", "new": f"{number}\u00e9\n\n"}).ok
+        states.append((ws / "large.txt").read_bytes())
+    assert len(set(states)) == 4
+    for state in reversed(states[:-1]):
+        assert kit.call("undo").ok
+        assert (ws / "large.txt").read_bytes() == state
+
+
+def test_a_large_file_that_others_changed_is_shown_as_a_difference(kit, ws):
+    (ws / "large.txt").write_bytes(b"same line\n" * 20_000 + b"old\n")
+    assert kit.call("edit", {"path": "large.txt", "old": "old\n", "new": "new\n"}).ok
+    (ws / "large.txt").write_bytes(b"same line\n" * 20_000 + b"newer\n")
+    result = kit.call("undo")
+    assert result.error.code == "Conflict"
+    assert "-new\n+newer" in result.text

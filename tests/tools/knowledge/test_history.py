@@ -2,9 +2,14 @@
 
 import pytest
 
+from tests.host.embedding.served import REAL
+from toolroll.host import past
 from toolroll.policy.rules import MODES
 
-NOTE = "Ranked by text alone: what is said in other words may be missed."
+NOTE = (
+    "Ranked by words alone: what is said in other words may be missed. "
+    "To rank by meaning too, run `toolroll models fetch`."
+)
 
 
 def history(kit, query, source="calls", **more):
@@ -103,3 +108,36 @@ def test_bad_input(kit, arguments):
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_it_only_reads(open_kit, mode):
     assert "history" in open_kit(mode=mode).names()
+
+
+@REAL
+def test_by_meaning(real_weights, open_kit, put):
+    kit = open_kit()
+    kit.call("note", {"action": "create", "title": "Choice", "content": "The automobile is quiet.", "type": "general"})
+    kit.call("write", {"path": "a.txt", "content": "x"}, message="Prepare lunch for the guests.")
+    found = history(kit, "which car was chosen")
+    assert cited(found)[0] == ".toolroll/notes/choice.md"
+    assert found.text.endswith("Ranked by meaning and words.")
+    assert cited(history(kit, "food")) == ["call 2"]
+    kit.call("rag", {"action": "add_text", "text": "Bananas are rich in potassium.", "title": "Fruit"})
+    assert cited(history(kit, "healthy nutrition", "documents")) == ["Fruit:1"]
+
+
+@REAL
+def test_when_time_is_short_the_latest_are_ranked_by_meaning(real_weights, open_kit, monkeypatch):
+    monkeypatch.setattr(past, "_SECONDS", 0)
+    kit = open_kit()
+    for number in range(10):
+        kit.call("write", {"path": f"f{number}", "content": "x"}, message="Prepare lunch." if number in (0, 9) else "")
+    found = history(kit, "food")
+    assert cited(found) == ["call 10"]
+    assert found.text.endswith("Ranked by meaning and words: 2 of 10 by words alone, for now.")
+    assert sorted(cited(history(kit, "food"))) == ["call 1", "call 10"]
+
+
+def test_broken_weights_leave_the_words(open_kit, tmp_path):
+    (tmp_path / "no-models/all-MiniLM-L6-v2").mkdir(parents=True)
+    kit = open_kit()
+    kit.call("write", {"path": "tulip.txt", "content": "x"})
+    found = history(kit, "tulip")
+    assert (cited(found), "Run `toolroll models fetch` to get it anew." in found.text) == (["call 1"], True)

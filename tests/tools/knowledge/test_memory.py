@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from tests.host.embedding.served import REAL
+
 TABS = {"action": "add", "content": "The user prefers tabs over spaces", "type": "semantic", "importance": 0.9}
 SOUP = {"action": "add", "content": "Lunch was soup", "importance": 0.05}
 
@@ -43,9 +45,10 @@ def test_search_says_what_it_ranks_by(kit):
     add(kit, TABS, SOUP)
     found = kit.call("memory", {"action": "search", "query": "indentation preference tabs"})
     assert [row["id"] for row in found.data["memories"]] == ["m1"]
-    assert (found.data["total"], found.data["ranking"]) == (1, "text")
+    assert (found.data["total"], found.data["ranking"]) == (1, "words")
     assert found.text.split("\n")[1:] == [
-        "Ranked by text alone: no embedder is set up, so what is said in other words may be missed."
+        "Ranked by words alone: what is said in other words may be missed. "
+        "To rank by meaning too, run `toolroll models fetch`."
     ]
     assert kit.call("memory", {"action": "search", "query": "soup", "type": "semantic"}).data["total"] == 0
     add(kit, {**SOUP, "content": "More soup"})
@@ -151,3 +154,12 @@ def test_a_wrong_id_is_answered_with_a_call_that_shows_the_right_ones(kit):
     add(kit, TABS)
     suggestion = kit.call("memory", {"action": "remove", "id": "m7"}).error.suggest[0]
     assert [row["id"] for row in kit.call(suggestion.name, suggestion.arguments).data["memories"]] == ["m1"]
+
+
+@REAL
+def test_by_meaning(real_weights, open_kit):
+    kit = open_kit()
+    add(kit, TABS, SOUP)
+    found = kit.call("memory", {"action": "search", "query": "what was eaten"})
+    assert [row["id"] for row in found.data["memories"]] == ["m2"]
+    assert (found.data["ranking"], found.text.split("\n")[-1]) == ("meaning and words", "Ranked by meaning and words.")

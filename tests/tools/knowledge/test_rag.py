@@ -5,10 +5,14 @@ import os
 
 import pytest
 
+from tests.host.embedding.served import REAL
 from toolroll.host import documents
 
 GUIDE = "# Deploy\n\nThe deployment key rotates every ninety days.\n\n# Lunch\n\nSoup is served at noon.\n"
-NOTE = "Ranked by text alone: what is said in other words may be missed."
+NOTE = (
+    "Ranked by words alone: what is said in other words may be missed. "
+    "To rank by meaning too, run `toolroll models fetch`."
+)
 CODE = '"""Doc."""\n\n\ndef rotate(key):\n    """Make a key anew."""\n    return key[::-1]\n'
 NOTEBOOK = {"cells": [{"cell_type": "markdown", "source": ["# Orchids\n", "They need light."]}, {"cell_type": "code", "source": "water()", "outputs": []}]}  # fmt: skip
 
@@ -32,6 +36,8 @@ def test_a_document_from_adding_to_clearing(kit, put, ws):
         "skipped": {},
         "pieces": 2,
         "stopped": False,
+        "remarks": [],
+        "waiting": "",
     }
     found = rag(kit, "search", query="how often are credentials renewed for deployment", limit=1)
     assert found.text == f"[1] guide.md:1-3 (Deploy)\n# Deploy\n\nThe deployment key rotates every ninety days.\n{NOTE}"
@@ -44,15 +50,16 @@ def test_a_document_from_adding_to_clearing(kit, put, ws):
             "title": "Deploy",
             "text": "# Deploy\n\nThe deployment key rotates every ninety days.",
             "score": found.data["passages"][0]["score"],
+            "page": 0,
         }
     ]
-    assert (found.data["total"], found.data["ranking"]) == (1, "text")
-    assert rag(kit, "stats").text == "The library: 1 document (1 markdown) in 2 pieces, 87 characters."
+    assert (found.data["total"], found.data["ranking"]) == (1, "words")
+    assert rag(kit, "stats").text == f"The library: 1 document (1 markdown) in 2 pieces, 87 characters.\n{NOTE}"
     refused = rag(kit, "clear")
     assert (refused.error.code, "`confirm`" in refused.text) == ("ValidationError", True)
     assert rag(kit, "stats").data["documents"] == 1
     assert rag(kit, "clear", confirm=True).text.startswith("Cleared the library: 1 document ")
-    assert rag(kit, "stats").text == "The library: it is empty."
+    assert rag(kit, "stats").text == f"The library: it is empty.\n{NOTE}"
     assert (os.listdir(ws), kit.journal.entries()) == (["guide.md"], [])
 
 
@@ -130,8 +137,8 @@ def test_a_folder(kit, put):
     seen = []
     added = kit.call("rag", {"action": "add_document", "path": "docs"}, progress=lambda *one: seen.append(one))
     assert (added.data["added"], added.data["pieces"]) == (["docs/a.md", "docs/sub/b.txt"], 3)
-    assert added.data["skipped"] == {"of a type that cannot be added": 2, "without text that can be read": 1}
-    assert added.text.startswith("Added 2 documents (3 pieces).\nNot added: 2 of a type that cannot be added, ")
+    assert added.data["skipped"] == {"of a type that cannot be added": 1, "without text that can be read": 2}
+    assert added.text.startswith("Added 2 documents (3 pieces).\nNot added: 1 of a type that cannot be added, ")
     assert (seen[0], seen[-1][:2]) == ((0, 5, "docs/a.md"), (5, 5))
     put({"docs/sub/b.txt": "Roses"})
     again = kit.call("rag", {"action": "add_document", "path": "sub"}, cwd="docs")
@@ -159,10 +166,7 @@ BAD = [
     ({"action": "add_document", "path": "../outside.md"}, "SecurityError", ""),
     ({"action": "add_document", "path": "empty.md"}, "ValidationError", "is empty"),
     ({"action": "add_document", "path": "blank.html"}, "ValidationError", "has no text in it"),
-    ({"action": "add_document", "path": "paper.pdf"}, "Unsupported", "is a PDF: such documents come with the `rag` extra"),
-    ({"action": "add_document", "path": "photo.PNG"}, "Unsupported", "is an image"),
-    ({"action": "add_document", "path": "sheet.xlsx"}, "Unsupported", "is a spreadsheet"),
-    ({"action": "add_document", "path": "talk.mp3"}, "Unsupported", "is a recording"),
+    ({"action": "add_document", "path": "paper.pdf"}, "ValidationError", "cannot be read as a PDF"),
     ({"action": "add_document", "path": "data.bin"}, "Unsupported", "binary file"),
     ({"action": "add_document", "path": "noise"}, "Unsupported", "no text in any encoding"),
     ({"action": "add_document", "path": "bad.ipynb"}, "ValidationError", "not a readable notebook"),
@@ -184,8 +188,8 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "code", "said"), BAD)
 def test_bad_input_changes_nothing(kit, put, arguments, code, said):
     noise = bytes((at * 73 + at * at * 31) % 255 + 1 for at in range(4000))
-    put({"guide.md": GUIDE, "empty.md": " \n", "blank.html": "<html><body> </body></html>", "paper.pdf": b"%PDF-1.4", "photo.PNG": b"\x89PNG",
-         "sheet.xlsx": b"PK\3\4", "talk.mp3": b"ID3", "data.bin": b"a\0b", "noise": noise, "bad.ipynb": "{}", "none/a.bin": b"\0"})  # fmt: skip
+    put({"guide.md": GUIDE, "empty.md": " \n", "blank.html": "<html><body> </body></html>", "paper.pdf": b"%PDF-1.4",
+         "data.bin": b"a\0b", "noise": noise, "bad.ipynb": "{}", "none/a.bin": b"\0"})  # fmt: skip
     rag(kit, "add_document", path="guide.md")
     before = rag(kit, "stats").data
     result = kit.call("rag", arguments)
@@ -200,3 +204,29 @@ def test_too_large(kit, put, monkeypatch):
     assert rag(kit, "add_document", path="big.txt").error.code == "TooLarge"
     assert rag(kit, "add_text", text="word " * 201).error.code == "TooLarge"
     assert rag(kit, "add_text", text="word " * 200).ok
+
+
+@REAL
+def test_by_meaning(real_weights, open_kit, put):
+    kit = open_kit()
+    put({"guide.md": GUIDE})
+    seen = []
+    added = kit.call("rag", {"action": "add_document", "path": "guide.md"}, progress=lambda *one: seen.append(one))
+    assert (added.text, seen[-1]) == ("Added guide.md (2 pieces).", (2, 2, "vectors"))
+    found = rag(kit, "search", query="when can I eat something")
+    assert found.text == "[1] guide.md:5-7 (Lunch)\n# Lunch\n\nSoup is served at noon.\nRanked by meaning and words."
+    assert (found.data["total"], found.data["ranking"]) == (1, "meaning and words")
+    assert cited(rag(kit, "search", query="renewing credentials")) == ["guide.md:1-3"]
+    assert rag(kit, "search", query="volcanoes of Iceland").text.startswith("No passage answers this.\n")
+    stats = rag(kit, "stats")
+    assert (stats.data["ranking"], stats.data["waiting"]) == ("meaning and words", 0)
+    assert stats.text.endswith("87 characters.\nRanked by meaning and words.")
+
+
+def test_broken_weights_are_told_and_nothing_is_kept(open_kit, put, tmp_path):
+    (tmp_path / "no-models/all-MiniLM-L6-v2").mkdir(parents=True)
+    kit = open_kit()
+    put({"guide.md": GUIDE})
+    added = rag(kit, "add_document", path="guide.md")
+    assert (added.error.code, "Run `toolroll models fetch`" in added.text) == ("IOError", True)
+    assert rag(kit, "stats").data["documents"] == 0

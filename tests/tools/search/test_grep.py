@@ -1,8 +1,14 @@
 """Search file contents, and never lie about what was searched."""
 
 import os
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
+
+from toolroll.host.search import Search
+from toolroll.host.state import State
+from toolroll.tools.search.grep import grep
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +101,18 @@ def test_bad_questions(kit, arguments, code, words):
 def test_from_another_working_directory(kit):
     assert kit.call("grep", {"pattern": "helper"}, cwd="src").text == "src/util.py\n1:def helper():"
     assert kit.call("grep", {"pattern": "helper", "path": "util.py"}, cwd="src").text == "src/util.py\n1:def helper():"
+
+
+def test_of_a_large_tree_that_is_known_no_more_is_searched_than_is_shown(ctx, put, ws, tmp_path):
+    put({f"many/f{n}.txt": "needle\n" * 5 for n in range(1500)})
+    for n in range(1500):
+        os.utime(ws / f"many/f{n}.txt", (n, n))
+    put({"newest": b"needle\n\0"})
+    state = State(str(tmp_path / "kept"))
+    with closing(state), closing(Search(ctx.files.root, limits=ctx.limits, state=state)) as search:
+        search.find("*")
+        assert search.warm.ready(60)
+        found = grep.function(replace(ctx, search=search), pattern="ne", limit=10)
+    assert (found.shown, found.status) == (10, "success")
+    assert [row.path for row in found.rows] == ["many/f1499.txt"] * 5 + ["many/f1498.txt"] * 5
+    assert found.note == "(10 of more than 135 matches in more than 27 files shown (limit reached).)"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from toolroll.host.http.patience import SILENCE
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -84,20 +85,49 @@ class Client:
         self._robots: dict[str, tuple[float, Rules]] = {}
         self._context: ssl.SSLContext | None = None
 
+    def towards(self, host: str, *, most_bytes: int) -> Client:
+        """A client with the same ways that may also ask this host, as `host:port`."""
+        return Client(
+            (*self._allow, host),
+            most_bytes=most_bytes,
+            agent=self._agent,
+            resolve=self._resolve,
+            route=self._route,
+            authorities=self._authorities,
+        )
+
     def send(
-        self, request: Request, token: Token, *, seconds: float = 30, follow: bool = True, robots: bool = True
+        self,
+        request: Request,
+        token: Token,
+        *,
+        seconds: float = 30,
+        follow: bool = True,
+        robots: bool = True,
+        silence: float = SILENCE,
+        into: Callable[[bytes], None] | None = None,
     ) -> Response:
         """The answer to a request; ToolError when the policy forbids it, or there is none within the time.
 
-        An answer with an error status is an answer. `robots` honours robots.txt, for GET.
+        An answer with an error status is an answer. `robots` honours robots.txt, for GET. A server may be silent
+        for `silence` seconds. `into` gets the body of an answer with status 200 piece by piece, as it comes.
         """
         from toolroll.host.http.patience import Patience
         from toolroll.policy import urls
 
         most = urls.MAX_REDIRECTS if follow else 0
-        return self._travel(request, Patience(token, seconds), most, polite=True, robots=robots)
+        return self._travel(request, Patience(token, seconds, silence), most, polite=True, robots=robots, into=into)
 
-    def _travel(self, request: Request, patience: Patience, most: int, *, polite: bool, robots: bool) -> Response:
+    def _travel(
+        self,
+        request: Request,
+        patience: Patience,
+        most: int,
+        *,
+        polite: bool,
+        robots: bool,
+        into: Callable[[bytes], None] | None = None,
+    ) -> Response:
         hops: list[str] = []
         asked: set[str] = set()
         note = ""
@@ -109,7 +139,7 @@ class Client:
                 asked.add(target.host)
                 if robots and request.method == "GET":
                     self._check_robots(target, patience)
-            response = self._exchange(request, verdict, target, patience)
+            response = self._exchange(request, verdict, target, patience, into)
             step = _next(request, response, target) if most else None
             if step is None or step.request is None:
                 return replace(response, hops=tuple(hops), note=step.note if step else note)
@@ -133,7 +163,14 @@ class Client:
             )
         return verdict, verdict.target
 
-    def _exchange(self, request: Request, verdict: urls.Verdict, target: urls.Target, patience: Patience) -> Response:
+    def _exchange(
+        self,
+        request: Request,
+        verdict: urls.Verdict,
+        target: urls.Target,
+        patience: Patience,
+        into: Callable[[bytes], None] | None,
+    ) -> Response:
         """One request and its answer, over a connection of its own to an address that was judged."""
         from toolroll.host.http.reply import Reply
         from toolroll.host.http.wire import connected
@@ -143,7 +180,7 @@ class Client:
             reply = Reply(wire, target.host, self._most)
             head = reply.head()
             leads_on = head.status in _REDIRECTS and "location" in head.headers
-            body = b"" if leads_on else reply.body(head, request.method)
+            body = b"" if leads_on else reply.body(head, request.method, into if head.status == 200 else None)
         return Response(head.status, target.url, head.headers, body, request.method)
 
     def _check_robots(self, target: urls.Target, patience: Patience) -> None:

@@ -8,13 +8,15 @@ import time
 from toolroll.host.token import Token
 from toolroll.result import ErrorCode, ToolError
 
+SILENCE = 60.0  # seconds that a server may say nothing
 _TICK = 0.05  # how late a cancellation may be noticed
 
 
 class Patience:
     """The time of one request: everything that waits, waits here."""
 
-    def __init__(self, token: Token, seconds: float) -> None:
+    def __init__(self, token: Token, seconds: float, silence: float = SILENCE) -> None:
+        self.silence = silence
         self._token = token
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds

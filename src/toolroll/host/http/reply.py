@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from toolroll.host.http.wire import Wire
@@ -51,8 +51,8 @@ class Reply:
                 return found
         raise self._broken("it does not come to its answer")
 
-    def body(self, head: Head, method: str) -> bytes:
-        """The body, decompressed."""
+    def body(self, head: Head, method: str, into: Callable[[bytes], None] | None = None) -> bytes:
+        """The body, decompressed; nothing when `into` takes it piece by piece."""
         if method == "HEAD" or head.status in _WITHOUT_BODY:
             return b""
         coding = head.headers.get("content-encoding", "").strip().lower()
@@ -61,11 +61,13 @@ class Reply:
             pieces = self._inflated(pieces)
         elif coding not in ("", "identity"):
             raise ToolError(ErrorCode.UNSUPPORTED, f"{self._host!r} sends {coding!r}, which cannot be decoded here.")
-        found = bytearray()
+        found, size = bytearray(), 0
+        take = into or found.extend
         for piece in pieces:
-            found += piece
-            if len(found) > self._most:
+            size += len(piece)
+            if size > self._most:
                 raise self._too_large()
+            take(piece)
         return bytes(found)
 
     def _headers(self) -> dict[str, str]:

@@ -24,7 +24,6 @@ _T = TypeVar("_T")
 _CONNECT_SECONDS = 10.0
 _NEXT_SECONDS = 3.0  # for an address that does not answer while there are others
 _MOST_ADDRESSES = 4
-_SILENCE_SECONDS = 60.0
 # Not the server's doing: nothing that a model does mends these, so they are raised as they are.
 _OURS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 
@@ -69,10 +68,9 @@ class Wire:
                 wanted = select.POLLIN
             except ssl.SSLWantWriteError:
                 wanted = select.POLLOUT
-            if not self._patience.ready(self._socket.fileno(), wanted, _SILENCE_SECONDS):
-                raise ToolError(
-                    ErrorCode.TIMEOUT, f"{self._name!r} was silent for {_SILENCE_SECONDS:g} s. Try again later."
-                )
+            silence = self._patience.silence
+            if not self._patience.ready(self._socket.fileno(), wanted, silence):
+                raise ToolError(ErrorCode.TIMEOUT, f"{self._name!r} was silent for {silence:g} s. Try again later.")
 
 
 @contextmanager

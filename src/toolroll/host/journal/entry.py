@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolroll.host.records import digest
+from toolroll.host.contents import digest
 
 Kind = Literal["file", "directory", "link"]
 

@@ -81,7 +81,7 @@ class Journal:
             return
         shown = ""
         if data is not None and change.after is not None and change.after.kind == "file":
-            shown = "\n" + _difference(self._log.content(change.after.content), data)
+            shown = "\n" + _difference(self._log.blobs.content(change.after.content), data)
         raise ToolError(
             ErrorCode.CONFLICT,
             f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that.{shown}",

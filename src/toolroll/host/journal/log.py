@@ -13,48 +13,25 @@ from typing import Any
 
 import msgspec
 
+from toolroll.host.journal.blobs import Blobs
 from toolroll.host.journal.entry import Change, Entry
 from toolroll.host.records import digest
 from toolroll.host.state import State as Folder
 from toolroll.result import ErrorCode, ToolError
 
 _LOG = "journal"
-_BLOBS = "journal/blobs"
 _PENDING = "journal/pending"
 _START = "0" * 32
-_MOST_BYTES = 1_000_000_000  # of contents; the oldest go first
-_SWEEP_EVERY = 200  # entries
+_SWEEP_EVERY = 200  # entries, after which old contents go
 
 
 class Log:
     """Entries in order, each bound to the one before by its hash. Several processes may append."""
 
     def __init__(self, state: Folder) -> None:
+        self.blobs = Blobs(state)
         self._state = state
         self._lock = threading.Lock()
-
-    def keep(self, data: bytes, known: bytes | None = None) -> str:
-        """Keep a content, whose digest may be known; the name it is found by again."""
-        name = (known or digest(data)).hex()
-        folder = self._state.folder(_BLOBS)
-        with contextlib.suppress(FileNotFoundError):
-            os.utime(name, dir_fd=folder)
-            return name
-        draft = f"{name}.{os.getpid()}.{threading.get_ident()}"
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600, dir_fd=folder)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-        return name
-
-    def content(self, name: str) -> bytes:
-        """A content that was kept; ToolError when it is kept no longer."""
-        try:
-            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._state.folder(_BLOBS))
-        except FileNotFoundError:
-            raise ToolError(ErrorCode.NOT_FOUND, "The journal no longer keeps that content; it is too old.") from None
-        with os.fdopen(fd, "rb") as file:
-            return file.read()
 
     def append(self, entry: Entry) -> Entry:
         """Add an entry; it gets its number here."""
@@ -67,7 +44,7 @@ class Log:
             line = {"above": above, "hash": _hash(above, body), "entry": body}
             os.write(fd, msgspec.json.encode(line) + b"\n")
         if number % _SWEEP_EVERY == 0:
-            self._sweep()
+            self.blobs.sweep()
         return entry
 
     def entries(self) -> list[Entry]:
@@ -121,18 +98,6 @@ class Log:
             return []
         with self._opened() as fd, os.fdopen(os.dup(fd), "rb") as file:
             return [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
-
-    def _sweep(self) -> None:
-        folder = self._state.folder(_BLOBS)
-        with os.scandir(folder) as found:
-            kept = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.name) for entry in found)
-        total = sum(size for _, size, _ in kept)
-        for _, size, name in kept:
-            if total <= _MOST_BYTES:
-                return
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=folder)
-            total -= size
 
 
 class Pending:

@@ -41,7 +41,9 @@ class Recorder:
         """Around a write of `data`: what is there now, and what will be. Digests of both may be known."""
         state = self._kept(place, before, digests[0])
         known = state.mode if state is not None and state.kind == "file" else mode
-        planned = State("file", known if known is not None else -1, self._log.keep(data, digests[1]))
+        like = (state.content, before) if state is not None and before is not None else None
+        kept = self._log.blobs.keep(data, digests[1], like)
+        planned = State("file", known if known is not None else -1, kept)
         self._pending.about_to(Change(place.path, state, planned))
         yield
         actual = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode & 0o7777
@@ -64,7 +66,7 @@ class Recorder:
         """Around the removal of one file, link or empty folder."""
         state, data = look(fd, name)
         if data is not None:
-            self._log.keep(data)
+            self._log.blobs.keep(data)
         step = Change(path, state, None)
         self._pending.about_to(step)
         yield
@@ -105,10 +107,10 @@ class Recorder:
         if data is None:
             state, data = look(place.fd, place.name)
             if data is not None:
-                self._log.keep(data)
+                self._log.blobs.keep(data)
             return state
         mode = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode
-        return State("file", stat.S_IMODE(mode), self._log.keep(data, known))
+        return State("file", stat.S_IMODE(mode), self._log.blobs.keep(data, known))
 
     def roll_back(self) -> None:
         """Take back everything, the last step first."""
@@ -135,7 +137,7 @@ class Recorder:
                     with self.removing(place.fd, place.name, place.path):
                         _remove(place)
             elif step.before.kind == "file":
-                data = self._log.content(step.before.content)
+                data = self._log.blobs.content(step.before.content)
                 with self.writing(place, data, None, step.before.mode):
                     _put(place, step.before, data)
             else:
@@ -163,7 +165,7 @@ def take_back(root: Root, log: Log, steps: Sequence[Change]) -> list[str]:
             elif step.before is None:
                 _remove(place)
             else:
-                data = log.content(step.before.content) if step.before.kind == "file" else b""
+                data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
                 _put(place, step.before, data)
     return left
 

@@ -162,7 +162,7 @@ def _view(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: boo
     for path in outermost(changed):
         parts = {known: how for known, how in parts.items() if not beneath(known, path)}
         parts[path] = ("--bind", path, path)
-    for path in own.hidden:
+    for path in own.covered:
         if path not in read and not any(beneath(path, one) for one in changed):
             parts[path] = ("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind-try", "/dev/null", path)
     bound = [path for path, how in parts.items() if how[0] in ("--bind", "--ro-bind-try")]
@@ -202,9 +202,14 @@ def _resolved(paths: Iterable[str]) -> list[str]:
 
 
 def _visible(path: str, reach: Reach) -> bool:
-    own = system()
-    roots = (*own.folders, ETC, PROC, *reach.write, *reach.read)
-    return any(beneath(path, one) for one in roots) or any(beneath(path, one) for one in _resolved(roots))
+    return any(beneath(path, one) for one in _shown(reach.write, reach.read, system()))
+
+
+@lru_cache(maxsize=32)
+def _shown(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[str, ...]:
+    """Under what paths there is anything in a view, as they are named and as they are."""
+    roots = (*own.folders, ETC, PROC, *write, *read)
+    return tuple(dict.fromkeys((*roots, *_resolved(roots))))
 
 
 def _find_program(program: str, folder: str, env: Mapping[str, str], reach: Reach) -> None:
@@ -213,7 +218,11 @@ def _find_program(program: str, folder: str, env: Mapping[str, str], reach: Reac
         places = [os.path.normpath(os.path.join(folder, program))]
     else:
         places = [f"{one}/{program}" for one in env.get("PATH", os.defpath).split(os.pathsep) if one.startswith("/")]
-    seen = [one for one in places if _visible(one, reach) and os.path.lexists(one)]
-    if any(os.path.isfile(one) and os.access(one, os.X_OK) for one in seen):
-        return
-    raise cannot_run(program, errno.EACCES if any(os.path.exists(one) for one in seen) else errno.ENOENT)
+    problem = errno.ENOENT
+    for one in places:
+        if os.path.lexists(one) and _visible(one, reach):
+            if os.path.isfile(one) and os.access(one, os.X_OK):
+                return
+            if os.path.exists(one):
+                problem = errno.EACCES
+    raise cannot_run(program, problem)

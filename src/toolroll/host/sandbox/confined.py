@@ -10,12 +10,15 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolroll.host.processes import folder_path
 from toolroll.host.sandbox import capabilities, filter, landlock
 from toolroll.host.sandbox.kernel import Kernel, Machine
+from toolroll.host.sandbox.line import Line
 from toolroll.host.sandbox.system import DEVICES, ETC, PROC, system
 from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, launch
 from toolroll.result import ErrorCode, ToolError
@@ -46,6 +49,7 @@ class Confined(Sandbox):
             network: filter.Filter(network, alone=False, truncation=truncation).program(machine)
             for network in (False, True)
         }
+        self._line: Line[subprocess.Popen[bytes]] = Line(partial(_give_up, kernel))
         self._lock = threading.Lock()
         self._rulesets: OrderedDict[_Key, int] = OrderedDict()
         weakref.finalize(self, _close, self._rulesets)
@@ -72,22 +76,15 @@ class Confined(Sandbox):
                 self._confine(rules, self._filters[reach.network])
                 return launch(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
 
-            return _apart(start)
+            return self._line.do(start, _end)
         finally:
             os.close(rules)
 
     def _confine(self, rules: int, program: bytes) -> None:
-        """Take from the calling thread whatever the command must not have."""
-        try:
-            self._kernel.no_new_privileges()
-            capabilities.drop(self._kernel)
+        """Take from the calling thread, which is of the line, what else the command must not have."""
+        with _told():
             landlock.restrict(self._kernel, rules)
             filter.install(self._kernel, program)
-        except OSError as error:
-            raise ToolError(
-                ErrorCode.EXECUTION,
-                f"The command was not started, because it could not be confined: {error.filename}: {error.strerror}.",
-            ) from error
 
     def _ruleset(self, reach: Reach) -> int:
         """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
@@ -134,30 +131,28 @@ def _identity(path: str) -> object:
     return path, found.st_dev, found.st_ino
 
 
-def _apart(work: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-    """The result of `work`, done by a thread of its own that is gone afterwards; its error is raised here."""
-    done: list[subprocess.Popen[bytes]] = []
-    failed: list[BaseException] = []
+def _give_up(kernel: Kernel) -> None:
+    """Take from the calling thread what no command has, whatever it may reach."""
+    with _told():
+        kernel.no_new_privileges()
+        capabilities.drop(kernel)
 
-    def run() -> None:
-        try:
-            done.append(work())
-        except BaseException as error:
-            failed.append(error)
 
-    thread = threading.Thread(target=run, name="toolroll-spawn", daemon=True)
-    thread.start()
+@contextmanager
+def _told() -> Iterator[None]:
+    """An error in the block is one that the command was not started for."""
     try:
-        thread.join()
-    except BaseException:  # interrupted: what has been started must not stay without an owner
-        thread.join()
-        for process in done:
-            process.kill()
-            process.wait()
-        raise
-    if failed:
-        raise failed[0]
-    return done[0]
+        yield
+    except OSError as error:
+        raise ToolError(
+            ErrorCode.EXECUTION,
+            f"The command was not started, because it could not be confined: {error.filename}: {error.strerror}.",
+        ) from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
 
 
 def _close(rulesets: OrderedDict[_Key, int]) -> None:

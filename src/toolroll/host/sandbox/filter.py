@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import errno
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolroll.host.sandbox.kernel import Kernel, Machine
 
 Instruction = tuple[int, int, int, int]
+Block = tuple[Instruction, ...]
+"""What decides about a call; it ends in a return."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCH, _ARGS = 0, 4, 16  # where these are in what the kernel shows to the filter
@@ -59,15 +62,17 @@ class Filter:
     """The filter also keeps files that may only be read from being emptied, as Landlock does since ABI 3."""
 
     def program(self, machine: Machine) -> bytes:
-        """The instructions, as the kernel and bubblewrap read them."""
-        found = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, machine.audit), _refuse(), (_LOAD, 0, 0, _NUMBER)]
+        """The instructions, as the kernel and bubblewrap read them.
+
+        The kernel compiles them for every command, and asks them about each of its calls by number alone, to know
+        which need not be asked about later: so there are few of them, and a few decide about each call.
+        """
+        blocks = {machine.numbers[name]: tuple(one) for name, one in self._blocks().items() if name in machine.numbers}
+        spans = _spans(blocks)
         if machine.name == "x86_64":
-            found += [(_AT_LEAST, 0, 1, _X32), _refuse()]
-        for name, block in self._blocks().items():
-            if name in machine.numbers:
-                found += [(_EQUAL, 0, len(block), machine.numbers[name]), *block]
-        found.append(_ALLOW)
-        return b"".join(struct.pack("=HBBI", *one) for one in found)
+            spans.append((_X32, (_refuse(),)))
+        found = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, machine.audit), _refuse(), (_LOAD, 0, 0, _NUMBER)]
+        return b"".join(struct.pack("=HBBI", *one) for one in (*found, *_search(spans)))
 
     def _blocks(self) -> dict[str, list[Instruction]]:
         """By the name of a call: what decides about it. Each block ends in a return."""
@@ -119,6 +124,40 @@ class Filter:
             _ALLOW,
         ]
         return found + kind
+
+
+def _spans(blocks: Mapping[int, Block]) -> list[tuple[int, Block]]:
+    """The numbers from which on another block decides, and that block; what has none is let pass."""
+    passed: Block = (_ALLOW,)
+    found = [(0, passed)]
+    for number in sorted({*blocks, *(one + 1 for one in blocks)}):
+        block = blocks.get(number, passed)
+        if block != found[-1][1]:
+            found.append((number, block))
+    return found
+
+
+def _search(spans: Sequence[tuple[int, Block]]) -> list[Instruction]:
+    """Find the span of the number that is loaded, by halves, and decide as its block does; each is there once."""
+    steps: list[tuple[int, int | Block, int | Block]] = []
+
+    def halve(low: int, high: int) -> int | Block:
+        if high - low == 1:
+            return spans[low][1]
+        middle, here = (low + high) // 2, len(steps)
+        steps.append((0, 0, 0))  # its place, before those of its halves: a jump is forward only
+        steps[here] = (spans[middle][0], halve(middle, high), halve(low, middle))
+        return here
+
+    halve(0, len(spans))
+    places: dict[int | Block, int] = {at: at for at in range(len(steps))}
+    ending: list[Instruction] = []
+    for _, block in spans:
+        if block not in places:
+            places[block] = len(steps) + len(ending)
+            ending += block
+    jumps = [(_AT_LEAST, places[yes] - at - 1, places[no] - at - 1, k) for at, (k, yes, no) in enumerate(steps)]
+    return [*jumps, *ending]
 
 
 def install(kernel: Kernel, program: bytes) -> None:

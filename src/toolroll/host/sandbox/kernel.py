@@ -133,7 +133,8 @@ class Kernel:
         self._errno = ctypes.get_errno
         self._address = ctypes.addressof
         self._buffer = ctypes.create_string_buffer
-        self._syscall = ctypes.CDLL(None, use_errno=True).syscall
+        # They are short: to let other threads run meanwhile would only mean to wait for these afterwards.
+        self._syscall = ctypes.PyDLL(None, use_errno=True).syscall
         self._syscall.restype = ctypes.c_long
         self._syscall.argtypes = (ctypes.c_long,) * 6
 
@@ -141,16 +142,18 @@ class Kernel:
         """The result of the call; bytes are given as the address of a copy."""
         kept = [self._buffer(one, len(one)) if isinstance(one, bytes) else one for one in args]
         words = [one if isinstance(one, int) else self._address(one) for one in kept]
-        result = int(self._syscall(self._numbers[name], *words, *[0] * (5 - len(words))))
-        if result < 0:
-            number = self._errno()
-            raise OSError(number, os.strerror(number), name)
-        return result
+        return self._done(name, self._syscall(self._numbers[name], *words, *[0] * (5 - len(words))))
 
-    def prctl(self, option: int, *args: int) -> int:
+    def prctl(self, option: int, argument: int = 0) -> int:
         """Ask or tell about the calling thread."""
-        return self.call("prctl", option, *args)
+        return self._done("prctl", self._syscall(self._numbers["prctl"], option, argument, 0, 0, 0))
 
     def no_new_privileges(self) -> None:
         """From now on nothing that the calling thread starts gains rights by what it runs."""
         self.prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+    def _done(self, name: str, result: int) -> int:
+        if result < 0:
+            number = self._errno()
+            raise OSError(number, os.strerror(number), name)
+        return result

@@ -45,6 +45,8 @@ class System:
     """Single files outside them that settings link to."""
     hidden: tuple[str, ...]
     """What of /etc no command may read: to root, who owns it, its mode says nothing."""
+    covered: tuple[str, ...]
+    """Those of them that a command without capabilities could read, if nothing else kept it from that."""
     settings: tuple[str, ...]
     """The paths that together are the rest of /etc."""
 
@@ -55,11 +57,12 @@ def system() -> System:
         changed = os.stat(ETC).st_mtime_ns
     except OSError:
         changed = 0
-    return _system(changed, os.geteuid())
+    user = os.geteuid()
+    return _system(changed, user, frozenset((os.getegid(), *os.getgroups())) if user == 0 else frozenset())
 
 
 @lru_cache(maxsize=4)
-def _system(changed: int, user: int) -> System:  # noqa: ARG001 - only what is remembered depends on it
+def _system(changed: int, user: int, groups: frozenset[int]) -> System:  # noqa: ARG001 - to look again
     resolver = real(_RESOLVER)
     files = (resolver,) if resolver is not None and not beneath(resolver, ETC) else ()
     hidden = tuple(_private(ETC)) if user == 0 else ()
@@ -70,6 +73,7 @@ def _system(changed: int, user: int) -> System:  # noqa: ARG001 - only what is r
         ),
         files,
         hidden,
+        tuple(path for path in hidden if _open_to(path, user, groups)),
         tuple(carved(ETC, hidden)),
     )
 
@@ -94,6 +98,18 @@ def _private(folder: str) -> Iterator[str]:
             yield entry.path
         elif stat.S_ISDIR(mode):
             yield from _private(entry.path)
+
+
+def _open_to(path: str, user: int, groups: frozenset[int]) -> bool:
+    """Whether a user without capabilities has any rights to a path; True if in doubt."""
+    try:
+        found = os.lstat(path)
+        if "system.posix_acl_access" in os.listxattr(path, follow_symlinks=False):
+            return True
+    except (AttributeError, OSError):
+        return True
+    others = 0o077 if found.st_gid in groups else 0o007
+    return found.st_uid == user or bool(found.st_mode & others)
 
 
 def carved(path: str, hidden: Iterable[str]) -> Iterator[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
+
+_WIDE = re.compile(rb"[\xc4-\xdf].|[\xe0-\xef]..|[\xf0-\xf7]...", re.DOTALL)
+_LETTERS = {2: "é".encode(), 3: "éx".encode(), 4: "éé".encode()}
 
 
 @lru_cache(maxsize=1)
@@ -18,10 +22,19 @@ def _language() -> Language:
 
 
 def parse(raw: bytes) -> Node:
-    """The root of the tree for a shell text."""
+    """The root of the tree for a shell text in UTF-8. Places in it are those of the text, the words are not."""
     from tree_sitter import Parser
 
-    return Parser(_language()).parse(raw).root_node  # a parser of its own: they are not to be shared by threads
+    return Parser(_language()).parse(_narrow(raw)).root_node  # one of its own: threads are not to share a parser
+
+
+def _narrow(raw: bytes) -> bytes:
+    """The text with letters of the same length for all that is beyond Latin-1.
+
+    The scanner of the grammar looks such characters up in a table of 256, and the program can crash. To the shell they
+    are parts of words, as letters are.
+    """
+    return raw if raw.isascii() else _WIDE.sub(lambda found: _LETTERS[len(found[0])], raw)
 
 
 def first_error(root: Node) -> int:
@@ -50,7 +63,7 @@ def strings(root: Node) -> list[Node]:
 
 def is_bomb(node: Node, name: str) -> bool:
     """Whether the body starts itself in both ends of a pipe, or twice with one of them left in the background."""
-    calls, behind, stack = 0, False, [node]
+    calls, behind, stack, name = 0, False, [node], _narrow(name.encode()).decode()
     while stack:
         one = stack.pop()
         own = [child.type == "command" and _name(child) == name for child in one.children]

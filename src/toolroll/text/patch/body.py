@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import cast
 
 from toolroll.text.patch.model import Hunk, Line, Mark, unreadable
 
 _HEADER = re.compile(r"@@ *-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@(.*))?$")
 _WORDLESS = re.compile(r"[-+@,.\s\d\u2026]*")
+_MARKS: dict[str, Mark] = {" ": " ", "+": "+", "-": "-"}
 _VERSION = re.compile(r"\d+\.\d+|$")
 
 
@@ -30,7 +30,7 @@ class _Body:
 
     def add(self, text: str) -> None:
         blank = text in ("", "\r")
-        mark = " " if blank else cast(Mark, text[0])
+        mark = " " if blank else _MARKS[text[0]]
         self.lines.append((mark, text if blank else text[1:]))
         self.olds += mark != "+"
         self.news += mark != "-"

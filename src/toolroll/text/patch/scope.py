@@ -76,9 +76,15 @@ def _head(view: View, text: str, last: int) -> int | None:
 def _margin_above(view: View, last: int) -> int:
     """The nearest line that begins something at the left margin: whatever stands above it is another part."""
     end = max(-1, last - min(_FAR, max(0, view.work)))
-    lines = view.keys
-    found = next((at for at in range(last, end, -1) if lines[at][:1] in _STARTS), end)
+    lines, found = view.keys, last
+    asked, known = view.margin
+    while found > end and lines[found][:1] not in _STARTS:
+        found -= 1
+        if found == asked and known > end:  # the hunk before this one lies under the same line
+            found = known
     view.work -= last - found
+    if found > end:
+        view.margin = (last, found)
     return found
 
 

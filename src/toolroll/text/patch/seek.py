@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import eq
 
@@ -60,8 +60,12 @@ class View:
     work: int = _WORK
     heads: dict[str, bool] = field(default_factory=dict)
     """Whether a line begins with this, for those that were asked for."""
+    margin: tuple[int, int] = (-1, -1)
+    """A line, and the nearest one above it that begins something at the left margin."""
     _counts: dict[bool, Counter[str]] = field(default_factory=dict)
     _index: dict[bool, dict[str, list[int]]] = field(default_factory=lambda: {False: {}, True: {}})
+    _blankless: list[str] | None = None
+    _sides: Sequence[Side] = ()
 
     @classmethod
     def of(cls, text: str) -> View:
@@ -73,21 +77,29 @@ class View:
         plain = "\r" not in text and "\ufeff" not in text
         return cls(lines, lines if plain else keys(lines), is_open)
 
+    @property
+    def blankless(self) -> list[str]:
+        """The keys without the blanks at their ends."""
+        if self._blankless is None:
+            self._blankless = _blankless(self.keys)
+        return self._blankless
+
     def counts(self, *, loose: bool = False) -> Counter[str]:
         """How often each line stands in the file; `loose`, without the blanks at its end."""
         if loose not in self._counts:
-            self._counts[loose] = Counter(_blankless(self.keys) if loose else self.keys)
+            self._counts[loose] = Counter(self.blankless if loose else self.keys)
         return self._counts[loose]
 
-    def index(self, sides: Iterable[Side], *, loose: bool = False) -> None:
-        """Look where the rarest line of each hunk stands, for `places`."""
+    def index(self, sides: Sequence[Side], *, loose: bool = False) -> None:
+        """Look where the rarest line of each hunk stands, for `places`: of all at once, which takes no longer."""
+        self._sides = sides
         counts, index = self.counts(loose=loose), self._index[loose]
         rare = {_rarest(side.keys, counts, loose)[1] for side in sides if side.old}
         new: dict[str, list[int]] = {key: [] for key in rare if key not in index}
         index.update(new)
         if not any(counts[key] for key in new):
             return
-        for at, key in enumerate(_blankless(self.keys) if loose else self.keys):
+        for at, key in enumerate(self.blankless if loose else self.keys):
             if key in new:
                 new[key].append(at)
 
@@ -132,7 +144,7 @@ class View:
             return [], True
         rare, key = _rarest(side.keys, self.counts(loose=loose), loose)
         if key not in self._index[loose]:
-            self.index([side], loose=loose)
+            self.index([side, *self._sides], loose=loose)
         found: list[int] = []
         for line in _nearest(self._index[loose][key], (side.hint or 0) + rare):
             if len(found) == most or self.work < 0:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import NamedTuple
 
-from toolroll.text.rank import words
+from toolroll.text.rank import message, words
 from toolroll.text.rank.graph import Graph
 from toolroll.text.rank.index import Index
 from toolroll.text.rank.past import Past
@@ -90,24 +90,28 @@ class Chart:
         self, text: str, past: Past | None = None, play: Collection[str] = (), weights: Weights = WEIGHTS
     ) -> Ranking:
         """The files that a question is about, by their text, names, path and history, and by the graph."""
-        asked = words.question(text, weights)
-        found = self._scores(asked, past, weights)
+        told = message.plain(text)
+        asked = words.question(told, weights)
+        found = self._scores(asked, words.counted(message.area(told)), past, weights)
         if found and weights.graph:
             self._follow(found, play, weights.graph)
         if found and weights.mention:
-            self._mentioned(found, words.mentions(text), weights.mention)
-        told = {term: weight * self._contents.rarity(term) for term, weight in asked.items()}
-        return _ranking(found, play, {term: value for term, value in told.items() if value > 0})
+            self._mentioned(found, words.mentions(told), weights.mention)
+        values = {term: weight * self._contents.rarity(term) for term, weight in asked.items()}
+        return _ranking(found, play, {term: value for term, value in values.items() if value > 0})
 
-    def _scores(self, asked: Mapping[str, float], past: Past | None, weights: Weights) -> dict[str, float]:
-        """The files that share a term with a question in any way."""
+    def _scores(
+        self, asked: Mapping[str, float], area: Collection[str], past: Past | None, weights: Weights
+    ) -> dict[str, float]:
+        """The files that share a term with a question in any way; those of its area count more in their paths."""
         found: dict[str, float] = {}
-        for part, index in (
-            (weights.contents, self._contents),
-            (weights.names, self._names),
-            (weights.path, self._places),
+        placed = {term: weight * (weights.area if term in area else 1.0) for term, weight in asked.items()}
+        for part, index, terms in (
+            (weights.contents, self._contents, asked),
+            (weights.names, self._names, asked),
+            (weights.path, self._places, placed),
         ):
-            for number, score in index.scores(asked).items() if part else ():
+            for number, score in index.scores(terms).items() if part else ():
                 path = self._owners[number]
                 found[path] = found.get(path, 0.0) + part * score
         if past is not None and weights.history:

@@ -42,7 +42,7 @@ class Defined:
         return "\n".join(map(str, self.places)) or f"No definition of {self.symbol!r} is known. {self.hint}"
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def definition(
     ctx: Context,
     path: Annotated[FilePath, "File that holds the name."],

@@ -73,7 +73,7 @@ class Problems:
         return "\n".join([*map(str, self.rows), f"{files} checked: {found or 'no problems'}."])
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def diagnostics(
     ctx: Context,
     files: Annotated[list[str], "Files, folders or globs, such as src/**/*.py."],

@@ -54,7 +54,7 @@ class About:
         return "\n".join(filter(None, [self.markdown + where, self.context]))
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def hover(
     ctx: Context,
     path: Annotated[FilePath, "File that holds the name."],

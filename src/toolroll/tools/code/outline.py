@@ -42,7 +42,7 @@ class Outline:
         return _text(self.parts, self.brief) or "Nothing is defined here."
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def outline(
     ctx: Context,
     path: Annotated[FilePath, "File or folder."] = ".",

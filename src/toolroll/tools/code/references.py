@@ -52,7 +52,7 @@ class References:
         return "\n".join([*lines, *map(_line, self.uses)])
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def references(
     ctx: Context,
     symbol: Annotated[str, Field(min_length=1, max_length=500), "Name of it, such as parse or Parser.parse."],

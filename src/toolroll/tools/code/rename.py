@@ -46,7 +46,7 @@ class Renamed:
         return "\n".join([head, *(f"{one.path} ({one.replacements})\n{one.diff}" for one in self.files)])
 
 
-@tool(Effect.READ | Effect.WRITE)
+@tool(Effect.READ | Effect.WRITE, rare=True)
 def rename(
     ctx: Context,
     path: Annotated[str, Field(min_length=1), "File that holds the name."],

@@ -32,7 +32,7 @@ class Symbols:
         return _text(self.rows) or "Nothing found."
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def symbols(
     ctx: Context,
     kind: Annotated[Kind, "What to list."] = "any",

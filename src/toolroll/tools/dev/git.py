@@ -19,7 +19,7 @@ _MOST_FILES = 1000
 _MESSAGE_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 
 
-@tool(Effect.SHELL)
+@tool(Effect.SHELL, rare=True)
 def git(
     ctx: Context,
     action: Annotated[Action, "What to do."],

@@ -11,7 +11,7 @@ from toolroll.text.linting.results import Linted, linted
 from toolroll.tool import Effect, tool
 
 
-@tool(Effect.READ | Effect.WRITE | Effect.SHELL)
+@tool(Effect.READ | Effect.WRITE | Effect.SHELL, rare=True)
 def lint(
     ctx: Context,
     action: Annotated[Literal["check", "fix", "format"], "What to do."] = "check",

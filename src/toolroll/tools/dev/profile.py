@@ -20,7 +20,7 @@ _SHOWN = 4_000
 _GRACE = 3.0  # seconds in which a program that runs out of time can still tell its figures
 
 
-@tool(Effect.SHELL)
+@tool(Effect.SHELL, rare=True)
 def profile(
     ctx: Context,
     action: Annotated[Action, "Time by function, time of a statement, or memory by line."],

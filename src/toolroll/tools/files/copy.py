@@ -22,7 +22,7 @@ class Copied:
         return f"Copied {self.source} to {self.target}" + (f" ({self.files} files)." if self.files != 1 else ".")
 
 
-@tool(Effect.READ | Effect.WRITE)
+@tool(Effect.READ | Effect.WRITE, rare=True)
 def copy(
     ctx: Context,
     source: Annotated[FilePath, "File or folder to copy."],

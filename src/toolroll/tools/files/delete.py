@@ -21,7 +21,7 @@ class Deleted:
         return f"Deleted {self.path}" + (f" ({self.entries} entries)." if self.entries > 1 else ".")
 
 
-@tool(Effect.WRITE | Effect.DELETE)
+@tool(Effect.WRITE | Effect.DELETE, rare=True)
 def delete(
     ctx: Context,
     path: Annotated[FilePath, "File, link or folder to delete."],

@@ -42,11 +42,11 @@ class Edited:
 @tool(Effect.READ | Effect.WRITE)
 def edit(
     ctx: Context,
-    path: Annotated[FilePath, "File to change, relative to the workspace."],
+    path: Annotated[FilePath, "File to change."],
     old: Annotated[str, "Exact text to replace, whitespace included."],
-    new: Annotated[str, "Text to put in its place; empty to delete."],
-    replace_all: Annotated[bool, "Replace every occurrence, not just a unique one."] = False,
-    near_line: Annotated[int | None, Field(ge=1), "Of several occurrences, take the one nearest to this line."] = None,
+    new: Annotated[str, "Its replacement; empty to delete."],
+    replace_all: Annotated[bool, "Replace every occurrence."] = False,
+    near_line: Annotated[int | None, Field(ge=1), "Of several, take the one nearest to this line."] = None,
     *,
     create: Annotated[bool, "An empty old text makes a new file."] = False,
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
@@ -59,13 +59,13 @@ def edit(
     if create and not old:
         return _created(ctx, path, new)
     draft = ctx.files.draft(path, encoding)
-    replaced = text_match.replace(
+    replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
         draft.text, old, new, every=replace_all, near_line=near_line, first=first, level=match
     )
     if syntax:
-        ctx.files.check_syntax(draft, replaced.text)
+        ctx.files.check_syntax(draft, replaced.made)
     kept = ctx.files.back_up(draft) if backup else None
-    change = ctx.files.save(draft, replaced.text, note={"relation": replaced.relation, "spans": replaced.spans})
+    change = ctx.files.save(draft, replaced.made, note={"relation": replaced.relation, "spans": replaced.spans})
     return Edited(
         change.path,
         replaced.count,

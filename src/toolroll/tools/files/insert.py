@@ -24,7 +24,7 @@ class Inserted:
         return f"Inserted {self.lines} lines into {self.path} before line {self.line}.\n{self.diff}"
 
 
-@tool(Effect.READ | Effect.WRITE)
+@tool(Effect.READ | Effect.WRITE, rare=True)
 def insert(
     ctx: Context,
     path: Annotated[FilePath, "File to change, relative to the workspace."],

@@ -53,8 +53,8 @@ class Listed:
 def ls(
     ctx: Context,
     path: Annotated[FilePath, "Folder to list."] = ".",
-    hidden: Annotated[bool, "Show dot names too."] = False,
-    depth: Annotated[int, Field(ge=1, le=20), "How many levels to go down."] = 1,
+    hidden: Annotated[bool, "Dot names too."] = False,
+    depth: Annotated[int, Field(ge=1, le=20), "Levels to go down."] = 1,
     *,
     sort: Annotated[Literal["name", "size", "modified"], "Order of the entries."] = "name",
     limit: Annotated[int, Field(ge=1), "Most entries to show."] = 1000,

@@ -21,7 +21,7 @@ class Moved:
         return f"Moved {self.source} to {self.target}."
 
 
-@tool(Effect.WRITE | Effect.DELETE)
+@tool(Effect.WRITE | Effect.DELETE, rare=True)
 def move(
     ctx: Context,
     source: Annotated[FilePath, "File, link or folder to move."],

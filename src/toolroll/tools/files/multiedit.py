@@ -39,7 +39,7 @@ class Replacements:
         return "\n".join([head, *(f"{one.path} ({one.replacements})\n{one.diff}" for one in self.files)])
 
 
-@tool(Effect.READ | Effect.WRITE)
+@tool(Effect.READ | Effect.WRITE, rare=True)
 def multiedit(
     ctx: Context,
     pattern: Annotated[str, Field(min_length=1), "Glob of the files, such as src/**/*.py."],
@@ -70,7 +70,8 @@ def multiedit(
         if draft is not None and made is not None and made.text != draft.text:
             drafts.append((draft, made))
             ids = [f"{entry.path}:{line}:{column}" for line, column in made.places]
-            files.append(FileChange(entry.path, len(ids), ids, diff.unified(draft.text, made.text)))
+            shown = diff.unified(draft.text, made.text, made.same(draft.text))
+            files.append(FileChange(entry.path, len(ids), ids, shown))
     total = sum(one.replacements for one in files)
     _check(total, len(files), expected_count, max_files, len(found.entries))
     if not preview:

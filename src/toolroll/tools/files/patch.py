@@ -54,7 +54,7 @@ class Patched:
 def patch(
     ctx: Context,
     patch: Annotated[str, Field(min_length=1), "A unified or git diff, or the form between *** Begin and End Patch."],
-    path: Annotated[FilePath, "Folder that the names in the patch are relative to."] = ".",
+    path: Annotated[FilePath, "Folder that its names are relative to."] = ".",
     strip: Annotated[int | None, Field(ge=0), "Name components to drop; a/ and b/ are found without it."] = None,
     reverse: Annotated[bool, "Take the patch back."] = False,
     dry_run: Annotated[bool, "Only check that it applies."] = False,

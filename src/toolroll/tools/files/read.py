@@ -58,9 +58,9 @@ class Shown:
 @tool(Effect.READ)
 def read(
     ctx: Context,
-    path: Annotated[FilePath, "File, relative to the workspace; also a spill: handle."],
-    offset: Annotated[int, Field(ge=1), "First line to show, from 1."] = 1,
-    limit: Annotated[int, Field(ge=1), "How many lines to show."] = 2000,
+    path: Annotated[FilePath, "File, relative to the workspace, or spill: handle."],
+    offset: Annotated[int, Field(ge=1), "First line, from 1."] = 1,
+    limit: Annotated[int, Field(ge=1), "Most lines."] = 2000,
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
     *,
     end: Annotated[int | None, Field(ge=1), "Last line to show, inclusive."] = None,

@@ -25,7 +25,7 @@ class Replaced:
         return f"Replaced lines {self.start}-{self.end} of {self.path} by {self.lines}.\n{self.diff}"
 
 
-@tool(Effect.READ | Effect.WRITE)
+@tool(Effect.READ | Effect.WRITE, rare=True)
 def replace_lines(
     ctx: Context,
     path: Annotated[FilePath, "File to change, relative to the workspace."],

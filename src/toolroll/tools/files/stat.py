@@ -43,7 +43,7 @@ class Status:
         return "\n".join([self.path, *(f"  {name}: {value}" for name, value in facts.items() if value is not None)])
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def stat(ctx: Context, path: Annotated[FilePath, "File or folder."]) -> Status:
     """Tell a path's kind, size, line count, encoding, permissions and time of change."""
     item = ctx.tree.item(path)

@@ -24,7 +24,7 @@ class Undone:
         return f"Undone: {what}. Put back: {', '.join(self.paths)}."
 
 
-@tool(Effect.READ | Effect.WRITE | Effect.DELETE)
+@tool(Effect.READ | Effect.WRITE | Effect.DELETE, rare=True)
 def undo(
     ctx: Context,
     path: Annotated[FilePath | None, "Only changes of this file or folder."] = None,

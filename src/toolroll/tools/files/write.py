@@ -33,7 +33,7 @@ def write(
     ctx: Context,
     path: Annotated[FilePath, "File to write; missing folders are made."],
     content: Annotated[str, "The whole new content."],
-    overwrite: Annotated[bool, "Whether an existing file may be replaced."] = True,
+    overwrite: Annotated[bool, "Replace an existing file."] = True,
     *,
     unchanged: Annotated[Literal["accept", "refuse"], "What to do when the content is there already."] = "accept",
     mode: Annotated[str | None, "Permissions of a new file, octal such as '644'."] = None,

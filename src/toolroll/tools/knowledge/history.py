@@ -17,7 +17,7 @@ _NONE = {
 }
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def history(
     ctx: Context,
     query: Annotated[str, Field(min_length=1), "What to look for."],
@@ -31,11 +31,10 @@ def history(
         from toolroll.host.documents import Shelf
         from toolroll.host.library import Library
 
-        return Shelf(ctx, Library(ctx.files.state, ctx.token)).search(query, limit, none=_NONE[source])
+        library = Library(ctx.files.state, ctx.token, ctx.meaning)
+        return Shelf(ctx, library).search(query, limit, none=_NONE[source])
     from toolroll.host import past
     from toolroll.text import passages
 
-    passages.check_query(query)
     known = past.guidance() if source == "guidance" else past.notes(ctx) + past.calls(ctx)
-    best, total = passages.ranked(known, query, limit)
-    return passages.found(best, total, none=_NONE[source])
+    return passages.found(past.search(ctx, known, query, limit), none=_NONE[source])

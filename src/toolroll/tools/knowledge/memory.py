@@ -71,7 +71,7 @@ class Consolidated:
         return "\n".join([lead, *self.lines, *told])
 
 
-@tool(Effect.STATE)
+@tool(Effect.STATE, rare=True)
 def memory(
     ctx: Context,
     action: Annotated[Action, "What to do."],
@@ -99,7 +99,7 @@ def memory(
     given = {"content": content, "query": query, "id": id}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
-    kept = Memories(ctx.files.state, ctx.token)
+    kept = Memories(ctx.files.state, ctx.token, ctx.meaning)
     if action == "search":
         return kept.search(query or "", type, _FOUND if limit is None else limit)
     if action == "summary":

@@ -52,7 +52,7 @@ class Deleted:
         return f"Deleted note {self.id!r} ({self.path})."
 
 
-@tool(Effect.READ | Effect.WRITE)
+@tool(Effect.READ | Effect.WRITE, rare=True)
 def note(
     ctx: Context,
     action: Annotated[Action, "What to do."],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
+from toolroll.text.passages import Ranking
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
@@ -16,11 +17,7 @@ if TYPE_CHECKING:
 
 Action = Literal["add_document", "add_text", "ask", "search", "stats", "clear"]
 _NEEDS = {"add_document": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}
-_NO_MODEL = (
-    "No language model is set up here, so this is no answer yet but the passages for one. "
-    "Answer from them alone, and cite them by their numbers."
-)
-_UNKNOWN = "No passage answers this: the library does not know. Do not answer from it."
+_SECONDS = 60.0  # for vectors, in a call that adds
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,10 @@ class Held:
     characters: int
     forms: dict[str, int]
     bytes: int
-    ranking: str = "text"
+    waiting: int
+    """Pieces that no vector was made of yet."""
+    ranking: str
+    note: str
 
     def __str__(self) -> str:
         if not self.documents:
@@ -54,7 +54,7 @@ class Dropped:
         return f"Took {self.source!r} out of the library."
 
 
-@tool(Effect.READ | Effect.STATE)
+@tool(Effect.READ | Effect.STATE, rare=True)
 def rag(
     ctx: Context,
     action: Annotated[Action, "What to do."],
@@ -67,27 +67,27 @@ def rag(
 ) -> Any:
     """Keep documents in a library outside the workspace, and find passages in them with file and lines to cite.
 
-    Takes text, Markdown, HTML, CSV, JSON, notebooks and code. Adding a file again replaces it if it changed.
+    Takes text, code, Markdown, HTML, CSV, JSON, notebooks, PDF, Office files, e-books, images and recordings. Adding a
+    file again replaces it if it changed.
     """
+    from toolroll.host.asking import ask
     from toolroll.host.documents import Shelf
     from toolroll.host.library import Library
 
     given = {"path": path, "text": text, "query": query}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
-    library: Store = Library(ctx.files.state, ctx.token)
+    library: Store = Library(ctx.files.state, ctx.token, ctx.meaning)
     shelf = Shelf(ctx, library)
-    if action == "add_document":
-        return shelf.add(path or "")
-    if action == "add_text":
-        return shelf.add_text(text or "", title or "")
+    if action in ("add_document", "add_text"):
+        added = shelf.add(path or "") if action == "add_document" else shelf.add_text(text or "", title or "")
+        added.waiting = library.fill(ctx.progress, _SECONDS)
+        return added
     if action == "stats":
-        return _held("The library", library.stats())
+        return _held("The library", library.stats(), ctx.meaning.lacks)
     if action == "clear":
         return _cleared(library, "/".join(ctx.files.key(path)) if path else "", title or "", confirm)
-    if action == "ask":
-        return shelf.search(query or "", limit, lead=_NO_MODEL, none=_UNKNOWN)
-    return shelf.search(query or "", limit)
+    return ask(ctx, shelf, query or "", limit) if action == "ask" else shelf.search(query or "", limit)
 
 
 def _cleared(library: Store, path: str, title: str, confirm: bool) -> Held | Dropped:
@@ -97,7 +97,7 @@ def _cleared(library: Store, path: str, title: str, confirm: bool) -> Held | Dro
             ErrorCode.VALIDATION, f"This forgets {what}. Set `confirm` to true if that is what the user wants."
         )
     if not (path or title):
-        return _held("Cleared the library", library.clear())
+        return _held("Cleared the library", library.clear(), None)
     kind: Kind = "file" if path else "text"
     source = path or title
     if not library.drop(kind, source):
@@ -105,5 +105,8 @@ def _cleared(library: Store, path: str, title: str, confirm: bool) -> Held | Dro
     return Dropped(source)
 
 
-def _held(done: str, stats: Stats) -> Held:
-    return Held(done, stats.documents, stats.pieces, stats.characters, stats.forms, stats.bytes)
+def _held(done: str, stats: Stats, lacks: str | None) -> Held:
+    ranking = Ranking(reason=lacks) if lacks else Ranking("meaning and words")
+    note = "" if lacks is None else ranking.note
+    numbers = (stats.documents, stats.pieces, stats.characters, stats.forms, stats.bytes, stats.waiting)
+    return Held(done, *numbers, ranking.by, note)

@@ -37,15 +37,13 @@ class Files:
 @tool(Effect.READ)
 def find(
     ctx: Context,
-    pattern: Annotated[
-        str, Field(min_length=1), "Glob such as **/*.py or src/**/*.{ts,tsx}; a bare name matches anywhere."
-    ],
-    path: Annotated[FilePath, "Folder to look in."] = ".",
-    type: Annotated[Literal["file", "directory", "both"], "What to look for."] = "file",
-    hidden: Annotated[bool, "Look at dot names too."] = False,
-    ignored: Annotated[bool, "Look at what .gitignore leaves out too."] = False,
+    pattern: Annotated[str, Field(min_length=1), "Glob, such as src/**/*.{ts,tsx}; a bare name matches anywhere."],
+    path: Annotated[FilePath, "Folder."] = ".",
+    type: Annotated[Literal["file", "directory", "both"], "What to find."] = "file",
+    hidden: Annotated[bool, "Dot names too."] = False,
+    ignored: Annotated[bool, "What .gitignore leaves out, too."] = False,
     sort: Annotated[Literal["modified", "path", "name", "size"], "Newest first, or in this order."] = "modified",
-    limit: Annotated[int, Field(ge=1), "Most paths to show."] = 100,
+    limit: Annotated[int, Field(ge=1), "Most paths."] = 100,
     *,
     exclude: Annotated[tuple[str, ...], "Globs of what to leave out."] = (),
     skip: Annotated[tuple[str, ...], "Names of folders not to enter."] = (),
@@ -53,7 +51,7 @@ def find(
     """Find files by a glob pattern, newest first."""
     search, where = ctx.searching(path)
     scope = Scope(where, exclude=exclude, hidden=hidden, ignored=ignored, skip=skip)
-    found = search.find(pattern, scope, kind=type, sort=sort, token=ctx.token)
+    found = search.find(pattern, scope, kind=type, sort=sort, limit=limit, token=ctx.token)
     elsewhere = found.survey.elsewhere if found.survey else {}
     switches = {kind: True for kind in ("hidden", "ignored") if elsewhere.get(kind)}
     more = Suggestion("find", {"pattern": pattern, "path": path, **switches})
@@ -63,13 +61,17 @@ def find(
         note=_note(found, limit, ctx.limits.search_seconds),
         status="success" if found.complete else "partial",
         more=more if switches and not found.entries else None,
-        whole=partial(_text, found.entries) if len(found.entries) > limit else None,
+        whole=partial(_whole, found) if found.total > limit else None,
     )
 
 
 def _text(entries: Sequence[Entry]) -> str:
     """A path a line; folders end in a slash."""
     return "\n".join(one.path + ("/" if one.kind == "directory" else "") for one in entries)
+
+
+def _whole(found: Listing) -> str:
+    return "\n".join([_text(found.entries), *found.more])
 
 
 def _note(found: Listing, limit: int, seconds: float) -> str:

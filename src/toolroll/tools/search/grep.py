@@ -49,18 +49,18 @@ class Matches:
 @tool(Effect.READ)
 def grep(
     ctx: Context,
-    pattern: Annotated[str, Field(min_length=1), "Regular expression (no look-around, no back-references)."],
-    path: Annotated[FilePath, "Folder or file to search; also a spill: handle."] = ".",
-    include: Annotated[str | None, "Only files that match this glob, such as *.{ts,tsx}."] = None,
-    exclude: Annotated[str | None, "Not the files that match this glob."] = None,
-    literal: Annotated[bool, "Take the pattern as plain text."] = False,
-    ignore_case: Annotated[bool, "Match upper and lower case alike."] = False,
-    context: Annotated[int, Field(ge=0, le=50), "Lines to show around each match."] = 0,
+    pattern: Annotated[str, Field(min_length=1), "Regular expression, without look-around and back-references."],
+    path: Annotated[FilePath, "Folder, file or spill: handle."] = ".",
+    include: Annotated[str | None, "Glob of files, such as *.{ts,tsx}."] = None,
+    exclude: Annotated[str | None, "Glob of files to leave out."] = None,
+    literal: Annotated[bool, "The pattern is plain text."] = False,
+    ignore_case: Annotated[bool, "Match either case."] = False,
+    context: Annotated[int, Field(ge=0, le=50), "Lines around each match."] = 0,
     multiline: Annotated[bool, "Let a match span lines."] = False,
-    output: Annotated[Output, "Matching lines, only file names, or counts by file."] = "content",
-    limit: Annotated[int, Field(ge=1), "Most matching lines to show."] = 100,
-    hidden: Annotated[bool, "Search dot files too."] = False,
-    ignored: Annotated[bool, "Search what .gitignore leaves out too."] = False,
+    output: Annotated[Output, "Lines, file names, or counts by file."] = "content",
+    limit: Annotated[int, Field(ge=1), "Most lines to show."] = 100,
+    hidden: Annotated[bool, "Dot files too."] = False,
+    ignored: Annotated[bool, "What .gitignore leaves out, too."] = False,
     *,
     whole_word: Annotated[bool, "Match whole words only."] = False,
     skip: Annotated[tuple[str, ...], "Names of folders not to enter."] = (),
@@ -70,7 +70,7 @@ def grep(
     query = Query(pattern, literal, ignore_case, whole_word, multiline, before=context, after=context)
     search, where = ctx.searching(path)
     scope = Scope(where, _globs(include), _globs(exclude), hidden, ignored, skip, depth)
-    found = search.grep(query, scope, token=ctx.token)
+    found = search.grep(query, scope, limit=limit if output == "content" else None, token=ctx.token)
     if search is not ctx.search:
         found.rows = [replace(row, path=path) for row in found.rows]  # known by its handle only
     rows = _first(found.rows, limit if output == "content" else len(found.rows))
@@ -82,7 +82,7 @@ def grep(
         files=found.files,
         output=output,
         note=_note(found, rows, output, ctx.limits.search_rows, ctx.limits.search_seconds),
-        status="success" if found.complete else "partial",
+        status="success" if found.complete or found.stopped == "limit" else "partial",
         more=_elsewhere(elsewhere, pattern, path) if not found.rows else None,
         whole=partial(_text, found.rows, output) if len(rows) < len(found.rows) else None,
     )
@@ -124,7 +124,8 @@ def _note(found: Found, rows: list[Row], output: Output, most_rows: int, seconds
         notes.append(f"Stopped after {most_rows} matches: there are more. Make `pattern` more exact.")
     if output == "content" and len(rows) < len(found.rows):
         shown = sum(1 for row in rows if row.column)
-        notes.append(f"{shown} of {found.matches} matches in {found.files} files shown (limit reached).")
+        of = "more than " if found.stopped == "limit" else ""
+        notes.append(f"{shown} of {of}{found.matches} matches in {of}{found.files} files shown (limit reached).")
     if found.survey is not None:
         notes.append(survey.sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
     return f"({' '.join(notes)})" if notes else ""

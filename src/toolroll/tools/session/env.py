@@ -39,7 +39,7 @@ class Variables:
         return "\n".join(str(Variable(name, value)) for name, value in self.variables.items()) or "(none)"
 
 
-@tool(Effect.NONE)
+@tool(Effect.NONE, rare=True)
 def env(
     ctx: Context, name: Annotated[str | None, "Variable to show; all of them when left out."] = None
 ) -> Variable | Variables:

@@ -27,7 +27,7 @@ class Moment:
         return f"{self.time} ({self.weekday}, {self.zone})\nUTC {self.utc}, unix {self.unix}"
 
 
-@tool(Effect.NONE)
+@tool(Effect.NONE, rare=True)
 def time(
     zone: Annotated[str | None, "Time zone such as Europe/Berlin; the machine's own when left out."] = None,
 ) -> Moment:

@@ -9,7 +9,7 @@ from toolroll.text.todos import Priority, Status, Todos, reported
 from toolroll.tool import Effect, tool
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def todo_read(
     ctx: Context,
     status: Annotated[Status | None, "Show only these."] = None,

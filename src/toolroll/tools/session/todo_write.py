@@ -9,7 +9,7 @@ from toolroll.text.todos import Item, Todos, reported, written
 from toolroll.tool import Effect, tool
 
 
-@tool(Effect.STATE)
+@tool(Effect.STATE, rare=True)
 def todo_write(
     ctx: Context,
     todos: Annotated[tuple[Item, ...], "The whole list; with merge, only what is new or changed."],

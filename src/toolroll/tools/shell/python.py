@@ -15,7 +15,7 @@ from toolroll.text.bound import Keep
 from toolroll.tool import Effect, tool
 
 
-@tool(Effect.SHELL)
+@tool(Effect.SHELL, rare=True)
 def python(
     ctx: Context,
     code: Annotated[str, "The program."],

@@ -11,7 +11,7 @@ from toolroll.schema import Field
 from toolroll.tool import Effect, tool
 
 
-@tool(Effect.READ)
+@tool(Effect.READ, rare=True)
 def terminal(
     ctx: Context,
     command: Annotated[str, "ls, cat, head, tail, find, grep, wc, sort, awk, sed, du and the like."],

@@ -55,7 +55,7 @@ class Fetched:
         return "\n".join(part for part in (f"{first}{what}", self.fenced) if part)
 
 
-@tool(Effect.NETWORK)
+@tool(Effect.NETWORK, rare=True)
 def fetch(
     ctx: Context,
     url: Annotated[str, "Public http or https URL."],
@@ -73,13 +73,18 @@ def fetch(
     follow: Annotated[bool, "Follow redirects."] = True,
     robots: Annotated[bool, "Honour robots.txt."] = True,
 ) -> Fetched:
-    """Fetch a URL. HTML comes as Markdown, JSON indented, an image as an image. Error statuses are results too."""
+    """Fetch a URL. HTML comes as Markdown, JSON indented, PDF and office documents as text, an image as an image.
+
+    Error statuses are results too.
+    """
     from toolroll.host import pages
+    from toolroll.host.converting.convert import Converter
     from toolroll.host.http.request import prepare
 
     asked = prepare(method, url, headers, body)
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
-    page = pages.read(answer.body, answer.headers.get("content-type", ""), answer.url, show, ctx.token)
+    content_type, converter = answer.headers.get("content-type", ""), Converter.of(ctx)
+    page = pages.read(answer.body, content_type, answer.url, show, ctx.token, converter)
     shown = bound(page.text, max(_ROOM, ctx.limits.output_chars - _ROOM - 2 * len(answer.url)))
     return Fetched(
         url=answer.url,
@@ -104,10 +109,12 @@ def _images(page: Page, body: bytes) -> tuple[Image, ...]:
 
 def _about(page: Page, size: int) -> str:
     """What there is to say of a body that is not shown, or not all of it."""
-    if page.kind == "pdf":
-        return "It is a PDF, which is not shown; `rag` reads it, with the converters of the extra 'rag'."
     if page.kind == "image" and size > images.MOST_BYTES:
-        return f"The image is not shown: it has more than {images.MOST_BYTES} bytes."
+        return f"The image is not shown: it has more than {images.MOST_BYTES} bytes. {page.note}".rstrip()
+    if page.kind == "document" and not (page.text or page.note):
+        return "It is a document, which is not shown raw; `show` 'main' gives its text."
+    if page.note:
+        return page.note
     if page.kind == "binary" and size:
         return "It is not text, so it is not shown."
     return "" if page.whole else "Only the main part of the page is shown; `show` 'full' gives all of it."

@@ -45,7 +45,7 @@ class Searched:
         return f"{many} of {self.engine} for {self.query!r}:\n{self.fenced}"
 
 
-@tool(Effect.NETWORK)
+@tool(Effect.NETWORK, rare=True)
 def web_search(
     ctx: Context,
     query: Annotated[str, "What to search for."],

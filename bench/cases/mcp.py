@@ -1,0 +1,191 @@
+"""MCP servers on standard input and output: from start to the first list of tools, and reads of a small file.
+
+Reads are those of a session: a new server each time, a thousand calls after its first list of tools; wall time is
+the median of the calls that wait for each other, and the mean of those that do not. CPU time is that of the server
+alone, as a mean. The official filesystem server comes from npm and runs on Node; it is left out where neither can be
+had. The Python SDK's server is the least that its low-level part allows. The floor answers the same messages from a
+bare loop with msgspec.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+from bench import peers
+from bench.cases import Settings
+from bench.measure import Contestant, Race, Role, Sample
+
+OFFICIAL = "@modelcontextprotocol/server-filesystem"
+PINNED = "2026.8.31"
+CALLS = 1_000
+FLOOR = """
+import os, sys, msgspec
+decode, encode = msgspec.json.decode, msgspec.json.encode
+rest = b""
+while chunk := os.read(0, 65536):
+    *lines, rest = (rest + chunk).split(b"\\n")
+    for line in lines:
+        message = decode(line)
+        if message["method"] == "tools/call":
+            with open(message["params"]["arguments"]["path"]) as file:
+                result = {"content": [{"type": "text", "text": file.read()}]}
+        else:
+            result = {"tools": [], "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}
+        if "id" in message:
+            os.write(1, encode({"jsonrpc": "2.0", "id": message["id"], "result": result}) + b"\\n")
+"""
+SDK = """
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp import types
+
+async def listed(ctx, params):
+    return types.ListToolsResult(tools=[types.Tool(name="read", input_schema={"type": "object"})])
+
+async def called(ctx, params):
+    with open(params.arguments["path"]) as file:
+        return types.CallToolResult(content=[types.TextContent(type="text", text=file.read())])
+
+async def main():
+    server = Server("sdk", on_list_tools=listed, on_call_tool=called)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+anyio.run(main)
+"""
+
+
+def races(settings: Settings) -> Iterator[Race]:
+    file = settings.scratch / "small.txt"
+    file.write_text("".join(f"line {number}\n" for number in range(20)))
+    servers = list(_servers(settings.scratch))
+    state = str(settings.state)
+    yield Race(
+        "start to tools/list",
+        [Contestant(name, role, _starting(argv, state)) for name, role, argv, _ in servers],
+        most_rounds=15,
+    )
+    for title, flight in (("read, one at a time", 1), ("read, 16 in flight", 16)):
+        racers = [
+            Contestant(name, role, _session(argv, state, {"name": tool, "arguments": {"path": str(file)}}, flight))
+            for name, role, argv, tool in servers
+        ]
+        yield Race(title, racers)
+
+
+def _servers(folder: Path) -> Iterator[tuple[str, Role, Sequence[str], str]]:
+    yield "toolroll mcp", "ours", [sys.executable, "-m", "toolroll", "mcp", "-C", str(folder)], "read"
+    node, script = shutil.which("node"), _official()
+    if node and script:
+        yield OFFICIAL, "peer", [node, str(script), str(folder)], "read_text_file"
+    if peers.present("mcp"):
+        yield "mcp low-level Server", "peer", [sys.executable, "-c", SDK], "read"
+    yield "bare loop with msgspec", "floor", [sys.executable, "-c", FLOOR], "read"
+
+
+def _official() -> Path | None:
+    """The official server, from npm on the first run."""
+    home = peers.HOME / "node"
+    script = home / "node_modules" / OFFICIAL / "dist" / "index.js"
+    npm = shutil.which("npm")
+    if not script.exists() and npm is not None:
+        command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix", str(home)]
+        home.mkdir(parents=True, exist_ok=True)
+        subprocess.run([*command, f"{OFFICIAL}@{PINNED}"], check=False, capture_output=True)
+    return script if script.exists() else None
+
+
+class _Server:
+    def __init__(self, argv: Sequence[str], state: str) -> None:
+        env = {**os.environ, "XDG_STATE_HOME": state}
+        pipe, null = subprocess.PIPE, subprocess.DEVNULL
+        self.process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=null, env=env)
+        self._number = 0
+
+    def __enter__(self) -> _Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def send(self, method: str, params: object) -> int:
+        assert self.process.stdin is not None
+        self._number += 1
+        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+        return self._number
+
+    def answer(self) -> dict[str, object]:
+        """The next answer; what comes unasked is passed over."""
+        assert self.process.stdout is not None
+        while True:
+            message: dict[str, object] = json.loads(self.process.stdout.readline())
+            if "method" not in message:
+                return message
+
+    def begin(self) -> None:
+        """The handshake and the first list."""
+        assert self.process.stdin is not None
+        who = {"name": "bench", "version": "1"}
+        self.send("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": who})
+        self.answer()
+        self.process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        self.send("tools/list", {})
+        if "tools" not in str(self.answer()):
+            raise RuntimeError("no list of tools")
+
+    def cpu(self) -> float:
+        """Seconds of the processor that the server has used."""
+        return time.clock_gettime((~self.process.pid << 3) | 2)  # how Linux numbers the clock of another process
+
+
+def _starting(argv: Sequence[str], state: str) -> Callable[[], Sample]:
+    def sample() -> Sample:
+        began = time.perf_counter()
+        with _Server(argv, state) as server:
+            server.begin()
+            return Sample(server.cpu(), time.perf_counter() - began)
+
+    return sample
+
+
+def _session(argv: Sequence[str], state: str, call: object, flight: int) -> Callable[[], Sample]:
+    def sample() -> Sample:
+        with _Server(argv, state) as server:
+            server.begin()
+            server.send("tools/call", call)
+            server.answer()
+            cpu, began = server.cpu(), time.perf_counter()
+            sent, at = 0, []
+            for got in range(CALLS):
+                while sent < CALLS and sent - got < flight:
+                    server.send("tools/call", call)
+                    sent += 1
+                if "line 19" not in str(answer := server.answer()):
+                    raise RuntimeError(f"a call failed: {answer}")
+                at.append(time.perf_counter())
+            took = [after - before for before, after in pairwise([began, *at])]
+            return Sample((server.cpu() - cpu) / CALLS, median(took) if flight == 1 else (at[-1] - began) / CALLS)
+
+    return sample

@@ -1,0 +1,87 @@
+"""How cost grows, as a picture: CPU time over size, both in powers of ten. For light and dark screens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+
+from bench.report import seconds
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 80, 210, 48, 48
+COLOURS = ("#2f81f7", "#d9822b", "#8250df", "#1a7f37", "#bf3989")
+
+STYLE = """\
+text { font: 12px system-ui, sans-serif; fill: #24292f }
+.paper { fill: #ffffff } .grid { stroke: #d0d7de } .tick { fill: #6e7781 } .middle { text-anchor: middle }
+.end { text-anchor: end } .line { fill: none; stroke-width: 2 }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3 } .paper { fill: #0d1117 } .grid { stroke: #30363d } .tick { fill: #8b949e }
+}
+"""
+
+
+def svg(title: str, unit: str, lines: Mapping[str, Sequence[tuple[int, float]]]) -> str:
+    """A line for each name through its (size, seconds), with the name at its end."""
+    points = [point for line in lines.values() for point in line]
+    across = Axis.over([size for size, _ in points], LEFT, WIDTH - RIGHT)
+    up = Axis.over([cost for _, cost in points], HEIGHT - BOTTOM, TOP)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+            f'<title>{escape(title)}</title><style>{STYLE}</style><rect class="paper" width="100%" height="100%"/>',
+            f'<text x="16" y="24">{escape(title)}</text>',
+            *_grid(across, up, unit),
+            *_lines(lines, across, up),
+            "</svg>",
+            "",
+        ]
+    )
+
+
+class Axis:
+    """From powers of ten to places between two edges of the picture."""
+
+    def __init__(self, low: int, high: int, start: float, end: float) -> None:
+        self.powers = range(low, high + 1)
+        self._start, self._step = start, (end - start) / max(1, high - low)
+
+    @classmethod
+    def over(cls, values: Sequence[float], start: float, end: float) -> Axis:
+        powers = [math.log10(value) for value in values]
+        return cls(math.floor(min(powers)), math.ceil(max(powers)), start, end)
+
+    def at(self, value: float) -> float:
+        return self._start + (math.log10(value) - self.powers[0]) * self._step
+
+
+def _grid(across: Axis, up: Axis, unit: str) -> Iterator[str]:
+    for power in across.powers:
+        x = across.at(10**power)
+        yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+        yield f'<text class="tick middle" x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}">{10**power:,} {escape(unit)}</text>'
+    for power in up.powers:
+        y = up.at(10.0**power)
+        yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<text class="tick end" x="{LEFT - 8}" y="{y + 4:.1f}">{seconds(10.0**power)}</text>'
+
+
+def _lines(lines: Mapping[str, Sequence[tuple[int, float]]], across: Axis, up: Axis) -> Iterator[str]:
+    ends = _apart({name: up.at(line[-1][1]) for name, line in lines.items()})
+    for at, (name, line) in enumerate(lines.items()):
+        colour = COLOURS[at % len(COLOURS)]
+        places = [(across.at(size), up.at(cost)) for size, cost in line]
+        drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        yield f'<polyline class="line" stroke="{colour}" points="{drawn}"/>'
+        yield from (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in places)
+        yield f'<rect x="{WIDTH - RIGHT + 14}" y="{ends[name] - 4:.1f}" width="10" height="8" fill="{colour}"/>'
+        yield f'<text x="{WIDTH - RIGHT + 30}" y="{ends[name] + 4:.1f}">{escape(name)}</text>'
+
+
+def _apart(wanted: Mapping[str, float], least: float = 16.0) -> dict[str, float]:
+    """The heights of the names, moved down where they would lie on each other."""
+    made: dict[str, float] = {}
+    last = -math.inf
+    for name in sorted(wanted, key=lambda one: wanted[one]):
+        last = made[name] = max(wanted[name], last + least)
+    return made

@@ -1,0 +1,48 @@
+"""Carrying out what a model asks for: what only looks side by side, what changes something alone and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from toolroll import formats
+from toolroll.chains import Under, parallel
+from toolroll.dialect import Relay
+from toolroll.policy.effects import Effect
+from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    from toolroll.dialect import Entry
+    from toolroll.host.model.messages import ToolCall
+    from toolroll.host.token import Token
+    from toolroll.kit import Kit
+    from toolroll.result import Result
+
+_LOOKS = Effect.READ | Effect.NETWORK
+
+
+def carry_out(kit: Kit, calls: Sequence[ToolCall], token: Token) -> list[Result]:
+    """The results of the calls, in their order."""
+    entries = {entry.name: entry for entry in kit.entries()}
+    results: list[Result] = []
+    for looks, group in groupby(calls, key=lambda call: only_looks(call, entries.get(call.name))):
+        asked = [(call.name, call.arguments) for call in group]
+        if looks:
+            results += parallel(kit, asked, token=token)
+        else:  # a model that writes a file and runs its tests in one turn means them in this order
+            results += [kit.call(name, arguments, token=Under(token)) for name, arguments in asked]
+    return results
+
+
+def only_looks(call: ToolCall, entry: Entry | None) -> bool:
+    """Whether the call changes nothing, so that it makes no difference what runs beside it."""
+    if entry is None:
+        return True
+    if isinstance(entry, Relay):
+        return entry.effects in _LOOKS
+    try:
+        effects = entry.pick(formats.arguments(call.arguments)).effects
+    except (ToolError, KeyError):  # the call will fail, and say why
+        return True
+    return effects in _LOOKS

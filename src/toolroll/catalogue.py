@@ -1,0 +1,139 @@
+"""Which tools a model is shown at first, and the two small ones by which it finds and calls the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+
+from toolroll.dialect import Entry, Relay, View
+from toolroll.policy.effects import Effect
+from toolroll.schema import Field
+from toolroll.tool import Tool, tool
+
+Choice = Literal["all", "core", "lazy"]
+"""Every tool; those that are not rare; none but the two that find and call the others."""
+CHOICES: tuple[Choice, ...] = get_args(Choice)
+FIND, CALL = "find_tools", "call_tool"
+_CALLS = f"Call a tool that you are not shown, by its name and as {FIND} describes it."
+_NAME_COUNTS = 3.0  # times as much as a word of the description
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Definitions of tools, the best first."""
+
+    tools: list[dict[str, Any]]
+    names: list[str] = field(default_factory=list)
+    """Of the others."""
+
+    def __str__(self) -> str:
+        lines = [_written(one) for one in self.tools]
+        if self.names:
+            lines.append(f"{'Others' if self.tools else 'No such tool. There are'}: {', '.join(self.names)}.")
+        return "\n\n".join(lines)
+
+
+def _written(definition: dict[str, Any]) -> str:
+    schema = msgspec.json.encode(definition["parameters"]).decode()
+    return f"{definition['name']}: {definition['description']}\n{schema}"
+
+
+def chosen(tools: str | Iterable[str] | None, by_default: Choice) -> Choice:
+    """What is shown when a kit is asked for these tools; raises ValueError. Tools by their names are all shown."""
+    if tools is None:
+        return by_default
+    if not isinstance(tools, str):
+        return "all"
+    for choice in CHOICES:
+        if tools == choice:
+            return choice
+    raise ValueError(f"There is no choice of tools {tools!r}. There are: {', '.join(CHOICES)}, or a list of names.")
+
+
+class Catalogue:
+    """Tells what of a kit's entries is shown."""
+
+    def __init__(self, choice: Choice, entries: Callable[[], Sequence[Entry]]) -> None:
+        """`entries`: those that may be called now."""
+        self._choice = choice
+        self._entries = entries
+        self._finder = _finder(self.hidden)
+        self._watchers: list[Callable[[], None]] = []
+
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` whenever `tell` is called; gives the way to stop that."""
+        self._watchers.append(changed)
+        return lambda: self._watchers.remove(changed)
+
+    def tell(self) -> None:
+        """Tell those who watch that entries have come or gone."""
+        for changed in tuple(self._watchers):
+            changed()
+
+    def hidden(self) -> list[Entry]:
+        """The entries that a model is not shown at first."""
+        return [entry for entry in self._entries() if self._choice == "lazy" or (self._choice == "core" and entry.rare)]
+
+    def shown(self) -> list[Entry]:
+        """The entries that a model is shown, with the two that lead to the others, if there are others."""
+        hidden = {entry.name for entry in self.hidden()}
+        return [*(entry for entry in self._entries() if entry.name not in hidden), *self.ways()]
+
+    def ways(self) -> list[Entry]:
+        """The two that lead to what is hidden; none if nothing is."""
+        hidden = self.hidden()
+        if not hidden:
+            return []
+        effects = reduce(lambda found, entry: found | entry.effects, hidden, Effect.NONE)
+        about = f"{self._finder.description} There are: {', '.join(entry.name for entry in hidden)}."
+        params = {one.name: one.name for one in self._finder.parameters}
+        return [View(FIND, self._finder, params, description=about), Relay(CALL, _CALLS, effects)]
+
+
+def _finder(hidden: Callable[[], Sequence[Entry]]) -> Tool:
+    @tool(name=FIND, category="session")
+    def find_tools(
+        query: Annotated[str, "Names, or what you want to do."],
+        limit: Annotated[int, Field(ge=1, le=20), "Most definitions."] = 3,
+    ) -> Found:
+        """Get the definitions of tools that you are not shown."""
+        entries = hidden()
+        best = _ranked(query, entries)[:limit]
+        rest = [entry.name for entry in entries if entry not in best]
+        return Found([_definition(entry) for entry in best], rest)
+
+    return find_tools
+
+
+def _definition(entry: Entry) -> dict[str, Any]:
+    return {"name": entry.name, "description": entry.description, "parameters": entry.schema}
+
+
+def _ranked(query: str, entries: Iterable[Entry]) -> list[Entry]:
+    """The entries that share words with the query, the best first; those that it names come before all."""
+    from toolroll.text.rank.words import counted, question
+
+    asked = question(query)
+    named = set(query.replace(",", " ").split())
+    texts = {entry: (counted(entry.name.replace("_", " ")), counted(_text(entry))) for entry in entries}
+    scores: dict[Entry, float] = {}
+    for entry, (name, text) in texts.items():
+        score = 1000.0 * (entry.name in named)
+        for term, weight in asked.items():
+            holders = sum(term in other or term in called for called, other in texts.values())
+            rare = math.log(1 + len(texts) / holders) if holders else 0.0
+            score += weight * rare * (_NAME_COUNTS * (term in name) + (term in text))
+        if score:
+            scores[entry] = score
+    return sorted(scores, key=lambda entry: -scores[entry])
+
+
+def _text(entry: Entry) -> str:
+    properties = entry.schema["properties"]
+    about = (f"{name} {one.get('description', '')} {one.get('enum', '')}" for name, one in properties.items())
+    return " ".join([entry.description, *about])

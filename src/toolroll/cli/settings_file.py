@@ -1,0 +1,116 @@
+"""One entry put into a settings file of another program, and nothing else in it changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_LINKS = 40  # as many as the system follows
+
+
+def merged_json(before: str, key: str, name: str, value: dict[str, Any]) -> str:
+    """The JSON text with `key.name` set; ValueError when it is no JSON object, or holds something else there."""
+    found = _json(before) if before.strip() else {}
+    table = found.setdefault(key, {})
+    if not isinstance(table, dict):
+        raise ValueError(f"{key!r} in it is no object")
+    table[name] = value
+    return json.dumps(found, indent=_indent(before), ensure_ascii=False) + "\n"
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text.removeprefix("\ufeff"))
+    except ValueError as error:
+        raise ValueError(f"it is not plain JSON ({error}); comments would be lost") from None
+    if not isinstance(found, dict):
+        raise ValueError("it holds no JSON object")
+    return found
+
+
+def _indent(text: str) -> int | str:
+    """As the file has it: the blanks before its first key."""
+    second = text.partition("\n")[2]
+    blanks = second[: len(second) - len(second.lstrip(" \t"))]
+    return "\t" if blanks.startswith("\t") else len(blanks) or 2
+
+
+def merged_toml(before: str, key: str, name: str, value: dict[str, Any]) -> str:
+    """The TOML text with the table `key.name` set; all its other lines stay. ValueError as for JSON."""
+    known = _toml(before)
+    kept = "".join(_without(before, f"{key}.{name}"))
+    body = "".join(f"{word} = {json.dumps(one, ensure_ascii=False)}\n" for word, one in value.items())
+    after = f"{kept.rstrip()}\n\n[{key}.{name}]\n{body}".lstrip()
+    table = known.get(key, {})
+    if not isinstance(table, dict) or _toml(after) != {**known, key: {**table, name: value}}:
+        raise ValueError(f"its {key!r} is written in a way that cannot be added to")
+    return after
+
+
+def _toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"it is not valid TOML ({error})") from None
+
+
+def _without(text: str, table: str) -> Iterator[str]:
+    """The lines that do not belong to this table or those below it."""
+    inside = False
+    for line in text.splitlines(keepends=True):
+        header = line.strip()
+        if header.startswith("["):
+            title = header.strip("[]").split("]")[0].replace('"', "").strip()
+            inside = title == table or title.startswith(f"{table}.")
+        if not inside:
+            yield line
+
+
+def written(path: str, merge: Callable[[str], str]) -> str | None:
+    """Replace a file by what `merge` makes of it, whole or not at all; the backup, if there was one and it changed."""
+    real = _linked(path)
+    try:
+        with open(real, encoding="utf-8") as file:
+            before = file.read()
+        mode = os.stat(real).st_mode & 0o777
+    except FileNotFoundError:
+        before, mode = "", 0o600
+        os.makedirs(os.path.dirname(real), exist_ok=True)
+    try:
+        after = merge(before)
+    except ValueError as error:
+        raise ValueError(f"{path!r} is left as it is: {error}. Add the entry by hand.") from None
+    if after == before:
+        return None
+    backup = _put(_free(f"{real}.{time.strftime('%Y%m%d-%H%M%S')}"), before, mode) if before else None
+    draft = _put(f"{real}.{os.getpid()}.draft", after, mode)
+    os.replace(draft, real)
+    return backup
+
+
+def _linked(path: str) -> str:
+    """Where a link leads: those who keep their settings in a folder of their own keep the links."""
+    for _ in range(_LINKS):
+        if not os.path.islink(path):
+            return path
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    raise ValueError(f"{path!r} is a link to itself.")
+
+
+def _free(path: str) -> str:
+    """A name for a backup that no other backup has."""
+    names = (f"{path}{f'-{number}' if number else ''}.backup" for number in range(1000))
+    return next(name for name in names if not os.path.lexists(name))
+
+
+def _put(path: str, text: str, mode: int) -> str:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(fd)
+    return path

@@ -1,0 +1,143 @@
+"""All that a kit has to do with the world: opened together, given to every call, closed together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import TypedDict
+
+from toolroll.dialect import Profile
+from toolroll.host.atlas import Atlas
+from toolroll.host.context import Context, Progress, silent
+from toolroll.host.embedding.meaning import Meaning
+from toolroll.host.grants import Grants
+from toolroll.host.guard import Guard
+from toolroll.host.http.client import Client
+from toolroll.host.journal.journal import Journal
+from toolroll.host.lsp.consult import Servers
+from toolroll.host.remote.entries import Config
+from toolroll.host.remote.pool import Remotes
+from toolroll.host.root import Root
+from toolroll.host.search import Search
+from toolroll.host.shell import Shell
+from toolroll.host.spill import Spill
+from toolroll.host.state import State
+from toolroll.host.structure import Structure
+from toolroll.host.token import Token
+from toolroll.host.tree import Tree
+from toolroll.host.workspace import Workspace
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
+
+
+class Options(TypedDict, total=False):
+    """What may be said of a call besides its name and arguments."""
+
+    message: str
+    """The message of the conversation that it belongs to: changes are recorded with it."""
+    cwd: str
+    """The folder that relative paths are taken from."""
+    token: Token | None
+    progress: Progress
+
+
+class Hands:
+    """The hands of one workspace."""
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str],
+        state_dir: str | os.PathLike[str] | None,
+        session: str,
+        profile: Profile,
+        limits: Limits,
+        guard: Guard,
+        servers: Mapping[str, str] | None = None,
+        mcp: Config | None = None,
+    ) -> None:
+        """Open them all, or none: what is open is closed again when another does not open."""
+        self.session = session
+        self.limits = limits
+        self.guard = guard
+        with ExitStack() as closing:
+            self._open_place(closing, os.fspath(workspace), None if state_dir is None else os.fspath(state_dir))
+            self._open_files(closing, profile, guard.policy)
+            self._open_programs(closing, profile.commands, servers, mcp)
+            self._closing = closing.pop_all()
+
+    def _open_place(self, closing: ExitStack, workspace: str, state_dir: str | None) -> None:
+        self.root = Root(workspace)
+        closing.callback(self.root.close)
+        self.state = State(state_dir) if state_dir is not None else State.of(self.root.path)
+        closing.callback(self.state.close)
+        self.spill = Spill(self.state)
+        closing.callback(self.spill.close)
+        self.guard.remember(Grants(self.state))
+
+    def _open_files(self, closing: ExitStack, profile: Profile, policy: Policy) -> None:
+        self.files = Workspace(
+            self.root,
+            self.state,
+            self.spill,
+            limits=self.limits,
+            policy=policy,
+            guard=profile.guard,
+            new_file_mode=profile.new_file_mode,
+        )
+        self.tree = Tree(self.files)
+        self.journal = Journal(self.root, self.state)
+        self.recovered = self.journal.recover()
+        self.search = Search(self.root, limits=self.limits, policy=policy, state=self.state)
+        closing.callback(self.search.close)
+        self.structure = Structure(self.files, self.search, self.limits)
+        closing.callback(self.structure.close)
+        self.atlas = Atlas(self.files, self.search, self.structure, policy)
+        closing.callback(self.atlas.close)
+
+    def _open_programs(
+        self, closing: ExitStack, table: str, servers: Mapping[str, str] | None, mcp: Config | None
+    ) -> None:
+        environ = dict(os.environ)
+        self.http = Client(self.guard.policy.hosts)
+        self.shell = Shell(self.root, self.spill, self.guard, limits=self.limits, table=table, environment=environ)
+        closing.callback(self.shell.close)
+        self.meaning = Meaning(self.state, self.http, environ)
+        closing.callback(self.meaning.close)
+        self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
+        closing.callback(self.servers.close)
+        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ)
+        closing.callback(self.remote.close)
+
+    def context(
+        self, *, message: str = "", cwd: str = ".", token: Token | None = None, progress: Progress = silent
+    ) -> Context:
+        """What one call gets of them. It is made for every call, so it makes nothing that not every call needs."""
+        files, tree = (self.files, self.tree) if cwd == "." else self._at(cwd)
+        return Context(
+            files,
+            tree,
+            self.search,
+            self.journal,
+            self.shell,
+            self.servers,
+            self.structure,
+            self.atlas,
+            self.http,
+            self.remote,
+            self.meaning,
+            self.limits,
+            token or Token(),
+            self.session,
+            message,
+            cwd,
+            progress,
+        )
+
+    def _at(self, cwd: str) -> tuple[Workspace, Tree]:
+        files = self.files.at(cwd)
+        return files, Tree(files)
+
+    def close(self) -> None:
+        """Give everything back, end every job, the last opened first."""
+        self._closing.close()

@@ -1,0 +1,38 @@
+"""Answers from the library: passages are found, a model answers from them, and what it does not cite is not told."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolroll.text import answering
+from toolroll.text.answering import Answered
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Context
+    from toolroll.host.documents import Shelf
+    from toolroll.text.passages import Found
+
+_NO_MODEL = (
+    "No language model is set up here, so this is no answer yet but the passages for one. "
+    "Answer from them alone, and cite them by their numbers."
+)
+_UNKNOWN = "No passage answers this: the library does not know. Do not answer from it."
+
+
+def ask(ctx: Context, shelf: Shelf, query: str, limit: int) -> Answered | Found:
+    """An answer that cites its passages; without a model, or if it does not keep to them, the passages."""
+    from toolroll.host.model import configured
+
+    model = configured(ctx.environment, ctx.http)
+    found = shelf.search(query, limit, lead="" if model else _NO_MODEL, none=_UNKNOWN)
+    if model is None or not found.passages:
+        return found
+    mark = os.urandom(8).hex()
+    said = answering.question(query, found.passages, mark)
+    answer = model.answer(answering.instruction(mark), said, ctx.token).strip()
+    if why := answering.refusal(answer, len(found.passages)):
+        return replace(found, lead=f"{why} What the library has that is nearest:")
+    sources = {str(number): found.passages[number - 1] for number in answering.citations(answer)}
+    return Answered(answer, sources, model.name, found.ranking, found.reasons)

@@ -1,0 +1,97 @@
+"""The rows of a search as they come in, by file, up to a limit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from toolroll.host.query import BINARY, Row
+
+if TYPE_CHECKING:
+    from toolroll.host.index.warm import Sight
+    from toolroll.host.query import Ground, Hit, Query
+    from toolroll.policy.limits import Limits
+
+_CONTEXT = 5  # lines around matches that are kept, for each matching line that may be
+_MOST_NAMED = 2_500  # files that ripgrep is given by name; of more it finds them quicker by itself
+_MANY = 1_000  # files of which it is worth while to look at the newest first, though it may be in vain
+_FIRST, _MORE = 4, 8  # files that are searched at first when few rows are asked for, and how many times more then
+
+
+class Gathered:
+    """The rows of each file with a match."""
+
+    def __init__(self, ground: Ground, limits: Limits) -> None:
+        self._ground = ground
+        self._limits = limits
+        self._count = 0
+        self.matches = 0
+        self.hits: dict[str, list[Row]] = {}
+
+    def take(self, rows: Iterable[Hit]) -> bool:
+        """Take in rows, file by file; False if there are more than may be kept."""
+        hits, most, width = self.hits, self._limits.search_rows, self._limits.line_chars
+        last, name, found = None, "", []
+        for path, line, byte, raw in rows:
+            if line == BINARY:
+                hits.pop(path, None)
+                last = None
+                continue
+            self.matches += byte > 0
+            self._count += 1
+            if self.matches > most or self._count > _CONTEXT * most:
+                return False
+            if path != last:
+                last, name = path, shown(self._ground, path)
+                found = hits.setdefault(path, [])
+            if len(raw) <= width and raw.isascii():  # nearly all
+                text, column = raw.decode("ascii").removesuffix("\r"), byte
+            else:
+                text, column = _cut(raw, byte, width)
+            found.append(Row(name, line, column, text))
+        return True
+
+
+def shown(ground: Ground, path: str) -> str:
+    """The path from the workspace, as text that can be written down whatever bytes the name has."""
+    text = "/".join((*ground.parts, path)) if path else "/".join(ground.parts)
+    return text if text.isascii() else os.fsencode(text).decode("utf-8", "backslashreplace")
+
+
+def all_shown(ground: Ground, paths: Iterable[str]) -> list[str]:
+    """The same of many."""
+    above = "".join(f"{part}/" for part in ground.parts)
+    if above.isascii():
+        return [above + path if path.isascii() else shown(ground, path) for path in paths]
+    return [shown(ground, path) for path in paths]
+
+
+def _cut(raw: bytes, column: int, width: int) -> tuple[str, int]:
+    """A line as text, of a long one what is around the match; and the column in characters."""
+    text = raw.decode("utf-8", "backslashreplace").removesuffix("\r")
+    if column > 1 and not raw.isascii():
+        column = len(raw[: column - 1].decode("utf-8", "backslashreplace")) + 1
+    if len(text) <= width:
+        return text, column
+    width = max(1, width - 2)
+    start = max(0, min(column - 1 - width // 4, len(text) - width))
+    end = start + width
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}", column
+
+
+def batches(sight: Sight | None, query: Query, limit: int | None) -> Iterator[list[str] | None]:
+    """The files to look at one after the other, newest first; None for a look at all that there are."""
+    files = [] if sight is None else sight.files
+    narrowed = sight is not None and sight.narrowed
+    if not narrowed or (limit is None and len(files) > _MOST_NAMED):
+        if limit is not None and len(files) > _MANY:
+            yield files[: _FIRST * _MORE]
+        yield None
+    elif files:
+        size, at = _FIRST if limit is not None and len(files) > _FIRST * _MORE else _MOST_NAMED, 0
+        while at < len(files):
+            yield files[at : at + size]
+            at, size = at + size, min(_MORE * size, _MOST_NAMED)
+    elif not query.literal:
+        yield []  # so that a pattern that cannot be read is told

@@ -1,0 +1,276 @@
+"""What a search may take for granted because it is known: the files that there are, and which of them can match."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from toolroll.host.index.build import Builder
+from toolroll.host.index.coverage import MOST_CHANGED, Coverage
+from toolroll.host.index.table import Table, TooMuchError
+from toolroll.text import patterns, trigrams
+
+if TYPE_CHECKING:
+    from toolroll.host.query import Query, Scope
+    from toolroll.host.root import Root
+    from toolroll.host.sheets import Stamp
+    from toolroll.host.state import State
+    from toolroll.host.walk import Kind
+    from toolroll.text.globs import Matcher
+
+T = TypeVar("T")
+
+SWITCH = "TOOLROLL_INDEX"
+"""The variable that, set to "off", has every search look at the files themselves."""
+LEAST = 100
+"""Files from which on an index is worth its making."""
+
+_ENDING = re.compile(r"\*[\w.-]+", re.ASCII)
+_MOST_TEXT = 500_000_000  # bytes; the index takes less than half of that
+_SOON = 30.0  # seconds after which few changed files are taken into the index too
+_RETRY = 60.0  # seconds until a tree that could not be kept, or a file that could not be read, is tried again
+
+
+@dataclass(slots=True)
+class Sight:
+    """What there is to search in one folder at one time. All paths are from that folder."""
+
+    files: list[str]
+    """Those that can match, newest first; if it is not narrowed, all."""
+    narrowed: bool
+    """The index has told which can match."""
+    binary: list[str] = field(default_factory=list)
+    """Binary files that can match. This and what follows is known if it is narrowed."""
+    text: int = 0
+    binaries: int = 0
+    big: int = 0
+    """How many files in scope are searched, are binary, and are too big."""
+    left: list[tuple[str, Kind]] = field(default_factory=list)
+    """What is hidden or ignored, in scope or not; of a folder nothing in it is named."""
+
+
+class Warm:
+    """Knows the tree of one workspace, after the first search. Several threads may use it at a time."""
+
+    def __init__(self, root: Root, state: State, most_bytes: int) -> None:
+        self._root = root
+        self._state = state
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._table: Table | None = None
+        self._next = 0.0
+        self._coverage: Coverage | None = None
+        self._builder = Builder(root, index_path(state, root.path), most_bytes)
+        self._built = -_SOON
+        self._tried: dict[str, Stamp] = {}
+
+    def searched(self) -> None:
+        """A search was made: get to know the tree, and bring the index up to date, beside all else."""
+        with self._lock:
+            if self._stop.is_set():
+                return
+            if self._table is not None:
+                self._with(self._index)
+            elif self._thread is None and time.monotonic() >= self._next:
+                self._thread = threading.Thread(target=self._learn, name="toolroll tree", daemon=True)
+                self._thread.start()
+
+    def ready(self, seconds: float, *, indexed: bool = False) -> bool:
+        """Wait until the tree is known, and with `indexed` until the index has all of it; whether that is so."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with self._lock:
+                if self._table is not None and (not indexed or self._with(self._is_covered)):
+                    return True
+                self._built = -_SOON
+            self.searched()
+            time.sleep(0.02)
+        return False
+
+    def sight(self, query: Query, scope: Scope, folder: Sequence[str]) -> Sight | None:
+        """What there is to search; None if it is not known, and everything has to be looked at."""
+        prefix = "".join(f"{name}/" for name in folder)
+
+        def see(table: Table) -> Sight | None:
+            return self._seen(table, query, scope, prefix) if self._is_kept(table, scope, prefix) else None
+
+        with self._lock:
+            return self._with(see)
+
+    def newest(self, scope: Scope, folder: Sequence[str], matcher: Matcher) -> list[tuple[str, Stamp]] | None:
+        """The files in scope whose names match, with their states, newest first; None if they are not known."""
+        prefix = "".join(f"{name}/" for name in folder)
+        inside = _inside(scope)
+
+        def see(table: Table) -> list[tuple[str, Stamp]] | None:
+            if not self._is_kept(table, scope, prefix):
+                return None
+            files = table.files()
+            found = _matching(_beneath(table, prefix), matcher)
+            found = found if inside is None else [path for path in found if inside(path)]
+            return [(path, files[prefix + path]) for path in found]
+
+        with self._lock:
+            return self._with(see)
+
+    def close(self) -> None:
+        """End what works beside us, and let everything go."""
+        self._stop.set()
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+        with self._lock:
+            self._builder.close()
+            self._drop()
+
+    def _learn(self) -> None:
+        table = None
+        with suppress(TooMuchError, OSError):
+            table = Table(self._root, self._stop)
+        with self._lock:
+            self._table, self._thread, self._next = table, None, time.monotonic() + _RETRY
+            if not self._stop.is_set():
+                self._with(self._index)
+
+    def _with(self, work: Callable[[Table], T]) -> T | None:
+        """What comes of work on the table; a tree that cannot be kept up is let go, and tried again after a while."""
+        import sqlite3
+
+        if self._table is None or self._stop.is_set():
+            return None
+        try:
+            return work(self._table)
+        except (TooMuchError, OSError, sqlite3.Error):
+            self._drop()
+            self._next = time.monotonic() + _RETRY
+            return None
+
+    def _drop(self) -> None:
+        table, self._table = self._table, None
+        coverage, self._coverage = self._coverage, None
+        if table is not None:
+            table.close()
+        if coverage is not None:
+            coverage.close()
+
+    def _is_kept(self, table: Table, scope: Scope, prefix: str) -> bool:
+        """Whether the table, now brought up to date, has what is in scope."""
+        if scope.hidden or scope.ignored:
+            return False
+        table.refresh()
+        return table.has(prefix)
+
+    def _index(self, table: Table) -> None:
+        """Have the index brought up to date, if that is worth it."""
+        files, now = table.files(), time.monotonic()
+        if len(files) < LEAST or self._builder.running:
+            return
+        if now - self._built > _RETRY:
+            self._tried.clear()
+        lacking = self._lacking(table)
+        if not lacking or (len(lacking) < MOST_CHANGED // 2 and now - self._built < _SOON):
+            return
+        if sum(stamp[2] for stamp in files.values() if stamp[2] <= self._most_bytes) <= _MOST_TEXT:
+            self._built = now
+            self._tried.update((path, files[path]) for path in lacking)
+            self._builder.start(sorted(lacking))
+
+    def _lacking(self, table: Table) -> list[str]:
+        """The files that the index does not have as they are now, and that were not tried in vain."""
+        coverage, files = self._opened(), table.files()
+        coverage.update(table)
+        return [path for path in coverage.missing - table.unsettled() if self._tried.get(path) != files[path]]
+
+    def _is_covered(self, table: Table) -> bool:
+        table.refresh()
+        return not self._lacking(table) and not self._builder.running
+
+    def _opened(self) -> Coverage:
+        if self._coverage is None:
+            self._state.folder("index")
+            self._coverage = Coverage(self._root, index_path(self._state, self._root.path), self._most_bytes)
+        return self._coverage
+
+    def _seen(self, table: Table, query: Query, scope: Scope, prefix: str) -> Sight:
+        prepared = patterns.prepare(query.pattern, literal=query.literal, multiline=query.multiline)
+        asked = trigrams.required(prepared.regex, ignore_case=query.ignore_case)
+        inside, files, cut = _inside(scope), table.files(), len(prefix)
+        every = prefix == "" and inside is None
+
+        def mine(paths: set[str]) -> set[str]:
+            return paths if every else {path for path in paths if _is_mine(path, prefix, inside)}
+
+        coverage = self._opened() if asked and len(files) >= LEAST else None
+        matching = coverage.matching(table, asked, ignore_case=query.ignore_case) if coverage is not None else None
+        if coverage is None or matching is None:
+            names = _beneath(table, prefix)
+            return Sight([name for name in names if inside is None or inside(name)], False)
+        matching, binaries, big = mine(matching), mine(coverage.binaries()), mine(coverage.big)
+        if prepared.multiline and matching & binaries:
+            return Sight([], False)  # how far such a search looks for a NUL is the engine's own affair
+        total = len(files) if every else len(mine(set(files)))
+        plain = sorted(matching - binaries, key=lambda path: (-files[path][3], path))
+        return Sight(
+            [path[cut:] for path in plain],
+            True,
+            [path[cut:] for path in matching & binaries],
+            total - len(binaries) - len(big),
+            len(binaries),
+            len(big),
+            [(path[cut:], kind) for path, kind in table.left(prefix)],
+        )
+
+
+def _beneath(table: Table, prefix: str) -> list[str]:
+    """All files beneath a folder, from there, newest first."""
+    if not prefix:
+        return [path for _, path in table.newest()]
+    return [path[len(prefix) :] for _, path in table.newest() if path.startswith(prefix)]
+
+
+def _matching(paths: list[str], matcher: Matcher) -> list[str]:
+    if not matcher.paths and all(map(_ENDING.fullmatch, matcher.names)):
+        ends = tuple(name[1:] for name in matcher.names)
+        return [path for path in paths if path.endswith(ends)]
+    return [path for path in paths if matcher.matches(path)]
+
+
+def _is_mine(path: str, prefix: str, inside: Callable[[str], bool] | None) -> bool:
+    return path.startswith(prefix) and (inside is None or inside(path[len(prefix) :]))
+
+
+def _inside(scope: Scope) -> Callable[[str], bool] | None:
+    """Whether a path is in scope, if that has to be asked."""
+    wanted = scope.filter() if scope.include or scope.exclude else None
+    skip, depth = frozenset(scope.skip), scope.depth
+    if wanted is None and not skip and depth is None:
+        return None
+
+    def inside(path: str) -> bool:
+        if depth is not None and path.count("/") >= depth:
+            return False
+        if skip and not skip.isdisjoint(path.split("/")[:-1]):
+            return False
+        return wanted is None or wanted.wants(path)
+
+    return inside
+
+
+def is_off() -> bool:
+    """Whether the operator wants no index."""
+    return os.environ.get(SWITCH, "").strip().lower() in ("off", "0", "no", "false")
+
+
+def index_path(state: State, workspace: str) -> str:
+    """Where the index of a workspace is, whether or not there is one."""
+    known_by = hashlib.blake2b(os.fsencode(workspace), digest_size=8).hexdigest()
+    return os.path.join(state.path, "index", f"{known_by}.sqlite")

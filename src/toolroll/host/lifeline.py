@@ -1,0 +1,52 @@
+"""A small process that outlives us for one purpose: should we be killed, it ends what we have started.
+
+Whoever is ended by a signal that can be caught, or comes to the end of the program, does that itself. After SIGKILL
+only somebody else can. It holds the other end of a pipe, which the kernel closes with us, and then looks for processes
+that have our name in their environment. Those that have emptied it are not found.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import suppress
+
+_SHELL = "/bin/sh"
+# Looks again until nobody is left, for one that is being killed may have started another.
+_SCRIPT = """
+trap '' HUP INT TERM QUIT
+read -r line && exit 0
+for round in 1 2 3 4 5 6 7 8 9 10; do
+    found=$(grep -las "$1" /proc/[0-9]*/environ)  # its status also tells of those that were gone when it came to them
+    [ -n "$found" ] || exit 0
+    for file in $found; do
+        number=${file#/proc/}
+        kill -9 "${number%/environ}" 2>/dev/null
+    done
+done
+"""
+
+
+class Lifeline:
+    """Holds until it is closed. Where there is no shell there is none, and nothing else is lost."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is part of a variable of every process that is to end with us, and of no other's."""
+        self._watcher: subprocess.Popen[bytes] | None = None
+        with suppress(FileNotFoundError, PermissionError):
+            self._watcher = subprocess.Popen(
+                [_SHELL, "-c", _SCRIPT, "toolroll-lifeline", name],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={"PATH": "/usr/bin:/bin"},
+                start_new_session=True,
+            )
+
+    def close(self) -> None:
+        """Let it go: nothing that it would have to end is left."""
+        if self._watcher is not None:
+            with suppress(BrokenPipeError):  # somebody has killed it
+                self._watcher.communicate(b"\n")
+            self._watcher.wait()
+            self._watcher = None

@@ -1,0 +1,51 @@
+"""numpy, where it is installed, and computing in the thread that asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+_NAMES = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
+
+
+def numpy() -> Any:
+    """The module, or None."""
+    from importlib import import_module
+
+    try:
+        return import_module("numpy")
+    except ImportError:
+        return None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let numpy multiply matrices without threads of its own, as far as that can be asked of it.
+
+    The matrices here are small, and threads that wait for each other on a busy machine take many times as long.
+    """
+    get, put = _threads()
+    before = get()
+    put(1)
+    try:
+        yield
+    finally:
+        put(before)
+
+
+@cache
+def _threads() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """What tells and what sets the number of threads, in the OpenBLAS that comes with numpy; else what does nothing."""
+    import ctypes
+
+    module = numpy()
+    folder = os.path.join(os.path.dirname(os.path.dirname(module.__file__)), "numpy.libs")
+    found = [name for name in os.listdir(folder) if "openblas" in name] if os.path.isdir(folder) else []
+    for library in (ctypes.CDLL(os.path.join(folder, name)) for name in found):
+        for name in _NAMES:
+            if hasattr(library, name.format("set")):
+                return getattr(library, name.format("get")), getattr(library, name.format("set"))
+    return (lambda: 1), (lambda _count: None)

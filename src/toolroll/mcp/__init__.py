@@ -1,0 +1,1 @@
+"""The Model Context Protocol: a server that offers a kit to any client."""

@@ -1,0 +1,133 @@
+"""The HTTP server itself: its connections, its patience, its sessions, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import h11
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from toolroll.mcp.http.calls import Calls
+from toolroll.mcp.http.gate import MOST_BYTES, Gate
+from toolroll.mcp.http.handlers import Handlers, server_of
+from toolroll.mcp.offer import Offer
+
+HEAD_SECONDS = 10
+"""How long a client may take to send the head of a request."""
+IDLE_SECONDS = 75
+SESSION_SECONDS = 30 * 60
+MOST_SESSIONS = 64
+MOST_CONNECTIONS = 256
+_LAST_SECONDS = 3
+
+
+def run(
+    offer: Offer, listening: socket.socket, *, token: str, hosts: frozenset[str], ready: Callable[[], None]
+) -> None:
+    """Serve until the process is asked to end; the calls that were begun have been cancelled then."""
+    asyncio.run(_run(offer, listening, token, hosts, ready))
+
+
+async def _run(
+    offer: Offer, listening: socket.socket, token: str, hosts: frozenset[str], ready: Callable[[], None]
+) -> None:
+    calls = Calls(offer)
+    handlers = Handlers(offer, calls)
+    sessions = StreamableHTTPSessionManager(
+        server_of(offer, handlers),
+        session_idle_timeout=SESSION_SECONDS,
+        max_sessions=MOST_SESSIONS,
+        max_request_body_size=MOST_BYTES,
+    )
+    gate = Gate(sessions.handle_request, token=token, hosts=hosts)
+    server = _Server(gate, calls, handlers)
+    forget = offer.watch(handlers.changed)
+    try:
+        async with sessions.run():
+            ready()
+            await server.serve([listening])
+    finally:
+        forget()
+        await calls.stop(_LAST_SECONDS)
+        calls.close()
+
+
+class _Server(uvicorn.Server):
+    """Ends all work when it is asked to end, and does not pass the signal on: this end is an ordinary one."""
+
+    def __init__(self, gate: Gate, calls: Calls, handlers: Handlers) -> None:
+        self._calls = calls
+        self._handlers = handlers
+        self._asked = False
+        super().__init__(
+            uvicorn.Config(
+                gate,
+                http=_Connection,
+                ws="none",
+                loop="asyncio",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=MOST_CONNECTIONS,
+                timeout_keep_alive=IDLE_SECONDS,
+                timeout_graceful_shutdown=_LAST_SECONDS,
+            )
+        )
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self.force_exit = self._asked
+        self._asked = True
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._asked and not self.should_exit:
+            # First the work, so that its clients still learn that it has ended.
+            await self._calls.stop(_LAST_SECONDS)
+            self._handlers.listening.close()
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed when the head of a request does not come to its end."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._late = self.loop.call_later(HEAD_SECONDS, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        unfinished = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+        if self._late is not None and not unfinished:
+            self._late.cancel()
+            self._late = None
+        elif self._late is None and unfinished:
+            self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        super().connection_lost(exc)

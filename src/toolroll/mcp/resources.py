@@ -1,0 +1,139 @@
+"""What of a kit can be read by an address: outputs that were too long to show, notes, and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from toolroll.host.spill import PREFIX
+from toolroll.mcp.offer import Item, Unknown
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.kit import Kit
+
+_SCHEME = "toolroll://"
+_PLAIN, _MARKDOWN = "text/plain", "text/markdown"
+TEMPLATES: tuple[Item, ...] = (
+    {
+        "uriTemplate": f"{_SCHEME}output/{{handle}}",
+        "name": "output",
+        "title": "Kept output",
+        "description": "The whole of an output that was too long to show, by its handle without `spill:`.",
+        "mimeType": _PLAIN,
+    },
+    {
+        "uriTemplate": f"{_SCHEME}note/{{id}}",
+        "name": "note",
+        "title": "Note",
+        "description": "A note of the workspace.",
+        "mimeType": _MARKDOWN,
+    },
+    {
+        "uriTemplate": f"{_SCHEME}document/{{kind}}/{{source}}",
+        "name": "document",
+        "title": "Document",
+        "description": "The text of a document in the library: of a file by its path, of a text by its title.",
+        "mimeType": _PLAIN,
+    },
+)
+
+
+def link(handle: str, tool: str) -> Item:
+    """A kept output as part of the result that it belongs to."""
+    return {"type": "resource_link", **_output(handle, tool)}
+
+
+def listed(kit: Kit, handles: Iterable[tuple[str, str]]) -> list[Item]:
+    """The outputs with these handles, each with the tool it is of, all notes, and what the library holds."""
+    from toolroll.host.library import Library
+    from toolroll.host.notes import Notes
+
+    context = kit.context()
+    notes, _ = Notes(context.files, context.token).all()
+    documents = Library(context.files.state, context.token).documents()
+    return [
+        *(_output(handle, tool) for handle, tool in handles),
+        *(
+            {
+                "uri": f"{_SCHEME}note/{quote(note.id, safe='')}",
+                "name": note.id,
+                "title": note.title,
+                "mimeType": _MARKDOWN,
+            }
+            for note in notes
+        ),
+        *(
+            {
+                "uri": f"{_SCHEME}document/{kind}/{quote(source, safe='')}",
+                "name": source,
+                "title": f"{source} ({form})",
+                "mimeType": _PLAIN,
+            }
+            for kind, source, form in documents
+        ),
+    ]
+
+
+def read(kit: Kit, uri: str) -> list[Item]:
+    """The text at an address. Raises Unknown."""
+    kind, _, name = uri.removeprefix(_SCHEME).partition("/")
+    if uri.startswith(_SCHEME) and kind == "document":
+        return [{"uri": uri, "mimeType": _PLAIN, "text": _document(kit, uri, name)}]
+    where = _PATHS.get(kind) if uri.startswith(_SCHEME) and name else None
+    if where is None:
+        raise Unknown(f"There is no resource {uri!r}.")
+    path, mime = where(unquote(name))
+    try:
+        text = kit.context().files.peek(path).text
+    except ToolError as error:
+        if error.code in (ErrorCode.NOT_FOUND, ErrorCode.SECURITY):
+            raise Unknown(f"There is no resource {uri!r}.") from None
+        raise Unknown(error.message) from None
+    return [{"uri": uri, "mimeType": mime, "text": text}]
+
+
+def _document(kit: Kit, uri: str, name: str) -> str:
+    from toolroll.host.library import Library
+
+    kind, _, source = name.partition("/")
+    context = kit.context()
+    text = Library(context.files.state, context.token).text(kind, unquote(source))
+    if text is None:
+        raise Unknown(f"There is no resource {uri!r}.")
+    return text
+
+
+def names(kit: Kit, handles: Iterable[tuple[str, str]], template: str) -> list[str]:
+    """What could stand for the blank of a template."""
+    start = template.partition("{")[0]
+    uris = [one["uri"] for one in listed(kit, handles)]
+    return [unquote(uri.removeprefix(start)) for uri in uris if uri.startswith(start)]
+
+
+def _output(handle: str, tool: str) -> Item:
+    name = handle.removeprefix(PREFIX)
+    return {
+        "uri": f"{_SCHEME}output/{name}",
+        "name": name,
+        "title": f"Whole output of {tool}",
+        "mimeType": _PLAIN,
+    }
+
+
+def _output_path(name: str) -> tuple[str, str]:
+    return PREFIX + name, _PLAIN
+
+
+def _note_path(name: str) -> tuple[str, str]:
+    from toolroll.host.notes import path
+    from toolroll.text.notes import check_id
+
+    try:
+        return path(check_id(name)), _MARKDOWN
+    except ToolError as error:
+        raise Unknown(error.message) from None
+
+
+_PATHS = {"output": _output_path, "note": _note_path}

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolroll import ErrorCode, Kit
+from toolroll.agent.approval import Question, answer, asking, nobody
+
+Put = Callable[[dict[str, str | bytes]], None]
+
+
+@pytest.fixture
+def asked(open_kit: Any) -> Any:
+    """A kit that asks about all, what it asked, and the answers that it gets."""
+
+    def make(*answers: str, dialect: str = "native") -> tuple[Kit, list[Question]]:
+        questions: list[Question] = []
+        rest = iter(answers)
+
+        def ask(question: Question) -> str:
+            questions.append(question)
+            return next(rest)
+
+        kit: Kit = open_kit(dialect, policy="ask", approve=asking(lambda: kit, ask))
+        return kit, questions
+
+    return make
+
+
+DIFFS = [
+    ("native", "edit", {"path": "a.txt", "old": "two", "new": "2"}, "a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three"),
+    ("native", "write", {"path": "new/b.txt", "content": "x\n"}, "new/b.txt\n@@ -1,0 +1,1 @@\n+x"),
+    ("native", "insert", {"path": "a.txt", "line": 2, "content": "1.5"}, "a.txt\n@@ -1,3 +1,4 @@\n one\n+1.5\n two\n three"),
+    ("coding-agent", "file", {"action": "edit", "path": "a.txt", "old_string": "two", "new_string": "2"}, "a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dialect", "name", "arguments", "diff"), DIFFS)
+def test_the_diff_is_shown_and_nothing_changes_before(
+    asked: Any, put: Put, ws: Path, dialect: str, name: str, arguments: dict[str, Any], diff: str
+) -> None:
+    put({"a.txt": "one\ntwo\nthree\n"})
+    kit, questions = asked("maybe", "n", "y", dialect=dialect)
+    refused = kit.call(name, arguments)
+    assert refused.error is not None
+    assert refused.error.code is ErrorCode.PERMISSION
+    assert (ws / "a.txt").read_text() == "one\ntwo\nthree\n"
+    assert [path.name for path in ws.iterdir()] == ["a.txt"]
+    assert questions == [Question(f"{name}: needs approval", diff, diff=True)] * 2
+    assert kit.call(name, arguments).ok
+    assert questions[2] == questions[0]
+
+
+def test_a_command_is_shown_as_it_runs(asked: Any) -> None:
+    kit, questions = asked("n")
+    kit.call("bash", {"command": "mkdir a &&\nrmdir a"})
+    assert len(questions) == 1
+    assert "  command: mkdir a &&\n    rmdir a" in questions[0].body
+    assert not questions[0].diff
+
+
+def test_a_change_that_cannot_be_shown_as_a_diff_is_shown_in_full(asked: Any, put: Put) -> None:
+    put({"a.txt": "x\n"})
+    kit, questions = asked("n")
+    kit.call("edit", {"path": "a.txt", "old": "nothing like it", "new": "y"})
+    assert questions == [Question("edit: needs approval", "  path: a.txt\n  old: nothing like it\n  new: y")]
+
+
+def test_for_the_session(asked: Any, put: Put) -> None:
+    put({"a.txt": "x\n"})
+    kit, questions = asked("s")
+    assert kit.call("write", {"path": "a.txt", "content": "y"}).ok
+    assert kit.call("write", {"path": "a.txt", "content": "z"}).ok
+    assert len(questions) == 1
+
+
+def test_nobody_is_there(open_kit: Any) -> None:
+    result = open_kit(policy="ask", approve=nobody).call("write", {"path": "a", "content": "x"})
+    assert result.error.code is ErrorCode.PERMISSION
+    assert "nobody is there to be asked" in result.text
+    assert "--yes" in result.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("y\n", True),
+        (" YES ", True),
+        ("n", False),
+        ("", False),
+        ("s", "session"),
+        ("always\n", "always"),
+        ("what", None),
+    ],
+)
+def test_answers(typed: str, meant: Any) -> None:
+    assert answer(typed) == meant

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.host.model.served import KEY, Say, Served, Step, call
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    with ExitStack() as stack:
+
+        def start(*steps: Step, provider: str = "openai") -> Served:
+            return stack.enter_context(Served(provider, *steps))
+
+        yield start
+
+
+WRITE = call("write", path="a.txt", content="hello\n")
+DONE = call("finish", result="It is written.")
+
+
+@pytest.mark.parametrize("provider", ["anthropic"])
+def test_a_task_from_the_command_line(toolroll: Run, ws: Path, serve: Any, provider: str) -> None:
+    server = serve(
+        Say("I write.", (("write", {"path": "a.txt", "content": f"hello {KEY}\n"}),)), DONE, provider=provider
+    )
+    status, out, err = toolroll("agent", "Write a.txt.", "--yes", "--transcript", "../log.jsonl", **server.environment)
+    assert (status, out) == (0, "It is written.\n")
+    assert (ws / "a.txt").read_text() == f"hello {KEY}\n"
+    assert "I write.\n-> write " in err
+    log = ws.parent / "log.jsonl"
+    assert KEY not in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert json.loads(log.read_text().splitlines()[-1])["finished"] is True
+    assert sorted(path.name for path in ws.iterdir()) == ["a.txt"]
+
+
+@pytest.fixture
+def fast(quick: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command line in this process, with the environment of a server; nobody types."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+
+    def run(*words: str, **environment: str) -> tuple[int, str, str]:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        return quick(*words)
+
+    return run
+
+
+def test_where_nobody_can_be_asked_changes_are_denied(fast: Run, ws: Path, serve: Any) -> None:
+    server = serve(WRITE, call("finish", result="I could not."))
+    status, out, _ = fast("agent", "Write a.txt.", **server.environment)
+    assert (status, out) == (0, "I could not.\n")
+    assert not (ws / "a.txt").exists()
+    assert "nobody is there to be asked" in server.bodies[1]["messages"][-1]["content"]
+
+
+def test_replay_and_print(fast: Run, ws: Path, serve: Any) -> None:
+    server = serve(WRITE, DONE)
+    assert fast("agent", "Write a.txt.", "--yes", "--transcript", "../log", **server.environment)[0] == 0
+    (ws / "a.txt").unlink()
+    status, out, _ = fast("agent", "--replay", "../log", "--yes")
+    assert (status, out) == (0, "It is written.\n")
+    assert (ws / "a.txt").read_text() == "hello\n"
+    (ws / "a.txt").unlink()
+    status, out, _ = fast("agent", "--replay", "../log", "--print")
+    assert status == 0
+    assert out.splitlines()[0] == "native (native) with scripted-1: Write a.txt."
+    assert out.splitlines()[-1] == "finished after 2 steps and 220 tokens: It is written."
+    assert list(ws.iterdir()) == []
+
+
+def test_what_is_not_finished_is_no_success(fast: Run, serve: Any) -> None:
+    server = serve(call("ls", path="."))
+    status, out, err = fast("agent", "Loop.", **server.environment)
+    assert (status, out) == (1, "")
+    assert "stopped: loop." in err
+
+
+USAGE = [
+    (("agent",), "Which task?"),
+    (("agent", "x"), "No model is set up. Set TOOLROLL_MODEL"),
+    (("agent", "x", "--model", "openai:gpt"), "needs OPENAI_API_KEY"),
+    (("agent", "x", "--preset", "reakt"), "There is no preset 'reakt'. Did you mean 'react'?"),
+    (("agent", "x", "--replay", "a", "--steps", "no"), "--steps is 'no'"),
+    (("agent", "--print"), "Which transcript?"),
+    (("agent", "--replay", "bad"), "not a transcript"),
+    (("agent", "x", "--replay", "a", "-C", ""), "The workspace is empty"),
+    (("swarm",), "Which task?"),
+    (("swarm", "x", "--workers", "revue"), "There is no worker 'revue'. Did you mean 'review'?"),
+    (("swarm", "x", "-C", "none"), "Cannot open the workspace 'none'"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), USAGE)
+def test_what_cannot_be_understood(
+    quick: Run, ws: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
+) -> None:
+    for name in ("TOOLROLL_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    (ws / "bad").write_text("\n")
+    (ws / "a").write_text(
+        '{"type":"start","task":"x","model":"m","preset":"native","dialect":"native","style":"functions","tools":[]}\n'
+    )
+    status, out, err = quick(*words)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_approval_on_a_terminal(ws: Path, env: dict[str, str], serve: Any) -> None:
+    (ws / "a.txt").write_text("one\ntwo\n")
+    edit = call("edit", path="a.txt", old="two", new="2\x1b[31m")
+    server = serve(edit, call("write", path="b.txt", content="b\n"), call("bash", command="echo c > c.txt"), DONE)
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "toolroll", "agent", "Do."]
+    running = subprocess.Popen(
+        words, cwd=ws, env={**env, **server.environment}, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    seen = ""
+    for answer in ("what", "y", "n", "y"):
+        seen += until(ours, "lways: ")
+        os.write(ours, f"{answer}\n".encode())
+    out = running.communicate(timeout=60)[0]
+    os.close(ours)
+    assert (running.returncode, out) == (0, b"It is written.\n")
+    assert "edit: needs approval" in seen
+    plain = (
+        seen.replace("\x1b[31m", "")
+        .replace("\x1b[32m", "")
+        .replace("\x1b[36m", "")
+        .replace("\x1b[0m", "")
+        .replace("\r", "")
+    )
+    assert "@@ -1,2 +1,2 @@\n one\n-two\n+2\\x1b[31m\n" in plain
+    assert "command: echo c > c.txt" in plain
+    assert (ws / "a.txt").read_text() == "one\n2\x1b[31m\n"
+    assert not (ws / "b.txt").exists()
+    assert (ws / "c.txt").read_text() == "c\n"
+
+
+def until(fd: int, text: str) -> str:
+    """What a terminal shows until this text."""
+    seen = b""
+    deadline = time.monotonic() + 60
+    while text.encode() not in seen:
+        assert select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0], seen
+        seen += os.read(fd, 65536)
+    return seen.decode(errors="replace")
+
+
+@pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130)])
+def test_a_signal_ends_it_in_order(ws: Path, env: dict[str, str], serve: Any, number: int, expected: int) -> None:
+    mark = f"{4000 + time.time_ns() % 100000}.25"
+    server = serve(call("bash", command=f"sleep {mark}"))
+    words = [sys.executable, "-m", "toolroll", "agent", "Wait.", "--yes", "--transcript", "../log"]
+    running = subprocess.Popen(
+        words,
+        cwd=ws,
+        env={**env, **server.environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    while not sleeping(mark):
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.05)
+    running.send_signal(number)
+    assert running.communicate(timeout=30)[0] == b""
+    assert running.returncode == expected
+    assert not sleeping(mark)
+    last = json.loads((ws.parent / "log").read_text().splitlines()[-1])
+    assert (last["finished"], last["reason"]) == (False, "raised")
+
+
+def sleeping(mark: str) -> bool:
+    """Whether a `sleep` with this argument runs."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"sleep") and mark.encode() in words:
+            return True
+    return False

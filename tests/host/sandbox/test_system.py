@@ -1,0 +1,64 @@
+"""Which of the private files in /etc must be covered, and which the kernel keeps from a command by itself."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.sandbox.system import _open_to, system
+from toolroll.host.sandbox.tiers import Reach, Sandbox
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can give files away")
+
+US, OTHERS = 0, 65534
+
+
+@pytest.mark.parametrize(
+    ("owner", "group", "mode", "expected"),
+    [
+        (US, US, 0o600, True),
+        (US, OTHERS, 0o000, True),  # whoever owns it could change that
+        (OTHERS, US, 0o640, True),
+        (OTHERS, US, 0o600, False),
+        (OTHERS, OTHERS, 0o660, False),
+        (OTHERS, OTHERS, 0o711, True),  # a folder whose names must be guessed
+    ],
+)
+def test_what_is_open_to_a_user(tmp_path: Path, owner: int, group: int, mode: int, expected: bool) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    os.chown(path, owner, group)
+    path.chmod(mode)
+    assert _open_to(str(path), US, frozenset((US,))) is expected
+
+
+def test_a_list_of_users_counts(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    os.chown(path, OTHERS, OTHERS)
+    path.chmod(0o600)
+    assert not _open_to(str(path), US, frozenset((US,)))
+    # The owner, a user by number, the group, the mask and everybody else; by tag, rights and number.
+    rows = ((1, 6, -1), (2, 4, US), (4, 0, -1), (16, 4, -1), (32, 0, -1))
+    text = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *row) for row in rows)
+    try:
+        os.setxattr(path, "system.posix_acl_access", text)
+    except OSError as error:
+        pytest.skip(f"no such lists here: {error.strerror}")
+    assert _open_to(str(path), US, frozenset((US,)))
+    assert _open_to(str(tmp_path / "missing"), US, frozenset((US,)))
+
+
+def test_what_is_not_covered_cannot_be_read_either(run, bubblewrap: Sandbox, plain: Sandbox, ws: Path) -> None:
+    found = system()
+    bare = [path for path in found.hidden if path not in found.covered]
+    assert set(found.covered) <= set(found.hidden)
+    assert "/etc/shadow" in found.covered
+    script = f"cat {' '.join(bare)} </dev/null 2>/dev/null | wc -c"
+    assert run(bubblewrap, script, reach=Reach((str(ws),))) == (0, "0\n")
+    files = [path for path in bare if os.path.isfile(path)]
+    assert run(plain, script) == (0, f"{sum(os.path.getsize(path) for path in files)}\n")  # the control

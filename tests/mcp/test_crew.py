@@ -1,0 +1,112 @@
+"""Threads that take turns: nothing waits behind what is long, and all that was taken is done."""
+
+import queue
+import threading
+import time
+
+import pytest
+
+from toolroll.mcp.crew import Crew
+
+
+class Scene:
+    """A crew that is fed by hand; its watch runs in a thread of its own."""
+
+    def __init__(self, handle, most=32):
+        self.feed = queue.Queue()
+        self.crew = Crew(self.feed.get, handle, most)
+        self.watch = threading.Thread(target=self.crew.run)
+        self.watch.start()
+
+    def end(self):
+        self.feed.put(None)
+        self.watch.join(10)
+        assert not self.watch.is_alive()
+
+
+@pytest.fixture
+def scene():
+    scenes = []
+
+    def make(handle, most=32):
+        scenes.append(Scene(handle, most))
+        return scenes[-1]
+
+    yield make
+    for one in scenes:
+        one.end()
+
+
+def test_short_work_stays_with_one_thread_and_in_order(scene):
+    done = []
+    one = scene(lambda message: done.append((message, threading.current_thread())))
+    for number in range(500):
+        one.feed.put(number)
+    one.end()
+    one.feed.put(None)
+    assert [message for message, _ in done] == list(range(500))
+    assert len({thread for _, thread in done}) <= 2  # a busy machine may make one of them look long
+
+
+def test_what_comes_after_long_work_does_not_wait(scene):
+    go, done = threading.Event(), queue.Queue()
+
+    def handle(message):
+        if message == "long":
+            assert go.wait(10)
+        done.put(message)
+
+    one = scene(handle)
+    for _ in range(3):
+        one.feed.put("long")
+    one.feed.put("short")
+    assert done.get(timeout=10) == "short"
+    go.set()
+    assert [done.get(timeout=10) for _ in range(3)] == ["long"] * 3
+
+
+def test_it_wakes_after_a_quiet_time(scene):
+    go, done = threading.Event(), queue.Queue()
+
+    def handle(message):
+        if message == "long":
+            assert go.wait(10)
+        done.put(message)
+
+    one = scene(handle)
+    time.sleep(0.8)  # longer than it looks without work
+    one.feed.put("long")
+    one.feed.put("short")
+    assert done.get(timeout=10) == "short"
+    go.set()
+    assert done.get(timeout=10) == "long"
+
+
+def test_with_all_threads_busy_jobs_wait_and_others_do_not(scene):
+    go, done, busy = threading.Event(), queue.Queue(), queue.Queue()
+
+    def handle(message):
+        if message == "ping":
+            done.put("pong")
+            return
+
+        def job():
+            busy.put(threading.current_thread())
+            assert go.wait(10)
+            done.put(message)
+
+        assert one.crew.work(job, True)
+
+    one = scene(handle, most=3)
+    for number in range(10):
+        one.feed.put(number)
+    one.feed.put("ping")
+    assert done.get(timeout=10) == "pong"
+    assert busy.qsize() <= 4
+    go.set()
+    assert sorted(done.get(timeout=10) for _ in range(10)) == list(range(10))
+
+
+def test_without_messages_it_ends():
+    crew = Crew(lambda: None, lambda _: None)
+    crew.run()

@@ -1,0 +1,330 @@
+"""The HTTP server: who comes in, what it bears, and what it says to clients of either era."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.mcp.fixtures.served import BOTH, ROOT, Client, Served, served
+from toolroll.mcp.http import serve
+from toolroll.result import ToolError
+
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+TOKEN = "a-token-that-is-long-enough"
+
+
+@pytest.fixture
+def client(suite: Served) -> Client:
+    return suite.client()
+
+
+def test_it_says_once_how_to_connect(suite):
+    header = f"Authorization: Bearer {suite.token}"
+    entry = {"type": "http", "url": suite.url, "headers": {"Authorization": f"Bearer {suite.token}"}}
+    assert suite.url == f"http://127.0.0.1:{suite.port}/mcp"
+    assert len(suite.token) >= 43
+    assert suite.help.splitlines() == [
+        f"Serving MCP at {suite.url}",
+        f"Each request needs the header  {header}",
+        "",
+        "Claude Code:",
+        f"  claude mcp add --transport http toolroll-suite {suite.url} --header '{header}'",
+        "Any other client, in its mcpServers:",
+        f"  {json.dumps({'toolroll-suite': entry})}",
+        "",
+        "Ctrl-C ends the server and all that it has begun.",
+    ]
+
+
+REFUSED = {
+    "no token": ("POST", {"authorization": ""}, 401, "A token is needed."),
+    "wrong token": ("POST", {"authorization": "Bearer x"}, 401, "The token is not the right one."),
+    "token cut short": ("POST", {"authorization": "Bearer {token[:-1]}"}, 401, "The token is not the right one."),
+    "other scheme": ("POST", {"authorization": "Basic {token}"}, 401, "The token is not the right one."),
+    "other host": ("POST", {"host": "evil.example:{port}"}, 421, "The Host header does not name this server."),
+    "other port": ("POST", {"host": "127.0.0.1:1"}, 421, "The Host header does not name this server."),
+    "no port": ("POST", {"host": "127.0.0.1"}, 421, "The Host header does not name this server."),
+    "longer host": (
+        "POST",
+        {"host": "127.0.0.1:{port}.evil.example"},
+        421,
+        "The Host header does not name this server.",
+    ),
+    "other origin": (
+        "POST",
+        {"origin": "http://evil.example"},
+        403,
+        "Requests from pages of other origins are refused.",
+    ),
+    "no origin": ("POST", {"origin": "null"}, 403, "Requests from pages of other origins are refused."),
+    "user in origin": (
+        "POST",
+        {"origin": "http://localhost:1@evil.example"},
+        403,
+        "Requests from pages of other origins are refused.",
+    ),
+    "file origin": ("POST", {"origin": "file://localhost"}, 403, "Requests from pages of other origins are refused."),
+    "preflight": ("OPTIONS", {"origin": "http://localhost:3000"}, 405, "Only POST, GET and DELETE."),
+    "wrong method": ("PUT", {}, 405, "Only POST, GET and DELETE."),
+    "too large": ("POST", {"content-length": "4194305"}, 413, "A message has at most 4194304 bytes."),
+}
+
+
+def filled(headers: dict[str, str], client: Client) -> dict[str, str]:
+    usual = {**BOTH, "authorization": "Bearer {token}", "host": "127.0.0.1:{port}"}
+    values = {"{token}": client.token, "{token[:-1]}": client.token[:-1], "{port}": str(client.port)}
+    every = {**usual, **headers}
+    return {name: re.sub(r"\{.*?\}", lambda found: values[found[0]], value) for name, value in every.items() if value}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_whoever_may_not_come_in_is_refused(client, name):
+    method, headers, status, reason = REFUSED[name]
+    answer = client.send(method, None, filled(headers, client))
+    assert (answer.status, answer.body.decode()) == (status, f"{reason}\n")
+    assert [one for one in answer.headers if one.startswith("access-control")] == []
+    assert answer.headers.get("www-authenticate", "").startswith("Bearer ") == (status == 401)
+    assert answer.headers.get("allow") == ("POST, GET, DELETE" if status == 405 else None)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"host": "localhost:{port}"},
+        {"host": "LOCALHOST:{port}"},
+        {"host": "[::1]:{port}"},
+        {"origin": "http://localhost:3000"},
+        {"origin": "http://[::1]:{port}"},
+        {"authorization": "bearer {token}"},
+    ],
+    ids=str,
+)
+def test_whoever_may_come_in_is_answered(client, headers):
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).encode()
+    answer = client.send("POST", body, filled(headers, client))
+    assert (answer.status, answer.result["protocolVersion"]) == (200, "2025-06-18")
+    assert [one for one in answer.headers if one.startswith("access-control")] == []
+
+
+def test_another_path_has_nothing(client):
+    answer = client.send("POST", b"{}", filled({}, client), path="/")
+    assert (answer.status, answer.body) == (404, b"There is nothing here. The server is at /mcp.\n")
+
+
+def test_a_message_that_grows_too_large_on_its_way_is_refused(client):
+    def chunks() -> Iterator[bytes]:
+        for _ in range(5):
+            yield b"x" * 1024 * 1024
+
+    client.connection.request("POST", "/mcp", chunks(), filled({}, client), encode_chunked=True)
+    answer = client.connection.getresponse()
+    assert (answer.status, answer.read()) == (413, b"A message has at most 4194304 bytes.\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", -32700),
+        (b"\xff\xfe{", -32700),
+        (b"{", -32700),
+        (b"[" * 100_000, -32700),
+        (b"12", -32602),
+        (b"[]", -32602),
+        (json.dumps([LIST]).encode(), -32602),
+        (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32602),
+        (b'{"jsonrpc": "2.0", "id": 1}', -32602),
+    ],
+    ids=lambda value: repr(value)[:24],
+)
+def test_garbage_is_answered_with_an_error_and_survived(client, body, code):
+    client.handshake()
+    answer = client.post(body)
+    assert (answer.status, answer.error["code"]) == (400, code)
+    assert client.request("ping").result == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code", "message"),
+    [
+        ("no/such/method", {}, -32601, "Method not found"),
+        ("tools/call", {"name": "nothing"}, -32602, "There is no tool 'nothing'."),
+        ("tools/call", {"name": 3}, -32602, "Invalid request parameters"),
+        ("prompts/get", {"name": "nothing"}, -32602, "There is no prompt 'nothing'."),
+        ("prompts/get", {"name": "test_prompt_with_arguments"}, -32602, "Missing: arg1, arg2."),
+        ("resources/read", {"uri": "test://none"}, -32002, "There is no resource 'test://none'."),
+    ],
+)
+def test_a_request_that_cannot_be_done_says_why(client, method, params, code, message):
+    client.handshake()
+    error = client.request(method, params).error
+    assert (error["code"], error["message"]) == (code, message)
+
+
+def test_a_fault_in_a_tool_stays_in_the_log(client):
+    """`test_sampling` without its argument fails with a KeyError, of which the client learns nothing."""
+    error = client.modern("tools/call", {"name": "test_sampling"}).error
+    assert error == {"code": -32603, "message": "The server failed at this; its log says why."}
+
+
+def test_a_stateless_call_waits_for_its_answer_and_goes_on(client):
+    can = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    call = {"name": "test_input_required_result_multi_round", "arguments": {}}
+    first = client.modern("tools/call", call, **can).result
+    assert list(first["inputRequests"]) == ["step1"]
+    answers = {"step1": {"action": "accept", "content": {"name": "Ada"}}}
+    again = {**call, "inputResponses": answers, "requestState": first["requestState"]}
+    second = client.modern("tools/call", again, **can).result
+    assert (list(second["inputRequests"]), second["requestState"] == first["requestState"]) == (["step2"], False)
+    used = client.modern("tools/call", again, **can).error
+    assert used["message"] == "No call waits under this requestState. Begin again without it."
+    last = {"inputResponses": {"step2": {"action": "decline"}}, "requestState": second["requestState"]}
+    other = client.modern("tools/call", {**call, **last, "arguments": {"x": 1}}, **can).error
+    assert other["message"] == "No call waits under this requestState. Begin again without it."
+    done = client.modern("tools/call", {**call, **last}, **can).result
+    assert json.loads(done["content"][0]["text"]) == [answers["step1"], {"action": "decline"}]
+
+
+@pytest.mark.parametrize("modern", [True, False], ids=["stateless", "handshake"])
+def test_progress_comes_whole_and_before_the_result(client, modern):
+    if not modern:
+        client.handshake()
+    call = {"name": "test_tool_with_progress", "arguments": {}}
+    asked = client.modern("tools/call", call, progressToken="p") if modern else None
+    told = (asked or client.request("tools/call", {**call, "_meta": {"progressToken": "p"}})).messages()
+    way = {"progressToken": "p", "total": 100, "message": "on the way"}
+    assert [one.get("params") for one in told] == [
+        {"progressToken": "p", "progress": 0, "total": 100},
+        {**way, "progress": 50},
+        {**way, "progress": 100},
+        None,
+    ]
+    assert told[-1]["result"]["content"] == [{"type": "text", "text": "Went all the way."}]
+
+
+@pytest.mark.parametrize("modern", [True, False], ids=["stateless", "handshake"])
+def test_a_result_does_not_overtake_what_was_told_before_it(client, modern):
+    if modern:
+        level = {"io.modelcontextprotocol/logLevel": "info"}
+        told = client.modern("tools/call", {"name": "test_hurry"}, **level).messages()
+    else:
+        client.handshake()
+        told = client.request("tools/call", {"name": "test_hurry"}).messages()
+    assert [one["params"]["data"] for one in told[:-1]] == list(range(100))
+    assert told[-1]["result"]["content"] == [{"type": "text", "text": "All told."}]
+
+
+def test_no_progress_comes_that_was_not_asked_for(client):
+    answer = client.modern("tools/call", {"name": "test_tool_with_progress"})
+    assert (answer.headers["content-type"], len(answer.messages())) == ("application/json", 1)
+
+
+def test_a_client_with_a_stream_learns_that_a_list_changed(suite, client):
+    client.handshake()
+    listener = suite.client(timeout=10)
+    headers = filled({**client.session, "accept": "text/event-stream"}, client)
+    listener.connection.request("GET", "/mcp", None, headers)
+    stream = listener.connection.getresponse()
+    client.request("tools/call", {"name": "test_trigger_tool_change"})
+    told = next(line for line in iter(stream.readline, b"") if line.startswith(b"data: {"))
+    assert json.loads(told[6:]) == {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    listener.connection.close()
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[Served]:
+    """A server whose limits are small, with a token of our own."""
+    with served("tests.mcp.fixtures.small_server", TOKEN) as running:
+        yield replace(running, token=TOKEN)
+
+
+def test_a_token_that_was_given_is_not_shown(small):
+    assert TOKEN not in small.help
+    assert small.client().modern("tools/list").status == 200
+
+
+def test_sessions_are_bounded_and_end_when_nobody_uses_them(small):
+    clients = [small.client() for _ in range(3)]
+    for one in clients[:2]:
+        one.handshake()
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+    assert clients[2].post(opening).status == 503
+    deadline = time.monotonic() + 10
+    while clients[2].post(opening).status == 503 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert clients[2].post(opening).status == 200
+    assert clients[0].request("ping").status == 404
+
+
+def test_a_call_does_not_wait_for_an_answer_for_ever(small):
+    client = small.client()
+    can = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    call = {"name": "test_input_required_result_elicitation", "arguments": {}}
+    asked = [client.modern("tools/call", call, **can) for _ in range(3)]
+    assert [one.messages()[0].get("result", {}).get("resultType") for one in asked] == ["input_required"] * 2 + [None]
+    assert asked[2].error["message"].startswith("Too many calls wait for an answer.")
+    time.sleep(0.8)
+    answers = {"inputResponses": {"user_name": {"action": "decline"}}, "requestState": asked[0].result["requestState"]}
+    assert client.modern("tools/call", {**call, **answers}, **can).error["code"] == -32602
+    assert client.modern("tools/call", call, **can).result["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nHost: x"])
+def test_whoever_does_not_finish_the_head_of_a_request_is_shown_out(small, sent):
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", small.port), timeout=10) as connection:
+        connection.sendall(sent)
+        while connection.recv(65_536):
+            pass
+    assert time.monotonic() - began < 5
+
+
+def test_nor_does_one_who_was_answered_before_keep_an_unfinished_head_open(small):
+    client = small.client(timeout=10)
+    assert client.modern("tools/list").headers.get("connection") != "close"
+    began = time.monotonic()
+    client.connection.sock.sendall(b"POST /m")
+    assert client.connection.sock.recv(1) == b""
+    assert time.monotonic() - began < 5
+
+
+def test_whoever_does_not_finish_a_body_is_told(small):
+    client = small.client()
+    headers = {**filled({}, client), "content-length": "100"}
+    assert client.send("POST", b"{", headers).status == 408
+
+
+def test_a_port_that_is_taken_is_said(suite):
+    offer = type("Closed", (), {"close": lambda _: None})()
+    with pytest.raises(ToolError, match=rf"Port {suite.port} of 127.0.0.1 cannot be used: Address already in use"):
+        serve(offer, port=suite.port)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_address_that_others_can_reach_is_refused(host):
+    offer = type("Closed", (), {"close": lambda _: None})()
+    with pytest.raises(ToolError, match="can be reached from other machines"):
+        serve(offer, host=host)
+
+
+@pytest.mark.parametrize("token", ["short", "a token with spaces in it", "ein-schlüssel-mit-umlaut"])
+def test_a_weak_token_is_refused(token):
+    offer = type("Closed", (), {"close": lambda _: None})()
+    with pytest.raises(ToolError, match="at least 16 ASCII characters"):
+        serve(offer, token=token)
+
+
+def test_nothing_heavy_is_imported_before_it_serves():
+    code = (
+        "import sys, toolroll.mcp.http; print([m for m in ('mcp', 'uvicorn', 'pydantic', 'anyio') if m in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout == "[]\n"

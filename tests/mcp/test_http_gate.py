@@ -1,0 +1,71 @@
+"""The door of the HTTP server by itself: what a real client library would not send."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from toolroll.mcp.http import _listening
+from toolroll.mcp.http.gate import Gate
+
+TOKEN = b"Bearer secret-secret-secret"
+
+
+def ask(*headers: tuple[bytes, bytes], scheme: str = "http") -> list[int]:
+    """The status that a request with these headers gets; 200 comes from behind the door."""
+    sent: list[dict[str, Any]] = []
+
+    async def inside(_: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"{}"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": scheme, "path": "/mcp", "method": "POST", "headers": list(headers)}
+    hosts = frozenset({"box.example:80", "[fd00::1]:80"})
+    asyncio.run(Gate(inside, token="secret-secret-secret", hosts=hosts)(scope, receive, send))
+    assert not sent or (sent[-1]["type"], sent[-1].get("more_body", False)) == ("http.response.body", False)
+    return [one["status"] for one in sent if one["type"] == "http.response.start"]
+
+
+HOST, KEY = (b"host", b"box.example:80"), (b"authorization", TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ((HOST, KEY), 200),
+        (((b"host", b"[fd00::1]:80"), KEY), 200),
+        ((HOST, KEY, (b"origin", b"https://box.example")), 200),
+        ((HOST, KEY, (b"origin", b"http://[fd00::1]:3000")), 200),
+        ((KEY,), 421),
+        ((HOST, HOST, KEY), 421),
+        ((HOST, (b"host", b"evil.example"), KEY), 421),
+        (((b"host", b"127.0.0.1:80"), KEY), 421),
+        ((HOST, KEY, KEY), 401),
+        ((HOST, (b"authorization", b"Bearer wrong"), KEY), 401),
+        ((HOST, (b"authorization", b"")), 401),
+        ((HOST, (b"authorization", b"Bearer \xff\x00")), 401),
+        ((HOST, KEY, (b"origin", b"http://localhost")), 403),
+        ((HOST, KEY, (b"origin", b"http://boxaexample")), 403),
+        ((HOST, KEY, (b"origin", b"http://box.example"), (b"origin", b"http://evil.example")), 403),
+        ((HOST, KEY, (b"origin", b"http://box.example:123456")), 403),
+        ((HOST, KEY, (b"origin", b"http://box.example\n")), 403),
+        ((HOST, KEY, (b"origin", b"")), 403),
+    ],
+)
+def test_only_what_is_exactly_right_comes_in(headers, status):
+    assert ask(*headers) == [status]
+
+
+def test_nothing_but_http_is_answered():
+    assert ask(HOST, KEY, scheme="websocket") == []
+
+
+def test_an_address_that_others_reach_is_used_when_its_names_are_given():
+    with _listening("0.0.0.0", 0, ["box.example"]) as listening:
+        assert listening.getsockname()[0] == "0.0.0.0"

@@ -1,0 +1,400 @@
+"""What is said to one client, message by message, without a process in between."""
+
+import json
+import threading
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.mcp.pipes import META
+from toolroll import Effect, Kit, tool
+from toolroll.kit import preset
+from toolroll.mcp.kit_offer import KitOffer
+from toolroll.mcp.session import Session
+
+VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+CAN = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {"elicitation": {}}}
+SERVER = {"name": "toolroll", "title": "toolroll", "version": KitOffer.version}
+
+
+class Talk:
+    """A session whose answers are gathered; `reply` answers what it asks of us."""
+
+    def __init__(self, offer, placing=None):
+        self.offer = offer
+        self.said, self.logged = [], []
+        self.reply = lambda _message: None
+        self.session = Session(offer, self._take, self._work, lambda *line: self.logged.append(line), placing)
+        self._number = 0
+
+    def _work(self, job, _long):
+        job()
+        return True
+
+    def _take(self, message):
+        message = json.loads(json.dumps(message, default=lambda raw: json.loads(bytes(raw))))
+        if isinstance(message, dict) and "method" in message and "id" in message:
+            answer = self.reply(message)
+            if answer is not None:
+                line = bytearray(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}).encode())
+                threading.Thread(target=self.session.handle, args=(line,)).start()
+        self.said.append(message)
+
+    def send(self, message):
+        self.session.handle(bytearray(json.dumps(message).encode()))
+
+    def ask(self, method, params=None, id=None):
+        """All that is said until the answer, which comes last."""
+        self._number += 1
+        before = len(self.said)
+        self.send({"jsonrpc": "2.0", "id": id or self._number, "method": method, "params": params})
+        return self.said[before:]
+
+    def start(self, version="2025-11-25", **capabilities):
+        params = {"protocolVersion": version, "capabilities": capabilities}
+        answer = self.ask("initialize", params)[-1]["result"]
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return answer
+
+
+@tool(Effect.READ)
+def at_length() -> str:
+    """Say more than is shown."""
+    return "word " * 20_000
+
+
+@pytest.fixture
+def talk(ws, tmp_path):
+    """A session about a kit that asks before it writes."""
+    offers = []
+
+    def make(placing=None, rooted=False, **options):
+        policy = replace(preset("standard"), ask=Effect.WRITE)
+
+        def open_kit(folder, approve):
+            kit = Kit(folder or ws, state_dir=tmp_path / "state", approve=approve, policy=policy, **options)
+            kit.register(at_length)
+            return kit
+
+        offers.append(KitOffer(open_kit, rooted=rooted))
+        return Talk(offers[-1], placing)
+
+    yield make
+    for one in offers:
+        one.close()
+
+
+WRITE = {"name": "write", "arguments": {"path": "a.txt", "content": "x"}}
+
+
+def answering(action, decision):
+    content = {} if decision is None else {"content": {"decision": decision}}
+    return {"result": {"action": action, **content}}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_with_a_handshake(talk, version):
+    assert talk().start(version)["protocolVersion"] == version
+
+
+def test_another_version_gets_the_newest_one_with_a_handshake(talk):
+    one = talk()
+    assert one.start("2199-01-01")["protocolVersion"] == VERSIONS[-1]
+    assert one.ask("initialize", {"protocolVersion": VERSIONS[0]})[-1]["error"]["code"] == -32600
+
+
+@pytest.mark.parametrize(
+    ("action", "decision", "written", "asked"),
+    [
+        ("accept", "once", True, 2),
+        ("accept", "session", True, 1),
+        ("accept", "always", True, 1),
+        ("accept", "deny", False, 2),
+        ("accept", "whatever", False, 2),
+        ("accept", None, False, 2),
+        ("decline", None, False, 2),
+        ("cancel", "always", False, 2),
+    ],
+)
+def test_the_user_is_asked_through_the_client(talk, ws, action, decision, written, asked):
+    one = talk()
+    one.start(elicitation={})
+    one.reply = lambda _message: answering(action, decision)
+    for _ in range(2):
+        *questions, answer = one.ask("tools/call", WRITE)
+        assert answer["result"]["isError"] is not written
+    assert (ws / "a.txt").exists() is written
+    questions = [message for message in one.said if message.get("method") == "elicitation/create"]
+    assert len(questions) == asked
+    assert questions[0]["params"] == {
+        "mode": "form",
+        "message": "May the agent use 'write'? (needs approval)\n\n" + json.dumps(WRITE["arguments"], indent=2),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": {
+                    "type": "string",
+                    "title": "Decision",
+                    "description": "What the agent may do.",
+                    "enum": ["once", "session", "always", "deny"],
+                    "enumNames": [
+                        "Allow it this once",
+                        "Allow it until the server ends",
+                        "Always allow it in this workspace",
+                        "Do not allow it",
+                    ],
+                }
+            },
+            "required": ["decision"],
+        },
+    }
+
+
+def test_where_nobody_can_be_asked_it_is_denied_with_the_reason(talk, ws):
+    one = talk()
+    one.start()
+    (answer,) = one.ask("tools/call", WRITE)
+    assert answer["result"]["isError"] is True
+    assert "did not get it. Ask the user" in answer["result"]["content"][0]["text"]
+    assert list(ws.iterdir()) == []
+
+
+def test_a_client_that_refuses_to_ask_is_told_to_the_model(talk, ws):
+    one = talk()
+    one.start(elicitation={})
+    one.reply = lambda _message: {"error": {"code": -1, "message": "not now"}}
+    answer = one.ask("tools/call", WRITE)[-1]["result"]
+    assert (answer["isError"], answer["content"][0]["text"]) == (
+        True,
+        "The client refused 'elicitation/create': not now.",
+    )
+    assert list(ws.iterdir()) == []
+
+
+def test_a_question_ends_with_its_call(talk, ws):
+    one = talk()
+    one.start(elicitation={})
+    asked = threading.Event()
+    one.reply = lambda _message: asked.set()
+    call = threading.Thread(target=one.ask, args=("tools/call", WRITE, "w"))
+    call.start()
+    assert asked.wait(10)
+    one.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "w"}})
+    call.join(10)
+    assert not call.is_alive()
+    assert [message["id"] for message in one.said if message.get("id") == "w"] == []
+    assert list(ws.iterdir()) == []
+
+
+def test_a_session_that_closes_answers_its_own_questions(talk, ws):
+    one = talk()
+    one.start(elicitation={})
+    asked = threading.Event()
+    one.reply = lambda _message: asked.set()
+    call = threading.Thread(target=one.ask, args=("tools/call", WRITE))
+    call.start()
+    assert asked.wait(10)
+    one.session.close()
+    call.join(10)
+    assert not call.is_alive()
+    assert list(ws.iterdir()) == []
+
+
+def test_a_stateless_client_is_asked_between_two_tries(talk, ws):
+    one = talk()
+    (first,) = one.ask("tools/call", {**WRITE, "_meta": CAN})
+    assert first["result"]["resultType"] == "input_required"
+    ((key, question),) = first["result"]["inputRequests"].items()
+    assert (question["method"], list(ws.iterdir())) == ("elicitation/create", [])
+    denied = {key: {"action": "decline"}}
+    (no,) = one.ask("tools/call", {**WRITE, "_meta": CAN, "inputResponses": denied})
+    assert (no["result"]["resultType"], no["result"]["isError"]) == ("complete", True)
+    allowed = {key: {"action": "accept", "content": {"decision": "once"}}}
+    other = {**WRITE, "arguments": {"path": "b.txt", "content": "x"}}
+    (again,) = one.ask("tools/call", {**other, "_meta": CAN, "inputResponses": allowed})
+    assert again["result"]["resultType"] == "input_required", "an answer is for one call"
+    (yes,) = one.ask("tools/call", {**WRITE, "_meta": CAN, "inputResponses": allowed})
+    assert (yes["result"]["isError"], (ws / "a.txt").read_text()) == (False, "x")
+
+
+def test_stateless_requests(talk):
+    one = talk()
+    (found,) = one.ask("server/discover", {"_meta": CAN})
+    assert found["result"] == {
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {
+            "tools": {"listChanged": True},
+            "resources": {"listChanged": True},
+            "prompts": {"listChanged": True},
+            "completions": {},
+        },
+        "instructions": KitOffer.instructions,
+        "ttlMs": 0,
+        "cacheScope": "private",
+        "_meta": {f"{META}serverInfo": SERVER},
+    }
+    (listed,) = one.ask("tools/list", {"_meta": CAN})
+    assert listed["result"]["tools"] == one.offer.tools()
+    assert (listed["result"]["resultType"], listed["result"]["ttlMs"]) == ("complete", 0)
+    (missing,) = one.ask("resources/read", {"uri": "toolroll://note/none", "_meta": CAN})
+    assert missing["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    ("meta", "code"),
+    [
+        ({**CAN, f"{META}protocolVersion": "2030-01-01"}, -32022),
+        ({f"{META}protocolVersion": "2026-07-28"}, -32602),
+        ({}, -32602),
+    ],
+)
+def test_stateless_requests_that_do_not_say_enough(talk, meta, code):
+    (answer,) = talk().ask("server/discover", {"_meta": meta})
+    assert answer["error"]["code"] == code
+    if code == -32022:
+        assert answer["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2030-01-01"}
+
+
+def test_a_stateless_client_listens_for_what_it_names(talk, open_kit):
+    one = talk()
+    wanted = {"toolsListChanged": True, "promptsListChanged": False}
+    (acknowledged,) = one.ask("subscriptions/listen", {"notifications": wanted, "_meta": CAN}, id="s")
+    meta = {"_meta": {f"{META}subscriptionId": "s"}}
+    assert acknowledged == {
+        "jsonrpc": "2.0",
+        "method": "notifications/subscriptions/acknowledged",
+        "params": {"notifications": {"toolsListChanged": True}, **meta},
+    }
+    one.session._changed("tools")
+    one.session._changed("resources")
+    told = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": meta}
+    assert one.said[1:] == [told]
+    one.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "s"}})
+    one.session._changed("tools")
+    assert one.said[1:] == [told]
+
+
+def test_batches_in_the_one_version_that_has_them(talk):
+    one = talk()
+    one.start("2025-03-26")
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    one.send([ping, {"jsonrpc": "2.0", "method": "notifications/initialized"}, 7, {**ping, "id": 2, "method": "no"}])
+    answers = one.said[-1]
+    assert [(answer["id"], answer.get("error", {}).get("code")) for answer in answers] == [
+        (None, -32600),
+        (1, None),
+        (2, -32601),
+    ]
+    other = talk()
+    other.start("2025-06-18")
+    other.send([ping])
+    assert other.said[-1]["error"]["code"] == -32600
+
+
+def test_old_clients_get_no_links(talk):
+    for version, kinds in (("2025-03-26", ["text"]), ("2025-11-25", ["text", "resource_link"])):
+        one = talk()
+        one.start(version)
+        answer = one.ask("tools/call", {"name": "at_length"})[-1]
+        assert [part["type"] for part in answer["result"]["content"]] == kinds
+
+
+def test_the_log_goes_to_those_who_ask_at_the_level_they_ask_for(talk):
+    one = talk()
+    one.start()
+    one.session.tell("error", "before")
+    assert one.ask("logging/setLevel", {"level": "warning"})[-1]["result"] == {}
+    one.session.tell("info", "small")
+    one.session.tell("error", "large")
+    params = {"level": "error", "logger": "toolroll", "data": "large"}
+    assert one.said[2:] == [{"jsonrpc": "2.0", "method": "notifications/message", "params": params}]
+
+
+def test_roots_are_asked_for_only_where_they_matter(talk, ws):
+    places = []
+    one = talk(placing=places.append)
+    one.reply = lambda _message: {"result": {"roots": [{"uri": ws.as_uri()}, {"name": "no address"}, 7]}}
+    one.start(roots={})
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and thread.name.startswith("Thread-"):
+            thread.join(5)
+    assert places == [[ws.as_uri()]]
+    places.clear()
+    other = talk(placing=places.append)
+    other.start()
+    assert places == [None]
+    assert [message["method"] for message in talk().said if "method" in message] == []
+
+
+class Nothing:
+    """An offer with next to nothing, so that what is tried is the session."""
+
+    name, version, title, instructions = "nothing", "0", "Nothing", ""
+
+    def tools(self):
+        return []
+
+    def call(self, *_):
+        return {"content": [], "isError": False}
+
+    resources = templates = prompts = tools
+
+    def read(self, _):
+        return []
+
+    def prompt(self, *_):
+        return {"messages": []}
+
+    def complete(self, *_):
+        return []
+
+    def watch(self, _):
+        return lambda: None
+
+    def close(self):
+        pass
+
+
+METHODS = [
+    "initialize", "server/discover", "ping", "logging/setLevel", "subscriptions/listen", "tools/list", "tools/call",
+    "resources/list", "resources/read", "prompts/get", "completion/complete", "notifications/cancelled",
+    "notifications/initialized", "nothing/of/the/kind",
+]  # fmt: skip
+SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=5)
+KEYS = st.sampled_from(
+    ["name", "arguments", "uri", "level", "ref", "argument", "_meta", "protocolVersion", "requestId"]
+)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(max_size=5), inner, max_size=3)
+)
+MESSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0") | SCALARS,
+        "id": SCALARS,
+        "method": st.sampled_from(METHODS) | SCALARS,
+        "params": st.dictionaries(KEYS, VALUES, max_size=4) | VALUES,
+        "result": VALUES,
+        "error": VALUES,
+    },
+)
+LINES = st.binary(max_size=60) | (MESSAGES | VALUES).map(lambda one: json.dumps(one).encode())
+
+
+@settings(max_examples=150)
+@given(st.lists(LINES, max_size=6))
+def test_whatever_comes_is_survived(lines):
+    one = Talk(Nothing())
+    for line in lines:
+        for part in line.split(b"\n"):
+            one.session.handle(bytearray(part))
+    for message in one.said:
+        whole = message if isinstance(message, list) else [message]
+        for answer in whole:
+            assert answer["jsonrpc"] == "2.0"
+            assert ("result" in answer) + ("error" in answer) + ("method" in answer) == 1
+    assert one.ask("ping", id="the last")[-1] == {"jsonrpc": "2.0", "id": "the last", "result": {}}
+    assert not [text for level, text in one.logged if level == "error"], one.logged

@@ -1,0 +1,426 @@
+"""The server as a client meets it: a real process on real pipes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mcp.pipes import WAIT, running, server, until
+from toolroll import __version__
+
+OWN = ("-m", "tests.mcp.own_server")
+
+
+@pytest.fixture
+def client(ws, tmp_path):
+    """A server of its own for what ends it."""
+    with server("-C", str(ws), cwd=tmp_path, state=tmp_path / "state") as pipes:
+        yield pipes
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shared")
+    (folder / "ws").mkdir()
+    (folder / "ws" / "a.txt").write_text("hello\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def own_process(folder):
+    with server(cwd=folder / "ws", state=folder / "state", argv=OWN, stderr=subprocess.PIPE) as pipes:
+        pipes.start()
+        yield pipes
+        assert pipes.end() == 0
+        assert pipes.answers == {}, "a request that was cancelled is not answered"
+
+
+@pytest.fixture
+def own(own_process):
+    """A server with tools of its own, for what leaves no trace in it."""
+    own_process.other.clear()
+    return own_process
+
+
+@pytest.fixture(scope="module")
+def plain_process(folder):
+    with server("-C", str(folder / "ws"), cwd=folder, state=folder / "state", stderr=subprocess.PIPE) as pipes:
+        pipes.start()
+        yield pipes
+        assert pipes.end() == 0
+        assert pipes.came.get(timeout=WAIT) is None, "nothing came that was not asked for"
+
+
+@pytest.fixture
+def plain(plain_process):
+    """A server as users start it, for what leaves no trace in it."""
+    plain_process.other.clear()
+    return plain_process
+
+
+def test_a_session_from_its_beginning_to_its_end(client, put, ws, open_kit):
+    put({"a.txt": "hello\n"})
+    begun = client.start()
+    assert begun["serverInfo"] == {"name": "toolroll", "title": "toolroll", "version": __version__}
+    assert begun["capabilities"] == {
+        "tools": {"listChanged": True},
+        "resources": {"listChanged": True},
+        "prompts": {"listChanged": True},
+        "completions": {},
+        "logging": {},
+    }
+    assert "find_tools" in begun["instructions"]
+    assert client.ask("ping") == {}
+    assert client.ask("tools/list", {"cursor": "anything"}) == {"tools": open_kit().definitions("mcp")}
+    read = client.call("read", path="a.txt")
+    assert read["content"] == [{"type": "text", "text": "1\thello"}]
+    assert (read["isError"], read["structuredContent"]["content"]) == (False, "hello")
+    assert client.call("write", path="b.txt", content="x")["isError"] is False
+    assert (ws / "b.txt").read_text() == "x"
+    missing = client.call("read", path="none.txt")
+    assert missing["isError"] is True
+    assert missing["content"][0]["text"].startswith("File not found: there is no 'none.txt'.")
+    assert client.call("bash", command="echo $((6*7))")["structuredContent"]["output"] == "42\n"
+    assert client.end() == 0
+
+
+def test_tools_that_are_not_listed_are_called_all_the_same(plain):
+    client = plain
+    listed = [one["name"] for one in client.ask("tools/list")["tools"]]
+    assert "stat" not in listed
+    direct = client.call("stat", path="a.txt")
+    relayed = client.call("call_tool", name="stat", arguments={"path": "a.txt"})
+    assert direct == relayed
+    assert direct["structuredContent"]["size"] == 6
+    found = client.call("find_tools", query="size and times of a file")
+    assert found["structuredContent"]["tools"][0]["name"] == "stat"
+    assert client.call("call_tool", name="stat", arguments={"path": 3})["isError"] is True
+    assert client.fails("tools/call", {"name": "nope", "arguments": {}})["code"] == -32602
+
+
+def test_the_list_comes_from_the_last_run_and_is_held_against_the_kit(ws, tmp_path, open_kit):
+    wanted = open_kit().definitions("mcp")
+    listed = tmp_path / "s" / "toolroll" / "listed"
+
+    def list_of_a_run(calls):
+        with server("-C", str(ws), cwd=ws, state=tmp_path / "s") as client:
+            client.start()
+            first = client.ask("tools/list")["tools"]
+            if not calls:
+                return first
+            client.call("ls")
+            changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"} in client.other
+            assert client.ask("tools/list")["tools"] == wanted
+            return first, changed
+
+    assert list_of_a_run(calls=False) == wanted
+    (kept,) = listed.iterdir()
+    assert json.loads(kept.read_text()) == wanted
+    old = [{"name": "old", "description": "", "inputSchema": {"type": "object"}}]
+    kept.write_text(json.dumps(old))
+    assert list_of_a_run(calls=True) == (old, True)
+    assert json.loads(kept.read_text()) == wanted
+    kept.write_text("not json")
+    assert list_of_a_run(calls=False) == wanted
+
+
+def test_nothing_waits_behind_long_calls(own):
+    own.call("slow", seconds=0)
+    long = [own.request("tools/call", {"name": "slow", "arguments": {"seconds": 30}}) for _ in range(4)]
+    commands = [own.request("tools/call", {"name": "bash", "arguments": {"command": "sleep 30"}}) for _ in range(2)]
+    for _ in range(3):
+        assert own.ask("ping") == {}
+        assert own.call("slow", seconds=0)["content"][0]["text"] == "done"
+    for number in long + commands:
+        own.notify("notifications/cancelled", {"requestId": number})
+    assert own.ask("ping") == {}
+    assert not set(long + commands) & own.answers.keys()
+
+
+def test_more_long_calls_than_threads_are_all_answered(own):
+    numbers = [own.request("tools/call", {"name": "slow", "arguments": {"seconds": 0.05}}) for _ in range(80)]
+    assert own.ask("ping") == {}
+    assert {own.answer(number)["result"]["content"][0]["text"] for number in numbers} == {"done"}
+
+
+def test_a_cancelled_call_ends_its_processes(client):
+    client.start()
+    number = client.request("tools/call", {"name": "bash", "arguments": {"command": "sleep 97.531"}})
+    assert until(lambda: running("97.531"))
+    client.notify("notifications/cancelled", {"requestId": number, "reason": "enough"})
+    assert until(lambda: not running("97.531"))
+    assert client.ask("ping") == {}
+    assert number not in client.answers
+
+
+ENDS = {
+    "the input ends": (lambda pipes: pipes.process.stdin.close(), 0),
+    "SIGTERM": (lambda pipes: pipes.process.send_signal(signal.SIGTERM), 143),
+    "SIGINT": (lambda pipes: pipes.process.send_signal(signal.SIGINT), 130),
+    "SIGHUP": (lambda pipes: pipes.process.send_signal(signal.SIGHUP), 129),
+}
+
+
+@pytest.mark.parametrize(("end", "status"), ENDS.values(), ids=ENDS)
+def test_whatever_ends_the_server_ends_the_work(client, end, status):
+    client.start()
+    mark = f"98.{status}"
+    client.request("tools/call", {"name": "bash", "arguments": {"command": f"sleep {mark}"}})
+    client.request("tools/call", {"name": "bash", "arguments": {"command": f"sleep {mark}", "background": True}})
+    assert until(lambda: len(running(mark)) >= 2)
+    end(client)
+    assert client.process.wait(WAIT) == status
+    assert running(mark) == []
+
+
+def test_a_client_that_is_killed_leaves_nothing_behind(ws, tmp_path):
+    """Nobody says goodbye: the pipes just break, in the middle of commands and of writes."""
+    code = f"""
+import sys, time
+from pathlib import Path
+from tests.mcp.pipes import server
+with server("-C", {str(ws)!r}, cwd=Path({str(ws)!r}), state=Path({str(tmp_path)!r})) as client:
+    client.start()
+    client.request("tools/call", {{"name": "bash", "arguments": {{"command": "sleep 99.137"}}}})
+    print(client.process.pid, flush=True)
+    for number in range(1_000_000):
+        client.request("tools/call", {{"name": "write", "arguments": {{"path": "a.txt", "content": str(number % 2) * 300_000}}}})
+"""
+    root = str(Path(__file__).parents[2])
+    argv = [sys.executable, "-c", code]
+    with subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": root}, stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdout is not None
+        pid = int(client.stdout.readline())
+        assert until(lambda: running("99.137") and (ws / "a.txt").exists())
+        client.kill()
+    assert until(lambda: not Path(f"/proc/{pid}").exists())
+    assert running("99.137") == []
+    assert set((ws / "a.txt").read_text()) in ({"0"}, {"1"})
+    assert [path.name for path in ws.iterdir()] == ["a.txt"]
+    assert (ws / "a.txt").stat().st_size == 300_000
+
+
+@pytest.mark.parametrize("flight", [1, 16])
+def test_a_thousand_calls_and_nothing_lost(plain, folder, flight):
+    client = plain
+    for number in range(50):
+        (folder / "ws" / f"{number}.txt").write_text(f"text {number}\n")
+    sent: dict[int, int] = {}
+    texts: dict[int, str] = {}
+    for number in range(1000):
+        sent[client.request("tools/call", {"name": "read", "arguments": {"path": f"{number % 50}.txt"}})] = number
+        while len(sent) - len(texts) >= flight:
+            message = client.next()
+            assert message is not None
+            texts[message["id"]] = message["result"]["content"][0]["text"]
+    while len(texts) < len(sent):
+        message = client.next()
+        assert message is not None
+        texts[message["id"]] = message["result"]["content"][0]["text"]
+    assert texts == {id: f"1\ttext {number % 50}" for id, number in sent.items()}
+
+
+def test_stray_prints_do_not_reach_the_client(own):
+    assert own.call("babble")["content"] == [{"type": "text", "text": "said"}]
+    assert own.process.stderr.readline() == b"a stray line\n"
+    assert own.process.stderr.readline() == b"another stray line\n"
+
+
+def test_pictures_odd_text_and_faults_of_our_own(own):
+    assert own.call("picture")["content"] == [
+        {"type": "text", "text": "a picture"},
+        {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
+    ]
+    assert own.call("odd")["content"] == [{"type": "text", "text": "odd \\udcff"}]
+    assert own.fails("tools/call", {"name": "broken"}) == {
+        "code": -32603,
+        "message": "Internal error: ZeroDivisionError.",
+    }
+    assert own.ask("ping") == {}
+    assert own.process.stderr.readline().startswith(
+        b"toolroll mcp: error: tools/call failed: ZeroDivisionError: by nothing ("
+    )
+
+
+def test_progress_is_told_to_those_who_ask(own):
+    own.call("count")
+    assert own.other == []
+    params = {"name": "count", "arguments": {"to": 3}, "_meta": {"progressToken": "p1"}}
+    assert own.ask("tools/call", params)["content"][0]["text"] == "counted"
+    assert [one["params"] for one in own.other] == [
+        {"progressToken": "p1", "progress": number, "total": 3, "message": f"step {number}"} for number in (1, 2, 3)
+    ]
+
+
+def test_a_tool_that_comes_later_is_told(own):
+    before = {one["name"] for one in own.ask("tools/list")["tools"]}
+    own.call("more")
+    assert {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"} in own.other
+    assert {one["name"] for one in own.ask("tools/list")["tools"]} - before == {"late"}
+    assert own.call("late")["content"][0]["text"] == "here"
+
+
+def test_what_is_too_long_is_linked(own):
+    said = own.call("talk")
+    text, link = said["content"]
+    assert link["type"] == "resource_link"
+    assert {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"} in own.other
+    assert [one["uri"] for one in own.ask("resources/list")["resources"]] == [link["uri"]]
+    (whole,) = own.ask("resources/read", {"uri": link["uri"]})["contents"]
+    assert whole["text"] == "\n".join(f"word {number}" for number in range(20_000))
+    assert len(text["text"]) < len(whole["text"])
+
+
+def test_the_clients_root_is_the_workspace(ws, tmp_path, put):
+    put({"a.txt": "inside\n"})
+    other = tmp_path / "other root"
+    other.mkdir()
+    (other / "a.txt").write_text("elsewhere\n")
+    cwd = tmp_path / "cwd"
+    cwd.mkdir()
+    (cwd / "a.txt").write_text("here\n")
+    roots = [{"uri": "https://example.com/x"}, {"uri": "file:///no/such/folder"}, {"uri": ws.as_uri()}]
+    with server(cwd=cwd, state=tmp_path / "s") as client:
+        client.reply = lambda request: {"roots": roots} if request["method"] == "roots/list" else None
+        client.start(roots={"listChanged": True})
+        assert client.call("read", path="a.txt")["structuredContent"]["content"] == "inside"
+        roots[:] = [{"uri": other.as_uri(), "name": "other"}]
+        client.notify("notifications/roots/list_changed")
+        while [one["method"] for one in client.other].count("roots/list") < 2:
+            client.ask("ping")
+        assert client.call("read", path="a.txt")["structuredContent"]["content"] == "elsewhere"
+        assert client.end() == 0
+    for words, capabilities, content in [((), {}, "here"), (("-C", str(ws)), {"roots": {}}, "inside")]:
+        with server(*words, cwd=cwd, state=tmp_path / "s") as client:
+            client.start(**capabilities)
+            assert client.call("read", path="a.txt")["structuredContent"]["content"] == content
+
+
+def rules(state, text):
+    folder = state / "config" / "toolroll"
+    folder.mkdir(parents=True)
+    (folder / "rules.toml").write_text(text)
+
+
+def test_the_user_is_asked_through_the_client(ws, tmp_path):
+    """The question is answered by the thread that reads on while the call waits for it."""
+    rules(tmp_path, '[[rule]]\ndecision = "ask"\neffect = "write"\n')
+    with server("-C", str(ws), cwd=ws, state=tmp_path) as client:
+        answers = iter([{"action": "decline"}, {"action": "accept", "content": {"decision": "session"}}])
+        client.reply = lambda _request: next(answers)
+        client.start(elicitation={})
+        wrote = [client.call("write", path="a.txt", content=text)["isError"] for text in "abc"]
+        assert (wrote, (ws / "a.txt").read_text()) == ([True, False, False], "c")
+        assert [one["method"] for one in client.other] == ["elicitation/create"] * 2
+        assert client.end() == 0
+
+
+def test_a_workspace_that_cannot_be_opened_is_told(ws, tmp_path):
+    rules(tmp_path, "nonsense")
+    with server("-C", str(ws), cwd=ws, state=tmp_path, stderr=subprocess.PIPE) as client:
+        client.start()
+        error = client.fails("tools/call", {"name": "ls", "arguments": {}})
+        assert (error["code"], error["message"][:34]) == (
+            -32603,
+            "The workspace cannot be opened: " + str(tmp_path)[:2],
+        )
+        assert client.ask("ping") == {}
+        assert client.end() == 0
+        assert b"toolroll mcp: error: tools/call: The workspace cannot be opened: " in client.process.stderr.read()
+
+
+WRONG = [
+    (b"{bad\n", None, -32700),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"\n', None, -32700),
+    (b"\xff\xfe\n", None, -32700),
+    (b"[" * 100_000 + b"\n", None, -32700),
+    (b"[]\n", None, -32600),
+    (b'"ping"\n', None, -32600),
+    (b"7\n", None, -32600),
+    (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]\n', None, -32600),
+    (b'{"jsonrpc": "1.0", "id": 5, "method": "ping"}\n', 5, -32600),
+    (b'{"id": 5, "method": "ping"}\n', 5, -32600),
+    (b'{"jsonrpc": "2.0", "id": "x", "method": 7}\n', "x", -32600),
+    (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}\n', None, -32600),
+    (b'{"jsonrpc": "2.0", "id": 6, "method": "ping", "params": [1]}\n', 6, -32600),
+    (b'{"jsonrpc": "2.0", "id": 6, "method": "tools/run"}\n', 6, -32601),
+    (b'{"jsonrpc": "2.0", "id": 6, "method": "tools/call"}\n', 6, -32602),
+    (b'{"jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": {"name": "ls", "arguments": 3}}\n', 6, -32602),
+    (b'{"jsonrpc": "2.0", "id": 6, "method": "resources/read", "params": {"uri": "toolroll://x"}}\n', 6, -32002),
+    (b'{"jsonrpc": "2.0", "id": 6, "method": "prompts/get", "params": {"name": "x"}}\n', 6, -32602),
+    (b'{"jsonrpc": "2.0", "id": 6, "method": "logging/setLevel", "params": {"level": "loud"}}\n', 6, -32602),
+    (b'{"jsonrpc": "2.0", "id": 6, "method": "initialize", "params": {}}\n', 6, -32600),
+]
+
+
+def test_bad_messages_are_refused_and_survived(plain):
+    for line, id, code in WRONG:
+        plain.raw(line)
+        answer = plain.next()
+        assert (answer["id"], answer["error"]["code"]) == (id, code), line
+        if code in (-32700, -32600) and b"initialize" not in line:
+            assert plain.process.stderr.readline().startswith(b"toolroll mcp: warning: ")
+        assert plain.ask("ping") == {}
+    plain.raw(b"\n   \n")
+    plain.notify("notifications/of/something/new")
+    plain.send({"jsonrpc": "2.0", "id": "never asked", "result": {}})
+    assert plain.ask("ping") == {}
+    assert plain.process.stderr.readline().endswith(b"Nothing was asked that 'never asked' could answer.\n")
+
+
+def test_an_id_that_is_in_use_is_refused(own):
+    own.send({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "slow"}})
+    own.send({"jsonrpc": "2.0", "id": "a", "method": "ping"})
+    assert own.answer("a")["error"] == {"code": -32600, "message": "A request with the id 'a' is under way."}
+    own.notify("notifications/cancelled", {"requestId": "a"})
+
+
+def test_a_script_gets_its_answers_though_the_input_ends(client, put):
+    put({"a.txt": "hello\n"})
+    client.start()
+    wanted = [
+        client.request("tools/list"),
+        client.request("tools/call", {"name": "read", "arguments": {"path": "a.txt"}}),
+    ]
+    assert client.end() == 0
+    assert all("result" in client.answer(number) for number in wanted)
+
+
+OFFICIAL = """
+import asyncio, json, os, sys
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+async def look(mode):
+    there = StdioServerParameters(command=sys.executable, args=["-m", "toolroll", "mcp", "-C", sys.argv[1]], env={**os.environ})
+    async with Client(stdio_client(there), mode=mode) as client:
+        tools = await client.list_tools()
+        read = await client.call_tool("read", {"path": "a.txt"})
+        wrong = await client.call_tool("read", {"path": "none"})
+        prompt = await client.get_prompt("fix-tests", {"target": "tests"})
+        resources = await client.list_resources()
+        return [
+            sorted(tool.name for tool in tools.tools)[:2], read.content[0].text, read.structured_content["content"],
+            read.is_error, wrong.is_error, prompt.messages[0].content.text[:28], resources.resources,
+        ]
+
+async def main():
+    print(json.dumps(await asyncio.gather(*map(look, ["legacy", "2026-07-28", "auto"]))))
+
+asyncio.run(main())
+"""
+
+
+def test_the_official_client(ws, tmp_path, put):
+    """Both eras, by the library that most clients are built with."""
+    put({"a.txt": "hello\n"})
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "s")}
+    argv = [sys.executable, "-c", OFFICIAL, str(ws)]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = [["bash", "call_tool"], "1\thello", "hello", False, True, "Make the tests of tests pass", []]
+    assert json.loads(done.stdout) == [seen] * 3

@@ -1,0 +1,89 @@
+"""Messages on lines: what is read, what is refused, and what several threads write at once."""
+
+import json
+import os
+import threading
+
+import msgspec
+import pytest
+
+from toolroll.mcp.wire import INVALID_REQUEST, PARSE, Inbox, Message, Outbox, RpcError, encode, parse, parse_each
+
+
+def test_requests_notifications_and_responses():
+    request = parse(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    notice = parse(b'{"jsonrpc": "2.0", "method": "hello", "params": {"a": 1}}')
+    answer = parse(b'{"jsonrpc": "2.0", "id": "x", "result": null}')
+    assert (request.is_request, notice.is_request, answer.is_request) == (True, False, False)
+    assert (notice.params, answer.id, answer.result, answer.error) == ({"a": 1}, "x", None, msgspec.UNSET)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "id"),
+    [
+        (b"", PARSE, None),
+        (b"{", PARSE, None),
+        (b'[{"a": 1}, {', PARSE, None),
+        (b"null", INVALID_REQUEST, None),
+        (b'{"jsonrpc": "2.0", "id": [], "method": "ping"}', INVALID_REQUEST, None),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', INVALID_REQUEST, None),
+        (b'{"jsonrpc": 2.0, "id": 9, "method": "ping"}', INVALID_REQUEST, 9),
+        (b'{"jsonrpc": "2.1", "id": 9, "method": "ping"}', INVALID_REQUEST, 9),
+    ],
+)
+def test_what_is_no_message(line, code, id):
+    with pytest.raises(RpcError) as refused:
+        parse(line)
+    assert (refused.value.code, refused.value.id) == (code, id)
+
+
+def test_a_batch_is_taken_apart():
+    items = parse(b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}, 7, {"jsonrpc": "1", "id": 2}, [1]]')
+    messages, faults = parse_each(items)
+    assert [one.id for one in messages] == [1]
+    assert [one.id for one in faults] == [None, 2, None]
+
+
+def lines(data, most=100, chunks=1):
+    reader, writer = os.pipe()
+    threading.Thread(target=lambda: [os.write(writer, data), os.close(writer)]).start()
+    inbox = Inbox(reader, most)
+    found = list(iter(inbox.next, None))
+    os.close(reader)
+    return [bytes(one) for one in found]
+
+
+def test_lines_are_split_and_empty_ones_dropped():
+    assert lines(b"one\n\n  \r\ntwo\r\nthree") == [b"one", b"two\r"]
+
+
+def test_a_line_that_is_too_long_is_passed_over_and_the_next_is_read():
+    long = b"x" * 200_000
+    assert lines(b"one\n" + long + b"\ntwo\n", most=70_000) == [b"one", b"", b"two"]
+    assert lines(long + b"\n", most=1_000_000) == [long]
+
+
+def test_what_is_not_unicode_is_written_out():
+    assert json.loads(encode({"a\udc80": ["\udcff", ("x",), 1]})) == {"a\\udc80": ["\\udcff", ["x"], 1]}
+
+
+def test_lines_of_several_threads_are_whole():
+    reader, writer = os.pipe()
+    outbox = Outbox(writer)
+    texts = [letter * 200_000 for letter in "abcd"]
+    threads = [threading.Thread(target=outbox.send, args=(text,)) for text in texts]
+    for one in threads:
+        one.start()
+    inbox = Inbox(reader)
+    found = sorted(json.loads(inbox.next()) for _ in texts)
+    for one in threads:
+        one.join()
+    os.close(reader)
+    with pytest.raises(BrokenPipeError):
+        outbox.send("nobody reads this")
+    os.close(writer)
+    assert found == texts
+
+
+def test_a_message_struct_is_what_is_sent():
+    assert isinstance(parse(encode({"jsonrpc": "2.0", "method": "x"})), Message)

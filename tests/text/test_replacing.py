@@ -1,0 +1,31 @@
+"""Every occurrence is replaced, and told by its line and column."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolroll.text import diff
+from toolroll.text.replacing import Finder
+
+TEXTS = st.lists(st.sampled_from(["ab", "a", "\n", "b\n", "x", "\r\n"]), max_size=20).map("".join)
+
+
+@given(TEXTS)
+def test_places_are_lines_and_columns(text):
+    made = Finder("ab", regex=False, case=True, words=False).replace(text, "AB\n")
+    wanted = [
+        (number, column + 1)
+        for number, line in enumerate(text.split("\n"), 1)
+        for column in range(len(line))
+        if line.startswith("ab", column)
+    ]
+    assert made.places == wanted
+    assert [text[start:end] for start, end in made.spans] == ["ab"] * len(wanted)
+
+
+@given(TEXTS)
+def test_what_stays_the_same_changes_nothing_of_the_diff(text):
+    made = Finder("ab", regex=False, case=True, words=False).replace(text, "b")
+    same = made.same(text)
+    assert text[: same.head] == made.text[: same.head]
+    assert text[len(text) - same.tail :] == made.text[len(made.text) - same.tail :]
+    assert diff.unified(text, made.text, same) == diff.unified(text, made.text)
