@@ -41,7 +41,7 @@ def real(name: str) -> Path:
     version, digest = SOURCES[name]
     folder = FOLDER / f"{name}-{version}"
     if not folder.exists():
-        data = _download(name, version, digest)
+        data = download(name, version, digest)
         part = FOLDER / f"{name}.part"
         shutil.rmtree(part, ignore_errors=True)
         with tarfile.open(fileobj=io.BytesIO(data)) as packed:
@@ -51,7 +51,7 @@ def real(name: str) -> Path:
     return folder
 
 
-def _download(name: str, version: str, digest: str) -> bytes:
+def download(name: str, version: str, digest: str) -> bytes:
     """The source distribution from the index that uv uses. Nothing of it is run."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     wanted, lock = FOLDER / f"{name}.in", FOLDER / f"pylock.{name}.toml"

@@ -1,10 +1,14 @@
-"""MCP servers on standard input and output: from start to the first list of tools, and reads of a small file.
+"""MCP servers over pipes and over HTTP: from start to the first list of tools, and reads of a small file.
 
 Reads are those of a session: a new server each time, a thousand calls after its first list of tools; wall time is
 the median of the calls that wait for each other, and the mean of those that do not. CPU time is that of the server
 alone, as a mean. The official filesystem server comes from npm and runs on Node; it is left out where neither can be
 had. The Python SDK's server is the least that its low-level part allows. The floor answers the same messages from a
 bare loop with msgspec.
+
+The official server has no HTTP, so beside reads over HTTP its row is that over pipes. All calls of such a session are
+made on as many connections as there are calls in flight. The SDK's own server there asks for no token and checks no
+Host. The floor is a bare asyncio server with msgspec.
 """
 
 from __future__ import annotations
@@ -21,13 +25,15 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from bench import peers
+from bench import over_http, peers
 from bench.cases import Settings
 from bench.measure import Contestant, Race, Role, Sample
 
 OFFICIAL = "@modelcontextprotocol/server-filesystem"
 PINNED = "2026.8.31"
 CALLS = 1_000
+Served = tuple[str, Role, Sequence[str], str]
+"""What a server is called, its role, its command line and the name of its tool that reads."""
 FLOOR = """
 import os, sys, msgspec
 decode, encode = msgspec.json.decode, msgspec.json.encode
@@ -44,10 +50,34 @@ while chunk := os.read(0, 65536):
         if "id" in message:
             os.write(1, encode({"jsonrpc": "2.0", "id": message["id"], "result": result}) + b"\\n")
 """
-SDK = """
-import anyio
+HTTP_FLOOR = """
+import asyncio, msgspec
+
+async def served(reader, writer):
+    try:
+        while True:
+            head = await reader.readuntil(b"\\r\\n\\r\\n")
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\\r\\n")[0])
+            message = msgspec.json.decode(await reader.readexactly(length))
+            if message["method"] == "tools/call":
+                with open(message["params"]["arguments"]["path"]) as file:
+                    result = {"content": [{"type": "text", "text": file.read()}]}
+            else:
+                result = {"tools": [], "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}
+            body = msgspec.json.encode({"jsonrpc": "2.0", "id": message.get("id"), "result": result})
+            writer.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body) + body)
+    except asyncio.IncompleteReadError:
+        writer.close()
+
+async def main():
+    server = await asyncio.start_server(served, "127.0.0.1", 0)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp", flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
+_SDK = """
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp import types
 
 async def listed(ctx, params):
@@ -57,12 +87,33 @@ async def called(ctx, params):
     with open(params.arguments["path"]) as file:
         return types.CallToolResult(content=[types.TextContent(type="text", text=file.read())])
 
+server = Server("sdk", on_list_tools=listed, on_call_tool=called)
+"""
+SDK = f"""
+import anyio
+from mcp.server.stdio import stdio_server
+{_SDK}
 async def main():
-    server = Server("sdk", on_list_tools=listed, on_call_tool=called)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 anyio.run(main)
+"""
+HTTP_SDK = f"""
+import asyncio, socket, uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+{_SDK}
+async def main():
+    sessions = StreamableHTTPSessionManager(server)
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # as uvicorn itself makes it
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+    print("http://127.0.0.1:%d/mcp" % listening.getsockname()[1], flush=True)
+    async with sessions.run():
+        settings = uvicorn.Config(sessions.handle_request, interface="asgi3", log_level="error", lifespan="off")
+        await uvicorn.Server(settings).serve([listening])
+
+asyncio.run(main())
 """
 
 
@@ -82,9 +133,32 @@ def races(settings: Settings) -> Iterator[Race]:
             for name, role, argv, tool in servers
         ]
         yield Race(title, racers)
+    if peers.present("mcp"):  # without the SDK there is no --http
+        yield from _over_http(settings.scratch, state, file, servers)
 
 
-def _servers(folder: Path) -> Iterator[tuple[str, Role, Sequence[str], str]]:
+def _over_http(folder: Path, state: str, file: Path, servers: Sequence[Served]) -> Iterator[Race]:
+    ours = [sys.executable, "-m", "toolroll", "mcp", "--http", "-C", str(folder)]
+    sdk, floor = ([sys.executable, "-c", one] for one in (HTTP_SDK, HTTP_FLOOR))
+    read = {"name": "read", "arguments": {"path": str(file)}}
+    for title, flight in (("read over HTTP, one at a time", 1), ("read over HTTP, 16 in flight", 16)):
+        official = [
+            Contestant(f"{name} (pipes)", role, _session(argv, state, {**read, "name": tool}, flight))
+            for name, role, argv, tool in servers
+            if name == OFFICIAL
+        ]
+        yield Race(
+            title,
+            [
+                Contestant("toolroll mcp --http", "ours", _web_session(ours, state, read, flight)),
+                *official,
+                Contestant("mcp low-level Server over HTTP", "peer", _web_session(sdk, state, read, flight)),
+                Contestant("bare asyncio with msgspec", "floor", _web_session(floor, state, read, flight)),
+            ],
+        )
+
+
+def _servers(folder: Path) -> Iterator[Served]:
     yield "toolroll mcp", "ours", [sys.executable, "-m", "toolroll", "mcp", "-C", str(folder)], "read"
     node, script = shutil.which("node"), _official()
     if node and script:
@@ -185,7 +259,23 @@ def _session(argv: Sequence[str], state: str, call: object, flight: int) -> Call
                 if "line 19" not in str(answer := server.answer()):
                     raise RuntimeError(f"a call failed: {answer}")
                 at.append(time.perf_counter())
-            took = [after - before for before, after in pairwise([began, *at])]
-            return Sample((server.cpu() - cpu) / CALLS, median(took) if flight == 1 else (at[-1] - began) / CALLS)
+            return _taken(server.cpu() - cpu, began, at, flight)
 
     return sample
+
+
+def _web_session(argv: Sequence[str], state: str, call: object, flight: int) -> Callable[[], Sample]:
+    def sample() -> Sample:
+        with over_http.Server(argv, state) as server:
+            server.begin(flight)
+            server.calls(call, flight, "line 19")
+            cpu, began = server.cpu(), time.perf_counter()
+            at = server.calls(call, CALLS, "line 19")
+            return _taken(server.cpu() - cpu, began, at, flight)
+
+    return sample
+
+
+def _taken(cpu: float, began: float, at: Sequence[float], flight: int) -> Sample:
+    took = [after - before for before, after in pairwise([began, *at])]
+    return Sample(cpu / CALLS, median(took) if flight == 1 else (at[-1] - began) / CALLS)

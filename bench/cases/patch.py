@@ -107,7 +107,7 @@ def unpacked(version: str, digest: str) -> Path:
     """A release of django, downloaded once."""
     folder = corpora.FOLDER / f"django-release-{version}"
     if not folder.exists():
-        data = corpora._download("django", version, digest)
+        data = corpora.download("django", version, digest)
         part = folder.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)
         with tarfile.open(fileobj=io.BytesIO(data)) as packed:

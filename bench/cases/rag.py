@@ -117,7 +117,8 @@ class Meaning:
     """Takes the place of the model: what is left of the search is the product's own."""
 
     lacks = ""
-    name = "made"
+    name = model = "made"
+    reranks = False
 
     def __init__(self, state: State) -> None:
         self.vectors = Edge(state)

@@ -107,8 +107,9 @@ class Executor:
     def _unknown(self, name: str) -> ToolError:
         import difflib
 
-        near = difflib.get_close_matches(str(name).lower(), self._entries, n=3, cutoff=0.6)
-        names = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(self._entries)}."
+        there = [one for one in self._entries if one != name]  # the name itself is one that cannot be relayed to
+        near = difflib.get_close_matches(str(name).lower(), there, n=3, cutoff=0.6)
+        names = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(there)}."
         return ToolError(ErrorCode.NOT_FOUND, f"Tool not found: there is no tool {name!r}. {names}")
 
     def _failure(self, error: ToolError, so_far: _Progress) -> Result:

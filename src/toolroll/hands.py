@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from toolroll.dialect import Profile
 from toolroll.host.atlas import Atlas
+from toolroll.host.calls import Calls
 from toolroll.host.context import Context, Progress, silent
 from toolroll.host.embedding.meaning import Meaning
 from toolroll.host.grants import Grants
@@ -99,6 +100,7 @@ class Hands:
         self, closing: ExitStack, table: str, servers: Mapping[str, str] | None, mcp: Config | None
     ) -> None:
         environ = dict(os.environ)
+        self.calls = Calls(self.state, environ)
         self.http = Client(self.guard.policy.hosts)
         self.shell = Shell(self.root, self.spill, self.guard, limits=self.limits, table=table, environment=environ)
         closing.callback(self.shell.close)

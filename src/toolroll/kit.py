@@ -23,7 +23,19 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, PRESETS, Policy
 from toolroll.registry import Registry, discover
 from toolroll.result import Result
-from toolroll.steps import Audit, Concurrency, Journalled, Locks, Measured, Metrics, Observer, Record, time_limit
+from toolroll.steps import (
+    Audit,
+    Concurrency,
+    Journalled,
+    Locks,
+    Measured,
+    Metrics,
+    Observer,
+    Record,
+    Remembered,
+    Step,
+    time_limit,
+)
 from toolroll.tool import Tool
 
 if TYPE_CHECKING:
@@ -75,7 +87,7 @@ class Kit:
         self.journal, self.recovered, self.remote = self._hands.journal, self._hands.recovered, self._hands.remote
         self._audit, self._metrics = Audit(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit, self._metrics, *([observe] if observe else []))
-        self._steps = (time_limit, Concurrency(self.limits.concurrency), Locks(), Journalled(self.journal))
+        self._steps = self._around()
         self._add(entries)
         for server in self.remote.expanded():
             self.register(server)
@@ -100,6 +112,12 @@ class Kit:
 
     def _renew(self) -> None:
         self._executor = self._executor_of(self._entries | {way.name: way for way in self._catalogue.ways()})
+
+    def _around(self) -> tuple[Step, ...]:
+        """What is done around every call, the outermost first."""
+        hands = self._hands
+        at_once = Concurrency(self.limits.concurrency)
+        return time_limit, at_once, Locks(), Journalled(hands.journal), Remembered(hands.calls)
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         hands = self._hands

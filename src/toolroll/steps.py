@@ -10,12 +10,14 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from toolroll.dialect import View
+from toolroll.host.calls import Calls
 from toolroll.host.context import Context
 from toolroll.host.guard import Guard
 from toolroll.host.journal.journal import Journal
 from toolroll.host.token import Token
 from toolroll.host.tree import Tree
 from toolroll.policy.effects import Effect
+from toolroll.result import as_tool_error
 
 Proceed = Callable[[Context, dict[str, Any]], Any]
 """Goes on with a call: its context, and the arguments as the tool's own, bound and decoded."""
@@ -93,6 +95,7 @@ class Concurrency:
 
 _TICK = 0.1  # seconds; how late a call that waits for its turn notices that it was cancelled
 _CHANGES = Effect.WRITE | Effect.DELETE
+_TELLING = Effect.SHELL | Effect.RUN | Effect.NETWORK | Effect.STATE
 
 
 class Locks:
@@ -179,6 +182,30 @@ class Journalled:
                     raise
 
         return journalled
+
+
+class Remembered:
+    """Calls that do something and are not in the journal are kept, so that they can be searched later."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def __call__(self, view: View, proceed: Proceed) -> Proceed:
+        effects = view.tool.effects
+        if effects & _CHANGES or not effects & _TELLING:
+            return proceed
+
+        def remembered(ctx: Context, arguments: dict[str, Any]) -> Any:
+            try:
+                output = proceed(ctx, arguments)
+            except Exception as error:
+                known = as_tool_error(error)
+                self._calls.keep(ctx, str(known.code) if known else type(error).__name__)
+                raise
+            self._calls.keep(ctx, "success")
+            return output
+
+        return remembered
 
 
 class Record(NamedTuple):

@@ -11,8 +11,8 @@ from tests.agent.test_loop import BROKEN, FIXED
 from tests.host.model.served import KEY, Say, Served, call
 from toolroll.agent import PRESETS, Agent
 from toolroll.agent.records import Answered, Ended, Record, Said, Started
-from toolroll.agent.redaction import Redaction
 from toolroll.agent.transcript import Recorded, Transcript, read, shown
+from toolroll.policy.redaction import Redaction
 
 Serve = Callable[..., Served]
 

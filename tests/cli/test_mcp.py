@@ -87,13 +87,13 @@ def words_of(found: dict[str, object]) -> list[object]:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_every_client_is_told_how_to_start_it(quick: Run, home: Path, ws: Path, client: str) -> None:
-    status, out, err = quick("mcp", "--install", client, "--lazy", "-m", "thinking")
+    status, out, err = quick("mcp", "--install", client, "--lazy", "-m", "thinking", "--ask")
     assert status == 0
     place = [] if CLIENTS[client].places else ["-C", str(ws)]
-    assert words_of(entry(out, client)) == [*COMMAND, *place, "--mode", "thinking", "--lazy"]
+    assert words_of(entry(out, client)) == [*COMMAND, *place, "--mode", "thinking", "--lazy", "--ask"]
     assert err.startswith(f"For {CLIENTS[client].title}, in {'/' if client != 'claude' else ws}")
     assert list(home.iterdir()) == []
-    assert quick("mcp", "--install", client, "--print", "--lazy", "-m", "thinking")[1] == out
+    assert quick("mcp", "--install", client, "--print", "--lazy", "-m", "thinking", "--ask")[1] == out
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -176,6 +176,21 @@ def test_toml_keeps_every_other_line() -> None:
         '[mcp_servers.toolroll]\ncommand = "x"\nargs = ["a"]\n'
     )
     assert merged_toml("", "mcp_servers", "toolroll", VALUE).startswith("[mcp_servers.toolroll]\n")
+
+
+@pytest.mark.parametrize("name", ["my.tools", "my tools", 'a"b', "Werkzeug-ü", ""])
+def test_a_name_that_toml_must_quote_is_added_once(quick: Run, home: Path, name: str) -> None:
+    status, out, err = quick("mcp", "--install", "codex", "--name", name)
+    assert (status, list(tomllib.loads(out)["mcp_servers"])) == (0, [name]), err
+    after = merged_toml(TOML, "mcp_servers", name, VALUE)
+    assert tomllib.loads(after)["mcp_servers"][name] == VALUE
+    assert "other" in tomllib.loads(after)["mcp_servers"]
+
+
+def test_a_name_that_toml_cannot_hold_is_told(quick: Run, home: Path) -> None:
+    status, out, err = quick("mcp", "--install", "codex", "--name", "a\x7fb")
+    assert (status, out) == (2, "")
+    assert err.startswith("toolroll: it is not valid TOML")
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,13 @@ def test_an_answer_beyond_the_sources_is_not_given(ask, says, said):
     assert says == "UNKNOWN" or says not in result.text
 
 
+def test_a_part_beyond_the_sources_is_left_out(ask):
+    result, _ = ask("How often does the key rotate?", "Every ninety days [1].\n\nParis is the capital of France.")
+    assert result.data["answer"] == "Every ninety days [1]."
+    assert "Paris" not in result.text
+    assert "what cites no passage is left out." in result.text
+
+
 def test_what_the_library_does_not_know_is_not_asked(ask):
     result, bodies = ask("Who wrote Hamlet?", "Shakespeare [1].")
     assert result.text.startswith("No passage answers this: the library does not know.")

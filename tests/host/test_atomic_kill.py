@@ -15,7 +15,7 @@ import pytest
 
 from toolroll.host import atomic
 
-KILLS = 50
+KILLS = 30
 CONTROL_KILLS = 400  # at most; the first few tear on an idle machine
 LONGEST = 0.03  # seconds from the first whole write to the kill
 SIZE = 4_000_000

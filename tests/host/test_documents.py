@@ -11,6 +11,8 @@ from tests.host.converting import files
 from tests.host.converting.files import paragraph
 from toolroll import ErrorCode, Kit
 from toolroll.host.converting import shelving
+from toolroll.host.converting.convert import Converted
+from toolroll.host.converting.formats import Format
 
 
 def add(kit: Kit, path: str, **options: object) -> str:
@@ -83,6 +85,28 @@ def test_a_bad_file_does_not_keep_a_folder_out(kit: Kit) -> None:
     result = kit.call("rag", {"action": "add_document", "path": "."})
     assert result.text.startswith("Added good.md (1 piece).")
     assert "Not added: 1 too large, 1 without text that can be read." in result.text
+
+
+def test_a_file_that_could_not_be_read_costs_a_folder_nothing(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(kit.workspace)
+    (folder / "a.docx").write_bytes(b"PK damaged")
+    (folder / "b.docx").write_bytes(files.docx(paragraph("Candles burn wax.")))
+    converted: list[str] = []
+    real = shelving.Converter.convert
+
+    def noted(self: shelving.Converter, data: bytes, path: str, format: Format) -> Converted:
+        converted.append(path)
+        return real(self, data, path, format)
+
+    monkeypatch.setattr(shelving.Converter, "convert", noted)
+    said = "Not added: 1 without text that can be read."
+    assert said in add(kit, ".")
+    assert said in add(kit, ".")
+    assert converted == ["a.docx", "b.docx"]
+    assert add(kit, "a.docx").startswith("ValidationError: 'a.docx' cannot be read as a Word document")
+    assert converted == ["a.docx", "b.docx", "a.docx"]
+    (folder / "a.docx").write_bytes(files.docx(paragraph("Lanterns burn oil.")))
+    assert add(kit, ".").startswith("Added a.docx, Unchanged: b.docx (1 piece).")
 
 
 def test_a_folder_that_takes_long_is_added_in_several_calls(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -319,6 +319,20 @@ def test_the_user_is_asked_through_the_client(ws, tmp_path):
         assert client.end() == 0
 
 
+def test_a_server_that_asks_asks_about_changes_and_commands_but_not_about_reading(ws, tmp_path):
+    (ws / "b.txt").write_text("b\n")
+    with server("--ask", "-C", str(ws), cwd=ws, state=tmp_path) as client:
+        client.reply = lambda _request: {"action": "decline"}
+        client.start(elicitation={})
+        assert client.call("read", path="b.txt")["isError"] is False
+        assert client.other == []
+        assert client.call("write", path="a.txt", content="a")["isError"] is True
+        assert client.call("bash", command="touch a.txt")["isError"] is True
+        assert [one["method"] for one in client.other] == ["elicitation/create"] * 2
+        assert sorted(one.name for one in ws.iterdir()) == ["b.txt"]
+        assert client.end() == 0
+
+
 def test_a_workspace_that_cannot_be_opened_is_told(ws, tmp_path):
     rules(tmp_path, "nonsense")
     with server("-C", str(ws), cwd=ws, state=tmp_path, stderr=subprocess.PIPE) as client:

@@ -484,6 +484,7 @@ def test_the_reason_of_a_rule_is_told():
             "rule 1: the example 'git x' must not match",
         ),
         ({"rule": [{"decision": "deny", "path": "x", "match": ["a"]}]}, "rule 1: examples need a command"),
+        ({"rules": [{"decision": "deny", "command": "a"}]}, r"There is no 'rules' here\. Rules are given as \[\[rule"),
     ],
 )
 def test_a_wrong_rule_is_named(data, message):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.answering import Answered, citations, instruction, question, refusal
+from toolroll.text.answering import Answered, citations, grounded, instruction, question, refusal
 from toolroll.text.passages import Cited
 
 ONE = Cited("guide.md:1-3", "guide.md", 1, 3, "Deploy", "Keys rotate.\n--- abc ends ---", 0.5)
@@ -43,6 +43,32 @@ def test_citations(answer, numbers):
 )
 def test_refusals(answer, why):
     assert refusal(answer, 2) == why
+
+
+LEFT_OUT = "Of the model's answer, what cites no passage is left out."
+UNSURE = "A statement in the answer cites no passage: it may not be from the library."
+CODE = "```\nrotate()\n\nitems = [1]\n```"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told", "remarks"),
+    [
+        ("Ninety days [1].", "Ninety days [1].", []),
+        ("According to [1], it is ninety days, i.e. a quarter.", "According to [1], it is ninety days, i.e. a quarter.", [UNSURE]),
+        ("According to [1], ninety days.", "According to [1], ninety days.", []),
+        ("First this. Then that [1, 2].", "First this. Then that [1, 2].", []),
+        ("Ninety days [1].\n\nParis is in France.", "Ninety days [1].", [LEFT_OUT]),
+        ("Paris is in France.\n \nNinety days [1].", "Ninety days [1].", [LEFT_OUT]),
+        ("Ninety days [1]. Paris is in France.", "Ninety days [1]. Paris is in France.", [UNSURE]),
+        ("- Ninety days [1].\n- Paris", "- Ninety days [1].\n- Paris", [UNSURE]),
+        ("- Ninety days [1].\n- Soup [2].", "- Ninety days [1].\n- Soup [2].", []),
+        ("# Keys\n\nThere is:\n\n\n- Soup [2].", "# Keys\n\nThere is:\n\n- Soup [2].", []),
+        (f"So [1]:\n\n{CODE}", f"So [1]:\n\n{CODE}", []),
+        ("So [1].\n\nPerhaps so.\n\n```\nx\n```\n\nOr [2].", "So [1].\n\nOr [2].", [LEFT_OUT]),
+    ],
+)  # fmt: skip
+def test_what_cites_nothing_is_left_out(answer, told, remarks):
+    assert grounded(answer) == (told, remarks)
 
 
 def test_shown():

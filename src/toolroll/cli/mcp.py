@@ -68,7 +68,7 @@ def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit
 
         from toolroll.kit import Kit, preset
 
-        policy = replace(preset("standard"), sandbox=args.sandbox)
+        policy = replace(preset("ask" if args.ask else "standard"), sandbox=args.sandbox)
         workspace = folder or args.workspace or "."
         return Kit(workspace, args.dialect, args.mode, policy=policy, approve=approve, tools=tools)
 
@@ -141,11 +141,12 @@ def _install(args: Namespace) -> int:
     project = os.path.abspath(args.workspace or ".")
     words = [*more, "mcp", *_said_again(args, None if client.places and not args.workspace else project)]
     entry = Entry(client, args.name, command, tuple(words), project)
-    if not args.write:
-        print(f"For {client.title}, in {entry.path}:", file=sys.stderr)
-        print(entry.text(), end="")
-        return 0
     try:
+        if not args.write:
+            text = entry.text()
+            print(f"For {client.title}, in {entry.path}:", file=sys.stderr)
+            print(text, end="")
+            return 0
         backup = entry.write()
     except ValueError as error:
         raise UsageError(str(error)) from None
@@ -160,7 +161,7 @@ def _said_again(args: Namespace, workspace: str | None) -> list[str]:
         value = getattr(args, option.name)
         if value != option.default:
             words += [option.flags[0], value]
-    return words + [option.flags[0] for option in (_LAZY, _ROOTS) if getattr(args, option.name)]
+    return words + [option.flags[0] for option in (_LAZY, _ROOTS, _ASK) if getattr(args, option.name)]
 
 
 def _clients() -> Sequence[str]:
@@ -173,6 +174,7 @@ _WORKSPACE = Option(("--workspace", "-C"), "Folder to work in (the client's firs
 _ROOTS = Option(("--roots",), "Work in the client's first root, also if -C names a folder to begin with.")
 _TOOLS = Option(("--tools",), "Tools to show: all, core, lazy, or names with commas between them (core).", "WHICH")
 _LAZY = Option(("--lazy",), "Show only a tool that finds tools and one that calls them.")
+_ASK = Option(("--ask",), "Ask the user through the client before changes, commands and the network.")
 _HTTP = Option(("--http",), "Serve over HTTP on this machine, with a token.")
 _PORT = Option(("--port",), "Port for --http (any that is free).", "NUMBER", "0")
 _INSTALL = Option(("--install",), "Print what makes a client start this server.", "CLIENT", choices=_clients)
@@ -190,6 +192,6 @@ COMMAND = Command(
     "mcp",
     "Serve the tools to an MCP client, over standard input and output or over HTTP.",
     run,
-    (_WORKSPACE, _ROOTS, DIALECT, MODE, SANDBOX, _TOOLS, _LAZY, _HTTP, _PORT, _INSTALL, _PRINT, _WRITE, _NAME),
+    (_WORKSPACE, _ROOTS, DIALECT, MODE, SANDBOX, _TOOLS, _LAZY, _ASK, _HTTP, _PORT, _INSTALL, _PRINT, _WRITE, _NAME),
     more=_MORE,
 )

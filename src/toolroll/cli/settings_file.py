@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import tomllib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 _LINKS = 40  # as many as the system follows
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def merged_json(before: str, key: str, name: str, value: dict[str, Any]) -> str:
@@ -44,11 +46,16 @@ def merged_toml(before: str, key: str, name: str, value: dict[str, Any]) -> str:
     known = _toml(before)
     kept = "".join(_without(before, f"{key}.{name}"))
     body = "".join(f"{word} = {json.dumps(one, ensure_ascii=False)}\n" for word, one in value.items())
-    after = f"{kept.rstrip()}\n\n[{key}.{name}]\n{body}".lstrip()
+    after = f"{kept.rstrip()}\n\n[{key}.{_toml_key(name)}]\n{body}".lstrip()
     table = known.get(key, {})
     if not isinstance(table, dict) or _toml(after) != {**known, key: {**table, name: value}}:
         raise ValueError(f"its {key!r} is written in a way that cannot be added to")
     return after
+
+
+def _toml_key(name: str) -> str:
+    """A name as a key: in quotes if it has to be."""
+    return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def _toml(text: str) -> dict[str, Any]:

@@ -35,4 +35,5 @@ def ask(ctx: Context, shelf: Shelf, query: str, limit: int) -> Answered | Found:
     if why := answering.refusal(answer, len(found.passages)):
         return replace(found, lead=f"{why} What the library has that is nearest:")
     sources = {str(number): found.passages[number - 1] for number in answering.citations(answer)}
-    return Answered(answer, sources, model.name, found.ranking, found.reasons)
+    told, remarks = answering.grounded(answer)
+    return Answered(told, sources, model.name, found.ranking, [*remarks, *found.reasons])

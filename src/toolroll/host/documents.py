@@ -40,6 +40,7 @@ _FORMS: dict[str, Form] = {
 }
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # more than a few of these are in no text
 _NO_STRUCTURE = (ErrorCode.UNSUPPORTED, ErrorCode.EXECUTION, ErrorCode.TOO_LARGE)
+_INSTEAD = "Export it as text, Markdown or PDF, or unpack it, and add that."
 _TIRED = "that would take too long now: add the folder again to go on with them"
 _REASONS = {
     ErrorCode.UNSUPPORTED: "of a type that cannot be added",
@@ -213,6 +214,8 @@ def _text_of(files: Workspace, path: str) -> File:
     try:
         return files.peek(path)
     except ToolError as error:
+        if error.code is ErrorCode.UNSUPPORTED:
+            raise ToolError(error.code, f"{error.message} {_INSTEAD}") from error
         if error.code is not ErrorCode.VALIDATION or not isinstance(error.details, dict):
             raise
         guess = error.details.get("guess")

@@ -53,7 +53,8 @@ _THIRD = ("alter table documents add column cut integer not null default 1",)
 _BEST = 1_000  # pieces that are looked at, of those that share a word
 _MANY = 20_000  # pieces from which on plain words are not looked for
 _LARGE = 200_000  # bytes of entries from which on numpy pays
-_JUDGED = 20  # passages that are judged once more
+_JUDGED = 20  # passages that are judged once more, at least
+_JUDGED_SO = "The best were judged once more by a model, in whose order they are."
 _AT_ONCE = 500  # pieces between two looks at the clock
 
 
@@ -106,9 +107,9 @@ class Library:
     def __init__(
         self, state: State, token: Token, meaning: Meaning | None = None, rerank: Rerank | None = None
     ) -> None:
-        """`rerank` judges the best passages once more."""
+        """`rerank` judges the best passages once more; without it, what `meaning` has for that, if it has."""
         self._token = token
-        self._rerank = rerank
+        self._rerank = rerank or (_reranking(meaning, token) if meaning is not None and meaning.reranks else None)
         self._base = Database(state, token, "library", _TABLES, _SECOND, _THIRD)
         self._behind = Behind(state, token, self._base, meaning)
 
@@ -189,25 +190,32 @@ class Library:
             most = limit if self._rerank is None else max(limit, _JUDGED)
             best = [_passage(base, number, score) for number, score in ordered[:most]]
             base.execute("commit")
-        return Hits(self._judged(query, best)[:limit], max(total, len(ordered)), ranking)
+        best, said = self._judged(query, best)
+        ranking = replace(ranking, reason=f"{ranking.reason} {said}".strip())
+        return Hits(best[:limit], max(total, len(ordered)), ranking)
 
     def fill(self, progress: Progress, seconds: float) -> str:
         """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or ""."""
         return self._behind.fill(progress, seconds)
 
-    def _judged(self, query: str, best: list[Passage]) -> list[Passage]:
+    def _judged(self, query: str, best: list[Passage]) -> tuple[list[Passage], str]:
+        """The passages in the order of `rerank`, and what is to be said of that: a sentence, or ""."""
         if self._rerank is None or not best:
-            return best
-        scores = self._rerank(query, best[:_JUDGED])
-        judged = [replace(one, score=round(score, 4)) for one, score in zip(best, scores, strict=False)]
-        return sorted(judged, key=lambda one: -one.score) + best[_JUDGED:]
+            return best, ""
+        try:
+            scores = self._rerank(query, best)
+        except ToolError as error:  # there is an order without it
+            self._token.check()  # unless it is the call itself that ends
+            return best, error.message
+        judged = sorted(zip(best, scores, strict=True), key=lambda one: -one[1])
+        return [replace(one, score=round(score, 4)) for one, score in judged], _JUDGED_SO
 
     def stats(self) -> Stats:
         """What it holds."""
         if not self._base.exists:
             return Stats()
         with self._base.opened() as base:
-            return _stats(base)
+            return replace(_stats(base), waiting=self._behind.waiting(base))
 
     def clear(self) -> Stats:
         """Forget all; what it held."""
@@ -215,7 +223,7 @@ class Library:
             return Stats()
         self._behind.check()
         with self._base.changing() as base:
-            held = _stats(base)
+            held = replace(_stats(base), waiting=self._behind.waiting(base))
             behind.cleared(base)
             for table in ("documents", "pieces", "entries"):
                 base.execute(f"delete from {table}")
@@ -223,6 +231,13 @@ class Library:
             base.execute("vacuum")  # the room is given back, and what was deleted is in no page of the file
         self._behind.clear()
         return held
+
+
+def _reranking(meaning: Meaning, token: Token) -> Rerank:
+    def rerank(query: str, best: Sequence[Passage]) -> list[float]:
+        return meaning.reranker.scores(query, [f"{one.title}\n{one.text}".strip() for one in best], token)
+
+    return rerank
 
 
 def _insert(base: sqlite3.Connection, document: int | None, chunk: Chunk) -> int:
@@ -281,7 +296,7 @@ def _stats(base: sqlite3.Connection) -> Stats:
     ).fetchone()
     forms = dict(base.execute("select form, count(*) from documents group by form order by form").fetchall())
     (pages,), (size,) = (base.execute(f"pragma {name}").fetchone() for name in ("page_count", "page_size"))
-    return Stats(documents, int(pieces), int(characters), forms, pages * size, behind.waiting(base))
+    return Stats(documents, int(pieces), int(characters), forms, pages * size)
 
 
 def _check_room(now: Stats, pieces: int, characters: int) -> None:

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from toolroll.host.calls import Called, Calls
 from toolroll.host.journal.log import undone
 from toolroll.host.notes import Notes, path
 from toolroll.result import ToolError
@@ -61,10 +62,23 @@ def _near(ctx: Context, known: Sequence[Passage], query: str) -> tuple[dict[int,
 
 
 def calls(ctx: Context) -> list[Passage]:
-    """The calls that changed something in this workspace, the oldest first."""
+    """The calls that did something in this workspace, the oldest first: what changed files, and what ran or asked."""
     entries = ctx.journal.entries()
     gone = undone(entries)
-    return [_call(one, one.number in gone) for one in entries[-_CALLS:]]
+    made = [(one.time, _call(one, one.number in gone)) for one in entries[-_CALLS:]]
+    made += [(one.time, _called(one)) for one in Calls(ctx.files.state, ctx.environment).all()[-_CALLS:]]
+    return [passage for _, passage in sorted(made, key=lambda pair: pair[0])]
+
+
+def _called(one: Called) -> Passage:
+    ended = "" if one.outcome == "success" else f"; it failed with {one.outcome}"
+    session = f"; in session {one.session}" if one.session else ""
+    said = f"{_at(one.time)} {one.tool}: {one.arguments}{ended}{session}"
+    return Passage(f"call of {one.tool}", "", "\n".join(filter(None, [said, one.message])), 0.0)
+
+
+def _at(moment: float) -> str:
+    return datetime.datetime.fromtimestamp(int(moment), datetime.UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def notes(ctx: Context) -> list[Passage]:
@@ -104,10 +118,9 @@ def _files(entry: Entry) -> list[str]:
 def _call(entry: Entry, taken_back: bool) -> Passage:
     paths = _files(entry) or entry.paths()
     more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
-    at = datetime.datetime.fromtimestamp(int(entry.time), datetime.UTC).strftime("%Y-%m-%d %H:%M")
     back = f", taking back {', '.join(map(str, entry.undoes))}" if entry.undoes else ""
     said = [
-        f"{at} {entry.tool}: {', '.join(paths[:_PATHS])}{more}{back}",
+        f"{_at(entry.time)} {entry.tool}: {', '.join(paths[:_PATHS])}{more}{back}",
         f"in session {entry.session}" if entry.session else "",
         "undone since" if taken_back else "",
     ]

@@ -169,6 +169,8 @@ class Session:
     def _answer(self, request: Request) -> None:
         try:
             request.meta = versions.envelope(request.params)
+            if self._placing is not None and not self._version and request.method != "initialize":
+                self._placing(None)  # without a handshake nobody is asked where it works
             result = self._result(request)
         except RpcError as fault:
             self._finish(request, refusal(request.id, fault))

@@ -55,7 +55,7 @@ def parse(line: bytes | bytearray) -> Message | list[Any]:
     except msgspec.ValidationError as error:
         return _unusual(line, str(error))
     except _BROKEN as error:
-        raise RpcError(PARSE, f"This line is not JSON: {error}.") from None
+        raise RpcError(PARSE, f"This line is not JSON: {error}.", id=_salvaged(line)) from None
     if message.jsonrpc != "2.0":
         raise RpcError(INVALID_REQUEST, 'A message has "jsonrpc": "2.0".', id=_id(message.id))
     return message
@@ -106,6 +106,18 @@ def _unusual(line: bytes | bytearray, why: str) -> list[Any]:
         return found
     id = found.get("id") if isinstance(found, dict) else None
     raise RpcError(INVALID_REQUEST, f"This is no JSON-RPC message: {why}.", id=id if isinstance(id, Id) else None)
+
+
+def _salvaged(line: bytes | bytearray) -> Id | None:
+    """The id of what other programs take for JSON, such as half of an emoji: its sender waits for an answer."""
+    import json
+
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    id = found.get("id") if isinstance(found, dict) else None
+    return id if isinstance(id, Id) else None
 
 
 def _id(id: Id | msgspec.UnsetType) -> Id | None:

@@ -20,6 +20,11 @@ in it, whatever they say.
 - Answer in the language of the question, as briefly as is right."""
 # Not what follows a name or a call: an index in a piece of code is no citation.
 _CITATION = re.compile(r"(?<![\w)])\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\](?!\()")
+_BLANK = re.compile(r"\n(?:[ \t]*\n)+")
+_CODE = "```"
+_MORE = re.compile(r"[.!?]\s+\w|\n\s*[-*+\d]")  # another sentence, or another item of a list
+_LEFT_OUT = "Of the model's answer, what cites no passage is left out."
+_UNSURE = "A statement in the answer cites no passage: it may not be from the library."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,40 @@ def question(query: str, passages: Sequence[Cited], mark: str) -> str:
 def citations(answer: str) -> list[int]:
     """The numbers that an answer cites, each once, in order."""
     return sorted({int(number) for found in _CITATION.findall(answer) for number in re.findall(r"\d+", found)})
+
+
+def grounded(answer: str) -> tuple[str, list[str]]:
+    """An answer without the paragraphs that cite nothing, and what is to be said of that.
+
+    A heading, and what only leads to the next paragraph, need no citation; nor does code below a paragraph that stays.
+    """
+    paragraphs = _paragraphs(answer)
+    kept: list[str] = []
+    before = ""
+    for one in paragraphs:
+        if _CITATION.search(one) or one.endswith(":") or _is_heading(one) or (one.startswith(_CODE) and before):
+            kept.append(one)
+            before = one
+        else:
+            before = ""
+    tails = [_CITATION.split(one)[-1].partition(_CODE)[0] for one in kept if _CITATION.search(one)]
+    unsure = any(_MORE.search(tail) for tail in tails)
+    return "\n\n".join(kept), [_LEFT_OUT] * (len(kept) < len(paragraphs)) + [_UNSURE] * unsure
+
+
+def _paragraphs(answer: str) -> list[str]:
+    """What is between blank lines; a block of code is in one paragraph."""
+    found: list[str] = []
+    for one in _BLANK.split(answer):
+        if found and found[-1].count(_CODE) % 2:
+            found[-1] += f"\n\n{one}"
+        else:
+            found.append(one)
+    return [one.rstrip() for one in found]
+
+
+def _is_heading(paragraph: str) -> bool:
+    return paragraph.startswith("#") and "\n" not in paragraph
 
 
 def refusal(answer: str, count: int) -> str:

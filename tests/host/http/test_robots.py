@@ -90,6 +90,8 @@ def test_pages_that_a_site_wants_left_alone(serve: Serve) -> None:
     with pytest.raises(ToolError, match=r"asks programs in its robots.txt not to fetch '/no/x'") as caught:
         get(client, "http://a.example.com/no/x")
     assert caught.value.code is ErrorCode.PERMISSION
+    with pytest.raises(ToolError, match="not to fetch '/no/x'"):
+        get(client, "http://a.example.com/no/x", method="HEAD")
     assert get(client, "http://a.example.com/no/x", robots=False).body == b"page"
     assert get(client, "http://a.example.com/no/x", method="POST").body == b"page"
     assert site.paths == ["/robots.txt", "/yes", "/no/x", "/no/x"]  # asked for its rules once

@@ -135,7 +135,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("kills", [12, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_kill_leaves_all_of_a_call_or_nothing(tmp_path, kills):
     """Kills in copies, moves and deletions of 30 files; the next start takes back what was cut off."""
     top, state = tmp_path / "ws", tmp_path / "state"

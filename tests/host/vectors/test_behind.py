@@ -143,8 +143,10 @@ def test_an_embedder_that_fails_leaves_the_document(opened, server):
     one.library.put(document("a.md"), [CAR])
     server.failing = reply("{}", "404 Not Found")
     assert fill(one)[0].startswith("1 piece is found by words alone until vectors are made: The server of TOOLROLL_")
-    with pytest.raises(ToolError, match="made no vectors"):
-        one.library.search("vehicle", 5)
+    assert found(one, "vehicle")[:2] == ([], 0)
+    sources, total, ranking = found(one, "automobile")
+    assert (sources, total, ranking.by) == ([("a.md", 1)], 1, "words")
+    assert ranking.reason.startswith("The server of TOOLROLL_EMBEDDINGS_URL made no vectors: it answers with")
     server.failing = None
     assert found(one, "vehicle")[0] == [("a.md", 1)]
 
@@ -194,6 +196,21 @@ def test_a_server_that_is_not_there_leaves_the_library_as_it_was(opened):
             work()
         assert caught.value.code == "NetworkError"
     assert one.library.stats() == before
+
+
+def test_only_what_is_set_up_is_waited_for(opened):
+    one = opened()
+    one.library.put(document("a.md"), [CAR, SOUP])
+    fill(one)
+    other = opened(QDRANT_URL="http://127.0.0.1:9")
+    with pytest.raises(ToolError, match="was not reached"):
+        other.library.search("car", 5)
+    assert (one.library.stats().waiting, other.library.stats().waiting) == (0, 2)
+    one.library.put(document("b.md"), [OTHER])
+    assert one.library.stats().waiting == 1
+    fill(one)
+    assert one.library.stats().waiting == 0
+    assert opened(TOOLROLL_EMBEDDINGS_MODEL="another").library.stats().waiting == 3
 
 
 DYING = """

@@ -8,7 +8,7 @@ from tests.host.embedding.served import FOLDER
 @pytest.fixture(autouse=True)
 def words_alone(monkeypatch, tmp_path):
     monkeypatch.setenv("TOOLROLL_MODELS", str(tmp_path / "no-models"))
-    for name in ("TOOLROLL_EMBEDDINGS_URL", "QDRANT_URL", "TOOLROLL_MODEL"):
+    for name in ("TOOLROLL_EMBEDDINGS_URL", "TOOLROLL_RERANK_URL", "QDRANT_URL", "TOOLROLL_MODEL"):
         monkeypatch.delenv(name, raising=False)
 
 

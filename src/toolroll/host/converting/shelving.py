@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.converting import limits
 from toolroll.host.converting.convert import Converter
 from toolroll.host.converting.formats import Format
+from toolroll.host.converting.unreadable import Unreadable
 from toolroll.host.records import digest
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import chunks
@@ -35,6 +36,7 @@ class Conversions:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._spent = 0.0
+        self._unreadable = Unreadable(ctx.files.state, ctx.token)
         self.remarks: list[str] = []
 
     def load(
@@ -46,14 +48,20 @@ class Conversions:
         if not data:
             raise ToolError(ErrorCode.VALIDATION, f"{source!r} is empty: there is nothing to add.")
         document = Document("file", source, format.form, digest(data).hex(), len(data))
-        return document, lambda: self._cut(data, source, format, one_of_many)
+        return document, lambda: self._cut(data, document, format, one_of_many)
 
-    def _cut(self, data: bytes, source: str, format: Format, one_of_many: bool) -> list[Chunk]:
-        if one_of_many and self._spent > SECONDS:
-            raise TiredError
+    def _cut(self, data: bytes, document: Document, format: Format, one_of_many: bool) -> list[Chunk]:
+        source, known_by = document.source, document.digest
+        if one_of_many:  # else somebody wants just this file, and may have a reason to try again
+            self._unreadable.check(known_by, format.reader, source)
+            if self._spent > SECONDS:
+                raise TiredError
         began = time.monotonic()
         try:
             found = Converter.of(self._ctx, quiet=one_of_many).convert(data, source, format)
+        except ToolError as error:
+            self._unreadable.keep(known_by, format.reader, error)
+            raise
         finally:
             self._spent += time.monotonic() - began
         self.remarks += [f"{source}: {note}" for note in found.notes]

@@ -140,7 +140,9 @@ class Remote:
             except ToolError as error:
                 if error.code in (ErrorCode.CANCELLED, ErrorCode.TIMEOUT):
                     raise
-                raise _failed("it was not reached") from error
+                raise _failed(
+                    f"it was not reached. Start it, or set another; without {URL} the model on this machine is used"
+                ) from error
             if response.status not in _AGAIN or delay is None:
                 break
             patience.sleep(delay)

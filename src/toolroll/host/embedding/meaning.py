@@ -1,4 +1,8 @@
-"""Ranking by meaning as it is set up here: what makes vectors and what keeps them, each made when first needed."""
+"""Ranking by meaning as it is set up here: what makes vectors and what keeps them, each made when first needed.
+
+With TOOLROLL_RERANK_URL (and TOOLROLL_RERANK_MODEL, TOOLROLL_RERANK_KEY) the best passages are judged once more by the
+server there, which answers `POST {url}/rerank` as Jina's, Cohere's and vLLM's do. If it fails, their order stays.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,12 @@ from toolroll.host.state import State
 
 if TYPE_CHECKING:
     from toolroll.host.embedding.embedder import Embedder
+    from toolroll.host.embedding.reranker import Reranker
     from toolroll.host.http.client import Client
     from toolroll.host.vectors.store import Vectors
 
 URL, MODEL, KEY = "TOOLROLL_EMBEDDINGS_URL", "TOOLROLL_EMBEDDINGS_MODEL", "TOOLROLL_EMBEDDINGS_KEY"
+RERANK_URL, RERANK_MODEL, RERANK_KEY = "TOOLROLL_RERANK_URL", "TOOLROLL_RERANK_MODEL", "TOOLROLL_RERANK_KEY"
 
 _USUAL = "text-embedding-3-small"
 _MISSED = "what is said in other words may be missed. To rank by meaning too,"
@@ -31,6 +37,7 @@ class Meaning:
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
         self._vectors: Vectors | None = None
+        self._reranker: Reranker | None = None
 
     @property
     def lacks(self) -> str:
@@ -48,6 +55,13 @@ class Meaning:
         return ""
 
     @property
+    def model(self) -> str:
+        """The name of the model, which is not loaded for that."""
+        from toolroll.host.embedding.models import MINILM
+
+        return (self._value(MODEL) or _USUAL) if self._value(URL) else MINILM.name
+
+    @property
     def embedder(self) -> Embedder:
         """What makes vectors; ToolError if it cannot be used. Ask `lacks` before."""
         with self._lock:
@@ -63,12 +77,28 @@ class Meaning:
                 self._vectors = self._opened()
             return self._vectors
 
+    @property
+    def reranks(self) -> bool:
+        """Whether something is set up that judges passages once more."""
+        return bool(self._value(RERANK_URL))
+
+    @property
+    def reranker(self) -> Reranker:
+        """What judges passages once more; ToolError if it cannot be used. Ask `reranks` before."""
+        from toolroll.host.embedding.reranker import Reranker
+
+        with self._lock:
+            if self._reranker is None:
+                settings = map(self._value, (RERANK_URL, RERANK_MODEL, RERANK_KEY))
+                self._reranker = Reranker(self._http, *settings)
+            return self._reranker
+
     def close(self) -> None:
         """Give back what is held."""
         with self._lock:
             if self._vectors is not None:
                 self._vectors.close()
-            self._embedder = self._vectors = None
+            self._embedder = self._vectors = self._reranker = None
 
     def _made(self) -> Embedder:
         from toolroll.host.embedding.embedder import Local, Remote
@@ -77,7 +107,7 @@ class Meaning:
         url = self._value(URL)
         if not url:
             return Local.load(Models(self._environment))
-        return Remote(self._http, url, self._value(MODEL) or _USUAL, self._value(KEY))
+        return Remote(self._http, url, self.model, self._value(KEY))
 
     def _opened(self) -> Vectors:
         from toolroll.host.vectors.edge import Edge

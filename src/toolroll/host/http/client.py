@@ -109,8 +109,8 @@ class Client:
     ) -> Response:
         """The answer to a request; ToolError when the policy forbids it, or there is none within the time.
 
-        An answer with an error status is an answer. `robots` honours robots.txt, for GET. A server may be silent
-        for `silence` seconds. `into` gets the body of an answer with status 200 piece by piece, as it comes.
+        An answer with an error status is an answer. `robots` honours robots.txt, for GET and HEAD. A server may be
+        silent for `silence` seconds. `into` gets the body of an answer with status 200 piece by piece, as it comes.
         """
         from toolroll.host.http.patience import Patience
         from toolroll.policy import urls
@@ -137,7 +137,7 @@ class Client:
                 if target.host not in asked:
                     self._paced().wait(target.host, patience)
                 asked.add(target.host)
-                if robots and request.method == "GET":
+                if robots and request.method in ("GET", "HEAD"):
                     self._check_robots(target, patience)
             response = self._exchange(request, verdict, target, patience, into)
             step = _next(request, response, target) if most else None

@@ -61,12 +61,16 @@ class Behind:
             return {}, Ranking(reason=meaning.lacks if meaning is not None else "")
         if not self._base.exists:
             return {}, Ranking("meaning and words")
-        left = self.fill(_silent, _MOMENT)
-        (vector,) = meaning.embedder.embed([query], self._token)
-        found = meaning.vectors.search(meaning.embedder.name, vector, NEAR, self._token)
+        left, embedder = self.fill(_silent, _MOMENT), meaning.embedder
+        try:
+            (vector,) = embedder.embed([query], self._token)
+        except ToolError as error:  # words can still find
+            self._token.check()  # unless it is the call itself that ends
+            return {}, Ranking(reason=error.message)
+        found = meaning.vectors.search(embedder.name, vector, NEAR, self._token)
         if not found and not left and self._again():  # the store was lost
             left = self.fill(_silent, _MOMENT)
-            found = meaning.vectors.search(meaning.embedder.name, vector, NEAR, self._token)
+            found = meaning.vectors.search(embedder.name, vector, NEAR, self._token)
         return dict(found), Ranking("meaning and words" if found or not left else "words", left)
 
     def fill(self, progress: Progress, seconds: float) -> str:
@@ -103,6 +107,15 @@ class Behind:
             if time.monotonic() >= deadline:
                 break
 
+    def waiting(self, base: sqlite3.Connection) -> int:
+        """How many pieces have no vector yet of the model and the store that are set up; 0 if none are."""
+        if self._meaning is None or self._meaning.lacks:
+            return 0
+        way = self._way(self._meaning)  # others that were used once, or never answered, are not waited for
+        known = base.execute("select 1 from ways where name = ?", (way,)).fetchone() is not None
+        text, given = ("missing where way = ?", (way,)) if known else ("pieces", ())
+        return int(base.execute(f"select count(*) from {text}", given).fetchone()[0])
+
     def clear(self) -> None:
         """Forget all vectors, once the library is empty."""
         from toolroll.host.embedding.kept import forget
@@ -114,7 +127,7 @@ class Behind:
                 base.execute("delete from gone")
 
     def _way(self, meaning: Meaning) -> str:
-        return f"{meaning.embedder.name} in {meaning.vectors.name}"
+        return f"{meaning.model} in {meaning.vectors.name}"
 
     def _due(self, way: str) -> bool:
         """Whether there is anything to do. Of a new way, every vector is missing."""
@@ -181,11 +194,6 @@ def cleared(base: sqlite3.Connection) -> None:
     """Within the change that empties the library."""
     base.execute("delete from missing")
     base.execute("insert or ignore into gone select number from pieces where exists (select 1 from ways)")
-
-
-def waiting(base: sqlite3.Connection) -> int:
-    """How many pieces have no vector of some way that was ever used."""
-    return int(base.execute("select count(distinct number) from missing").fetchone()[0])
 
 
 def present(base: sqlite3.Connection, near: Mapping[int, float]) -> dict[int, float]:

@@ -48,6 +48,8 @@ def _pairs(yes: tuple[str, ...], no: tuple[str, ...]) -> list[tuple[str, bool]]:
 
 def parse_rules(data: Mapping[str, Any]) -> tuple[Rule, ...]:
     """The rules of a user's file, `[[rule]]` tables as TOML gives them. ValueError names the one that is wrong."""
+    if unknown := sorted(set(data) - {"rule"}):
+        raise ValueError(f"There is no {unknown[0]!r} here. Rules are given as [[rule]] tables.")
     rows = data.get("rule", [])
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise ValueError("Rules are given as [[rule]] tables.")

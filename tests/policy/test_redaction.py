@@ -1,6 +1,6 @@
 import pytest
 
-from toolroll.agent.redaction import Redaction
+from toolroll.policy.redaction import Redaction
 
 TOKEN = "ghp_0123456789abcdefABCDEF0123456789abcd"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"
