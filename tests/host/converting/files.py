@@ -6,7 +6,8 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
@@ -96,25 +97,104 @@ def xlsx() -> bytes:
     return made.getvalue()
 
 
-def pptx() -> bytes:
-    """A presentation, by the writer of the library that also reads it: nothing else here writes one."""
-    from pptx import Presentation
-    from pptx.util import Inches
+_P = "http://schemas.openxmlformats.org/presentationml/2006/main"
+_A = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_SHOW = "application/vnd.openxmlformats-officedocument.presentationml"
+_IN_SHOW = f'xmlns:p="{_P}" xmlns:a="{_A}" xmlns:r="{OFFICE}"'
+_GROUP = '<p:nvGrpSpPr><p:cNvPr id="1" name=""/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr><p:grpSpPr/>'
 
-    show = Presentation()
-    first = show.slides.add_slide(show.slide_layouts[1])
-    first.shapes.title.text = "Tides"
-    first.placeholders[1].text = "High water\nLow water"
-    first.notes_slide.notes_text_frame.text = "Say it slowly."
-    second = show.slides.add_slide(show.slide_layouts[6])
-    table = second.shapes.add_table(2, 2, Inches(1), Inches(1), Inches(4), Inches(1)).table
-    for at, text in enumerate(("port", "depth", "Kiel", "11 m")):
-        table.cell(at // 2, at % 2).text = text
-    group = second.shapes.add_group_shape()
-    group.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = "in a group"
-    made = io.BytesIO()
-    show.save(made)
-    return made.getvalue()
+
+def pptx() -> bytes:
+    """A presentation of two slides, the first with notes, written by hand."""
+    first = _text(2, "High water", "Low water", holder='<p:ph idx="1"/>')
+    rows = "".join(f"<a:tr h='1'>{''.join(map(_cell, row))}</a:tr>" for row in (("port", "depth"), ("Kiel", "11 m")))
+    table = (
+        '<p:graphicFrame><p:nvGraphicFramePr><p:cNvPr id="2" name="t"/><p:cNvGraphicFramePr/><p:nvPr/>'
+        '</p:nvGraphicFramePr><p:xfrm><a:off x="0" y="0"/><a:ext cx="1" cy="1"/></p:xfrm><a:graphic><a:graphicData '
+        f'uri="{_A.replace("main", "table")}"><a:tbl><a:tblPr/><a:tblGrid><a:gridCol w="1"/><a:gridCol w="1"/>'
+        f"</a:tblGrid>{rows}</a:tbl></a:graphicData></a:graphic></p:graphicFrame>"
+    )
+    group = _GROUP.replace('id="1"', 'id="5"')
+    slides = (
+        _text(3, "Tides", holder='<p:ph type="title"/>') + first,
+        f"{table}<p:grpSp>{group}{_text(6, 'in a group')}</p:grpSp>",
+    )
+    parts = {
+        "ppt/presentation.xml": (
+            "presentation.main",
+            f'<p:presentation {_IN_SHOW}><p:sldMasterIdLst><p:sldMasterId id="2147483648" r:id="r3"/></p:sldMasterIdLst>'
+            '<p:sldIdLst><p:sldId id="256" r:id="r1"/><p:sldId id="257" r:id="r2"/></p:sldIdLst>'
+            '<p:sldSz cx="1" cy="1"/><p:notesSz cx="1" cy="1"/></p:presentation>',
+            ("slide", "slides/slide1.xml"),
+            ("slide", "slides/slide2.xml"),
+            ("slideMaster", "slideMasters/slideMaster1.xml"),
+        ),
+        "ppt/slides/slide1.xml": (
+            "slide",
+            _tree("sld", slides[0]),
+            ("slideLayout", "../slideLayouts/slideLayout1.xml"),
+            ("notesSlide", "../notesSlides/notesSlide1.xml"),
+        ),
+        "ppt/slides/slide2.xml": (
+            "slide",
+            _tree("sld", slides[1]),
+            ("slideLayout", "../slideLayouts/slideLayout1.xml"),
+        ),
+        "ppt/notesSlides/notesSlide1.xml": (
+            "notesSlide",
+            _tree("notes", _text(2, "Say it slowly.", holder='<p:ph type="body" idx="1"/>')),
+            ("slide", "../slides/slide1.xml"),
+        ),
+        "ppt/slideLayouts/slideLayout1.xml": (
+            "slideLayout",
+            _tree("sldLayout", ""),
+            ("slideMaster", "../slideMasters/slideMaster1.xml"),
+        ),
+        "ppt/slideMasters/slideMaster1.xml": (
+            "slideMaster",
+            _tree("sldMaster", ""),
+            ("slideLayout", "../slideLayouts/slideLayout1.xml"),
+        ),
+    }
+    return _package(parts)
+
+
+def _package(parts: Mapping[str, tuple[Any, ...]]) -> bytes:
+    """An Office file of parts: each with its type, its content, and what it refers to."""
+    types = "".join(f'<Override PartName="/{name}" ContentType="{_SHOW}.{one[0]}+xml"/>' for name, one in parts.items())
+    entries = {
+        "[Content_Types].xml": f'{HEAD}<Types xmlns="{TYPES}"><Default Extension="rels" '
+        f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>{types}</Types>',
+        "_rels/.rels": _relations([("officeDocument", "ppt/presentation.xml")]),
+    }
+    for name, (_, content, *related) in parts.items():
+        folder, _, file = name.rpartition("/")
+        entries |= {name: HEAD + content, f"{folder}/_rels/{file}.rels": _relations(related)}
+    return packed(entries)
+
+
+def _relations(targets: Sequence[tuple[str, str]]) -> str:
+    rows = (
+        f'<Relationship Id="r{number}" Type="{OFFICE}/{kind}" Target="{target}"/>'
+        for number, (kind, target) in enumerate(targets, 1)
+    )
+    return f'{HEAD}<Relationships xmlns="{RELATED}">{"".join(rows)}</Relationships>'
+
+
+def _tree(kind: str, shapes: str) -> str:
+    return f"<p:{kind} {_IN_SHOW}><p:cSld><p:spTree>{_GROUP}{shapes}</p:spTree></p:cSld></p:{kind}>"
+
+
+def _text(number: int, *lines: str, holder: str = "") -> str:
+    body = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in lines)
+    return (
+        f'<p:sp><p:nvSpPr><p:cNvPr id="{number}" name="s"/><p:cNvSpPr/><p:nvPr>{holder}</p:nvPr></p:nvSpPr><p:spPr/>'
+        f"<p:txBody><a:bodyPr/>{body}</p:txBody></p:sp>"
+    )
+
+
+def _cell(text: str) -> str:
+    return f"<a:tc><a:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></a:txBody><a:tcPr/></a:tc>"
 
 
 _OPEN = "urn:oasis:names:tc:opendocument:xmlns"

@@ -15,9 +15,11 @@ def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 
     """A part for each slide."""
     checked(file)
     from pptx import Presentation
+    from pptx.opc.constants import RELATIONSHIP_TYPE
 
     show = Presentation(file)
-    said.title(show.core_properties.title)
+    if any(one.reltype == RELATIONSHIP_TYPE.CORE_PROPERTIES for one in show.part.package.iter_rels()):
+        said.title(show.core_properties.title)  # the library makes one up where there is none
     slides = list(show.slides)
     if len(slides) > limits.PAGES:
         raise TroubleError("pages", len(slides))
