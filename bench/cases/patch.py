@@ -9,6 +9,7 @@ less than a change. toolroll's way is atomic, durable and journalled; the peers 
 from __future__ import annotations
 
 import io
+import os
 import random
 import re
 import shutil
@@ -185,7 +186,9 @@ def peers(folder: Path, patches: Sequence[Patch]) -> Iterator[Contestant]:
 
 def spawned(folder: Path, command: Sequence[str], patch: Patch, back: bool) -> bool:
     words = [*command[:2], "-R", *command[2:]] if back else list(command)
-    done = subprocess.run(words, cwd=folder, input=patch.diff.encode(), capture_output=True, check=False)
+    # The folder is no part of a repository that is above it: git would pass over files that are not that one's.
+    env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    done = subprocess.run(words, cwd=folder, input=patch.diff.encode(), capture_output=True, check=False, env=env)
     return done.returncode == 0
 
 

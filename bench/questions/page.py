@@ -58,8 +58,8 @@ COST = """\
 CPU time at three sizes, everybody in turns, medians. Ours opens the database, ranks by words, asks for the nearest
 vectors, fuses both and reads the best five passages; numpy only looks at all vectors, which it holds in memory; BM25 is
 a plain one in Python, in memory too. The model's time for the question is left out of all of them. The goal is at most
-2 in the last column at 100,000 pieces. As ratios to peers and floor these races are in [benchmarks.md](benchmarks.md)
-too.
+2 in the last column at 100,000 pieces. `make bench` measures the same races as
+ratios to peers and floor, case `rag`.
 
 ![CPU time of a search over the number of pieces](retrieval.svg)
 """
