@@ -18,7 +18,7 @@ from toolroll.mcp.session import Placing, Session
 from toolroll.mcp.wire import Inbox, Outbox
 
 _HUNG_UP = 129
-_CALLS, _ANSWERS = 2.0, 10.0  # seconds that calls, and answers that only tell something, get when the input has ended
+_CALLS, _ANSWERS = 5.0, 10.0  # seconds that calls, and answers that only tell something, get when the input has ended
 _TICK = 0.01
 
 
