@@ -195,10 +195,12 @@ class Session:
         raise RpcError(UNKNOWN_METHOD, f"There is no method {request.method!r}.")
 
     def _finish(self, request: Request, answer: Item) -> None:
-        with self._lock:
-            self._running.pop(request.id, None)
-        if not request.token.cancelled:
-            request.send(answer)
+        try:
+            if not request.token.cancelled:
+                request.send(answer)
+        finally:
+            with self._lock:  # not before: what is no longer pending is not waited for when the input ends
+                self._running.pop(request.id, None)
 
     def _shaped(self, request: Request, result: Item | msgspec.Raw) -> Item | msgspec.Raw:
         if request.meta is not None:
