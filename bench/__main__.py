@@ -1,4 +1,4 @@
-"""`python -m bench`: measures every case, prints the tables and writes docs/benchmarks.md and .svg."""
+"""`python -m bench`: measures every case, prints the tables and writes docs/benchmarks.md with its pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 
-from bench import measure, peers, picture, report
+from bench import growth, measure, peers, picture, report
 from bench.cases import Case, Settings, discover
 
 
@@ -26,9 +26,12 @@ def main() -> None:
         print("\nOnly a whole run writes docs/benchmarks.md.")
         return
     docs = peers.ROOT / "docs"
-    (docs / "benchmarks.md").write_text(report.page(results, report.facts()), encoding="utf-8")
+    drawn = growth.pictures(results)
+    (docs / "benchmarks.md").write_text(report.page(results, report.facts(), drawn), encoding="utf-8")
     (docs / "benchmarks.svg").write_text(picture.svg(results), encoding="utf-8")
-    print("\nWrote docs/benchmarks.md and docs/benchmarks.svg.")
+    for name, drawing in drawn.items():
+        (docs / f"benchmarks-{name}.svg").write_text(drawing, encoding="utf-8")
+    print("\nWrote docs/benchmarks.md and its pictures.")
 
 
 def _options() -> argparse.Namespace:

@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from bench.report import seconds
+from bench.figures import seconds
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 80, 210, 48, 48
 COLOURS = ("#2f81f7", "#d9822b", "#8250df", "#1a7f37", "#bf3989")
+
+Lines = Mapping[str, Sequence[tuple[int, float]]]
+"""For each name the sizes, in rising order, and the seconds that they cost."""
 
 STYLE = """\
 text { font: 12px system-ui, sans-serif; fill: #24292f }
@@ -21,22 +24,33 @@ text { font: 12px system-ui, sans-serif; fill: #24292f }
 """
 
 
-def svg(title: str, unit: str, lines: Mapping[str, Sequence[tuple[int, float]]]) -> str:
+def svg(title: str, unit: str, lines: Lines) -> str:
     """A line for each name through its (size, seconds), with the name at its end."""
+    return panels(unit, {title: lines})
+
+
+def panels(unit: str, pictures: Mapping[str, Lines], columns: int = 2) -> str:
+    """Several such pictures with their titles, side by side."""
+    columns = min(columns, len(pictures))
+    across, down = columns * WIDTH, math.ceil(len(pictures) / columns) * HEIGHT
+    named = escape(next(iter(pictures)) if len(pictures) == 1 else "How cost grows")
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {down}" role="img">',
+        f'<title>{named}</title><style>{STYLE}</style><rect class="paper" width="100%" height="100%"/>',
+    ]
+    for at, (title, lines) in enumerate(pictures.items()):
+        parts.append(f'<g transform="translate({at % columns * WIDTH} {at // columns * HEIGHT})">')
+        parts += [*_panel(title, unit, lines), "</g>"]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _panel(title: str, unit: str, lines: Lines) -> Iterator[str]:
     points = [point for line in lines.values() for point in line]
     across = Axis.over([size for size, _ in points], LEFT, WIDTH - RIGHT)
     up = Axis.over([cost for _, cost in points], HEIGHT - BOTTOM, TOP)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
-            f'<title>{escape(title)}</title><style>{STYLE}</style><rect class="paper" width="100%" height="100%"/>',
-            f'<text x="16" y="24">{escape(title)}</text>',
-            *_grid(across, up, unit),
-            *_lines(lines, across, up),
-            "</svg>",
-            "",
-        ]
-    )
+    yield f'<text x="16" y="24">{escape(title)}</text>'
+    yield from _grid(across, up, unit)
+    yield from _lines(lines, across, up)
 
 
 class Axis:
@@ -66,7 +80,7 @@ def _grid(across: Axis, up: Axis, unit: str) -> Iterator[str]:
         yield f'<text class="tick end" x="{LEFT - 8}" y="{y + 4:.1f}">{seconds(10.0**power)}</text>'
 
 
-def _lines(lines: Mapping[str, Sequence[tuple[int, float]]], across: Axis, up: Axis) -> Iterator[str]:
+def _lines(lines: Lines, across: Axis, up: Axis) -> Iterator[str]:
     ends = _apart({name: up.at(line[-1][1]) for name, line in lines.items()})
     for at, (name, line) in enumerate(lines.items()):
         colour = COLOURS[at % len(COLOURS)]

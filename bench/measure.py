@@ -31,6 +31,8 @@ class Contestant:
     name: str
     role: Role
     run: Callable[[], Sample]
+    right: float | None = None
+    """The share of its answers that are right, if that was looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ class Race:
     name: str
     contestants: Sequence[Contestant]
     most_rounds: int = 100
+    row: str = ""
+    """Races of one row are the same work at several sizes."""
+    size: int = 0
+    """How many files or pieces there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class Measured:
     wall: float
     spread: float = 0.0
     memory: int = 0
+    right: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,8 @@ class Outcome:
 
     name: str
     measured: tuple[Measured, ...]
+    row: str = ""
+    size: int = 0
 
     @property
     def ours(self) -> Measured:
@@ -84,7 +93,7 @@ def run(race: Race, rounds: int) -> Outcome:
         samples[at].append(race.contestants[at].run())
     gc.unfreeze()
     found = zip(race.contestants, samples, strict=True)
-    return Outcome(race.name, tuple(summary(one, taken) for one, taken in found))
+    return Outcome(race.name, tuple(summary(one, taken) for one, taken in found), race.row, race.size)
 
 
 def turns(contestants: int, rounds: int) -> Iterator[int]:
@@ -104,6 +113,7 @@ def summary(contestant: Contestant, samples: Sequence[Sample]) -> Measured:
         wall=median(one.wall for one in samples),
         spread=(high - low) / middle if middle else 0.0,
         memory=round(median(one.memory for one in samples)),
+        right=contestant.right,
     )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 
 from bench.cases import Case
+from bench.figures import number
 from bench.measure import Outcome, ratio
-from bench.report import number
 
 TITLE = "CPU time of toolroll where the peer's is 1"
 WIDTH, LEFT, RIGHT, LINE, TOP = 1000, 520, 60, 20, 56

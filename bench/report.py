@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from bench.cases import Case
+from bench.figures import number, seconds
+from bench.goals import Reached, reached
 from bench.measure import Measured, Outcome, ratio
 from bench.peers import versions
+from bench.wanted import GOALS
 
 Row = tuple[str, ...]
 HEAD: Row = ("what", "peer", "CPU", "wall", "memory", "floor", "CPU : floor")
@@ -28,6 +31,14 @@ does. A floor is the least that anybody must do who keeps nothing from one call 
 ```console
 $ make bench
 ```
+"""
+
+GOALS_INTRO = """\
+## Goals
+
+Rows without a number are what a user may expect; G1 to G10 are where we are going. Of several races the one farthest
+from the goal counts. Where a change belongs is measured in [code.md](code.md), whether the right passages are found in
+[retrieval.md](retrieval.md).
 """
 
 
@@ -51,18 +62,40 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(f"  {line.rstrip()}" for line in lines)
 
 
-def page(results: Mapping[Case, Sequence[Outcome]], machine: Mapping[str, str]) -> str:
-    """The page of the manual, in Markdown."""
-    parts = [INTRO, _markdown([("machine", ""), *machine.items()])]
+def page(results: Mapping[Case, Sequence[Outcome]], machine: Mapping[str, str], drawn: Collection[str]) -> str:
+    """The page of the manual, in Markdown; `drawn` are the cases that have a picture of how they grow."""
+    parts = [INTRO, _markdown([("machine", ""), *machine.items()]), *_goals(list(reached(GOALS, results)))]
     for case, outcomes in results.items():
+        growing = f"![How the cost of {case.name} grows](benchmarks-{case.name}.svg)\n"
         parts += [
             f"## {case.name}\n\n{case.about}\n",
             _markdown(_shown([HEAD, *_rows(outcomes)])),
+            *([growing] if case.name in drawn else []),
             "<details><summary>Times of this run</summary>\n",
             _markdown(_shown([("what", "who", "", "CPU", "wall", "spread", "memory"), *_times(outcomes)])),
             "</details>\n",
         ]
     return "\n".join(parts)
+
+
+def _goals(found: Sequence[Reached]) -> Iterator[str]:
+    held = sum(one.holds for one in found)
+    yield f"{GOALS_INTRO}\n{held} of {len(found)} hold in this run.\n"
+    head: Row = ("", "goal", "at most", "now", "to go", "farthest from it")
+    yield _markdown([head, *map(_goal, found)])
+
+
+def _goal(one: Reached) -> Row:
+    goal = one.goal
+    bound = f"at least {_figure(goal.bound, goal.unit)}" if goal.least else _figure(goal.bound, goal.unit)
+    far = "holds" if one.holds else f"{number(one.distance)} times"
+    return goal.source, goal.what, bound, _figure(one.value, goal.unit), far, one.race
+
+
+def _figure(value: float, unit: str) -> str:
+    if unit == "x":
+        return number(value)
+    return f"{value:.4g}%" if unit == "%" else f"{value:.3g} {unit}"
 
 
 def _rows(outcomes: Iterable[Outcome]) -> Iterator[Row]:
@@ -102,21 +135,6 @@ def _shown(rows: Sequence[Row]) -> list[Row]:
 def _markdown(rows: Sequence[Row]) -> str:
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join([head, f"|{' --- |' * len(rows[0])}", *body, ""])
-
-
-def number(value: float) -> str:
-    """A ratio with two or three digits that count."""
-    if value >= 10:
-        return f"{value:,.0f}"
-    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
-
-
-def seconds(value: float) -> str:
-    """A time in the unit that suits it."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value * 1e6:.3g} us"
 
 
 def _megabytes(one: Measured) -> str:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import corpora, measure, picture, report
+from bench import corpora, figures, goals, growth, measure, picture, report
 from bench.cases import Case, discover
 from bench.measure import Contestant, Measured, Outcome, Race, Sample
 
@@ -65,12 +65,12 @@ def test_a_ratio_is_our_part_of_the_others_cost() -> None:
     [(0.00312, "0.0031"), (0.0999, "0.1"), (0.256, "0.26"), (1.5, "1.50"), (1234.5, "1,234")],
 )
 def test_a_ratio_is_shown_with_the_digits_that_count(value: float, shown: str) -> None:
-    assert report.number(value) == shown
+    assert figures.number(value) == shown
 
 
 @pytest.mark.parametrize(("value", "shown"), [(1.234, "1.23 s"), (0.0456, "45.6 ms"), (0.0000021, "2.1 us")])
 def test_a_time_is_shown_in_its_unit(value: float, shown: str) -> None:
-    assert report.seconds(value) == shown
+    assert figures.seconds(value) == shown
 
 
 def test_the_table_names_peer_and_floor_in_each_row() -> None:
@@ -86,15 +86,48 @@ def test_without_peers_there_is_still_the_floor() -> None:
 
 
 def test_the_page_holds_ratios_times_and_the_machine() -> None:
-    page = report.page(RESULTS, {"Python": "3.11"})
+    page = report.page(RESULTS, {"Python": "3.11"}, {"made"})
     for row in (
         "| Python | 3.11 |",
         "## made\n\nWhat is compared.\n",
         "| a <small> one | a slow peer | 0.10 | 0.20 | 0.10 | floor | 4.00 |",
         "| a <small> one | toolroll |  | 2 ms | 4 ms | 5% | 2.0 MB |",
         "| a <small> one | floor | floor | 500 us | 500 us | 0% |  |",
+        "![How the cost of made grows](benchmarks-made.svg)",
     ):
         assert row in page
+
+
+def test_a_goal_is_judged_by_the_race_that_is_farthest_from_it() -> None:
+    quick = Outcome("a quick one", (OUTCOME.measured[0], Measured("a slow peer", "peer", cpu=0.2, wall=0.1)))
+    results = {case: [OUTCOME, quick, ALONE] for case in RESULTS}
+
+    def judged(figure: goals.Figure, bound: float, **more: bool) -> list[tuple[str, float, bool]]:
+        goal = goals.Goal("G1", "less", "made", "a *", figure, bound, **more)
+        return [(one.race, round(one.value, 3), one.holds) for one in goals.reached([goal], results)]
+
+    beside = goals.beside("a slow")
+    assert judged(beside, 0.2) == [("a <small> one", 0.1, True)]
+    assert judged(beside, 0.05) == [("a <small> one", 0.1, False)]
+    assert judged(beside, 0.05, least=True) == [("a quick one", 0.01, False)]
+    assert judged(beside, 0.05, mean=True) == [("mean of 2", 0.032, True)]
+    assert judged(goals.over("a slow"), 1) == [("a <small> one", -16.0, True)]
+    assert judged(goals.beside("nobody"), 1) == []
+
+
+def test_growth_is_read_off_the_row_with_all_its_sizes() -> None:
+    def at(size: int, ours: float) -> Outcome:
+        costs = Measured("toolroll", "ours", ours, ours), Measured("peer", "peer", size / 1e6, 1)
+        return Outcome(f"found in {size}", costs, "found", size)
+
+    results = {case: [at(1000, 0.003), at(10, 0.001), at(100, 0.002), OUTCOME] for case in RESULTS}
+    goal = goals.Goal("G10", "growth", "made", "found", goals.growth, 2, grows=True)
+    (found,) = goals.reached([goal], results)
+    assert (found.race, found.value, found.holds) == ("found", pytest.approx(3), False)
+    drawn = ElementTree.fromstring(growth.pictures(results)["made"])
+    lines = [one.get("points") for one in drawn.iter("{http://www.w3.org/2000/svg}polyline")]
+    assert [len(line.split()) for line in lines if line] == [3, 3]
+    assert growth.pictures(RESULTS) == {}
 
 
 def test_the_picture_is_well_formed_with_a_bar_for_each_peer() -> None:

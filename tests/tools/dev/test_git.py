@@ -364,10 +364,24 @@ HOSTILE = {
 HARMLESS_TO_PLAIN_GIT = {"credential helper", "pack hook"}  # need more than one command
 
 
-def hostile(folder, config, program):
-    """A repository with changes in it, whose settings name a program."""
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """A repository of somebody else: two branches that have both changed the same files."""
+    folder = tmp_path_factory.mktemp("begun")
     begin(folder)
+    for number, words in enumerate((["-b", "main"], ["-b", "other"], ["main"])):
+        if number:
+            run(folder, "checkout", "-q", *words)
+        for name in ("a.py", "a.x"):
+            (folder / name).write_text(f"{number}\n")
+        run(folder, "add", ".")
+        run(folder, "commit", "-q", "-m", f"number {number}")
+    return folder
+
+
+def hostile(begun, folder, config, program):
+    """A repository with changes in it, whose settings name a program."""
+    shutil.copytree(begun, folder)
     attribute = "x=y" if "x=y" in config else "x"
     (folder / ".gitattributes").write_text(f"*.x filter={attribute} diff=x merge=x\n")
     (folder / "evil.cfg").write_text(f"[core]\nfsmonitor = {program}\n")
@@ -381,13 +395,6 @@ def hostile(folder, config, program):
         "reference-transaction",
     ):
         shutil.copy(program, folder / ".evil" / hook)
-    for number, words in enumerate((["-b", "main"], ["-b", "other"], ["main"])):
-        if number:
-            run(folder, "checkout", "-q", *words)
-        for name in ("a.py", "a.x"):
-            (folder / name).write_text(f"{number}\n")
-        run(folder, "add", ".")
-        run(folder, "commit", "-q", "-m", f"number {number}")
     (folder / "a.py").write_text("4\n")
     (folder / "a.x").write_text("4\n")
     os.utime(folder / "a.x", (1, 1))
@@ -407,18 +414,18 @@ def program(tmp_path):
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_repository_runs_nothing(open_kit, ws, tmp_path, program, name):
+def test_a_hostile_repository_runs_nothing(open_kit, ws, tmp_path, begun, program, name):
     config, control = HOSTILE[name]
     trace = tmp_path / "pwned"
     if name not in HARMLESS_TO_PLAIN_GIT:
-        hostile(tmp_path / "control", config, program)
+        hostile(begun, tmp_path / "control", config, program)
         if control[0] == "merge":
             run(tmp_path / "control", "checkout", "-q", "-f")
         run(tmp_path / "control", *control, check=False)
         assert trace.exists(), "plain git does as the repository says"
         trace.unlink()
     ws.rmdir()
-    hostile(ws, config, program)
+    hostile(begun, ws, config, program)
     trace.unlink(missing_ok=True)
     kit = open_kit(ONLY, policy=Policy(sandbox="none"))
     for number, arguments in enumerate((*READS, *WRITES, *READS), 5):
