@@ -75,10 +75,11 @@ def open_servers(workspace: Workspace) -> Iterator[Callable[..., Servers]]:
 def servers(
     open_servers: Callable[..., Servers], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Servers:
-    if request.node.get_closest_marker("typescript"):
+    marker = request.node.get_closest_marker("npm")
+    if marker is not None:
         folders = [str(node.packages() / ".bin"), os.path.dirname(node.program())]
         monkeypatch.setenv("PATH", os.pathsep.join([*folders, os.environ["PATH"]]))
-    return open_servers()
+    return open_servers(**(marker.kwargs if marker is not None else {}))
 
 
 @pytest.fixture

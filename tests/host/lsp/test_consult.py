@@ -14,12 +14,15 @@ from .conftest import found
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(110)]
 needs_ty = pytest.mark.skipif(not found("ty"), reason="ty is not installed")
 needs_clangd = pytest.mark.skipif(not found("clangd"), reason="clangd is not installed")
-needs_tsc = pytest.mark.typescript
+needs_gopls = pytest.mark.skipif(not found("gopls"), reason="gopls is not installed")
+needs_tsc = needs_bash = pytest.mark.npm
+needs_pyright = pytest.mark.npm(choice={"python": "pyright-langserver"})
 
 LANGUAGES = [
     pytest.param("a.py", "x: int = {}\n", "''", "1", marks=needs_ty, id="ty"),
     pytest.param("a.c", "int *x = {};\n", "b", "0", marks=needs_clangd, id="clangd"),
     pytest.param("a.ts", "let x: number = {};\nx;\n", "''", "1", marks=needs_tsc, id="tsc"),
+    pytest.param("a.py", "x: int = {}\n", "''", "1", marks=[needs_pyright, pytest.mark.slow], id="pyright"),
 ]
 
 
@@ -172,8 +175,59 @@ def test_a_definition_outside_the_workspace_is_a_line_only(servers, put):
 
 
 @pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param(
+            {"a.py": "def f(a: int) -> int: return a\n\nx: str = f(1)\n", "b.py": "from a import f\nx = f('')\n"},
+            marks=needs_pyright,
+            id="pyright",
+        ),
+        pytest.param(
+            {
+                "a.go": "package m\n\nfunc f(a int) int { return a }\n\nvar x string = f(1)\n",
+                "b.go": 'package m\n\nvar y = f("")\n',
+                "go.mod": "module m\n\ngo 1.19\n",
+            },
+            marks=needs_gopls,
+            id="gopls",
+        ),
+    ],
+)
+def test_the_first_word_about_several_files_is_the_last(files, servers, put):
+    """A server that is asked right after its start sends what it thinks before it has read what is imported."""
+    put(files)
+    asked = [path for path in files if path[0] in "ab"]
+    assert [len(places(one)) for one in servers.diagnose(asked, Token())] == [1, 1]
+
+
+@pytest.mark.parametrize(
     ("files", "place", "references"),
     [
+        pytest.param(
+            {"a.py": "def f(): ...\n", "b.py": "from a import f\nf()\n", "c.py": "# f\n"},
+            ("a.py", 1, 5),
+            {("a.py", 1, 5), ("b.py", 1, 15), ("b.py", 2, 1)},
+            marks=[needs_pyright, pytest.mark.slow],
+            id="pyright",
+        ),
+        pytest.param(
+            {"a.sh": "f() { echo 1; }\nf\n"},
+            ("a.sh", 2, 1),
+            {("a.sh", 1, 1), ("a.sh", 2, 1)},
+            marks=needs_bash,
+            id="bash",
+        ),
+        pytest.param(
+            {
+                "a.go": "package m\n\nfunc f() {}\n",
+                "b.go": "package m\n\nfunc g() { f() }\n",
+                "go.mod": "module m\n\ngo 1.19\n",
+            },
+            ("a.go", 3, 6),
+            {("a.go", 3, 6), ("b.go", 3, 12)},
+            marks=needs_gopls,
+            id="gopls",
+        ),
         pytest.param(
             {"a.py": "def f(): ...\n", "b.py": "from a import f\nf()\n", "c.py": "# f\n"},
             ("a.py", 1, 5),

@@ -109,7 +109,7 @@ def _pushed(
         found = client.published(shown, version)
         if found is None:
             return not client.is_current(shown, version)
-        if found.version is not None and not client.server.loads:
+        if found.version is not None and not (client.server.loads or client.server.registers):
             return True
         return time.monotonic() - max(found.at, since) >= _QUIET
 

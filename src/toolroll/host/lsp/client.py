@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
 from toolroll.host.lsp import watch
-from toolroll.host.lsp.handshake import ask_for, reply
+from toolroll.host.lsp.handshake import ask_for, registered, reply
 from toolroll.host.lsp.link import Link, Pending
 from toolroll.host.lsp.servers import Server, identifier
 from toolroll.text.positions import Positions, Units
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _TICK = 0.05
 _KEPT_OPEN = 64  # texts that a server holds for us
 _GOODBYE = 0.5  # seconds that a server has to end by itself
+_REGISTERED = 5.0  # seconds that a server has to say what else it offers
 _SOON = 3.0  # seconds in which a server that loads a project says so
 
 
@@ -82,6 +83,8 @@ class Client:
         self.link.notify("initialized", {})
         if self.server.settings:
             self.link.notify("workspace/didChangeConfiguration", {"settings": self.server.settings})
+        if self.server.registers:
+            self.wait(lambda: self.offers("diagnosticProvider"), token, min(deadline, time.monotonic() + _REGISTERED))
         self.started = time.monotonic()
 
     def offers(self, what: str) -> bool:
@@ -249,6 +252,9 @@ class Client:
         self.link.notify("textDocument/didClose", {"textDocument": {"uri": shown.uri}})
 
     def _answer(self, method: str, params: Any) -> Any:
+        if method == "client/registerCapability":
+            self.can |= registered(params)
+            self._wake()
         return reply(self.server, self.uri("."), method, params)
 
     def _notice(self, method: str, params: Any) -> None:

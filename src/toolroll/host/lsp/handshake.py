@@ -11,7 +11,6 @@ _CAPABILITIES: dict[str, Any] = {
     "textDocument": {
         "synchronization": {"dynamicRegistration": False},
         "publishDiagnostics": {"versionSupport": True},
-        "diagnostic": {"dynamicRegistration": False, "relatedDocumentSupport": False},
         "hover": {"contentFormat": ["markdown", "plaintext"]},
         "definition": {"linkSupport": True},
         "references": {},
@@ -31,15 +30,24 @@ _CAPABILITIES: dict[str, Any] = {
 
 def ask_for(server: Server, uri: str) -> dict[str, Any]:
     """The first request's parameters, for a workspace at this address."""
+    asked = {"dynamicRegistration": server.registers, "relatedDocumentSupport": False}
+    texts = {**_CAPABILITIES["textDocument"], "diagnostic": asked}
     return {
         # Without our number: in a sandbox it means another process, or none, and the server would end itself.
         "processId": None,
         "clientInfo": {"name": "toolroll"},
         "rootUri": uri,
         "workspaceFolders": [{"uri": uri, "name": "workspace"}],
-        "capabilities": _CAPABILITIES,
+        "capabilities": {**_CAPABILITIES, "textDocument": texts},
         "initializationOptions": next(iter(server.settings.values())) if len(server.settings) == 1 else None,
     }
+
+
+def registered(params: Any) -> dict[str, Any]:
+    """What a server offers from now on, in the terms of its capabilities."""
+    asked = {"textDocument/diagnostic": "diagnosticProvider"}
+    given = (one for one in params.get("registrations", ()) if one.get("method") in asked)
+    return {asked[one["method"]]: one.get("registerOptions") or {} for one in given}
 
 
 def reply(server: Server, uri: str, method: str, params: Any) -> Any:

@@ -61,6 +61,8 @@ class Server:
     """It answers before it has read the project, so wait until it says that it has."""
     whole: bool = False
     """It knows the whole project by itself, not only the files that are open."""
+    registers: bool = False
+    """It can be asked for problems only once it has said so after its start; what it sends unasked is provisional."""
     headers: bool = False
     """It must be told whether a header is one of C, where nothing else tells."""
     checker: str = ""
@@ -80,6 +82,7 @@ SERVERS: tuple[Server, ...] = (
         _PYTHON,
         _PYTHON_CONFIG,
         _PYTHON_PACKAGES,
+        registers=True,
     ),
     Server(
         "pyright-langserver",
@@ -90,6 +93,7 @@ SERVERS: tuple[Server, ...] = (
         _PYTHON,
         _PYTHON_CONFIG,
         _PYTHON_PACKAGES,
+        registers=True,
     ),
     Server("ruff", "python", "Python", "pip install ruff", ("server",), _PYTHON, _PYTHON_CONFIG, chosen_only=True),
     Server(
