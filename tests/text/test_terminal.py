@@ -68,8 +68,8 @@ def test_nothing_is_left_that_a_terminal_obeys(data):
 )  # fmt: skip
 def test_megabytes_of_anything_take_no_time(piece):
     started = time.monotonic()
-    clean(piece * (2_000_000 // len(piece)))
-    clean(piece + b"x" * 2_000_000)
+    clean(piece * (500_000 // len(piece)))
+    clean(piece + b"x" * 500_000)
     assert time.monotonic() - started < 30
 
 

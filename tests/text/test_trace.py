@@ -150,7 +150,7 @@ def test_what_pytest_prints_stays(tmp_path):
 
 
 def test_many_tracebacks_take_no_time():
-    text = (HEAD + "".join(OWN) + "E: x\n\n") * 5_000
-    assert compact(text).count("left out") == 5_000
-    compact(HEAD * 100_000)
-    compact(HEAD + OWN[0] * 100_000)
+    text = (HEAD + "".join(OWN) + "E: x\n\n") * 1_000
+    assert compact(text).count("left out") == 1_000
+    compact(HEAD * 30_000)
+    compact(HEAD + OWN[0] * 30_000)
