@@ -64,3 +64,12 @@ def test_closing_ends_only_itself() -> None:
     assert child.poll() is None
     child.kill()
     child.wait()
+
+
+def test_its_process_is_known_while_it_holds() -> None:
+    line = Lifeline(os.urandom(8).hex())
+    end = time.monotonic() + 20
+    while not (words := Path(f"/proc/{line.pid}/cmdline").read_bytes()) and time.monotonic() < end:
+        time.sleep(0.001)  # its exec has begun, but not ended
+    line.close()
+    assert (b"toolroll-lifeline" in words.split(b"\0"), line.pid) == (True, 0)

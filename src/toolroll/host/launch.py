@@ -63,7 +63,7 @@ class Launcher:
 
         with self._lock:
             if self._sandbox is None:
-                self._sandbox = strongest(self._policy.sandbox)
+                self._sandbox = strongest(self._policy.sandbox).group()
             return self._sandbox
 
     def start(
@@ -116,7 +116,10 @@ class Launcher:
         import subprocess
         from concurrent.futures import Future
 
-        sandbox, temp, pipe = self.sandbox(), self.temp(), subprocess.PIPE
+        from toolroll.host.sandbox.choose import strongest
+
+        # None of the group of our commands: they must not find it in their network.
+        sandbox, temp, pipe = strongest(self._policy.sandbox), self.temp(), subprocess.PIPE
         started: Future[subprocess.Popen[bytes]] = Future()
 
         def keep() -> None:
@@ -162,6 +165,9 @@ class Launcher:
         house().rest()
         with self._lock:
             temp, self._temp = self._temp, None
+            if self._sandbox is not None:
+                self._sandbox.close()
+                self._sandbox = None
         if temp is not None:
             # What a command has made unremovable stays where temporary files are swept anyway.
             shutil.rmtree(temp, ignore_errors=True)

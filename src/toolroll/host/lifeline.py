@@ -43,6 +43,11 @@ class Lifeline:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int:
+        """The number of its process; 0 if there is none."""
+        return 0 if self._watcher is None else self._watcher.pid
+
     def close(self) -> None:
         """Let it go: nothing that it would have to end is left."""
         if self._watcher is not None:

@@ -8,10 +8,11 @@ that starts the command, and so in all of its processes from the beginning, unti
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import os
 import signal
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 TAG = "TOOLROLL_RUN"
 _LIMIT = 15  # RLIMIT_RTTIME
@@ -43,16 +44,16 @@ class Marks:
         """Let what the calling thread starts carry signals that no other command's processes carry."""
         if not hasattr(signal, "SIGRTMIN"):
             return
-        before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        before = mask(signal.SIG_UNBLOCK, _SIGNALS)
         taken = {0, _bits(before), *(other.signals for other in others)}
         while self.signals in taken:
             self.signals = _random(2)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [one for at, one in enumerate(_SIGNALS) if self.signals >> at & 1])
+        mask(signal.SIG_BLOCK, [one for at, one in enumerate(_SIGNALS) if self.signals >> at & 1])
 
     def unblock(self) -> None:
         """Whatever the calling thread starts from now on is not of the command."""
         if self.signals:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            mask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def brand(self, pid: int) -> bool:
         """Put the limit on a process for all that it will start; False if it has it already, or cannot have it."""
@@ -71,6 +72,14 @@ class Marks:
     def on(self, seen: Seen) -> bool:
         """Whether a process carries one of them."""
         return seen.signals == self.signals != 0 or self.tag.encode() in seen.tags
+
+
+def mask(how: int, signals: Iterable[int]) -> set[int]:
+    """Change which signals the calling thread blocks; those that it blocked before, as plain numbers.
+
+    `signal.pthread_sigmask` looks for the name of each of them, which takes longer than to start a thread.
+    """
+    return cast("set[int]", _signal.pthread_sigmask(how, signals))
 
 
 def limit_of(pid: int) -> int:

@@ -90,12 +90,9 @@ class Family:
     def _over(self, whole: bool) -> bool:
         """Whether nobody is left of a command whose first process has ended."""
         left = self._relatives()
-        if left and whole:
-            for one in left:  # they die with the first one, and need no signal
-                if one.parent == os.getpid():
-                    _await(one)
-                    _wait_for(one.pid)
-            left = self._relatives()
+        if left and whole:  # they die with the first one, and need no signal
+            ended = [_ended(one) for one in left]
+            left = [] if all(ended) else self._relatives()
         return not left
 
     def _relatives(self) -> list[Process]:
@@ -200,12 +197,13 @@ class House:
         """Children of ours that are of this command: their parents are gone. The program's own are none of them."""
         with self._lock:
             families = list(self._families)
+            lifeline = 0 if self._lifeline is None else self._lifeline.pid
         oldest = min((one.born for one in families), default=0)
-        first = {one.first for one in families}
+        none = {lifeline, *(one.first for one in families), *family.known}
         session = os.getsid(0)
         found = []
         for pid in self._candidates(view, fresh):
-            if pid in first or pid in family.known or (one := view.get(pid)) is None:
+            if pid in none or (one := view.get(pid)) is None:
                 continue
             # None of our commands is in our session, and none is older than itself.
             if one.session != session and one.started >= oldest and _owner(one, families, view) is family:
@@ -312,6 +310,17 @@ def _signal_group(pid: int) -> None:
 def _wait_for(pid: int) -> None:
     with suppress(ChildProcessError):  # who ignores SIGCHLD has no dead children
         os.waitpid(pid, os.WNOHANG)
+
+
+def _ended(one: Process) -> bool:
+    """Whether a child of ours has ended within a moment; it has been waited for then."""
+    if one.parent != os.getpid():
+        return False
+    _await(one)
+    try:
+        return os.waitpid(one.pid, os.WNOHANG)[0] == one.pid
+    except ChildProcessError:  # who ignores SIGCHLD has no dead children
+        return True
 
 
 def _await(one: Process) -> None:

@@ -19,6 +19,8 @@ from toolroll.result import ErrorCode, ToolError
 
 Run = Callable[..., tuple[int, str]]
 
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
 
 @pytest.fixture
 def as_of(landlock: Sandbox) -> Callable[[int], Confined]:
@@ -84,7 +86,7 @@ def test_a_filter_that_is_needed(run: Run, as_of: Callable[[int], Confined], ws:
     """The control: an old Landlock by itself lets a file that may only be read be emptied."""
     sandbox = as_of(2)
     modern = as_of(3)
-    sandbox._filters = modern._filters
+    sandbox._lines = modern._lines
     (tmp_path / "read").mkdir()
     (tmp_path / "read" / "only").write_text("outside")
     (ws / "empty.py").write_text(EMPTY_IT)
@@ -136,3 +138,26 @@ def test_no_command_has_a_capability_or_can_get_one(run: Run, landlock: Sandbox,
         held = held.replace(f"CapBnd:\t{0:016x}\n", "")
     assert [run(landlock, script) for _ in range(3)] == [(0, held)] * 3
     assert run(plain, script) != (0, held)
+
+
+def test_commands_cannot_reach_each_other(run: Run, landlock: Sandbox, plain: Sandbox, ws: Path) -> None:
+    """Though they may reach the same files, and are started by threads of the same line."""
+    script = "kill -0 {pid} && echo signal; tr '\\0' '\\n' </proc/{pid}/environ; readlink /proc/{pid}/cwd"
+    newest = "signals can be sent" not in " ".join(landlock.gaps)
+    found = {}
+    for sandbox in (landlock, plain):
+        fd, null = os.open(ws, os.O_RDONLY), subprocess.DEVNULL
+        with sandbox.spawn(
+            Reach((str(ws),)),
+            ["sleep", "300"],
+            cwd=fd,
+            env={"PATH": PATH, "MINE": "1"},
+            stdin=null,
+            stdout=null,
+            stderr=null,
+        ) as other:
+            said = run(sandbox, f"({script.format(pid=other.pid)}) 2>/dev/null")[1].split()
+            found[sandbox] = ("signal" in said, "MINE=1" in said, str(ws) in said)
+            other.kill()
+        os.close(fd)
+    assert found == {landlock: (not newest, False, False), plain: (True, True, True)}

@@ -175,8 +175,8 @@ OPEN = {"bubblewrap": set(), "landlock": METADATA}
 
 
 def survey(name: str, trials: dict[str, tuple[str, Effect]], folder: Path) -> set[str]:
-    """The trials that have had their effect, each on a ground of its own."""
-    sandbox = strongest(name)
+    """The trials that have had their effect, each on a ground of its own; in one group, as a kit has it."""
+    sandbox = strongest(name).group()
     happened = set()
     for number, (trial, (script, effect)) in enumerate(trials.items()):
         with ground(folder / str(number)) as here:
@@ -195,6 +195,7 @@ def survey(name: str, trials: dict[str, tuple[str, Effect]], folder: Path) -> se
                 said, _ = process.communicate(timeout=60)
             if effect(here, said.decode()):
                 happened.add(trial)
+    sandbox.close()
     return happened
 
 

@@ -36,6 +36,16 @@ def test_what_is_open_to_a_user(tmp_path: Path, owner: int, group: int, mode: in
     assert _open_to(str(path), US, frozenset((US,))) is expected
 
 
+def test_an_empty_lock_hides_nothing(tmp_path: Path) -> None:
+    found = {}
+    for name, text in (("a.lock", ""), ("b.lock", "secret"), ("c", "")):
+        (tmp_path / name).write_text(text)
+        found[name] = _open_to(str(tmp_path / name), US, frozenset((US,)))
+    (tmp_path / "d.lock").mkdir()
+    found["d.lock"] = _open_to(str(tmp_path / "d.lock"), US, frozenset((US,)))
+    assert found == {"a.lock": False, "b.lock": True, "c": True, "d.lock": True}
+
+
 def test_a_list_of_users_counts(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.touch()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 import re
 import stat
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
@@ -13,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.beneath import PATH, STEP
 from toolroll.host.sandbox.filter import Filter
-from toolroll.host.sandbox.kernel import Machine
+from toolroll.host.sandbox.kernel import Kernel, Machine
+from toolroll.host.sandbox.network import Network, entered
 from toolroll.host.sandbox.system import DEV, ETC, PROC, System, beneath, real, system
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, cannot_run, check, launch
+from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, cannot_run, check, launch, told
 from toolroll.host.sandbox.toolchains import outermost
 from toolroll.host.state import nameless
 from toolroll.result import ErrorCode, ToolError
@@ -58,6 +61,9 @@ class Bubblewrap(Sandbox):
     The process that `spawn` gives is bubblewrap's outer one: it exits with the status of the command, and with
     128 + n when signal n ended that. When it is killed, or the thread that spawned it ends, the command and all
     that it started are killed too.
+
+    The commands of a `group` have one network without an outside together where we may make it, which takes root:
+    that saves the time to make one for each, and lets one command use a server that another has started.
     """
 
     tier = Tier.BUBBLEWRAP
@@ -69,6 +75,23 @@ class Bubblewrap(Sandbox):
         self._sized = tuple(int(one) for one in re.findall(r"\d+", version)[:2]) >= _SIZED
         self._by_descriptor = by_descriptor
         self._filters = {network: Filter(network, alone=True).program(machine) for network in (False, True)}
+        self._kernel = Kernel(machine.numbers)
+        self._lock = threading.Lock()
+        self._shares = False
+        self._network: Network | None = None
+
+    def group(self) -> Bubblewrap:
+        """With one network without an outside for all its commands, where we may make it; else each has its own."""
+        other = copy.copy(self)
+        other._lock, other._shares = threading.Lock(), True
+        return other
+
+    def close(self) -> None:
+        """Let go of the network that the commands of the group share."""
+        with self._lock:
+            self._shares = False
+            if self._network is not None:
+                self._network.close()
 
     def spawn(
         self,
@@ -96,7 +119,7 @@ class Bubblewrap(Sandbox):
             filtering = _own(stack, nameless(self._filters[reach.network]))
             words = [
                 *_ALWAYS,
-                *(() if reach.network else ("--unshare-net",)),
+                *self._network_words(reach, stack),
                 *self._mounts(reach, kept),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
@@ -112,17 +135,35 @@ class Bubblewrap(Sandbox):
                 (*pass_fds, filtering, arguments, *(kept.values() if self._by_descriptor else ())),
             )
 
-    def _mounts(self, reach: Reach, kept: Mapping[str, int]) -> Iterator[str]:
+    def _network_words(self, reach: Reach, stack: ExitStack) -> tuple[str, ...]:
+        """What gives the command its network; the one of the group is entered here, until the stack is closed."""
+        if reach.network:
+            return ()
+        with self._lock:
+            if self._shares and self._network is None:
+                try:
+                    self._network = Network(self._kernel)
+                except OSError:
+                    self._shares = False  # not ours to make: then every command has its own
+            shared = self._network.open() if self._shares and self._network is not None else None
+        if shared is None:
+            return ("--unshare-net",)
+        stack.callback(os.close, shared)
+        with told():
+            stack.enter_context(entered(self._kernel, shared))
+        return ()
+
+    def _mounts(self, reach: Reach, kept: Mapping[str, int]) -> list[str]:
         """The arguments that build the command's view of the files, outer ones first."""
         for path in reach.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        yield from _view(reach.write, reach.read, system(), self._sized)
+        found = list(_view(reach.write, reach.read, system(), self._sized))
         for path in sorted(kept):
-            yield from ("--ro-bind-fd", str(kept[path]), path) if self._by_descriptor else ("--ro-bind", path, path)
+            found += ("--ro-bind-fd", str(kept[path]), path) if self._by_descriptor else ("--ro-bind", path, path)
         # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks that
         # they can be written. And without the last one a write outside would seem to have worked.
-        yield from ("--remount-ro", PROC, "--remount-ro", "/")
+        return [*found, "--remount-ro", PROC, "--remount-ro", "/"]
 
 
 def _own(stack: ExitStack, fd: int) -> int:
@@ -218,11 +259,7 @@ def _find_program(program: str, folder: str, env: Mapping[str, str], reach: Reac
         places = [os.path.normpath(os.path.join(folder, program))]
     else:
         places = [f"{one}/{program}" for one in env.get("PATH", os.defpath).split(os.pathsep) if one.startswith("/")]
-    problem = errno.ENOENT
-    for one in places:
-        if os.path.lexists(one) and _visible(one, reach):
-            if os.path.isfile(one) and os.access(one, os.X_OK):
-                return
-            if os.path.exists(one):
-                problem = errno.EACCES
-    raise cannot_run(program, problem)
+    if any(os.access(one, os.X_OK) and os.path.isfile(one) and _visible(one, reach) for one in places):
+        return
+    there = any(os.path.exists(one) and _visible(one, reach) for one in places)
+    raise cannot_run(program, errno.EACCES if there else errno.ENOENT)

@@ -1,7 +1,9 @@
 """Landlock, seccomp and no capabilities, put upon a thread from which the command is started and that then ends.
 
 All of it holds for one thread and what that starts, so the rest of the process stays free, and the program is
-started as fast as any other: nothing of ours runs between fork and exec.
+started as fast as any other: nothing of ours runs between fork and exec. What is the same for all commands is put
+upon a line of threads, once. Landlock is not: what one thread has put upon itself is one domain, and the commands in
+it could signal each other and look into each other's memory.
 """
 
 from __future__ import annotations
@@ -10,8 +12,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,7 @@ from toolroll.host.sandbox import capabilities, filter, landlock
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.line import Line
 from toolroll.host.sandbox.system import DEVICES, ETC, PROC, system
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, launch
-from toolroll.result import ErrorCode, ToolError
+from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, launch, told
 
 if TYPE_CHECKING:
     import subprocess
@@ -45,11 +45,10 @@ class Confined(Sandbox):
         self._abi = abi
         self.gaps = gaps(abi)
         truncation = abi < landlock.TRUNCATE_ABI
-        self._filters = {
-            network: filter.Filter(network, alone=False, truncation=truncation).program(machine)
-            for network in (False, True)
+        filters = (filter.Filter(network, alone=False, truncation=truncation) for network in (False, True))
+        self._lines: dict[bool, Line[subprocess.Popen[bytes]]] = {
+            one.network: Line(partial(_give_up, kernel, one.program(machine))) for one in filters
         }
-        self._line: Line[subprocess.Popen[bytes]] = Line(partial(_give_up, kernel))
         self._lock = threading.Lock()
         self._rulesets: OrderedDict[_Key, int] = OrderedDict()
         weakref.finalize(self, _close, self._rulesets)
@@ -73,18 +72,13 @@ class Confined(Sandbox):
         try:
 
             def start() -> subprocess.Popen[bytes]:
-                self._confine(rules, self._filters[reach.network])
+                with told():
+                    landlock.restrict(self._kernel, rules)
                 return launch(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
 
-            return self._line.do(start, _end)
+            return self._lines[reach.network].do(start, _end)
         finally:
             os.close(rules)
-
-    def _confine(self, rules: int, program: bytes) -> None:
-        """Take from the calling thread, which is of the line, what else the command must not have."""
-        with _told():
-            landlock.restrict(self._kernel, rules)
-            filter.install(self._kernel, program)
 
     def _ruleset(self, reach: Reach) -> int:
         """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
@@ -131,23 +125,12 @@ def _identity(path: str) -> object:
     return path, found.st_dev, found.st_ino
 
 
-def _give_up(kernel: Kernel) -> None:
-    """Take from the calling thread what no command has, whatever it may reach."""
-    with _told():
+def _give_up(kernel: Kernel, program: bytes) -> None:
+    """Take from the calling thread what no command has, whatever files it may reach."""
+    with told():
         kernel.no_new_privileges()
         capabilities.drop(kernel)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """An error in the block is one that the command was not started for."""
-    try:
-        yield
-    except OSError as error:
-        raise ToolError(
-            ErrorCode.EXECUTION,
-            f"The command was not started, because it could not be confined: {error.filename}: {error.strerror}.",
-        ) from error
+        filter.install(kernel, program)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

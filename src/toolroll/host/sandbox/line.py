@@ -1,7 +1,7 @@
-"""A line of threads without privileges: the first does one piece of work and ends, the next has stepped up by then.
+"""A line of confined threads: the first does one piece of work and ends, the next has stepped up by then.
 
-What a thread gives up is given up for good, and whatever it starts has not got it either: so what all commands lack
-is given up once, by the first thread, and all that follow are born without it. None of them works twice.
+What a thread gives up is given up for good, and whatever it starts has not got it either: so what the commands of a
+line lack is given up once, by its first thread, and all that follow are born without it. None of them works twice.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
+
+from toolroll.host.marks import mask
 
 T = TypeVar("T")
 _Queue = SimpleQueue[Callable[[RuntimeError | None], None]]
@@ -38,7 +40,7 @@ class Line(Generic[T]):
         done: list[T] = []
         failed: list[BaseException] = []
         taken, over = threading.Lock(), threading.Lock()
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        blocked = mask(signal.SIG_BLOCK, ())
 
         def run(error: RuntimeError | None) -> None:
             if not taken.acquire(blocking=False):
@@ -46,7 +48,7 @@ class Line(Generic[T]):
             try:
                 if error is not None:
                     raise error
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # as a child of the calling thread would have it
+                mask(signal.SIG_SETMASK, blocked)  # as a child of the calling thread would have it
                 done.append(work())
             except BaseException as problem:
                 failed.append(problem)

@@ -35,7 +35,7 @@ DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "u
 _RESOLVER = "/etc/resolv.conf"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # compared for every command: another look is another system
 class System:
     """The system's own files, as they are now."""
 
@@ -46,7 +46,7 @@ class System:
     hidden: tuple[str, ...]
     """What of /etc no command may read: to root, who owns it, its mode says nothing."""
     covered: tuple[str, ...]
-    """Those of them that a command without capabilities could read, if nothing else kept it from that."""
+    """Those of them that a command without capabilities could read something in, if nothing else kept it from that."""
     settings: tuple[str, ...]
     """The paths that together are the rest of /etc."""
 
@@ -101,9 +101,11 @@ def _private(folder: str) -> Iterator[str]:
 
 
 def _open_to(path: str, user: int, groups: frozenset[int]) -> bool:
-    """Whether a user without capabilities has any rights to a path; True if in doubt."""
+    """Whether a user without capabilities has any rights to a path and could find something; True if in doubt."""
     try:
         found = os.lstat(path)
+        if path.endswith(".lock") and stat.S_ISREG(found.st_mode) and not found.st_size:
+            return False  # nobody ever writes into it
         if "system.posix_acl_access" in os.listxattr(path, follow_symlinks=False):
             return True
     except (AttributeError, OSError):

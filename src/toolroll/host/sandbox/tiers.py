@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -50,6 +51,13 @@ class Sandbox(ABC):
     """What this tier does not hold on this machine, in words."""
     whole: bool = False
     """Killing the first process ends all that it started."""
+
+    def group(self) -> Sandbox:
+        """The same for commands that may know of each other: they share what takes time to make, until `close`."""
+        return self
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go
+        """No more commands of the group will come; those that run go on."""
 
     @abstractmethod
     def spawn(
@@ -123,6 +131,18 @@ def launch(
         if error.filename == folder and argv[0] != folder:
             raise ToolError(ErrorCode.EXECUTION, f"Cannot enter the folder to work in: {error.strerror}.") from error
         raise cannot_run(argv[0], error.errno) from error
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """An error of the kernel in the block is one that the command is not started for."""
+    try:
+        yield
+    except OSError as error:
+        raise ToolError(
+            ErrorCode.EXECUTION,
+            f"The command was not started, because it could not be confined: {error.filename}: {error.strerror}.",
+        ) from error
 
 
 def check(argv: Sequence[str], env: Mapping[str, str]) -> None:

@@ -1,0 +1,212 @@
+"""The network of a group of commands: they reach each other in it and nobody else, and nobody else enters it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.launch import Launcher
+from toolroll.host.root import Root
+from toolroll.host.sandbox.kernel import Kernel, machine
+from toolroll.host.sandbox.network import Network, entered
+from toolroll.host.sandbox.tiers import Reach, Sandbox
+from toolroll.host.spill import Spill
+from toolroll.host.state import State
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
+from toolroll.result import ToolError
+
+Run = Callable[..., tuple[int, str]]
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+PYTHON = "/usr/bin/python3"
+WHERE = "readlink /proc/self/ns/net"
+SERVER = """
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+abstract = socket.socket(socket.AF_UNIX)
+abstract.bind("\\0" + str(server.getsockname()[1]))
+abstract.listen()
+print(server.getsockname()[1], flush=True)
+while True:
+    server.accept()
+"""
+CLIENT = """
+import socket, sys
+for family, address in ((socket.AF_INET, ("127.0.0.1", int(sys.argv[1]))), (socket.AF_UNIX, "\\0" + sys.argv[1])):
+    try:
+        socket.socket(family).connect(address)
+        print("reached")
+    except OSError as error:
+        print(error.strerror)
+"""
+REACHED, REFUSED = (0, "reached\n" * 2), (0, "Connection refused\n" * 2)
+
+pytestmark = pytest.mark.skipif(not os.path.exists(PYTHON), reason="no Python of the system's own")
+
+
+@pytest.fixture
+def kernel() -> Kernel:
+    here = machine()
+    if here is None:
+        pytest.skip(f"not for {sys.platform}")
+    return Kernel(here.numbers)
+
+
+@pytest.fixture
+def group(bubblewrap: Sandbox, kernel: Kernel) -> Iterator[Sandbox]:
+    """Where a network can be shared."""
+    try:
+        Network(kernel).close()
+    except OSError as error:
+        pytest.skip(f"no network can be made here: {error.strerror}")
+    found = bubblewrap.group()
+    yield found
+    found.close()
+
+
+def here() -> str:
+    return os.readlink("/proc/thread-self/ns/net")
+
+
+def networks_held() -> int:
+    links = (f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd"))
+    return sum(os.readlink(link).startswith("net:") for link in links if os.path.lexists(link))
+
+
+@contextmanager
+def serving(sandbox: Sandbox, ws: Path) -> Iterator[str]:
+    """The port of a server in the sandbox, which listens under that name too."""
+    fd = os.open(ws, os.O_RDONLY)
+    process = sandbox.spawn(
+        Reach((str(ws),)),
+        [PYTHON, "-c", SERVER],
+        cwd=fd,
+        env={"PATH": PATH},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(fd)
+    with process:
+        assert process.stdout is not None
+        yield process.stdout.readline().decode().strip()
+        process.kill()
+
+
+def test_a_group_has_one_network_and_each_other_command_its_own(run: Run, group: Sandbox, bubblewrap: Sandbox) -> None:
+    other = bubblewrap.group()
+    seen = [run(one, WHERE)[1].strip() for one in (group, group, other, bubblewrap)]
+    other.close()
+    assert (seen[0] == seen[1], len({*seen, here()})) == (True, 4)
+
+
+def test_there_is_nothing_but_a_loopback_in_it(run: Run, group: Sandbox) -> None:
+    assert run(group, "tail -n +3 /proc/net/dev | cut -d: -f1; tail -n +2 /proc/net/route") == (0, "    lo\n")
+
+
+def test_who_reaches_a_server_of_the_group(run: Run, group: Sandbox, bubblewrap: Sandbox, ws: Path) -> None:
+    other = bubblewrap.group()
+    with serving(group, ws) as port:
+        found = [run(one, [PYTHON, "-c", CLIENT, port]) for one in (group, other, bubblewrap)]
+        ours = subprocess.run([PYTHON, "-c", CLIENT, port], capture_output=True, check=True).stdout.decode()
+    other.close()
+    assert (found, ours) == ([REACHED, REFUSED, REFUSED], REFUSED[1])
+
+
+def test_no_server_outside_is_reached(run: Run, group: Sandbox, plain: Sandbox) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:
+        port = str(server.getsockname()[1])
+        abstract.bind("\0" + port)
+        abstract.listen()
+        assert run(group, [PYTHON, "-c", CLIENT, port]) == REFUSED
+        assert run(plain, [PYTHON, "-c", CLIENT, port]) == REACHED
+
+
+def test_the_network_is_ours_again_whatever_happens(run: Run, group: Sandbox, ws: Path) -> None:
+    before, held = here(), networks_held()
+    assert run(group, "true")[0] == 0
+    assert (here(), networks_held()) == (before, held + 1)
+    with pytest.raises(ToolError, match="Argument list too long"):
+        run(group, ["true", "x" * 200_000])
+    with pytest.raises(ToolError, match="is gone"):
+        run(group, "true", reach=Reach((str(ws), str(ws / "gone"))))
+    assert (here(), networks_held()) == (before, held + 1)
+
+
+def test_after_its_end_each_command_has_its_own(run: Run, group: Sandbox) -> None:
+    held = networks_held()
+    first = run(group, WHERE)[1]
+    group.close()
+    seen = {first, *(run(group, WHERE)[1] for _ in range(2)), here()}
+    assert (len(seen), networks_held()) == (4, held)
+
+
+def test_with_the_network_it_is_ours(run: Run, group: Sandbox, ws: Path) -> None:
+    assert run(group, WHERE, reach=Reach((str(ws),), network=True)) == (0, here() + "\n")
+
+
+def test_a_command_gets_no_descriptor_of_a_network(run: Run, group: Sandbox) -> None:
+    """By one it could go back to ours, had it the right."""
+    assert run(group, "ls -l /proc/self/fd | grep -c net:") == (1, "0\n")
+
+
+def test_where_none_can_be_made_each_command_has_its_own(run: Run, bubblewrap: Sandbox, kernel: Kernel) -> None:
+    other = bubblewrap.group()
+    other._kernel = Kernel({**kernel._numbers, "unshare": 9999})  # type: ignore[attr-defined]
+    seen = {run(other, WHERE)[1] for _ in range(2)}
+    other.close()
+    assert len({*seen, here() + "\n"}) == 3
+
+
+def test_a_command_that_cannot_enter_it_is_not_started(run: Run, group: Sandbox, kernel: Kernel, ws: Path) -> None:
+    assert run(group, "true")[0] == 0
+    group._kernel = Kernel({**kernel._numbers, "setns": 9999})  # type: ignore[attr-defined]
+    with pytest.raises(ToolError, match="not started, because it could not be confined: setns: Function not"):
+        run(group, "echo x > made")
+    assert not (ws / "made").exists()
+
+
+def test_a_closed_network_is_not_entered(kernel: Kernel) -> None:
+    try:
+        network = Network(kernel)
+    except OSError as error:
+        pytest.skip(f"no network can be made here: {error.strerror}")
+    before, fd = here(), network.open()
+    assert fd is not None
+    network.close()
+    network.close()
+    inside, beside = [], []
+    with entered(kernel, fd):
+        inside.append(here())
+        thread = threading.Thread(target=lambda: beside.append(here()))  # born here, so it is in there too
+        thread.start()
+        thread.join()
+    os.close(fd)
+    assert (network.open(), inside == beside != [before], here()) == (None, True, before)
+
+
+def test_a_program_of_ours_is_not_in_the_network_of_commands(group: Sandbox, ws: Path, tmp_path: Path) -> None:
+    state = State(str(tmp_path / "state"))
+    root = Root(str(ws))
+    launcher = Launcher(root, Spill(state), Policy(sandbox="bubblewrap"), Limits(), {"PATH": PATH})
+    seen = []
+    for _ in range(2):
+        running = launcher.start(["readlink", "/proc/self/ns/net"], cwd=".", seconds=60).running
+        running.wait()
+        seen.append(running.output.read(0, 100).decode())
+    with launcher.serve(["readlink", "/proc/self/ns/net"], root.fd, {"PATH": PATH}) as process:
+        seen.append(process.communicate()[0].decode())
+    held = networks_held()
+    launcher.close()
+    assert (seen[0] == seen[1], len({*seen, here() + "\n"}), networks_held()) == (True, 3, held - 1)
+    root.close()
+    state.close()
