@@ -1,9 +1,10 @@
 """A question to a library of 1,000, 10,000 and 100,000 pieces, beside a look at all of its vectors with numpy.
 
-Ours opens the database, ranks by words, asks Qdrant's embedded engine for the nearest vectors, fuses both orders and
-reads the best five passages. numpy holds all vectors in memory and picks the nearest fifty; BM25 is a plain one in
-Python over lists in memory. The texts are made of words as frequent as those of a language, the vectors at random: the
-model's own time for a question, the same for everybody who ranks by meaning, is left out. The floor reads every vector.
+Ours opens the database, asks Qdrant's embedded engine for the nearest vectors, ranks by words, fuses both orders, reads
+the best twenty passages and orders them once more by their texts. numpy holds all vectors in memory and picks the
+nearest fifty; BM25 is a plain one in Python over lists in memory. The texts are made of words as frequent as those of a
+language, the vectors at random: the model's own time for a question, the same for everybody who ranks by meaning, is
+left out. The floor reads every vector.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ LENGTH = 384  # of a vector
 ASKED = 13  # words of a question
 NEAREST = 50
 MEMORY = Path("/dev/shm")
-STAMP = 2  # of what is made; another number makes it anew
+STAMP = 3  # of what is made; another number makes it anew
 
 
 def races(settings: Settings) -> Iterator[Race]:

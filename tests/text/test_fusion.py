@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.fusion import ALIKE, fused
+from toolroll.text.fusion import ALIKE, fused, said
 
 
 def test_words_alone():
@@ -36,3 +36,18 @@ def test_what_has_no_vector_is_judged_by_its_words():
     near = {1: 0.6, 2: 0.3}
     assert dict(fused({1: 2.0, 9: 4.0, 8: 1.0}, near)) == pytest.approx({9: 1.0, 1: 0.775, 8: 0.25, 2: 0.55 / 7})
     assert dict(fused({1: 2.0, 9: 4.0}, near, whole=False)) == pytest.approx({1: 0.775, 9: 0.45, 2: 0.0})
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "share"),
+    [
+        ("how do I reset the password of one user", "How do I RESET the password? Of one user:", 1),
+        ("how do I reset the password of one user", "the password and a user", 1 / 6),
+        ("reset the password", "reset the password", 2 / 5),  # it has few pairs
+        ("what is it", "what is it", 0),  # plain words
+        ("password", "password", 0),
+        ("", "", 0),
+    ],
+)
+def test_what_is_said_in_the_same_words(query, text, share):
+    assert said(query, [text, "else"]) == [pytest.approx(0.3 * share), 0]

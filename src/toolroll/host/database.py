@@ -66,7 +66,8 @@ class Database:
                 os.close(os.open(os.path.basename(self.path), flags, 0o600, dir_fd=folder))
             try:
                 with closing(sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)) as base:
-                    base.execute("pragma journal_mode=wal")
+                    # Nobody reads while somebody writes, and a log would be made and removed by every single look.
+                    base.execute("pragma journal_mode=delete")
                     base.execute("pragma synchronous=full")
                     self._prepare(base)
                     yield base

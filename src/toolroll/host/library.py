@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
-from toolroll.host import numeric
+from toolroll.host import entries
 from toolroll.host.database import Database
 from toolroll.host.state import State
 from toolroll.host.token import Token
@@ -18,7 +16,7 @@ from toolroll.host.vectors.behind import Behind
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import fusion, passages
 from toolroll.text.chunks import CUT, Chunk, joined
-from toolroll.text.passages import Bm25, Document, Hits, Kind, Passage, Ranking
+from toolroll.text.passages import Document, Hits, Kind, Passage, Ranking
 
 if TYPE_CHECKING:
     import sqlite3
@@ -50,9 +48,6 @@ _SECOND = (
     *behind.TABLES,
 )
 _THIRD = ("alter table documents add column cut integer not null default 1",)
-_BEST = 1_000  # pieces that are looked at, of those that share a word
-_MANY = 20_000  # pieces from which on plain words are not looked for
-_LARGE = 200_000  # bytes of entries from which on numpy pays
 _JUDGED = 20  # passages that are judged once more, at least
 _JUDGED_SO = "The best were judged once more by a model, in whose order they are."
 _AT_ONCE = 500  # pieces between two looks at the clock
@@ -110,7 +105,7 @@ class Library:
         """`rerank` judges the best passages once more; without it, what `meaning` has for that, if it has."""
         self._token = token
         self._rerank = rerank or (_reranking(meaning, token) if meaning is not None and meaning.reranks else None)
-        self._base = Database(state, token, "library", _TABLES, _SECOND, _THIRD)
+        self._base = Database(state, token, "library", _TABLES, _SECOND, _THIRD, entries.BLOCKS)
         self._behind = Behind(state, token, self._base, meaning)
 
     def knows(self, document: Document) -> bool:
@@ -135,20 +130,19 @@ class Library:
         with self._base.changing() as base:
             replaced = _forget(base, document.kind, document.source)
             characters = sum(len(one.text) for one in chunks)
-            _check_room(_stats(base), len(chunks), characters)
-            words = sorted({term for one in counts for term in one})
+            _check_room(base, len(chunks), characters)
             length = sum(sum(one.values()) for one in counts)
             values = (document.kind, document.source, document.form, document.digest, document.bytes, time.time())
+            words = _squeezed(sorted({term for one in counts for term in one}))
+            block = entries.block(base)
             number = base.execute(
                 "insert into documents (kind, source, form, digest, bytes, added, pieces, characters, length, terms, "
-                "cut) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*values, len(chunks), characters, length, _squeezed(words), CUT),
+                "cut, block) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*values, len(chunks), characters, length, words, CUT, block),
             ).lastrowid
             numbers = [_insert(base, number, one) for one in chunks]
             behind.added(base, numbers)
-            packed = passages.packed(zip(numbers, counts, strict=True))
-            rows = [(term, number, packed[term].tobytes()) for term in words]
-            base.executemany("insert into entries values (?, ?, ?)", rows)
+            entries.add(base, block, numbers, counts)
         return replaced
 
     def drop(self, kind: Kind, source: str) -> bool:
@@ -182,17 +176,29 @@ class Library:
         near, ranking = self._behind.near(query) if by != "words" else ({}, Ranking())
         if not self._base.exists:
             return Hits([], 0, ranking)
+        most = limit if self._rerank is None else max(limit, _JUDGED)
+        looked = max(most, fusion.LOOKED) if by == "both" else most
         with self._base.opened() as base:
             base.execute("begin")  # one state for all that is read
-            words, total = _by_words(base, query, self._token) if by != "meaning" else ({}, 0)
             whole = len(near) < behind.NEAR
-            ordered = fusion.fused(words, behind.present(base, near), whole=whole)
-            most = limit if self._rerank is None else max(limit, _JUDGED)
-            best = [_passage(base, number, score) for number, score in ordered[:most]]
+            best, total = self._best(base, query if by != "meaning" else "", near, whole, looked)
             base.execute("commit")
-        best, said = self._judged(query, best)
+        if by == "both":
+            best = _in_its_words(query, best, unit=1.0 if near or not best else best[0].score)
+        best, said = self._judged(query, best[:most])
         ranking = replace(ranking, reason=f"{ranking.reason} {said}".strip())
-        return Hits(best[:limit], max(total, len(ordered)), ranking)
+        return Hits(best[:limit], total, ranking)
+
+    def _best(
+        self, base: sqlite3.Connection, query: str, near: Mapping[int, float], whole: bool, most: int
+    ) -> tuple[list[Passage], int]:
+        """So many of the passages that answer, the best first, and how many do."""
+        words, total = entries.best(base, query, near, self._token)
+        ordered = fusion.fused(words, near, whole=whole)
+        best = [one for number, score in ordered[:most] if (one := _passage(base, number, score))]
+        if len(best) < min(most, len(ordered)):  # of a piece that is gone a vector was left, which is rare
+            return self._best(base, query, behind.present(base, near), whole, most)
+        return best, max(total, len(ordered))
 
     def fill(self, progress: Progress, seconds: float) -> str:
         """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or ""."""
@@ -240,6 +246,13 @@ def _reranking(meaning: Meaning, token: Token) -> Rerank:
     return rerank
 
 
+def _in_its_words(query: str, best: Sequence[Passage], unit: float) -> list[Passage]:
+    """The passages in the order that they have when it counts, too, which say it in the words of the question."""
+    more = fusion.said(query, [f"{one.title}\n{one.text}" for one in best])
+    made = [replace(one, score=round(one.score + unit * extra, 4)) for one, extra in zip(best, more, strict=True)]
+    return sorted(made, key=lambda one: -one.score)
+
+
 def _insert(base: sqlite3.Connection, document: int | None, chunk: Chunk) -> int:
     made = base.execute(
         "insert into pieces (document, first, last, title, text, page) values (?, ?, ?, ?, ?, ?)",
@@ -249,62 +262,46 @@ def _insert(base: sqlite3.Connection, document: int | None, chunk: Chunk) -> int
 
 
 def _forget(base: sqlite3.Connection, kind: Kind, source: str) -> bool:
-    row = base.execute("select number, terms from documents where kind = ? and source = ?", (kind, source)).fetchone()
+    row = base.execute(
+        "select number, block, terms from documents where kind = ? and source = ?", (kind, source)
+    ).fetchone()
     if row is None:
         return False
-    number, terms = row
-    base.executemany(
-        "delete from entries where term = ? and document = ?", [(term, number) for term in _unsqueezed(terms)]
-    )
+    number, block, terms = row
+    first, last = base.execute("select min(number), max(number) from pieces where document = ?", (number,)).fetchone()
+    if first is not None:
+        entries.forget(base, block, range(first, last + 1), _unsqueezed(terms))
     behind.forgotten(base, number)
     base.execute("delete from pieces where document = ?", (number,))
     base.execute("delete from documents where number = ?", (number,))
     return True
 
 
-def _by_words(base: sqlite3.Connection, query: str, token: Token) -> tuple[dict[int, float], int]:
-    """The scores of the passages that share most with a question, and how many share anything."""
-    question = passages.asked(query)
-    texts, length = base.execute("select total(pieces), total(length) from documents").fetchone()
-    if texts > _MANY:  # plain words are in nearly every piece, so that they cost most and tell least
-        question = {term: question[term] for term in passages.telling(question)}
-    entries = {}
-    for term in question:
-        token.check()
-        rows: list[tuple[bytes]] = base.execute("select data from entries where term = ?", (term,)).fetchall()
-        entries[term] = b"".join(map(itemgetter(0), rows))
-    ranking = Bm25(int(texts), length / texts if texts else 1.0)
-    if sum(map(len, entries.values())) > _LARGE and (fast := numeric.numpy()) is not None:
-        return ranking.best(question, entries, _BEST, fast)
-    scores = ranking.scores(question, entries)
-    best = heapq.nsmallest(_BEST, scores, key=lambda number: (-scores[number], number))
-    return {number: scores[number] for number in best}, len(scores)
-
-
-def _passage(base: sqlite3.Connection, number: int, score: float) -> Passage:
-    source, title, text, first, last, kind, form, digest, page = base.execute(
+def _passage(base: sqlite3.Connection, number: int, score: float) -> Passage | None:
+    row = base.execute(
         "select source, title, text, first, last, kind, form, digest, page from pieces "
         "join documents on documents.number = pieces.document where pieces.number = ?",
         (number,),
     ).fetchone()
-    return Passage(source, title, text, round(score, 4), first, last, kind, form, digest, page)
+    if row is None:
+        return None
+    source, title, text, *others = row
+    return Passage(source, title, text, round(score, 4), *others)
 
 
 def _stats(base: sqlite3.Connection) -> Stats:
-    documents, pieces, characters = base.execute(
-        "select count(*), total(pieces), total(characters) from documents"
-    ).fetchone()
+    documents, pieces, characters = base.execute("select documents, pieces, characters from totals").fetchone()
     forms = dict(base.execute("select form, count(*) from documents group by form order by form").fetchall())
     (pages,), (size,) = (base.execute(f"pragma {name}").fetchone() for name in ("page_count", "page_size"))
-    return Stats(documents, int(pieces), int(characters), forms, pages * size)
+    return Stats(documents, pieces, characters, forms, pages * size)
 
 
-def _check_room(now: Stats, pieces: int, characters: int) -> None:
-    full = now.documents + 1 > DOCUMENTS or now.pieces + pieces > PIECES or now.characters + characters > CHARACTERS
-    if full:
+def _check_room(base: sqlite3.Connection, more: int, longer: int) -> None:
+    documents, pieces, characters = base.execute("select documents, pieces, characters from totals").fetchone()
+    if documents + 1 > DOCUMENTS or pieces + more > PIECES or characters + longer > CHARACTERS:
         raise ToolError(
             ErrorCode.TOO_LARGE,
-            f"The library is full: {now.documents} documents in {now.pieces} pieces. "
+            f"The library is full: {documents} documents in {pieces} pieces. "
             "Take some out with action 'clear' and `path` or `title`.",
         )
 

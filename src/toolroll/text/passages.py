@@ -31,6 +31,8 @@ _CONVERTED = frozenset({"html", "pdf", "word", "sheet", "slides", "image", "audi
 _PLAIN = 0.2  # weight of words that any sentence has
 _SATURATION, _LENGTH = 1.2, 0.75  # as in Index
 _TITLE = 200
+ENTRY = 12
+"""Bytes of an entry: the number of a passage, how often it has the term, how long it is."""
 _QUERY = 4_000  # characters of a question; a longer one is a pasted text
 _WORD = re.compile(r"\w+")
 
@@ -203,25 +205,28 @@ class Bm25:
         return made
 
     def best(
-        self, question: Mapping[str, float], entries: Mapping[str, bytes], most: int, numpy: Any
+        self, question: Mapping[str, float], entries: Mapping[str, bytes], most: int, also: Iterable[int], numpy: Any
     ) -> tuple[dict[int, float], int]:
-        """So many of the best of these scores, and of how many, computed with numpy."""
+        """So many of the best of these scores and those of `also`, and how many there are; computed with numpy."""
         np = numpy
-        parts = [
-            (term, np.frombuffer(data, "u4").reshape(-1, 3), needed)
-            for term, data, needed in _in_turn(question, entries)
-        ]
+        parts = list(_in_turn(question, entries))
         if not parts:
             return {}, 0
-        first = min(int(part[:, 0].min()) for _, part, _ in parts)
-        made = np.zeros(max(int(part[:, 0].max()) for _, part, _ in parts) - first + 1)
+        counts = [len(data) // ENTRY for _, data, _ in parts]
+        enough = sum(count for count, (_, _, needed) in zip(counts, parts, strict=True) if needed)
+        numbers, times, length = np.frombuffer(b"".join(data for _, data, _ in parts), "u4").reshape(-1, 3).T
         fixed, slope = self._shape()
-        for term, part, needed in parts:
-            at, times, length = part[:, 0] - first, part[:, 1], part[:, 2]
-            score = self._rarity(question[term], len(part)) * times / (times + fixed + slope * length)
-            made[at] += score if needed else np.where(made[at] > 0, score, 0)  # a number is there once in a term
+        scores = times / (times + fixed + slope * length)
+        scores *= np.repeat([self._rarity(question[parts[at][0]], count) for at, count in enumerate(counts)], counts)
+        first = int(numbers.min())
+        places, size = numbers - first, int(numbers.max()) - first + 1
+        made = np.bincount(places[:enough], scores[:enough], size)
+        if enough < len(places):  # plain words only add to what others found
+            made += np.where(made > 0, np.bincount(places[enough:], scores[enough:], size), 0)
         found = np.flatnonzero(made)
-        top = found if len(found) <= most else found[np.argpartition(-made[found], most - 1)[:most]]
+        known = np.fromiter(also, int) - first
+        known = known[(known >= 0) & (known < size)]
+        top = np.concatenate((_highest(made[found], most, found, np), known[made[known] > 0]))
         return dict(zip((top + first).tolist(), made[top].tolist(), strict=True)), len(found)
 
     def _shape(self) -> tuple[float, float]:
@@ -229,6 +234,15 @@ class Bm25:
 
     def _rarity(self, weight: float, count: int) -> float:
         return weight * log(1 + max(0.0, self.texts - count + 0.5) / (count + 0.5)) * (_SATURATION + 1)
+
+
+def _highest(values: Any, most: int, names: Any, numpy: Any) -> Any:
+    """The names of so many of the highest values; of those that are level at the end, the first ones."""
+    if len(values) <= most:
+        return names
+    last = numpy.partition(values, -most)[-most]
+    above, level = names[values > last], names[values == last]
+    return numpy.concatenate((above, level[: most - len(above)]))
 
 
 def _in_turn(question: Mapping[str, float], entries: Mapping[str, bytes]) -> Iterator[tuple[str, bytes, bool]]:

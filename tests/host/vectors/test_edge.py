@@ -137,3 +137,33 @@ def test_it_is_private_and_made_late(opened, tmp_path):
     assert (store.count("m", TOKEN), (tmp_path / "state").exists()) == (0, False)
     store.put("m", {1: AXIS[1]}, TOKEN)
     assert oct((tmp_path / "state/vectors").stat().st_mode)[-3:] == "700"
+
+
+def directions(count, size, alike):
+    """So many vectors of the length 1; with `alike` they differ by that share only."""
+    chance = np.random.default_rng(7)
+    made = chance.standard_normal((count, size), np.float32) * alike + chance.standard_normal(size, np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("alike", [100, 1, 0.1, 0.01])
+def test_a_rough_first_look_passes_over_none(opened, alike):
+    matrix, store = directions(2000, 96, alike), opened()
+    store.put("m", dict(enumerate(matrix[50:], 50)), TOKEN)
+    for asked in matrix[:50]:
+        cosines = dict(enumerate((matrix[50:] @ asked).tolist(), 50))
+        found = dict(store.search("m", asked, 40, TOKEN))
+        assert found == pytest.approx({number: cosines[number] for number in found}, abs=1e-6)
+        assert list(found.values()) == pytest.approx(sorted(cosines.values(), reverse=True)[:40], abs=0.0001)
+
+
+def test_the_first_look_is_rough(opened):
+    """Or the test above could not fail."""
+    import qdrant_edge as engine
+
+    matrix, store = directions(3000, 96, 100), opened()
+    store.put("m", dict(enumerate(matrix)), TOKEN)
+    rough = engine.SearchParams(quantization=engine.QuantizationSearchParams(rescore=False))
+    request = engine.SearchRequest(query=engine.Query.Nearest(matrix[0].tolist()), limit=50, params=rough)
+    found = {one.id: one.score for one in store._shard("m").search(request)}
+    assert found != pytest.approx({number: float(matrix[number] @ matrix[0]) for number in found}, abs=1e-6)

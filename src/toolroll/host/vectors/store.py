@@ -34,7 +34,10 @@ class Vectors(Protocol):
         """Forget the vectors with these numbers, of all models."""
 
     def search(self, model: str, vector: Floats, limit: int, token: Token) -> list[tuple[int, float]]:
-        """The numbers of the nearest vectors with their cosines, the nearest first. None is passed over."""
+        """The numbers of the nearest vectors with their cosines, the nearest first.
+
+        None is passed over for another that is further away by 0.0001.
+        """
 
     def count(self, model: str, token: Token) -> int:
         """How many vectors of a model there are."""
