@@ -1,10 +1,12 @@
-"""MCP servers over pipes and over HTTP: from start to the first list of tools, and reads of a small file.
+"""MCP servers over pipes and over HTTP: from start to the first list of tools, reads of a small file, and a search.
 
 Reads are those of a session: a new server each time, a thousand calls after its first list of tools; wall time is
 the median of the calls that wait for each other, and the mean of those that do not. CPU time is that of the server
 alone, as a mean. The official filesystem server comes from npm and runs on Node; it is left out where neither can be
 had. The Python SDK's server is the least that its low-level part allows. The floor answers the same messages from a
-bare loop with msgspec.
+bare loop with msgspec. The client in front of all of them writes each call by itself and looks at each answer as bytes.
+
+The search is for all Python files of flask, ten times in a session after a first one; the floor is Python's own glob.
 
 The official server has no HTTP, so beside reads over HTTP its row is that over pipes. All calls of such a session are
 made on as many connections as there are calls in flight. The SDK's own server there asks for no token and checks no
@@ -13,25 +15,28 @@ Host. The floor is a bare asyncio server with msgspec.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from bench import over_http, peers
+import msgspec
+
+from bench import corpora, over_http, peers
 from bench.cases import Settings
 from bench.measure import Contestant, Race, Role, Sample
 
 OFFICIAL = "@modelcontextprotocol/server-filesystem"
 PINNED = "2026.8.31"
 CALLS = 1_000
+SEARCHES = 10
 Served = tuple[str, Role, Sequence[str], str]
 """What a server is called, its role, its command line and the name of its tool that reads."""
 FLOOR = """
@@ -50,6 +55,15 @@ while chunk := os.read(0, 65536):
         if "id" in message:
             os.write(1, encode({"jsonrpc": "2.0", "id": message["id"], "result": result}) + b"\\n")
 """
+FOUND = FLOOR.replace(
+    """            with open(message["params"]["arguments"]["path"]) as file:
+                result = {"content": [{"type": "text", "text": file.read()}]}
+""",
+    """            asked = message["params"]["arguments"]
+            found = glob.glob(asked["pattern"], root_dir=asked["path"], recursive=True)
+            result = {"content": [{"type": "text", "text": chr(10).join(found)}]}
+""",
+).replace("import os", "import glob, os")
 HTTP_FLOOR = """
 import asyncio, msgspec
 
@@ -133,8 +147,25 @@ def races(settings: Settings) -> Iterator[Race]:
             for name, role, argv, tool in servers
         ]
         yield Race(title, racers)
+    yield _finding(settings)
     if peers.present("mcp"):  # without the SDK there is no --http
         yield from _over_http(settings.scratch, state, file, servers)
+
+
+def _finding(settings: Settings) -> Race:
+    tree = corpora.real("flask")
+    asked = {"path": str(tree), "pattern": "**/*.py"}
+    servers: list[tuple[str, Role, Sequence[str], str, dict[str, int]]] = [
+        ("toolroll mcp", "ours", _ours(tree), "find", {"limit": 1000}),
+        *((OFFICIAL, "peer", argv, "search_files", {}) for argv in _official_at(tree)),
+        ("bare loop with glob", "floor", [sys.executable, "-c", FOUND], "find", {}),
+    ]
+    racers = [
+        Contestant(name, role, _session(argv, str(settings.state), call, 1, SEARCHES, b"wrappers.py"))
+        for name, role, argv, tool, more in servers
+        if (call := {"name": tool, "arguments": asked | more})
+    ]
+    return Race("find **/*.py in flask", racers, most_rounds=15)
 
 
 def _over_http(folder: Path, state: str, file: Path, servers: Sequence[Served]) -> Iterator[Race]:
@@ -159,13 +190,23 @@ def _over_http(folder: Path, state: str, file: Path, servers: Sequence[Served]) 
 
 
 def _servers(folder: Path) -> Iterator[Served]:
-    yield "toolroll mcp", "ours", [sys.executable, "-m", "toolroll", "mcp", "-C", str(folder)], "read"
-    node, script = shutil.which("node"), _official()
-    if node and script:
-        yield OFFICIAL, "peer", [node, str(script), str(folder)], "read_text_file"
+    yield "toolroll mcp", "ours", _ours(folder), "read"
+    for argv in _official_at(folder):
+        yield OFFICIAL, "peer", argv, "read_text_file"
     if peers.present("mcp"):
         yield "mcp low-level Server", "peer", [sys.executable, "-c", SDK], "read"
     yield "bare loop with msgspec", "floor", [sys.executable, "-c", FLOOR], "read"
+
+
+def _ours(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "toolroll", "mcp", "-C", str(folder)]
+
+
+def _official_at(folder: Path) -> Iterator[list[str]]:
+    """Its command line, where it can be had."""
+    node, script = shutil.which("node"), _official()
+    if node and script:
+        yield [node, str(script), str(folder)]
 
 
 def _official() -> Path | None:
@@ -180,12 +221,23 @@ def _official() -> Path | None:
     return script if script.exists() else None
 
 
+class _Head(msgspec.Struct):
+    """What tells an answer from what comes unasked; an answer has to be JSON all the same."""
+
+    method: str = ""
+
+
+_heads = msgspec.json.Decoder(_Head)
+
+
 class _Server:
     def __init__(self, argv: Sequence[str], state: str) -> None:
         env = {**os.environ, "XDG_STATE_HOME": state}
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
         self.process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=null, env=env)
         self._number = 0
+        self._lines: deque[bytes] = deque()
+        self._rest = b""
 
     def __enter__(self) -> _Server:
         return self
@@ -202,31 +254,39 @@ class _Server:
             self.process.kill()
             self.process.wait()
 
-    def send(self, method: str, params: object) -> int:
+    def send(self, method: str, params: bytes) -> None:
+        """Ask something; the parameters are JSON already, so that this client costs little beside the servers."""
         assert self.process.stdin is not None
         self._number += 1
-        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-        return self._number
+        message = b'{"jsonrpc": "2.0", "id": %d, "method": "%b", "params": %b}\n'
+        os.write(self.process.stdin.fileno(), message % (self._number, method.encode(), params))
 
-    def answer(self) -> dict[str, object]:
-        """The next answer; what comes unasked is passed over."""
-        assert self.process.stdout is not None
+    def answer(self) -> bytes:
+        """The next answer, as it came; what comes unasked is passed over."""
         while True:
-            message: dict[str, object] = json.loads(self.process.stdout.readline())
-            if "method" not in message:
-                return message
+            while not self._lines:
+                self._read()
+            line = self._lines.popleft()
+            if not _heads.decode(line).method:
+                return line
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        if not (chunk := os.read(self.process.stdout.fileno(), 1 << 16)):
+            raise RuntimeError("the server has gone")
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        self._lines += whole
 
     def begin(self) -> None:
         """The handshake and the first list."""
         assert self.process.stdin is not None
         who = {"name": "bench", "version": "1"}
-        self.send("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": who})
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": who}
+        self.send("initialize", msgspec.json.encode(hello))
         self.answer()
-        self.process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
-        self.send("tools/list", {})
-        if "tools" not in str(self.answer()):
+        os.write(self.process.stdin.fileno(), b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        self.send("tools/list", b"{}")
+        if b'"tools"' not in self.answer():
             raise RuntimeError("no list of tools")
 
     def cpu(self) -> float:
@@ -244,7 +304,11 @@ def _starting(argv: Sequence[str], state: str) -> Callable[[], Sample]:
     return sample
 
 
-def _session(argv: Sequence[str], state: str, call: object, flight: int) -> Callable[[], Sample]:
+def _session(
+    argv: Sequence[str], state: str, asked: object, flight: int, calls: int = CALLS, holds: bytes = b"line 19"
+) -> Callable[[], Sample]:
+    call = msgspec.json.encode(asked)
+
     def sample() -> Sample:
         with _Server(argv, state) as server:
             server.begin()
@@ -252,12 +316,12 @@ def _session(argv: Sequence[str], state: str, call: object, flight: int) -> Call
             server.answer()
             cpu, began = server.cpu(), time.perf_counter()
             sent, at = 0, []
-            for got in range(CALLS):
-                while sent < CALLS and sent - got < flight:
+            for got in range(calls):
+                while sent < calls and sent - got < flight:
                     server.send("tools/call", call)
                     sent += 1
-                if "line 19" not in str(answer := server.answer()):
-                    raise RuntimeError(f"a call failed: {answer}")
+                if holds not in (answer := server.answer()):
+                    raise RuntimeError(f"a call failed: {answer!r}")
                 at.append(time.perf_counter())
             return _taken(server.cpu() - cpu, began, at, flight)
 
@@ -277,5 +341,6 @@ def _web_session(argv: Sequence[str], state: str, call: object, flight: int) -> 
 
 
 def _taken(cpu: float, began: float, at: Sequence[float], flight: int) -> Sample:
+    calls = len(at)
     took = [after - before for before, after in pairwise([began, *at])]
-    return Sample(cpu / CALLS, median(took) if flight == 1 else (at[-1] - began) / CALLS)
+    return Sample(cpu / calls, median(took) if flight == 1 else (at[-1] - began) / calls)

@@ -164,7 +164,8 @@ def contestant(name: str, folder: Path, patches: Sequence[Patch], apply: Apply) 
                 apply(one, back)
 
     role: Role = "ours" if "toolroll" in name else "peer"
-    return Contestant(f"{name}: {right} right, {wrong} wrong", role, timed(there_and_back))
+    share = right / len(patches)
+    return Contestant(f"{name}: {right} right, {wrong} wrong", role, timed(there_and_back), share if not wrong else 0.0)
 
 
 def ours(kit: Kit, patch: Patch, back: bool) -> bool:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import msgspec
 
 from toolroll.dialect import Bundle, Entry, Relay, View
 from toolroll.result import Result, Suggestion
 
+_JSON = (dict, list, int, float, bool)
 _QUOTED = re.compile(r"`(\w+)`")
 # What an output says of itself beside its data; see `Tool`.
-_ASIDE = frozenset({"note", "more", "whole", "images", "status", "control", "form", "meta"})
+_SAID = ("status", "control", "images", "meta", "note", "more", "whole")
+_ASIDE = frozenset({*_SAID, "form"})
 
 
 def render(output: Any, view: View, speech: Speech) -> Result:
@@ -23,34 +26,58 @@ def render(output: Any, view: View, speech: Speech) -> Result:
     if output is None or isinstance(output, str):
         return Result("success", output or "")
     text = view.text(output) if view.text else _text(output)
-    result = Result(getattr(output, "status", "success"), text, view.data(output) if view.data else _data(output))
-    result.control = getattr(output, "control", None)
-    result.images = getattr(output, "images", ())
-    result.meta |= getattr(output, "meta", {})
-    if note := getattr(output, "note", ""):
-        result.text = f"{result.text}\n{speech.message(note, view)}"
-    if more := getattr(output, "more", None):
-        _add_more(result, more, speech)
-    if whole := getattr(output, "whole", None):
-        result.meta["whole"] = whole()
+    result = Result("success", text, view.data(output) if view.data else _data(output))
+    said = {name: value for name in _asides(output.__class__) if (value := getattr(output, name, None))}
+    if said:
+        _take(result, said, view, speech)
     return result
 
 
 def _text(output: Any) -> str:
-    if isinstance(output, dict | list | int | float | bool):
+    if isinstance(output, _JSON):
         return msgspec.json.format(msgspec.json.encode(output), indent=2).decode()
     return str(output)
 
 
 def _data(output: Any) -> Any:
-    if not is_dataclass(output):
-        return msgspec.to_builtins(output)
-    return {name: msgspec.to_builtins(getattr(output, name)) for name in _data_fields(output.__class__)}
+    taken = _data_fields(output.__class__)
+    return msgspec.to_builtins(output if taken is None else dict(zip(taken.names, taken.values(output), strict=True)))
+
+
+class _Fields(NamedTuple):
+    names: tuple[str, ...]
+    values: Callable[[Any], tuple[Any, ...]]
 
 
 @cache
-def _data_fields(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if field.name not in _ASIDE)
+def _data_fields(kind: Any) -> _Fields | None:
+    """The fields that are data, and how to get them all at once; None for what is no dataclass."""
+    if not is_dataclass(kind):
+        return None
+    names = tuple(field.name for field in fields(kind) if field.name not in _ASIDE)
+    if len(names) > 1:
+        return _Fields(names, attrgetter(*names))
+    return _Fields(names, lambda output: tuple(getattr(output, name) for name in names))
+
+
+@cache
+def _asides(kind: Any) -> tuple[str, ...]:
+    """What outputs of this kind may say of themselves: to look for what is never there takes long."""
+    return tuple(name for name in _SAID if kind.__dictoffset__ or hasattr(kind, name))
+
+
+def _take(result: Result, said: Mapping[str, Any], view: View, speech: Speech) -> None:
+    """Give the result what its output says of itself."""
+    result.status = said.get("status", result.status)
+    result.control = said.get("control")
+    result.images = said.get("images", ())
+    result.meta |= said.get("meta", {})
+    if note := said.get("note"):
+        result.text = f"{result.text}\n{speech.message(note, view)}"
+    if more := said.get("more"):
+        _add_more(result, more, speech)
+    if whole := said.get("whole"):
+        result.meta["whole"] = whole()
 
 
 def _add_more(result: Result, more: Suggestion, speech: Speech) -> None:

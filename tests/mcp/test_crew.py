@@ -65,6 +65,49 @@ def test_what_comes_after_long_work_does_not_wait(scene):
     assert [done.get(timeout=10) for _ in range(3)] == ["long"] * 3
 
 
+def test_whoever_begins_to_read_is_asked_to_begin_before_it_takes():
+    go, feed, seen = threading.Event(), queue.Queue(), []
+
+    def take():
+        seen.append(("take", threading.current_thread()))
+        return feed.get()
+
+    def handle(message):
+        if message == "long":
+            assert go.wait(10)
+
+    crew = Crew(take, handle, begin=lambda: seen.append(("begin", threading.current_thread())))
+    watch = threading.Thread(target=crew.run)
+    watch.start()
+    for message in ("short", "long", "short", None):
+        feed.put(message)
+    watch.join(10)
+    go.set()
+    assert not watch.is_alive()
+    readers = [thread for what, thread in seen if what == "begin"]
+    assert len(readers) >= 2
+    for reader in readers:
+        assert next(what for what, thread in seen if thread is reader) == "begin"
+
+
+def test_one_who_is_kept_at_its_beginning_does_not_keep_others():
+    go, feed, done, first = threading.Event(), queue.Queue(), queue.Queue(), [True]
+
+    def begin():
+        if first and first.pop():
+            assert go.wait(10)
+
+    crew = Crew(feed.get, done.put, begin=begin)
+    watch = threading.Thread(target=crew.run)
+    watch.start()
+    feed.put("message")
+    assert done.get(timeout=10) == "message"
+    go.set()
+    feed.put(None)
+    watch.join(10)
+    assert not watch.is_alive()
+
+
 def test_it_wakes_after_a_quiet_time(scene):
     go, done = threading.Event(), queue.Queue()
 

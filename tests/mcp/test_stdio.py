@@ -141,6 +141,25 @@ def test_nothing_waits_behind_long_calls(own):
     assert not set(long + commands) & own.answers.keys()
 
 
+def test_an_answer_does_not_wait_for_a_long_call_that_came_with_it(own):
+    slow = {"name": "slow", "arguments": {"seconds": 2 * WAIT}}
+    lines = [
+        {"jsonrpc": "2.0", "id": "quick", "method": "ping"},
+        {"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": slow},
+    ]
+    own.raw(b"".join(json.dumps(one).encode() + b"\n" for one in lines))
+    assert own.came.get(timeout=WAIT) == {"jsonrpc": "2.0", "id": "quick", "result": {}}
+    own.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "slow"}})
+
+
+def test_an_answer_does_not_wait_for_what_is_not_answered(own):
+    told = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "nothing"}}\n'
+    own.raw(b'{"jsonrpc": "2.0", "id": "first", "method": "ping"}\n\n \n' + told + b'\n{"jsonrpc": "2.0", "id": "se')
+    assert own.came.get(timeout=WAIT) == {"jsonrpc": "2.0", "id": "first", "result": {}}
+    own.raw(b'cond", "method": "ping"}\n')
+    assert own.came.get(timeout=WAIT) == {"jsonrpc": "2.0", "id": "second", "result": {}}
+
+
 def test_more_long_calls_than_threads_are_all_answered(own):
     numbers = [own.request("tools/call", {"name": "slow", "arguments": {"seconds": 0.05}}) for _ in range(80)]
     assert own.ask("ping") == {}

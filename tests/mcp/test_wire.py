@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import time
 
 import msgspec
 import pytest
@@ -74,7 +75,12 @@ def test_lines_of_several_threads_are_whole():
     reader, writer = os.pipe()
     outbox = Outbox(writer)
     texts = [letter * 200_000 for letter in "abcd"]
-    threads = [threading.Thread(target=outbox.send, args=(text,)) for text in texts]
+
+    def send(text):
+        outbox.put(text)
+        outbox.flush()
+
+    threads = [threading.Thread(target=send, args=(text,)) for text in texts]
     for one in threads:
         one.start()
     inbox = Inbox(reader)
@@ -83,9 +89,56 @@ def test_lines_of_several_threads_are_whole():
         one.join()
     os.close(reader)
     with pytest.raises(BrokenPipeError):
-        outbox.send("nobody reads this")
+        send("nobody reads this")
     os.close(writer)
     assert found == texts
+
+
+def test_what_was_put_is_written_together_and_not_before():
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    outbox = Outbox(writer)
+    assert not outbox.due
+    for number in range(3):
+        outbox.put(number)
+    with pytest.raises(BlockingIOError):
+        os.read(reader, 100)
+    time.sleep(0.003)
+    assert outbox.due
+    outbox.flush()
+    assert os.read(reader, 100) == b"0\n1\n2\n"
+    assert not outbox.due
+    outbox.flush()
+    with pytest.raises(BlockingIOError):
+        os.read(reader, 100)
+    os.close(reader)
+    os.close(writer)
+
+
+@pytest.mark.parametrize(
+    ("behind", "ready"),
+    [
+        (b"", False),
+        (b'{"half', False),
+        (b"\n \r\n", False),
+        (b'\n\n{"half', False),
+        (b"{}\n", True),
+        (b"\n \n{}\n", True),
+        (b'{}\n{"half', True),
+    ],
+)
+def test_whether_the_next_line_is_here_already(behind, ready):
+    reader, writer = os.pipe()
+    os.write(writer, b"first\n" + behind)
+    inbox = Inbox(reader)
+    assert not inbox.ready
+    assert inbox.next() == b"first"
+    assert inbox.ready is ready
+    os.close(writer)
+    if ready:
+        assert inbox.next() == b"{}"
+    assert inbox.next() is None
+    os.close(reader)
 
 
 def test_a_message_struct_is_what_is_sent():

@@ -34,11 +34,13 @@ def write(
     mode: int | None = None,
     durable: bool = True,
     check: Check | None = None,
+    sync: Callable[[Place], None] = Place.sync,
 ) -> bool:
     """Put `data` at `place` and say whether the file is new; if it fails, all is as it was.
 
     `stage` is a private folder outside the workspace for files in the making. A replaced file keeps its mode,
-    owner and attributes; `mode` is for a new one. `check` is called at the last moment and may raise.
+    owner and attributes; `mode` is for a new one. `check` is called at the last moment and may raise. `sync` sees
+    to it that the name survives a power cut: at once, or later for many names together.
     """
     if place.is_dir:
         raise os_error(errno.EISDIR, place.shown)
@@ -50,7 +52,7 @@ def write(
         with _existing(place) as old:
             _replace(place, old, data, stage, durable, check)
     if durable:
-        place.sync()
+        sync(place)
     return created
 
 

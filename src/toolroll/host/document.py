@@ -75,6 +75,7 @@ class Change:
 
 def read_all(fd: int, size: int) -> bytes:
     """Every byte of an open file, also when it grew since its size was asked."""
-    with os.fdopen(os.dup(fd), "rb", buffering=0) as file:
-        data = file.read(size + 1) or b""
-        return data if len(data) <= size else data + file.read()
+    data = os.read(fd, size + 1)
+    while len(data) > size and (more := os.read(fd, len(data))):
+        data += more
+    return data

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from toolroll.host.records import Version
+from toolroll.host.records import stamp_of
 from toolroll.host.token import Token
 from toolroll.text.lines import feeds, nth_feed
 
@@ -75,13 +75,13 @@ class Known:
         """What is known of a file that is in this state now, to be added to."""
         settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED
         with self._lock:
-            found = self._files.get(Version.of(status).stamp, Milestones())
+            found = self._files.get(stamp_of(status), Milestones())
             return Milestones(found.before[:], found.total, settled)
 
     def keep(self, fd: int, status: os.stat_result, learned: Milestones) -> None:
         """Remember what was learned of a file, if it is still in this state and its times tell when it leaves it."""
-        stamp = Version.of(status).stamp
-        if not learned.settled or Version.of(os.fstat(fd)).stamp != stamp:
+        stamp = stamp_of(status)
+        if not learned.settled or stamp_of(os.fstat(fd)) != stamp:
             return
         with self._lock:
             self._drop(stamp)

@@ -16,6 +16,9 @@ Check = Callable[[tuple[str, ...]], None]
 """Given the real components of a path; raises if nothing may be made there."""
 
 
+_MOST_OPEN = 64  # folders that wait to be synced
+
+
 @dataclass(slots=True)
 class Place:
     """Where a name lives: an open folder and a name in it, whatever happens to the path meanwhile.
@@ -69,9 +72,8 @@ class Place:
 
     def sync(self) -> None:
         """Let the names in the folder, and of the folders made for it, survive a power cut."""
-        for fd in self._fds():
-            with suppress(PermissionError):  # a folder that may be written but not read cannot be synced
-                _sync(fd)
+        with Folders() as folders:
+            folders.add(self)
 
     def abandon(self) -> None:
         """Remove the folders that were made, as far as they are empty, and close."""
@@ -82,7 +84,7 @@ class Place:
 
     def close(self) -> None:
         """Close the folder, and those kept open for `abandon`."""
-        for fd in self._fds():
+        for fd in self.folders():
             os.close(fd)
 
     def __enter__(self) -> Self:
@@ -94,7 +96,8 @@ class Place:
         else:
             self.abandon()
 
-    def _fds(self) -> tuple[int, ...]:
+    def folders(self) -> tuple[int, ...]:
+        """The folder, and the parents of those that were made for it; only to be passed as `dir_fd`."""
         return (self.fd, *(parent for parent, _ in self.made))
 
     def _enter(self, name: str) -> None:
@@ -117,9 +120,38 @@ class Place:
         self.fd = fd
 
 
-def _sync(folder: int) -> None:
-    fd = os.open(".", LIST, dir_fd=folder)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+class Folders:
+    """Folders whose names are to survive a power cut: when the block ends well, each is synced once."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[int, int], int] = {}
+
+    def add(self, place: Place) -> None:
+        """A name of this place is new, or names another file."""
+        for folder in place.folders():
+            status = os.fstat(folder)
+            known = status.st_dev, status.st_ino
+            if known not in self._open:
+                with suppress(PermissionError):  # a folder that may be written but not read cannot be synced
+                    self._open[known] = os.open(".", LIST, dir_fd=folder)
+        if len(self._open) >= _MOST_OPEN:
+            self._sync()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._sync()
+        self._close()
+
+    def _sync(self) -> None:
+        try:
+            for fd in self._open.values():
+                os.fsync(fd)
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        while self._open:
+            os.close(self._open.popitem()[1])

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from toolroll.host import window
 from toolroll.host.contents import Contents
 from toolroll.host.document import Document, read_all
 from toolroll.host.milestones import Known
 from toolroll.host.near import near_names
-from toolroll.host.records import Records, Version
+from toolroll.host.records import Records, Version, stamp_of
 from toolroll.host.root import Root
 from toolroll.host.spill import PREFIX, Spill
 from toolroll.host.token import Token
@@ -45,9 +43,12 @@ class Reader:
 
     def key(self, path: str) -> tuple[str, ...]:
         """The components that calls on this path are locked by."""
-        steps: list[str] = []
         root, where = self.where(path)
-        for part in root.text(where).split("/"):
+        names = root.text(where).split("/")
+        if ".." not in names and names != ["."]:
+            return tuple(names)
+        steps: list[str] = []
+        for part in names:
             if part not in ("..", "."):
                 steps.append(part)
             elif part == ".." and steps:
@@ -66,7 +67,7 @@ class Reader:
             self._check_size(path, status.st_size, self._limits.write_bytes)
             data = read_all(fd, status.st_size)
             used = self._encoding(real, data[:HEAD], encoding, path)
-            version = Version(Version.of(status).stamp, self._contents.digest(real, data))
+            version = Version(stamp_of(status), self._contents.digest(real, data))
             document = Document(real, data, used, version)
             _check_text(path, document)
             return document
@@ -78,7 +79,7 @@ class Reader:
             if status.st_size <= window.WHOLE:
                 data = read_all(fd, status.st_size)
                 found = window.of_bytes(data, start, count, self._encoding(real, data[:HEAD], encoding, path))
-                version = Version(Version.of(status).stamp, self._contents.digest(real, data))
+                version = Version(stamp_of(status), self._contents.digest(real, data))
             else:
                 used = self._encoding(real, os.pread(fd, HEAD, 0), encoding, path)
                 known = self._milestones.of(status)
@@ -107,11 +108,14 @@ class Reader:
         )
 
     def _may_open(self, parts: tuple[str, ...], effects: Effect = Effect.READ) -> None:
-        if (verdict := judge_path(parts, effects, self._policy)).decision == "deny":
+        policy = self._policy
+        if policy.rules and (verdict := judge_path(parts, effects, policy)).decision == "deny":
             raise ToolError(ErrorCode.PERMISSION, f"{'/'.join(parts)!r} is {verdict.reason}. Use another path.")
-        allowed = self._policy.extensions
+        allowed = policy.extensions
+        if allowed is None:
+            return
         suffix = os.path.splitext(parts[-1])[1].lower() if parts else ""
-        if allowed is not None and suffix and suffix not in allowed:
+        if suffix and suffix not in allowed:
             raise ToolError(ErrorCode.SECURITY, f"Access denied: File type {suffix!r} is not allowed.")
 
     def _check_size(self, path: str, size: int, most: int | None) -> None:
@@ -121,20 +125,20 @@ class Reader:
                 f"{path!r} is too large: {size} bytes, the limit is {most}. Use `grep` to find what matters.",
             )
 
-    @contextmanager
-    def _file(self, path: str) -> Iterator[tuple[int, str, os.stat_result]]:
-        """An open regular file, its real path and its status."""
+    def _file(self, path: str) -> _Opened:
+        """A regular file, open until the end of the block."""
         root, where = self.where(path)
         try:
-            fd = root.file(where)
+            fd, status = root.regular(where)
         except FileNotFoundError:
             raise self.missing(path) from None
         try:
             parts = _real(root, fd, where)
             self._may_open(parts)
-            yield fd, path if root is not self.root else "/".join(parts), os.fstat(fd)
-        finally:
+        except BaseException:
             os.close(fd)
+            raise
+        return _Opened(fd, path if root is not self.root else "/".join(parts), status)
 
     def _encoding(self, real: str, head: bytes, asked: str | None, path: str) -> Encoding:
         """What was asked for, else what the file was read as before, else what it is."""
@@ -143,6 +147,21 @@ class Reader:
             return known if known is not None and head.startswith(known.bom) else detect(head, asked)
         except ToolError as error:
             raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None
+
+
+class _Opened:
+    """In its block: a file's descriptor, real path and status. Made for each read, so it is no generator."""
+
+    __slots__ = ("_file",)
+
+    def __init__(self, fd: int, real: str, status: os.stat_result) -> None:
+        self._file = (fd, real, status)
+
+    def __enter__(self) -> tuple[int, str, os.stat_result]:
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file[0])
 
 
 def _real(root: Root, fd: int, where: str) -> tuple[str, ...]:

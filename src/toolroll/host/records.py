@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 from toolroll.text.encoding import Encoding
 
+Stamp = tuple[int, int, int, int, int]
 
-@dataclass(frozen=True, slots=True)
-class Version:
+
+class Version(NamedTuple):
     """One state of a file. The times tell that nothing happened; the digest tells whether it mattered."""
 
-    stamp: tuple[int, int, int, int, int]
+    stamp: Stamp
     digest: bytes | None = None
 
     @classmethod
     def of(cls, status: os.stat_result, data: bytes | None = None) -> Version:
-        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        return cls(stamp, None if data is None else digest(data))
+        return cls(stamp_of(status), None if data is None else digest(data))
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """What tells that nothing happened to a file."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def digest(data: bytes) -> bytes:
     """What a version of a file is known by."""
+    import hashlib  # here because it loads a library of megabytes
+
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class FileRecord:
+class FileRecord(NamedTuple):
     """When this session last read and wrote a file (0 for never), and the version it knows."""
 
     read_at: float = 0.0
     written_at: float = 0.0
     version: Version | None = None
     encoding: Encoding | None = None
+
+
+_UNSEEN = FileRecord()
 
 
 class Records:
@@ -52,16 +59,19 @@ class Records:
     def get(self, path: str) -> FileRecord:
         """The record of a path; an empty one if it was never seen."""
         with self._lock:
-            return self._files.get(path, FileRecord())
+            return self._files.get(path, _UNSEEN)
 
     def read(self, path: str, version: Version, encoding: Encoding | None = None) -> None:
         """Remember that this version was shown."""
-        self._put(path, read_at=time.time(), version=version, encoding=encoding)
+        with self._lock:
+            known = self._files.get(path, _UNSEEN)
+            self._put(path, FileRecord(time.time(), known.written_at, version, encoding))
 
     def wrote(self, path: str, version: Version, encoding: Encoding | None = None) -> None:
         """Remember that we wrote this version; what we wrote we have seen."""
         now = time.time()
-        self._put(path, read_at=now, written_at=now, version=version, encoding=encoding)
+        with self._lock:
+            self._put(path, FileRecord(now, now, version, encoding))
 
     def forget(self, path: str) -> None:
         """Drop a path and everything below it."""
@@ -73,9 +83,8 @@ class Records:
         with self._lock:
             self._files.clear()
 
-    def _put(self, path: str, **changes: Any) -> None:
-        with self._lock:
-            self._files[path] = replace(self._files.get(path, FileRecord()), **changes)
-            self._files.move_to_end(path)
-            if len(self._files) > self._most:
-                self._files.popitem(last=False)
+    def _put(self, path: str, record: FileRecord) -> None:
+        self._files[path] = record
+        self._files.move_to_end(path)
+        if len(self._files) > self._most:
+            self._files.popitem(last=False)

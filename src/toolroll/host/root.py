@@ -33,6 +33,7 @@ class Root:
             raise OSError(errno.ENOSYS, "openat2 is not to be had here", path)
         self.kernel = confined is not None
         self._opener: Opener = confined or walk
+        self._last = ".", paths.Relative((), True)
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor of whatever is at `path`; never creates, never blocks, never becomes a terminal."""
@@ -42,17 +43,21 @@ class Root:
 
     def file(self, path: str) -> int:
         """A descriptor of the regular file at `path`, for reading."""
+        return self.regular(path)[0]
+
+    def regular(self, path: str) -> tuple[int, os.stat_result]:
+        """The same with its status."""
         try:
             fd = self.open(path)
         except OSError as error:
             if error.errno == errno.ENXIO:  # how open() says "a socket"
                 raise not_a_file(path, stat.S_IFSOCK) from None
             raise
-        mode = os.fstat(fd).st_mode
-        if not stat.S_ISREG(mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             os.close(fd)
-            raise not_a_file(path, mode)
-        return fd
+            raise not_a_file(path, status.st_mode)
+        return fd, status
 
     def folder(self, path: str = ".", *, create: bool = False, check: Check | None = None) -> int:
         """A descriptor of the folder at `path`, for listing; `create` makes it and its parents if missing."""
@@ -122,10 +127,14 @@ class Root:
         self.close()
 
     def _read(self, path: str) -> paths.Relative:
+        last, found = self._last  # a call reads its path more than once: to queue for it, then to open it
+        if last == path:
+            return found
         # A workspace reached through a link has two absolute names, and callers use either.
-        if self._typed != self.path and path.startswith("/") and paths.beneath(path, self._typed) is not None:
-            return paths.parts(path, self._typed)
-        return paths.parts(path, self.path)
+        linked = self._typed != self.path and path.startswith("/") and paths.beneath(path, self._typed) is not None
+        found = paths.parts(path, self._typed if linked else self.path)
+        self._last = path, found
+        return found
 
     def _open(self, where: paths.Relative, flags: int, shown: str) -> int:
         # openat2 refuses O_PATH together with flags that mean nothing to it.

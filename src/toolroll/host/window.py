@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolroll.host.milestones import Milestones
 from toolroll.host.token import Token
@@ -18,8 +18,7 @@ _COUNTED = 32_000_000  # bytes of a file up to which the lines behind the window
 _LINE = 64_000  # bytes of one line that are kept
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """Lines without their endings. `total` is None when counting all of them would take too long."""
 
     lines: tuple[str, ...]
@@ -33,8 +32,8 @@ class Window:
 def of_bytes(data: bytes, start: int, count: int, encoding: Encoding) -> Window:
     """The window of a file that was read whole."""
     text = encoding.decode(data)
-    found = text_lines.split(text)
-    shown = tuple(line.removesuffix("\n").removesuffix("\r") for line in found[start - 1 : start - 1 + count])
+    found = text_lines.bare(text)
+    shown = tuple(found[start - 1 : start - 1 + count])
     whole = start - 1 + count >= len(found) and text.endswith("\n")
     return Window(shown, start, len(found), encoding, whole)
 

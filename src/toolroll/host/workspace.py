@@ -49,7 +49,7 @@ class Workspace(Reader):
         self.state = state
         self._fresh = Freshness(self.records, guard)
         self._new_file_mode = new_file_mode
-        self._swept_stage: int | None = None
+        self._swept: set[int] = set()  # shared by all copies, so that it is done once
         self._recorder: Recorder | None = None
 
     def at(self, cwd: str) -> Workspace:
@@ -109,7 +109,7 @@ class Workspace(Reader):
         change = Change(draft.path, draft.data, data, draft.encoding, same)
         if change.changed:
             self._check_size(draft.path, len(data), self._limits.write_bytes)
-            with self.root.place(draft.path, check=self.prepare) as place:
+            with self.root.place(draft.path, check=self.may_write) as place:
                 self._put(place, data, draft.version, draft.encoding, before=draft.data)
             if self._recorder is not None and note:
                 self._recorder.note[draft.path] = dict(note)
@@ -159,17 +159,22 @@ class Workspace(Reader):
 
         mode = mode if mode is not None else self._new_file_mode
         digests = (version.digest if version else None, self._contents.digest(place.path, data))
-        with self._recorder.writing(place, data, before, mode, digests) if self._recorder else nullcontext():
-            atomic.write(place, data, stage=self._stage(), create_only=create_only, mode=mode, check=unchanged)
+        recorder = self._recorder
+        sync = recorder.folders.add if recorder else Place.sync
+        with recorder.writing(place, data, before, mode, digests) if recorder else nullcontext():
+            atomic.write(
+                place, data, stage=self._stage(), create_only=create_only, mode=mode, check=unchanged, sync=sync
+            )
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
         self.records.wrote(place.path, Version(Version.of(status).stamp, digests[1]), encoding)
 
     def _stage(self) -> int | None:
         try:
-            if self._swept_stage is None:
-                self._swept_stage = self.state.folder("stage")
-                atomic.sweep(self._swept_stage, older=60)
-            return self._swept_stage
+            stage = self.state.folder("stage")
+            if stage not in self._swept:
+                self._swept.add(stage)
+                atomic.sweep(stage, older=60)
+            return stage
         except OSError:
             return None  # no place of our own: the new file is then made beside the old one
 

@@ -21,12 +21,21 @@ _WAITING = 10_000
 class Crew(Generic[T]):
     """Takes messages and handles them until there are no more. At most so many threads, besides the one that reads."""
 
-    def __init__(self, take: Callable[[], T | None], handle: Callable[[T], None], most: int = 32) -> None:
+    def __init__(
+        self,
+        take: Callable[[], T | None],
+        handle: Callable[[T], None],
+        most: int = 32,
+        *,
+        begin: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`begin` is called by whoever begins to read: what the one before has put off, it may not come back to."""
         self._take = take
         self._handle = handle
+        self._begin = begin
         self._most = most
         self._lock = threading.Lock()
-        self._reader: threading.Thread | None = None
+        self._reader: int | None = None  # its ident, which is quicker to compare
         self._serial = 0  # of the message that the reader is busy with
         self._busy = False
         self._threads = 0
@@ -56,10 +65,14 @@ class Crew(Generic[T]):
         self._ended = True
         self._stir.set()
 
+    def reads(self) -> bool:
+        """Whether this thread is the one that reads."""
+        return self._reader == threading.get_ident()
+
     def hand_over(self, serial: int | None = None) -> None:
         """Let somebody else read on, because this thread, or the one busy with that message, will take long."""
         with self._lock:
-            me = serial is None and self._reader is threading.current_thread()
+            me = serial is None and self.reads()
             if me or (serial is not None and self._busy and self._serial == serial):
                 self._promote()
 
@@ -98,24 +111,29 @@ class Crew(Generic[T]):
 
     def _read(self) -> bool:
         """Take and handle messages until somebody else does; False at the end."""
-        me = threading.current_thread()
         with self._lock:
-            self._reader = me
-        while not self._ended:
+            self._reader = threading.get_ident()
+        still = self._do(self._begin)
+        while still and not self._ended:
             message = self._take()
             if message is None:
                 self.end()
                 return False
-            self._serial += 1
-            self._busy = True
-            if self._asleep:
-                self._stir.set()
-            self._handle(message)
-            with self._lock:
-                if self._reader is not me:
-                    return True
-                self._busy = False
-        return False
+            still = self._do(self._handle, message)
+        return not still
+
+    def _do(self, job: Callable[..., None], *message: T) -> bool:
+        """Do what may take long; False if somebody else reads now."""
+        self._serial += 1
+        self._busy = True
+        if self._asleep:
+            self._stir.set()
+        job(*message)
+        with self._lock:
+            if not self.reads():
+                return False
+            self._busy = False
+        return True
 
     def _help(self) -> bool:
         """Do what waits, then wait to read again; False if there are enough others who wait."""

@@ -53,7 +53,8 @@ class KitOffer:
         self._lock = threading.RLock()
         self._kit: Kit | None = None
         self._users: dict[Kit, int] = {}
-        self._free = threading.Condition()
+        self._counting = threading.Lock()
+        self._free = threading.Condition(self._counting)
         self._placed = threading.Event()
         if not rooted:
             self._placed.set()
@@ -98,16 +99,17 @@ class KitOffer:
         """Call a tool. Raises Unknown for a tool that there is not."""
         from toolroll.formats import mcp_result
 
-        with self._using() as kit:
+        kit = self._take()
+        try:
             if not kit.has(name):
                 raise Unknown(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
             self._peers.current = peer
             self._tokens.add(peer.token)
-            try:
-                result = kit.call(name, arguments, token=peer.token, progress=peer.progress)
-            finally:
-                self._tokens.discard(peer.token)
-                self._peers.current = None
+            result = kit.call(name, arguments, token=peer.token, progress=peer.progress)
+        finally:
+            self._tokens.discard(peer.token)
+            self._peers.current = None
+            self._give_back(kit)
         answer = mcp_result(result)
         return self._linked(name, result, answer) if "spill" in result.meta else answer
 
@@ -196,18 +198,27 @@ class KitOffer:
     @contextmanager
     def _using(self) -> Iterator[Kit]:
         """The kit, which is not closed while it is used."""
+        kit = self._take()
+        try:
+            yield kit
+        finally:
+            self._give_back(kit)
+
+    def _take(self) -> Kit:
         if self._kit is None:
             self._placed.wait(_PATIENCE)
         with self._lock:
             kit = self._opened()
-            self._users[kit] = self._users.get(kit, 0) + 1
-        try:
-            yield kit
-        finally:
-            with self._free:
+            with self._counting:
+                self._users[kit] = self._users.get(kit, 0) + 1
+        return kit
+
+    def _give_back(self, kit: Kit) -> None:
+        with self._counting:
+            if kit in self._users:  # else nobody waits for its calls any longer
                 self._users[kit] -= 1
-                if not self._users[kit]:
-                    self._free.notify_all()
+            if kit is not self._kit:  # while it is in use, nobody waits for their end
+                self._free.notify_all()
 
     def _opened(self) -> Kit:
         if self._kit is None:

@@ -43,8 +43,8 @@ class _Server:
     def __init__(
         self, offer: Offer, source: int, target: int, placing: Placing | None, listed: Callable[[], None] | None
     ) -> None:
-        self._outbox = Outbox(target)
-        self._crew: Crew[bytearray] = Crew(Inbox(source).next, self._handle)
+        self._inbox, self._outbox = Inbox(source), Outbox(target)
+        self._crew: Crew[bytearray] = Crew(self._inbox.next, self._handle, begin=self._flush)
         self._session = Session(offer, self._send, self._crew.work, self._log, placing)
         self._listed = listed
         self._failed = False
@@ -69,13 +69,26 @@ class _Server:
 
     def _handle(self, line: bytearray) -> None:
         self._session.handle(line)
+        self._write()
         if self._listed is not None and self._session.listed:
             threading.Thread(target=self._listed, name="toolroll-open", daemon=True).start()
             self._listed = None
 
     def _send(self, value: Any) -> None:
+        self._outbox.put(value)
+        self._write()
+
+    def _write(self) -> None:
+        """Write what was put, or leave it to go with the answer to the next message, if this thread has that already.
+
+        If another thread becomes the reader meanwhile, that one writes it when it begins.
+        """
+        if self._outbox.due or not (self._crew.reads() and self._inbox.ready):
+            self._flush()
+
+    def _flush(self) -> None:
         try:
-            self._outbox.send(value)
+            self._outbox.flush()
         except OSError:  # nobody reads any more: the client has gone
             self._failed = True
             self._crew.end()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections import deque
 from typing import Any
 
 import msgspec
@@ -12,6 +14,7 @@ PARSE, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL = -32700, -3260
 BUSY, NO_RESOURCE, WRONG_VERSION = -32000, -32002, -32022
 MOST_BYTES = 64 * 1024 * 1024
 _CHUNK = 64 * 1024
+_HELD = 0.002  # seconds that an answer may wait for others to go with it
 
 Id = int | str
 
@@ -160,7 +163,7 @@ class Inbox:
                 if self._skipped:
                     self._skipped = 0
                     return bytearray()
-                if line.strip():
+                if line and not line.isspace():
                     return line
                 continue
             self._looked = len(self._rest)
@@ -173,6 +176,12 @@ class Inbox:
                 return None
             self._rest += chunk
 
+    @property
+    def ready(self) -> bool:
+        """Whether the next line is here already."""
+        end = self._rest.rfind(b"\n") + 1
+        return end > 0 and (self._skipped > 0 or not self._rest[:end].isspace())
+
 
 class Outbox:
     """Writes whole lines to a descriptor, from any thread."""
@@ -180,10 +189,25 @@ class Outbox:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._lock = threading.Lock()
+        self._lines: deque[bytes] = deque()
+        self._since = 0.0
 
-    def send(self, value: Any) -> None:
-        """Write one message. Raises OSError when nobody reads any more."""
-        line = memoryview(encode(value) + b"\n")
+    def put(self, value: Any) -> None:
+        """Write one message with the next `flush`."""
+        if not self._lines:
+            self._since = time.monotonic()
+        self._lines.append(encode(value) + b"\n")
+
+    @property
+    def due(self) -> bool:
+        """Whether something has waited long enough."""
+        return len(self._lines) > 0 and time.monotonic() - self._since > _HELD
+
+    def flush(self) -> None:
+        """Write what was put. Raises OSError when nobody reads any more."""
+        if not self._lines:
+            return  # nor wait for the one who writes
         with self._lock:
-            while line:
-                line = line[os.write(self._fd, line) :]
+            data = memoryview(b"".join([self._lines.popleft() for _ in range(len(self._lines))]))
+            while data:
+                data = data[os.write(self._fd, data) :]

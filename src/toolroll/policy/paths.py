@@ -51,6 +51,8 @@ def parts(path: str, root: str) -> Relative:
 
 def beneath(path: str, root: str) -> tuple[str, ...] | None:
     """What is left of the absolute `path` below `root`, or None. "/ws-evil" is not beneath "/ws"."""
+    if path.startswith(root) and path[len(root) : len(root) + 1] == "/":  # as both are mostly written
+        return components(path[len(root) :])
     names, above = components(path), components(root)
     return names[len(above) :] if names[: len(above)] == above else None
 
@@ -72,7 +74,7 @@ def protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> str |
 
 def components(path: str) -> tuple[str, ...]:
     """The names in a path; "." and doubled slashes say nothing."""
-    return tuple(name for name in path.split("/") if name not in ("", "."))
+    return tuple([name for name in path.split("/") if name and name != "."])
 
 
 def ends_in_folder(path: str) -> bool:

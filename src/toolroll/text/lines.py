@@ -7,6 +7,7 @@ from toolroll.result import ErrorCode, ToolError
 _SAMPLE = 512  # bytes that tell how long the lines are
 _SHORT = 40  # bytes of a line
 _PIECE = 1 << 18  # bytes that are counted at a time, which stay in the processor's cache
+_NUMBER = 8  # characters of a line number and its separator
 
 
 def split(text: str) -> list[str]:
@@ -94,16 +95,21 @@ def _joined(before: list[str], content: str, after: list[str], end: str) -> str:
 
 def bare(text: str) -> list[str]:
     """The lines without their endings."""
-    return [line.removesuffix("\n").removesuffix("\r") for line in split(text)]
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
 def fitting(lines: list[str], line_chars: int, most: int) -> list[str]:
     """The first lines that fit into `most` characters, long ones cut; at least one."""
+    if sum(map(len, lines)) + _NUMBER * len(lines) <= most and max(map(len, lines), default=0) <= line_chars:
+        return lines
     kept: list[str] = []
     room = most
     for line in lines:
         shown = line if len(line) <= line_chars else f"{line[:line_chars]}... [{len(line) - line_chars} more]"
-        room -= len(shown) + 8  # a line number and its separator
+        room -= len(shown) + _NUMBER
         if room < 0 and kept:
             break
         kept.append(shown)

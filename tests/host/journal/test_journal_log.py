@@ -1,6 +1,7 @@
 """The journal on disk."""
 
 import os
+import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -72,3 +73,45 @@ def test_the_journal_is_private(kit, log_file):
         assert os.stat(folder).st_mode & 0o077 == 0, folder
         for name in names:
             assert os.stat(os.path.join(folder, name)).st_mode & 0o077 == 0, name
+
+
+def test_the_folders_of_a_call_are_synced_once_after_the_last_name(kit, ws, monkeypatch):
+    """The calls go through; only their order is noted, since a power cut cannot be had in a test."""
+    (ws / "sub").mkdir()
+    files = [ws / name for name in ("a.txt", "b.txt", "sub/c.txt", "sub/d.txt")]
+    for path in files:
+        path.write_text("old\n")
+    top, sub = (os.stat(folder).st_ino for folder in (ws, ws / "sub"))
+    calls: list[tuple[str, int | str]] = []
+    fsync, rename = os.fsync, os.rename
+
+    def synced(fd):
+        status = os.fstat(fd)
+        calls.append(("sync folder", status.st_ino) if stat.S_ISDIR(status.st_mode) else ("sync file", ""))
+        fsync(fd)
+
+    def renamed(source, target, **options):
+        rename(source, target, **options)
+        if options["dst_dir_fd"] is not None and target.endswith(".txt"):
+            calls.append(("name", target))
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "rename", renamed)
+    result = kit.call("multiedit", {"pattern": "**/*.txt", "find": "old", "replace": "new"})
+    assert [path.read_text() for path in files] == ["new\n"] * 4, result.text
+    each = [call for name in ("a.txt", "b.txt", "c.txt", "d.txt") for call in (("sync file", ""), ("name", name))]
+    assert calls[:-2] == each
+    assert sorted(calls[-2:]) == sorted([("sync folder", top), ("sync folder", sub)])
+
+
+def test_a_call_that_fails_leaves_no_folder_open(kit, ws):
+    for name in ("a.txt", "b.txt"):
+        (ws / name).write_text("old\n")
+    right = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n"
+    wrong = "--- /dev/null\n+++ b/b.txt/c\n@@ -0,0 +1 @@\n+x\n"
+    opened = []
+    for _ in range(3):
+        assert kit.call("patch", {"patch": right + wrong}).error.message == "Not a directory: 'b.txt/c'."
+        opened.append(len(os.listdir("/proc/self/fd")))
+    assert (ws / "a.txt").read_text() == "old\n"
+    assert opened == opened[:1] * 3

@@ -127,6 +127,8 @@ CHILD = """
 import sys
 from toolroll import Kit
 kit = Kit(sys.argv[1], state_dir=sys.argv[2])
+kit.call("copy", {"source": "many", "target": "copy"})  # what is imported late is there when a kill comes
+kit.call("delete", {"path": "copy", "recursive": True})
 print("ready", flush=True)
 while True:
     kit.call("copy", {"source": "many", "target": "copy"})

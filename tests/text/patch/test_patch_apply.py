@@ -123,6 +123,41 @@ def test_a_twin_is_told_by_number_section_or_distance(text, diff, line):
     assert apply(text, hunks(diff + TWIN)).text.split("\n") == expected
 
 
+CHORUS = "1\n2\n3\n"
+SUNG = f"{CHORUS}verse\n{CHORUS}"
+ENDS = " 1\n 2\n 3\n+4\n"
+BEGINS = "+0\n 1\n 2\n 3\n"
+
+
+@pytest.mark.parametrize(
+    ("diff", "expected"),
+    [
+        ("@@ -3,3 +3,4 @@\n" + ENDS, f"{SUNG}4\n"),
+        ("@@ -44,3 +44,4 @@\n" + ENDS, f"{SUNG}4\n"),
+        ("@@ -3,3 +3,4 @@\n" + BEGINS, f"0\n{SUNG}"),
+        # The number comes first.
+        ("@@ -1,3 +1,4 @@\n" + ENDS, SUNG.replace("verse", "4\nverse")),
+        ("@@ -5,3 +5,4 @@\n" + BEGINS, SUNG.replace("verse\n", "verse\n0\n")),
+    ],
+)
+def test_a_program_leaves_lines_out_only_where_a_file_begins_or_ends(diff, expected):
+    assert apply(SUNG, hunks(diff)).text == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "diff"),
+    [
+        (SUNG, "@@ -3,4 +3,5 @@\n" + ENDS),  # miscounted: a program did not write it
+        (SUNG, "@@ -3,2 +3,3 @@\n 2\n 3\n+4\n"),  # too little to tell that lines were left out
+        (SUNG, "@@ -46,3 +46,4 @@\n" + ENDS),  # too far from the number
+        (SUNG + "end\n", "@@ -3,3 +3,4 @@\n" + ENDS),  # no place at the end
+    ],
+)
+def test_otherwise_places_that_are_alike_are_refused(text, diff):
+    with pytest.raises(ToolError, match="fits at several places"):
+        apply(text, hunks(diff))
+
+
 def test_hunks_that_are_all_off_by_as_much_tell_each_other_apart():
     block = "one\n    x\n    y\n"
     text = "#\n" * 7 + "first\n" + block * 9

@@ -7,12 +7,13 @@ from toolroll.text.patch.model import FilePatch, Hunk
 from toolroll.text.patch.unified import parse
 
 
-def lines(*marked: str) -> tuple[tuple[str, str], ...]:
-    return tuple((line[0], line[1:]) for line in marked)
+def lines(*marked: str) -> tuple[str, tuple[str, ...]]:
+    """The marks and the texts of lines."""
+    return "".join(line[0] for line in marked), tuple(line[1:] for line in marked)
 
 
 HUNK = "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
-READ = Hunk(lines(" a", "-b", "+c"), 1, 1, line=3)
+READ = Hunk(*lines(" a", "-b", "+c"), 1, 1, counted=True, line=3)
 
 
 def test_a_plain_diff_is_read_whole():
@@ -28,13 +29,13 @@ def test_a_plain_diff_is_read_whole():
             "a/x.py",
             "b/x.py",
             (
-                Hunk(lines("-a", "+b", "+c"), 3, 3, "def f():", line=3),
-                Hunk(lines(" d", "-e"), 9, 10, line=7),
+                Hunk(*lines("-a", "+b", "+c"), 3, 3, "def f():", counted=True, line=3),
+                Hunk(*lines(" d", "-e"), 9, 10, counted=True, line=7),
             ),
             line=1,
         ),
-        FilePatch("create", None, "b/new", (Hunk(lines("+n"), 0, 1, line=12),), line=10),
-        FilePatch("delete", "a/gone", None, (Hunk(lines("-g"), 1, 0, line=16),), line=14),
+        FilePatch("create", None, "b/new", (Hunk(*lines("+n"), 0, 1, counted=True, line=12),), line=10),
+        FilePatch("delete", "a/gone", None, (Hunk(*lines("-g"), 1, 0, counted=True, line=16),), line=14),
     ]
 
 
@@ -54,7 +55,7 @@ def test_a_git_diff_is_read_whole():
             "rename",
             "old name",
             "new name",
-            (Hunk(lines(" a", "-b", "+c"), 1, 1, line=11),),
+            (Hunk(*lines(" a", "-b", "+c"), 1, 1, counted=True, line=11),),
             0o100644,
             0o100644,
             git=True,
@@ -128,7 +129,7 @@ ONE = "--- a/x\n+++ b/x\n"
 )
 def test_what_surrounds_a_hunk_is_no_part_of_it(text):
     (file,) = parse(text)
-    assert file.hunks == (READ,)
+    assert file.hunks == (READ._replace(counted="-1,2 +1,2" in text),)
 
 
 def test_a_series_of_mails_is_read_through():
@@ -140,7 +141,8 @@ def test_a_series_of_mails_is_read_through():
         + "-- \n2.39.5\n\n"
     )
     found = parse(mail + mail)
-    assert [(one.old, [hunk.lines for hunk in one.hunks]) for one in found] == [("a/x", [READ.lines])] * 2
+    hunks = [(one.old, [(hunk.marks, hunk.texts) for hunk in one.hunks]) for one in found]
+    assert hunks == [("a/x", [(READ.marks, READ.texts)])] * 2
 
 
 @pytest.mark.parametrize(
@@ -165,17 +167,17 @@ def test_a_series_of_mails_is_read_through():
     ],
 )  # fmt: skip
 def test_where_a_hunk_ends(text, expected):
-    assert [hunk.lines for file in parse(ONE + text) for hunk in file.hunks] == expected
+    assert [(hunk.marks, hunk.texts) for file in parse(ONE + text) for hunk in file.hunks] == expected
 
 
 @pytest.mark.parametrize(
     ("text", "hunk"),
     [
-        ("@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", Hunk(lines("-a", "+a"), 1, 1, old_open=True, line=3)),
-        ("@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n", Hunk(lines("-a", "+a"), 1, 1, new_open=True, line=3)),
-        ("@@ -1 +1,2 @@\n+b\n a\n\\ No newline\n", Hunk(lines("+b", " a"), 1, 1, old_open=True, new_open=True, line=3)),
-        ("@@ -1 +1 @@\r\n-a\r\n+b\r\n\\ No newline\r\n", Hunk(lines("-a\r", "+b"), 1, 1, new_open=True, line=3)),
-        ("@@ def f() @@\n-a\n", Hunk(lines("-a"), None, None, "def f()", line=3)),
+        ("@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", Hunk(*lines("-a", "+a"), 1, 1, old_open=True, counted=True, line=3)),
+        ("@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n", Hunk(*lines("-a", "+a"), 1, 1, new_open=True, counted=True, line=3)),
+        ("@@ -1 +1,2 @@\n+b\n a\n\\ No newline\n", Hunk(*lines("+b", " a"), 1, 1, old_open=True, new_open=True, counted=True, line=3)),
+        ("@@ -1 +1 @@\r\n-a\r\n+b\r\n\\ No newline\r\n", Hunk(*lines("-a\r", "+b"), 1, 1, new_open=True, counted=True, line=3)),
+        ("@@ def f() @@\n-a\n", Hunk(*lines("-a"), None, None, "def f()", line=3)),
     ],
 )  # fmt: skip
 def test_what_a_hunk_says_of_itself(text, hunk):

@@ -7,8 +7,9 @@ from toolroll.text.patch.model import FilePatch, Hunk
 from toolroll.text.patch.plan import parse
 
 
-def lines(*marked: str) -> tuple[tuple[str, str], ...]:
-    return tuple((line[0], line[1:]) for line in marked)
+def lines(*marked: str) -> tuple[str, tuple[str, ...]]:
+    """The marks and the texts of lines."""
+    return "".join(line[0] for line in marked), tuple(line[1:] for line in marked)
 
 
 WHOLE = """*** Begin Patch
@@ -36,20 +37,20 @@ WHOLE = """*** Begin Patch
 """
 
 READ = [
-    FilePatch("create", None, "new.txt", (Hunk(lines("+one", "+", "+two"), 0, 1, line=3),), bare_names=True, line=2),
+    FilePatch("create", None, "new.txt", (Hunk(*lines("+one", "+", "+two"), 0, 1, line=3),), bare_names=True, line=2),
     FilePatch("delete", "gone.txt", None, bare_names=True, blind=True, line=7),
     FilePatch(
         "rename",
         "a.py",
         "b.py",
         (
-            Hunk(lines(" x", " ", "-y", "+z"), anchors=("class A", "def f(self):"), line=10),
-            Hunk(lines("-last"), at_end=True, line=16),
+            Hunk(*lines(" x", " ", "-y", "+z"), anchors=("class A", "def f(self):"), line=10),
+            Hunk(*lines("-last"), at_end=True, line=16),
         ),
         bare_names=True,
         line=8,
     ),
-    FilePatch("change", "c.py", "c.py", (Hunk(lines("-p", "+q"), line=20),), bare_names=True, line=19),
+    FilePatch("change", "c.py", "c.py", (Hunk(*lines("-p", "+q"), line=20),), bare_names=True, line=19),
 ]  # fmt: skip
 
 

@@ -28,7 +28,8 @@ class Journal:
         with self._log.under_way() as pending:
             recorder = Recorder(self._log, pending, self._root)
             try:
-                yield recorder
+                with recorder.folders:
+                    yield recorder
                 if recorder.changes:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
                     self._log.append(Entry(0, time.time(), tool, session, message, done, undoes, recorder.note))

@@ -7,7 +7,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,8 +40,8 @@ class Log:
             last = _last_line(fd)
             number, above = (last["entry"]["number"] + 1, last["hash"]) if last else (1, _START)
             entry = replace(entry, number=number)
-            body = msgspec.to_builtins(entry)
-            line = {"above": above, "hash": _hash(above, body), "entry": body}
+            body = msgspec.json.encode(entry, order="sorted")
+            line = {"above": above, "hash": _hash(above, body), "entry": msgspec.Raw(body)}
             os.write(fd, msgspec.json.encode(line) + b"\n")
         if number % _SWEEP_EVERY == 0:
             self.blobs.sweep()
@@ -51,7 +51,8 @@ class Log:
         """Every entry, oldest first; ToolError when the chain is broken."""
         found, above = [], _START
         for line in self._lines():
-            if line["above"] != above or line["hash"] != _hash(above, line["entry"]):
+            body = msgspec.json.encode(line["entry"], order="sorted")
+            if line["above"] != above or line["hash"] != _hash(above, body):
                 number = line["entry"]["number"]
                 raise ToolError(
                     ErrorCode.IO,
@@ -150,14 +151,14 @@ def undone(entries: Sequence[Entry]) -> set[int]:
     return gone
 
 
-def _hash(above: str, body: Mapping[str, Any]) -> str:
-    return digest(above.encode() + msgspec.json.encode(body, order="sorted")).hex()
+def _hash(above: str, body: bytes) -> str:
+    return digest(above.encode() + body).hex()
 
 
 def _last_line(fd: int) -> dict[str, Any] | None:
     """The last whole line; what a killed process left of one is cut off."""
     size = os.fstat(fd).st_size
-    step = 1 << 16
+    step = 1 << 12
     while size:
         start = max(0, size - step)
         tail = os.pread(fd, size - start, start)

@@ -12,7 +12,7 @@ from typing import Any
 from toolroll.host import atomic
 from toolroll.host.journal.entry import Change, State, look
 from toolroll.host.journal.log import Log, Pending
-from toolroll.host.place import Place
+from toolroll.host.place import Folders, Place
 from toolroll.host.root import Root
 from toolroll.result import ErrorCode, ToolError
 
@@ -24,6 +24,7 @@ class Recorder:
         self._log = log
         self._pending = pending
         self._root = root
+        self.folders = Folders()
         self.changes: list[Change] = []
         self._made: set[str] = set()
         self.undoes: list[int] = []

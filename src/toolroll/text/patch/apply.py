@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolroll.text.lines import ending
+from toolroll.text.patch import direct
 from toolroll.text.patch.choose import choose
 from toolroll.text.patch.model import Hunk
 from toolroll.text.patch.seek import Side, View
@@ -37,7 +38,11 @@ class Applied:
 
 def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str = "the file") -> Applied:
     """The text with all hunks in it. Raises ToolError, naming the file, when one of them has no sure place."""
-    sides = [Side(hunk.reversed() if reverse else hunk, at) for at, hunk in enumerate(hunks, 1)]
+    if reverse:
+        hunks = [hunk.reversed() for hunk in hunks]
+    if (done := direct.replaced(text, hunks)) is not None:
+        return Applied(done, tuple(_as_numbered(hunks)))
+    sides = [Side(hunk, at) for at, hunk in enumerate(hunks, 1)]
     view = View.of(text)
     out = _Output(view, "\r" in text and ending(text) == "\r\n")
     landed: dict[int, Landed] = {}
@@ -46,12 +51,18 @@ def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str 
         out.keep(start)
         first = len(out.lines)
         out.put(side)
-        added = sum(mark == "+" for mark, _ in side.hunk.lines)
-        removed = sum(mark == "-" for mark, _ in side.hunk.lines)
         offset = start - side.hint if side.hint is not None else None
-        landed[side.number] = Landed(first + 1, offset, exact, added, removed)
+        landed[side.number] = Landed(first + 1, offset, exact, side.hunk.added, side.hunk.removed)
     out.keep(len(view.lines))
     return Applied(out.text(), tuple(landed[number] for number in sorted(landed)))
+
+
+def _as_numbered(hunks: Sequence[Hunk]) -> Iterator[Landed]:
+    """Where hunks are that went just where they say."""
+    more = 0
+    for hunk in hunks:
+        yield Landed(max(1, hunk.old_start or 0) + more, 0, True, hunk.added, hunk.removed)
+        more += hunk.added - hunk.removed
 
 
 class _Output:
@@ -86,7 +97,7 @@ class _Output:
                 self.lines[-1] = self.lines[-1].removesuffix("\r")
 
     def _written(self, hunk: Hunk, at: int) -> Iterator[str]:
-        for mark, text in hunk.lines:
+        for mark, text in zip(hunk.marks, hunk.texts, strict=True):
             if mark != "-":
                 yield text if mark == "+" else self._view.lines[at]
             at += mark != "+"
@@ -98,7 +109,7 @@ class _Output:
         if at == len(own) and self._view.open and self._crlf and self.lines:
             self.lines[-1] += "\r"
         end = self._line(at).endswith("\r") if at < len(own) else self._crlf
-        for mark, text in hunk.lines:
+        for mark, text in zip(hunk.marks, hunk.texts, strict=True):
             if mark != "+":
                 line = self._line(at)
                 end = line.endswith("\r")

@@ -7,42 +7,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from toolroll.text.patch.model import Hunk, Line, Mark, unreadable
+from toolroll.text.patch.model import Hunk, unreadable
 
 _HEADER = re.compile(r"@@ *-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@(.*))?$")
 _WORDLESS = re.compile(r"[-+@,.\s\d\u2026]*")
-_MARKS: dict[str, Mark] = {" ": " ", "+": "+", "-": "-"}
+_MARKED = re.compile(r"[ +-]*")
+_DOUBTFUL = ("\\", "\n", "\r")  # what may belong to the hunk above, by its first character
 _VERSION = re.compile(r"\d+\.\d+|$")
+
+
+class Lines(list[str]):
+    """The lines of a patch, and the first character of each (a line feed for an empty line) as one text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text.split("\n"))
+        if not self[-1]:
+            self.pop()
+        self.firsts = "".join([line[:1] or "\n" for line in self])
 
 
 @dataclass(slots=True)
 class _Body:
-    """The lines of one hunk while they are read."""
+    """The lines of one hunk while they are read, each with its mark."""
 
-    lines: list[Line] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     olds: int = 0
     news: int = 0
     lost: int = 0
     """How many of the last lines are blank ones without their leading space."""
-    open_at: dict[Mark, int] = field(default_factory=dict)
+    open_at: dict[str, int] = field(default_factory=dict)
     """The mark of each line without a line feed, and how many lines had been read by then."""
     next: int = 0
 
     def add(self, text: str) -> None:
         blank = text in ("", "\r")
-        mark = " " if blank else _MARKS[text[0]]
-        self.lines.append((mark, text if blank else text[1:]))
-        self.olds += mark != "+"
-        self.news += mark != "-"
+        self.lines.append(f" {text}" if blank else text)
+        self.olds += not text.startswith("+")
+        self.news += not text.startswith("-")
         self.lost = self.lost + 1 if blank else 0
 
     def no_newline(self, text: str, number: int) -> None:
         if not self.lines:
             unreadable(number, "it says 'No newline at end of file', but there is no line before it.")
-        mark, before = self.lines[-1]
         if text.endswith("\r"):  # the whole patch was written with carriage returns
-            self.lines[-1] = (mark, before.removesuffix("\r"))
-        self.open_at[mark] = len(self.lines)
+            self.lines[-1] = self.lines[-1].removesuffix("\r")
+        self.open_at[self.lines[-1][0]] = len(self.lines)
         self.lost = 0
 
 
@@ -51,30 +60,35 @@ def is_hunk(line: str) -> bool:
     return line.startswith("@@") and not line.startswith("@@@")
 
 
-def read(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
+def read(lines: Lines, at: int) -> tuple[Hunk, int]:
     """The hunk whose header is line `at` (from 0), and the line after it."""
     header = lines[at].rstrip("\r")
+    begin = at + 1
     found = _HEADER.match(header)
-    if found:
-        old_start, old_count, new_start, new_count, section = found.groups()
-        body = _by_count(lines, at + 1, int(old_count or 1), int(new_count or 1)) or _by_content(lines, at + 1)
-    else:
-        old_start = new_start = None
+    if found is None:
         section = "" if _WORDLESS.fullmatch(header) else header.strip("@ ")
-        body = _by_content(lines, at + 1)
+        return _filled(Hunk("", (), section=section, line=begin), _by_content(lines, begin))
+    starts, counts = (int(found[1]), int(found[3])), (int(found[2] or 1), int(found[4] or 1))
+    section = (found[5] or "").strip()
+    if (end := _at_once(lines, begin, *counts)) is not None:
+        texts, marks = tuple([line[1:] for line in lines[begin:end]]), lines.firsts[begin:end]
+        return Hunk(marks, texts, *starts, section, counted=_counts(marks) == counts, line=begin), end
+    body = _by_count(lines, begin, *counts)
+    hunk = Hunk("", (), *starts, section, counted=body is not None, line=begin)
+    return _filled(hunk, body or _by_content(lines, begin))
+
+
+def _counts(marks: str) -> tuple[int, int]:
+    """How many old and new lines there are."""
+    return len(marks) - marks.count("+"), len(marks) - marks.count("-")
+
+
+def _filled(hunk: Hunk, body: _Body) -> tuple[Hunk, int]:
     if not body.lines:
-        unreadable(at + 1, "this hunk has no lines. Begin each with a blank, '-' or '+'.")
-    olds, news = _open(body, at + 1)
-    hunk = Hunk(
-        lines=tuple(body.lines),
-        old_start=None if old_start is None else int(old_start),
-        new_start=None if new_start is None else int(new_start),
-        section=(section or "").strip(),
-        old_open=olds,
-        new_open=news,
-        line=at + 1,
-    )
-    return hunk, body.next
+        unreadable(hunk.line, "this hunk has no lines. Begin each with a blank, '-' or '+'.")
+    marks, texts = "".join(line[0] for line in body.lines), tuple(line[1:] for line in body.lines)
+    olds, news = _open(body, hunk.line)
+    return hunk._replace(marks=marks, texts=texts, old_open=olds, new_open=news), body.next
 
 
 def _open(body: _Body, number: int) -> tuple[bool, bool]:
@@ -84,11 +98,24 @@ def _open(body: _Body, number: int) -> tuple[bool, bool]:
     flags = []
     for gone, side in (("+", "old"), ("-", "new")):
         marks = [at for mark, at in body.open_at.items() if mark != gone]
-        last = max((at for at, (mark, _) in enumerate(body.lines, 1) if mark != gone), default=0)
+        last = max((at for at, line in enumerate(body.lines, 1) if line[0] != gone), default=0)
         if any(at != last for at in marks):
             unreadable(number, f"in this hunk a line without a newline is not the last of the {side} file.")
         flags.append(bool(marks))
     return flags[0], flags[1]
+
+
+def _at_once(lines: Lines, at: int, olds: int, news: int) -> int | None:
+    """The end of all lines with a mark, when the header counts just these, or when surely nothing else ends there."""
+    found = _MARKED.match(lines.firsts, at)
+    marks = found[0] if found else ""
+    end = at + len(marks)
+    if _counts(marks) == (olds, news):
+        sure = not lines.firsts.startswith(_DOUBTFUL, end)
+    else:
+        clear = end == len(lines) or _ends(lines, end)
+        sure = clear and not any(line.startswith("--") for line in lines[at:end])
+    return end if marks and sure else None
 
 
 def _by_count(lines: Sequence[str], at: int, olds: int, news: int) -> _Body | None:

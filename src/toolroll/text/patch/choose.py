@@ -12,6 +12,8 @@ from toolroll.text.patch.seek import MOST, Side, View
 
 _MARGIN = 40  # lines: a place that is not where its number says is taken only if no other is nearly as near
 
+_CONTEXT = 3  # lines that programs show before and after a change
+
 _WAYS = 100_000  # how many ways to set two hunks one after the other are compared
 
 
@@ -84,6 +86,7 @@ def _options(view: View, side: Side, sides: Sequence[Side], most: int, name: str
     if side.hunk.anchors:
         found = _anchored(view, side, sides, found, name)
     found = _in_section(view, side, sides, found, name)
+    found = _at_edge(view, side, sides, found)
     if side.hint is None and (len(found) > 1 or not complete):
         raise refuse.ambiguous(side, sides, found, name)
     return Options(side, tuple(found), loose)
@@ -114,6 +117,22 @@ def _in_section(view: View, side: Side, sides: Sequence[Side], found: list[int],
     if not after:
         raise refuse.elsewhere(side, sides, found, name, section)
     return after
+
+
+def _at_edge(view: View, side: Side, sides: Sequence[Side], found: list[int]) -> list[int]:
+    """Of several places near the number the one where the file begins or ends, if only that explains the hunk.
+
+    A program shows as many lines before a change as after it, unless the file has no more.
+    """
+    if len(found) == 1 or side.hint is None or side.hint in found or not side.hunk.counted:
+        return found
+    before, after = side.hunk.context
+    edge = None
+    if before >= _CONTEXT and not after and side is sides[-1]:
+        edge = len(view.lines) - len(side.old)
+    elif after >= _CONTEXT and not before and side is sides[0]:
+        edge = 0
+    return [edge] if edge in found and abs(edge - side.hint) <= _MARGIN else found
 
 
 def _overlapping(starts: Sequence[int], sides: Sequence[Side]) -> int | None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from toolroll.result import ErrorCode, ToolError
 
-Mark = Literal[" ", "-", "+"]
-Line = tuple[Mark, str]
-"""A mark and the text after it, without its line feed; a carriage return before that is kept."""
 Kind = Literal["change", "create", "delete", "rename", "copy"]
+_SWAPPED = str.maketrans("-+", "+-")
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(NamedTuple):  # of which a patch may have many, and which are made in half the time of a dataclass
     """Some lines that belong together. The numbers are hints: what counts is that the lines fit."""
 
-    lines: tuple[Line, ...]
+    marks: str
+    """What each line begins with: a blank, "-" or "+"."""
+    texts: tuple[str, ...]
+    """What follows it, without the line feed; a carriage return before that is kept."""
     old_start: int | None = None
     new_start: int | None = None
     section: str = ""
@@ -29,25 +29,39 @@ class Hunk:
     old_open: bool = False
     """The last old line ends the file without a line feed."""
     new_open: bool = False
+    counted: bool = False
+    """Its header says rightly how many lines it has, as a program does that makes patches."""
     line: int = 0
     """Where it begins in the patch."""
 
     @property
     def old(self) -> list[str]:
         """The lines that must stand in the file."""
-        return [text for mark, text in self.lines if mark != "+"]
+        return [text for mark, text in zip(self.marks, self.texts, strict=True) if mark != "+"]
 
     @property
     def new(self) -> list[str]:
         """The lines that stand there afterwards."""
-        return [text for mark, text in self.lines if mark != "-"]
+        return [text for mark, text in zip(self.marks, self.texts, strict=True) if mark != "-"]
+
+    @property
+    def context(self) -> tuple[int, int]:
+        """How many lines are shown before the first change, and after the last."""
+        size = len(self.marks)
+        return size - len(self.marks.lstrip(" ")), size - len(self.marks.rstrip(" "))
+
+    @property
+    def added(self) -> int:
+        return self.marks.count("+")
+
+    @property
+    def removed(self) -> int:
+        return self.marks.count("-")
 
     def reversed(self) -> Hunk:
         """The hunk that takes this one back."""
-        swap: dict[Mark, Mark] = {" ": " ", "-": "+", "+": "-"}
-        return replace(
-            self,
-            lines=tuple((swap[mark], text) for mark, text in self.lines),
+        return self._replace(
+            marks=self.marks.translate(_SWAPPED),
             old_start=self.new_start,
             new_start=self.old_start,
             old_open=self.new_open,

@@ -19,7 +19,7 @@ def resolved(files: Sequence[FilePatch], strip: int | None, exists: Exists) -> l
 
     Raises ToolError for a name that leads elsewhere, also when the patch would not use it.
     """
-    checked = [replace(one, old=_checked(one.old, one), new=_checked(one.new, one)) for one in files]
+    checked = [_renamed(one, _checked(one.old, one), _checked(one.new, one)) for one in files]
     if strip is not None and strip < 0:
         raise ToolError(ErrorCode.VALIDATION, f"`strip` is {strip}. Use 0 or more.")
     if strip:
@@ -45,6 +45,10 @@ def _checked(name: str | None, file: FilePatch) -> str | None:
     return "/".join(part for part in parts if part not in ("", "."))
 
 
+def _renamed(file: FilePatch, old: str | None, new: str | None) -> FilePatch:
+    return file if (old, new) == (file.old, file.new) else replace(file, old=old, new=new)
+
+
 def _stripped(file: FilePatch, strip: int) -> FilePatch:
     """The names without their first components; those of rename lines never had the a/ or b/."""
     if file.bare_names:
@@ -62,7 +66,7 @@ def _stripped(file: FilePatch, strip: int) -> FilePatch:
             )
         return "/".join(parts[strip:])
 
-    return replace(file, old=without(file.old), new=without(file.new))
+    return _renamed(file, without(file.old), without(file.new))
 
 
 def _is_pair(file: FilePatch) -> bool:
@@ -75,7 +79,7 @@ def _without_prefix(file: FilePatch, convention: bool | None, exists: Exists, *,
     if not file.bare_names and _is_pair(file):
         if literal and any(name is not None and exists(name) for name in (file.old, file.new)):
             return file
-        return replace(file, old=_tail(file.old), new=_tail(file.new))
+        return _renamed(file, _tail(file.old), _tail(file.new))
     one_sided = (file.old is None) != (file.new is None) and not file.bare_names
 
     def without(name: str | None, prefix: str) -> str | None:
@@ -87,7 +91,7 @@ def _without_prefix(file: FilePatch, convention: bool | None, exists: Exists, *,
             return name[2:] if by_convention else name
         return name[2:] if tail and not known else name
 
-    return replace(file, old=without(file.old, "a/"), new=without(file.new, "b/"))
+    return _renamed(file, without(file.old, "a/"), without(file.new, "b/"))
 
 
 def _tail(name: str | None) -> str | None:

@@ -126,7 +126,7 @@ def _error(side: Side, sides: Sequence[Side], name: str, what: str, **details: o
 def _applied(view: View, side: Side) -> int | None:
     """The one line where the hunk's new lines stand, if they do."""
     other = Side(side.hunk.reversed(), side.number)
-    if not other.old or not any(mark == "+" for mark, _ in side.hunk.lines):
+    if not other.old or not side.hunk.added:
         return None
     if other.hint is not None and view.fits(other, other.hint):
         return other.hint
@@ -137,10 +137,10 @@ def _applied(view: View, side: Side) -> int | None:
 def _nearest(view: View, side: Side) -> int | None:
     """Where most lines of the hunk stand as it has them."""
     votes: Counter[int] = Counter()
-    counts = view.counts()
-    present = (at for at, key in enumerate(side.keys) if key.strip() and counts[key])
-    for at in nsmallest(_RARE, present, key=lambda at: counts[side.keys[at]]):
-        votes.update(line - at for line in view.some(side.keys[at], _VOTES) if line >= at)
+    stand = view.where(side)
+    present = (at for at, key in enumerate(side.keys) if key.strip() and stand[at])
+    for at in nsmallest(_RARE, present, key=lambda at: len(stand[at])):
+        votes.update(line - at for line in stand[at][:_VOTES] if line >= at)
     if votes:
         most = max(votes.values())
         hint = side.hint or 0

@@ -8,8 +8,8 @@ from string import ascii_letters
 from toolroll.text.patch.seek import View
 
 _FAR = 20_000  # lines that are walked up for one question
-_STARTS = frozenset(ascii_letters + "_$")  # what git takes for the begin of a section
-_CUT = 60  # git shows no more than 80 bytes of a section
+STARTS = frozenset(ascii_letters + "_$")  # what git takes for the begin of a section
+_CUT = 60  # bytes from which on a section may be cut off: git shows no more than 80
 
 
 def beneath(view: View, text: str, at: int) -> bool:
@@ -19,7 +19,7 @@ def beneath(view: View, text: str, at: int) -> bool:
 
 def names(lines: Iterable[str], text: str) -> bool:
     """One of the lines begins with `text`."""
-    return any(_begins(line.lstrip(), text) for line in lines)
+    return any(begins(line.lstrip(), text) for line in lines)
 
 
 def known(view: View, text: str) -> bool:
@@ -46,7 +46,7 @@ def after(view: View, anchors: tuple[str, ...], at: int) -> bool:
     last = at
     for text in reversed(anchors):
         lines = range(min(last, len(view.keys) - 1), max(-1, last - _FAR), -1)
-        found = next((line for line in lines if _begins(view.keys[line].lstrip(), text)), None)
+        found = next((line for line in lines if begins(view.keys[line].lstrip(), text)), None)
         if found is None:
             return False
         last = found - 1
@@ -57,7 +57,7 @@ def _head(view: View, text: str, last: int) -> int | None:
     """The nearest line that begins with `text` and is less indented than all that follow it, up to `last`."""
     last = min(last, len(view.keys) - 1)
     top = _margin_above(view, last)
-    if top >= 0 and _begins(view.keys[top], text):
+    if top >= 0 and begins(view.keys[top], text):
         return top
     least = -1
     for at in range(last, top, -1):
@@ -66,9 +66,9 @@ def _head(view: View, text: str, last: int) -> int | None:
         if not bare:
             continue
         indent = len(line) - len(bare)
-        if (least < 0 or indent < least) and _begins(bare, text):
+        if (least < 0 or indent < least) and begins(bare, text):
             return at
-        if bare[0] in _STARTS:  # a brace or a comment at the margin begins nothing
+        if bare[0] in STARTS:  # a brace or a comment at the margin begins nothing
             least = indent if least < 0 else min(least, indent)
     return None
 
@@ -78,7 +78,7 @@ def _margin_above(view: View, last: int) -> int:
     end = max(-1, last - min(_FAR, max(0, view.work)))
     lines, found = view.keys, last
     asked, known = view.margin
-    while found > end and lines[found][:1] not in _STARTS:
+    while found > end and lines[found][:1] not in STARTS:
         found -= 1
         if found == asked and known > end:  # the hunk before this one lies under the same line
             found = known
@@ -88,9 +88,9 @@ def _margin_above(view: View, last: int) -> int:
     return found
 
 
-def _begins(bare: str, text: str) -> bool:
+def begins(bare: str, text: str) -> bool:
     """The line begins with the text, and not in the middle of a word unless the text was cut off."""
     if not bare.startswith(text):
         return False
     rest = bare[len(text) : len(text) + 1]
-    return len(text) >= _CUT or not (rest.isalnum() or rest == "_")
+    return not (rest.isalnum() or rest == "_") or len(text.encode(errors="replace")) >= _CUT

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from operator import eq
 
 from toolroll.text.patch.model import Hunk
@@ -25,6 +25,8 @@ class Side:
     """The old lines as the patch has them."""
     keys: list[str] = field(init=False)
     """The same without carriage returns and byte order marks."""
+    bare: list[str] = field(init=False)
+    """And without blanks at their ends."""
     hint: int | None = field(init=False)
     """The line, counted from 0, where the header says they begin."""
     strict: bool = field(init=False)
@@ -39,8 +41,8 @@ class Side:
     def __post_init__(self) -> None:
         self.old = self.hunk.old
         self.keys = keys(self.old)
-        marks = [mark for mark, _ in self.hunk.lines if mark != "+"]
-        self.gone = [at for at, mark in enumerate(marks) if mark == "-"]
+        self.bare = _blankless(self.keys)
+        self.gone = [at for at, mark in enumerate(self.hunk.marks.replace("+", "")) if mark == "-"]
         self.at_end = self.hunk.at_end or self.hunk.old_open or self.hunk.new_open
         start = self.hunk.old_start
         self.hint = None if start is None else max(0, start - 1) if self.old else start
@@ -62,7 +64,6 @@ class View:
     """Whether a line begins with this, for those that were asked for."""
     margin: tuple[int, int] = (-1, -1)
     """A line, and the nearest one above it that begins something at the left margin."""
-    _counts: dict[bool, Counter[str]] = field(default_factory=dict)
     _index: dict[bool, dict[str, list[int]]] = field(default_factory=lambda: {False: {}, True: {}})
     _blankless: list[str] | None = None
     _sides: Sequence[Side] = ()
@@ -84,24 +85,22 @@ class View:
             self._blankless = _blankless(self.keys)
         return self._blankless
 
-    def counts(self, *, loose: bool = False) -> Counter[str]:
-        """How often each line stands in the file; `loose`, without the blanks at its end."""
-        if loose not in self._counts:
-            self._counts[loose] = Counter(self.blankless if loose else self.keys)
-        return self._counts[loose]
-
     def index(self, sides: Sequence[Side], *, loose: bool = False) -> None:
-        """Look where the rarest line of each hunk stands, for `places`: of all at once, which takes no longer."""
+        """Look where the lines of hunks stand, for `places`: of all at once, which takes no longer."""
         self._sides = sides
-        counts, index = self.counts(loose=loose), self._index[loose]
-        rare = {_rarest(side.keys, counts, loose)[1] for side in sides if side.old}
-        new: dict[str, list[int]] = {key: [] for key in rare if key not in index}
+        lines, index = self.blankless if loose else self.keys, self._index[loose]
+        wanted = (key for side in sides for key in (side.bare if loose else side.keys))
+        new: dict[str, list[int]] = {key: [] for key in wanted if key not in index}
+        for at in compress(range(len(lines)), map(new.__contains__, lines)):
+            new[lines[at]].append(at)
         index.update(new)
-        if not any(counts[key] for key in new):
-            return
-        for at, key in enumerate(self.blankless if loose else self.keys):
-            if key in new:
-                new[key].append(at)
+
+    def where(self, side: Side, *, loose: bool = False) -> list[list[int]]:
+        """For each old line of a hunk, where it stands; `loose`, without the blanks at its end."""
+        lines, index = side.bare if loose else side.keys, self._index[loose]
+        if not all(key in index for key in lines):
+            self.index([side, *self._sides], loose=loose)
+        return [index[key] for key in lines]
 
     def fits(self, side: Side, at: int, *, loose: bool = False) -> bool:
         """The old lines stand at line `at`; `loose` passes over blanks at the ends of lines that stay."""
@@ -117,14 +116,12 @@ class View:
         here = self.keys[at:end]
         if here == side.keys:
             return True
-        return (
-            loose and _blankless(here) == _blankless(side.keys) and all(here[at] == side.keys[at] for at in side.gone)
-        )
+        return loose and _blankless(here) == side.bare and all(here[at] == side.keys[at] for at in side.gone)
 
     def nearly(self, side: Side, at: int) -> bool:
         """All of the old lines but one stand at line `at`: someone changed it since."""
         here = _blankless(self.keys[at : at + len(side.old)])
-        same = sum(map(eq, here, _blankless(side.keys)))
+        same = sum(map(eq, here, side.bare))
         return len(side.old) > _FEW and same == len(side.old) - 1
 
     def same(self, side: Side, at: int) -> bool:
@@ -140,25 +137,18 @@ class View:
         if side.at_end:
             at = len(self.lines) - len(side.old)
             return ([at] if self.fits(side, at, loose=loose) else []), True
-        if not all(self.counts()[side.keys[at]] for at in side.gone):
+        exactly = self.where(side)
+        if not all(exactly[at] for at in side.gone):
             return [], True
-        rare, key = _rarest(side.keys, self.counts(loose=loose), loose)
-        if key not in self._index[loose]:
-            self.index([side, *self._sides], loose=loose)
+        stand = self.where(side, loose=True) if loose else exactly
+        rare = min(range(len(stand)), key=lambda at: len(stand[at]))
         found: list[int] = []
-        for line in _nearest(self._index[loose][key], (side.hint or 0) + rare):
+        for line in _nearest(stand[rare], (side.hint or 0) + rare):
             if len(found) == most or self.work < 0:
                 return found, False
             if self.fits(side, line - rare, loose=loose):
                 found.append(line - rare)
         return found, True
-
-    def some(self, key: str, most: int) -> list[int]:
-        """The first lines that are just this."""
-        found: list[int] = []
-        for _ in range(min(most, self.counts()[key])):
-            found.append(self.keys.index(key, found[-1] + 1 if found else 0))
-        return found
 
     def _without_context(self, side: Side) -> list[int]:
         """Lines that are only added have a place where there is but one: in an empty file, or at the end."""
@@ -172,13 +162,6 @@ def _blankless(lines: Iterable[str]) -> list[str]:
 def keys(lines: list[str]) -> list[str]:
     """What lines are compared by: a line ending and a byte order mark are no part of it."""
     return [line.removesuffix("\r").removeprefix("\ufeff") for line in lines]
-
-
-def _rarest(lines: list[str], counts: Counter[str], loose: bool) -> tuple[int, str]:
-    """Which of the lines is the rarest in the file, and its key."""
-    wanted = _blankless(lines) if loose else lines
-    at = min(range(len(wanted)), key=lambda at: counts[wanted[at]])
-    return at, wanted[at]
 
 
 def _nearest(places: list[int], hint: int) -> Iterator[int]:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import cast
 
-from toolroll.text.patch.model import FilePatch, Hunk, Kind, Line, Mark, unreadable
+from toolroll.text.patch.model import FilePatch, Hunk, Kind, unreadable
 from toolroll.text.patch.unified import unfenced
 
 _BEGIN, _END, _EOF = "*** Begin Patch", "*** End Patch", "*** End of File"
 _ADD, _DELETE, _UPDATE = "*** Add File: ", "*** Delete File: ", "*** Update File: "
 _MOVE = "*** Move to: "
+_FIRST = re.compile(rf"^(?:{re.escape(_BEGIN)}[^\S\n]*$|diff --git |--- |@@)", re.MULTILINE)
 
 
 def is_v4a(text: str) -> bool:
     """The text is a patch of this form: it begins with it, or with the command that it was wrapped in."""
-    for line in unfenced(text).split("\n"):
-        if line.rstrip() == _BEGIN:
-            return True
-        if line.startswith(("diff --git ", "--- ", "@@")):
-            return False
-    return False
+    found = _FIRST.search(unfenced(text))
+    return found is not None and found[0].startswith("*")
 
 
 def parse(text: str) -> list[FilePatch]:
@@ -61,17 +58,17 @@ def _added(lines: Sequence[str], at: int, end: int) -> tuple[FilePatch, int]:
     name = lines[at].rstrip()[len(_ADD) :].strip()
     start = at
     at += 1
-    content: list[Line] = []
+    content: list[str] = []
     blanks = 0
     while at < end and not lines[at].startswith("*** "):
         if not lines[at].startswith("+") and lines[at].strip():
             unreadable(at + 1, f"each line of the new file {name!r} must begin with '+'.")
         blanks = blanks + 1 if not lines[at].startswith("+") else 0
-        content.append(("+", lines[at][1:]))
+        content.append(lines[at][1:])
         at += 1
     if blanks:  # lines between this file and the next
         del content[-blanks:]
-    hunks = (Hunk(tuple(content), 0, 1, line=start + 2),) if content else ()
+    hunks = (Hunk("+" * len(content), tuple(content), 0, 1, line=start + 2),) if content else ()
     return FilePatch("create", None, name, hunks, bare_names=True, line=start + 1), at
 
 
@@ -102,7 +99,7 @@ def _chunk(lines: Sequence[str], at: int, end: int) -> tuple[Hunk | None, int]:
         if text := lines[at].strip("@ \t\r"):
             anchors.append(text)
         at += 1
-    found: list[Line] = []
+    found: list[str] = []
     blanks = 0
     while at < end and not lines[at].startswith(("@@", "*** ")):
         line = lines[at]
@@ -113,7 +110,7 @@ def _chunk(lines: Sequence[str], at: int, end: int) -> tuple[Hunk | None, int]:
                 f"{line[:80]!r} does not begin with a blank, '-' or '+'. Put a blank before it if it stays.",
             )
         blanks = blanks + 1 if blank else 0
-        found.append((" ", line) if blank else (cast(Mark, line[0]), line[1:]))
+        found.append(f" {line}" if blank else line)
         at += 1
     at_end = at < end and lines[at].rstrip() == _EOF
     if not at_end and at < end and not lines[at].startswith(("@@", _ADD, _DELETE, _UPDATE)):
@@ -125,4 +122,6 @@ def _chunk(lines: Sequence[str], at: int, end: int) -> tuple[Hunk | None, int]:
         return None, at
     if not found:
         unreadable(start + 1, "no lines follow this '@@'. Give the lines to change beneath it.")
-    return Hunk(tuple(found), anchors=tuple(anchors), at_end=at_end, line=start + 1), at
+    marks = "".join(line[0] for line in found)
+    texts = tuple(line[1:] for line in found)
+    return Hunk(marks, texts, anchors=tuple(anchors), at_end=at_end, line=start + 1), at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Annotated
 
 from toolroll.host.context import Context
@@ -37,7 +38,7 @@ class Shown:
     def numbered(self, form: str) -> str:
         """The lines, each behind its number."""
         shown = self.content.split("\n") if self.line_count else []
-        return "\n".join(form.format(number, line) for number, line in enumerate(shown, self.start))
+        return "\n".join(map(form.format, count(self.start), shown))
 
     def __str__(self) -> str:
         if self.images:
