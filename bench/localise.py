@@ -14,19 +14,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib import util
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from bench import peers
+from bench.aider_map import Aider
 from toolroll import Kit
 from toolroll.text.rank.weights import ASIDE, WEIGHTS, Weights, aside
 from toolroll.text.structure import languages
 
 MOST_FILES = 10
 NOWHERE = 10**9
-CONTENTS = Weights(names=0, path=0, history=0, popularity=0, graph=0, mention=0, title=1, form=0, aside=False)
+CONTENTS = Weights(
+    names=0, path=0, glued=0, history=0, alike=0, popularity=0, graph=0, mention=0, title=1, form=0, aside=False
+)
 DATA = re.compile(r"\.(cfg|conf|in|ini|lock|mo|svg|txt|xml|xsl)$|(^|/)[^./]+$", re.IGNORECASE)
 WORD = re.compile(r"\w+")
 
@@ -62,9 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.localise", description=__doc__.partition("\n")[0])
     parser.add_argument("repository", type=Path, help="a git repository with history")
     parser.add_argument("--commits", type=int, default=100, metavar="N", help="how many, the newest (default 100)")
+    parser.add_argument("--aider", action="store_true", help="ask aider's map too, which is installed for that")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="localise-") as scratch:
-        scores, files = run(options.repository, options.commits, Path(scratch))
+        scores, files = run(options.repository, options.commits, Path(scratch), aider=options.aider)
     if not scores:
         print("No commit there changes source files that were there before.", file=sys.stderr)
         return 1
@@ -72,22 +76,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(repository: Path, commits: int, scratch: Path) -> tuple[dict[str, Score], int]:
+def run(repository: Path, commits: int, scratch: Path, *, aider: bool = False) -> tuple[dict[str, Score], int]:
     """Ask every method about the newest commits; their scores, and the number of files at the end."""
     tree = scratch / "tree"
     # A copy of its own: the repository is not touched, and everything that git needs is beneath the workspace.
     git(scratch, "clone", "--quiet", "--no-checkout", str(repository.resolve()), str(tree))
     scores: dict[str, Score] = {}
     files = 0
-    with Kit(tree, state_dir=scratch / "state") as kit:  # one for all, so that each commit costs what it changes
+    # One of each for all, so that each commit costs what it changes.
+    with Kit(tree, state_dir=scratch / "state") as kit, Aider(peers.aider(), tree) if aider else nullcontext() as other:
         for question in list(questions(tree, commits)):
             git(tree, "checkout", "--quiet", "--force", "--detach", f"{question.commit}^")
-            with methods(kit, tree) as (known, files):
+            with methods(kit, other) as (known, files):
                 for name, method in known.items():
-                    began = time.process_time()
+                    began = time.process_time() + (other.cpu if other is not None else 0.0)
                     ranked = [path for path in method(question.message) if is_source(path)]
                     score = scores.setdefault(name, Score())
-                    score.seconds += time.process_time() - began
+                    score.seconds += time.process_time() + (other.cpu if other is not None else 0.0) - began
                     score.ranks.append(rank(ranked, question.files))
     return scores, files
 
@@ -106,7 +111,7 @@ def questions(tree: Path, commits: int) -> Iterator[Question]:
 
 
 @contextmanager
-def methods(kit: Kit, tree: Path) -> Iterator[tuple[dict[str, Method], int]]:
+def methods(kit: Kit, other: Aider | None) -> Iterator[tuple[dict[str, Method], int]]:
     """The methods on the tree as it is now, and the number of source files in it."""
     ctx = kit.context()
     past = ctx.atlas.past(ctx)
@@ -119,28 +124,26 @@ def methods(kit: Kit, tree: Path) -> Iterator[tuple[dict[str, Method], int]]:
 
         known = {
             "toolroll repo_map": asked(WEIGHTS),
+            "without history": asked(replace(WEIGHTS, history=0)),
             "BM25 over contents": asked(CONTENTS),
+            "BM25 over contents and messages": asked(replace(CONTENTS, history=1)),
             "PageRank": lambda _: [path for path, _ in chart.by_graph().files],
         }
-        yield known | aider(tree, sources), len(sources)
+        if other is not None:
+            known["aider's repo map"] = by_aider(other, sources)
+        yield known, len(sources)
 
 
-def aider(tree: Path, sources: Sequence[str]) -> dict[str, Method]:
-    """aider's map, told the words of the message as names and files that are mentioned; empty if it is not here."""
-    if util.find_spec("aider") is None:
-        return {}
-    from aider.io import InputOutput
-    from aider.repomap import RepoMap
-
-    made: Any = RepoMap(root=str(tree), io=InputOutput(pretty=False, yes=True))
-    paths = [str(tree / path) for path in sources]
+def by_aider(running: Aider, sources: Sequence[str]) -> Method:
+    """The method that is told the words of the message as names, and as files, that are mentioned."""
 
     def ranked(message: str) -> Sequence[str]:
         words = set(WORD.findall(message))
-        named = {path for path in sources if Path(path).name in message or Path(path).stem in words}
-        return list(dict.fromkeys(tag[0] for tag in made.get_ranked_tags([], paths, named, words)))
+        named = [path for path in sources if Path(path).name in message or Path(path).stem in words]
+        found: list[str] = running.ask(rank=sorted(words), named=named, files=list(sources))["found"]
+        return found
 
-    return {"aider's repo map": ranked}
+    return ranked
 
 
 def is_source(path: str) -> bool:

@@ -53,7 +53,9 @@ def test_each_commit_is_asked_of_the_tree_before_it(repository, tmp_path):
     scores, files = localise.run(repository, 10, scratch)
     assert {name: score.ranks for name, score in scores.items() if name != "aider's repo map"} == {
         "toolroll repo_map": [1, 1, localise.NOWHERE],
+        "without history": [1, 1, localise.NOWHERE],
         "BM25 over contents": [1, 1, localise.NOWHERE],
+        "BM25 over contents and messages": [1, 1, localise.NOWHERE],
         "PageRank": [1, 2, 4],
     }
     assert files == 4

@@ -1,4 +1,4 @@
-"""A fresh interpreter that imports, and one that imports and makes its first call.
+"""A fresh interpreter that imports what is needed to write tools, all that wires them together, or makes a first call.
 
 CPU time is that of the whole process. Memory is the peak of the process, less that of an interpreter that
 imports nothing. The warm-up has written the .pyc files of everybody.
@@ -45,6 +45,15 @@ def races(settings: Settings) -> Iterator[Race]:
             racer("toolroll", "ours", "import toolroll"),
             *(racer(name, "peer", f"import {name}") for name in peers),
             racer("json", "floor", "import json"),
+        ],
+        MOST_ROUNDS,
+    )
+    yield Race(
+        "import of the kit",
+        [
+            racer("toolroll Kit", "ours", "from toolroll import Kit"),
+            *(racer(name, "peer", f"import {name}") for name in peers),
+            racer("msgspec", "floor", "import msgspec"),
         ],
         MOST_ROUNDS,
     )

@@ -94,14 +94,12 @@ class Executor:
         view = so_far.view = entry.pick(arguments)
         so_far.arguments = bound = view.bind(arguments)
         ctx.name, ctx.arguments = name, arguments
-        output = self._way(view)(ctx, bound)
-        return render(output, view, self._speech)
+        way = self._ways.get(view) or self._lay(view)
+        return render(way(ctx, bound), view, self._speech)
 
-    def _way(self, view: View) -> Proceed:
-        """The steps around the view's tool, laid when it is first called."""
-        way = self._ways.get(view)
-        if way is None:
-            way = self._ways[view] = chain(self._steps, view)
+    def _lay(self, view: View) -> Proceed:
+        """The steps around the view's tool; done when it is first called."""
+        way = self._ways[view] = chain(self._steps, view)
         return way
 
     def _unknown(self, name: str) -> ToolError:

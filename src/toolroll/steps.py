@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
@@ -77,7 +77,10 @@ class Concurrency:
         places = self._places
 
         def in_turn(ctx: Context, arguments: dict[str, Any]) -> Any:
-            self._wait(ctx.token)
+            try:
+                places.get_nowait()
+            except Empty:
+                self._wait(ctx.token)
             try:
                 return proceed(ctx, arguments)
             finally:
@@ -102,61 +105,58 @@ class Locks:
     """Reads run side by side; writes to one path queue, also behind writes to a folder above it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Condition()
-        self._shared: dict[str, int] = {}
-        self._alone: set[str] = set()
+        self._lock = threading.Lock()
+        self._given_back = threading.Condition(self._lock)
+        self._waiting = 0
+        self._read: list[Paths] = []
+        self._changed: list[Paths] = []
 
     def __call__(self, view: View, proceed: Proceed) -> Proceed:
         tool = view.tool
         changes = bool(tool.effects & _CHANGES)
         if not tool.paths and not changes:
             return proceed
+        taken = self._changed if changes else self._read
 
         def locked(ctx: Context, arguments: dict[str, Any]) -> Any:
-            named, above = _keys(map(ctx.files.key, tool.paths_in(arguments)))
-            if not named:
-                named = {""}  # a change that names no path may be of any
-            alone, shared = (named, above - named) if changes else (set(), above | named)
-            self._take(alone, shared, ctx.token)
+            named = [ctx.files.key(path) for path in tool.paths_in(arguments)]
+            named = named or [()]  # a change that names no path may be of any
+            self._take(named, taken, ctx.token)
             try:
                 return proceed(ctx, arguments)
             finally:
-                self._give_back(alone, shared)
+                self._give_back(named, taken)
 
         return locked
 
-    def _take(self, alone: set[str], shared: set[str], token: Token) -> None:
+    def _take(self, named: Paths, taken: list[Paths], token: Token) -> None:
         # All at once or not at all, so that two calls can never wait for each other.
         with self._lock:
-            while not self._free(alone, shared):
-                self._lock.wait(_TICK)
+            while self._barred(named, taken):
+                self._waiting += 1
+                self._given_back.wait(_TICK)
+                self._waiting -= 1
                 token.check()
-            self._alone |= alone
-            for key in shared:
-                self._shared[key] = self._shared.get(key, 0) + 1
+            taken.append(named)
 
-    def _give_back(self, alone: set[str], shared: set[str]) -> None:
+    def _give_back(self, named: Paths, taken: list[Paths]) -> None:
         with self._lock:
-            self._alone -= alone
-            for key in shared:
-                self._shared[key] -= 1
-                if not self._shared[key]:
-                    del self._shared[key]
-            self._lock.notify_all()
+            taken.remove(named)  # or another call's that names the same, which is as good
+            if self._waiting:
+                self._given_back.notify_all()
 
-    def _free(self, alone: set[str], shared: set[str]) -> bool:
-        taken = self._alone
-        return taken.isdisjoint(shared) and taken.isdisjoint(alone) and self._shared.keys().isdisjoint(alone)
+    def _barred(self, named: Paths, taken: list[Paths]) -> bool:
+        if self._changed and any(_reaches(paths, named) for paths in self._changed):
+            return True
+        return taken is self._changed and any(_reaches(named, paths) for paths in (*self._read, *self._changed))
 
 
-def _keys(paths: Iterable[tuple[str, ...]]) -> tuple[set[str], set[str]]:
-    """The paths, and the folders above them."""
-    named: set[str] = set()
-    above: set[str] = set()
-    for steps in paths:
-        named.add("/".join(steps))
-        above.update("/".join(steps[:depth]) for depth in range(len(steps)))
-    return named, above
+Paths = Sequence[tuple[str, ...]]
+
+
+def _reaches(changed: Paths, named: Paths) -> bool:
+    """Whether a change of some paths is one of others too: they are the same, or beneath them."""
+    return any(one[: len(path)] == path for path in changed for one in named)
 
 
 class Journalled:

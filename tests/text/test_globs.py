@@ -75,6 +75,24 @@ def test_case_can_be_left_out_of_account() -> None:
     assert globs.compile("[a-c]É/x", case=False).matches("Bé/X")
 
 
+@pytest.mark.parametrize("pattern", MATCHES)
+def test_a_pattern_about_names_can_be_asked_of_names_alone(pattern: str) -> None:
+    matcher = globs.compile(pattern)
+    by_name = matcher.by_name()
+    assert (by_name is None) == bool(matcher.paths or not matcher.names)
+    if by_name is not None:
+        names = [path.rpartition("/")[2] for paths in MATCHES[pattern] for path in paths.split(", ")]
+        assert [bool(by_name(name)) for name in names] == [matcher.matches(name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "either"), [("a.py", True, True), ("A.PY", False, True), ("a.pyc", False, False)]
+)
+def test_a_name_may_be_asked_in_either_case(name: str, plain: bool, either: bool) -> None:
+    asked = [globs.compile("*.py", case=case).by_name() for case in (True, False)]
+    assert [bool(by_name and by_name(name)) for by_name in asked] == [plain, either]
+
+
 @pytest.mark.parametrize(
     ("pattern", "dot"),
     [

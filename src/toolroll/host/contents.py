@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
 
@@ -11,6 +10,8 @@ _MOST_BYTES = 16_000_000
 
 def digest(data: bytes) -> bytes:
     """What a content is known by."""
+    import hashlib  # here because it loads a library of megabytes
+
     return hashlib.sha256(data).digest()[:16]  # half of it: twice as quick as blake2b where processors help
 
 

@@ -10,28 +10,31 @@ from toolroll.host.query import BINARY, Row
 
 if TYPE_CHECKING:
     from toolroll.host.index.warm import Sight
-    from toolroll.host.query import Ground, Hit, Query
+    from toolroll.host.query import Ground, Hit
     from toolroll.policy.limits import Limits
 
 _CONTEXT = 5  # lines around matches that are kept, for each matching line that may be
 _MOST_NAMED = 2_500  # files that ripgrep is given by name; of more it finds them quicker by itself
 _MANY = 1_000  # files of which it is worth while to look at the newest first, though it may be in vain
 _FIRST, _MORE = 4, 8  # files that are searched at first when few rows are asked for, and how many times more then
+_FIRST_HERE, _MORE_HERE = 16, 2  # the same if no program has to be started
 
 
 class Gathered:
     """The rows of each file with a match."""
 
-    def __init__(self, ground: Ground, limits: Limits) -> None:
+    def __init__(self, ground: Ground, limits: Limits, most: int | None = None) -> None:
+        """At most as many matching lines as the limits allow, or `most` if that is less."""
         self._ground = ground
-        self._limits = limits
+        self._width = limits.line_chars
+        self._most = limits.search_rows if most is None else min(most, limits.search_rows)
         self._count = 0
         self.matches = 0
         self.hits: dict[str, list[Row]] = {}
 
     def take(self, rows: Iterable[Hit]) -> bool:
         """Take in rows, file by file; False if there are more than may be kept."""
-        hits, most, width = self.hits, self._limits.search_rows, self._limits.line_chars
+        hits, most, width = self.hits, self._most, self._width
         last, name, found = None, "", []
         for path, line, byte, raw in rows:
             if line == BINARY:
@@ -59,11 +62,11 @@ def shown(ground: Ground, path: str) -> str:
     return text if text.isascii() else os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
-def all_shown(ground: Ground, paths: Iterable[str]) -> list[str]:
+def all_shown(ground: Ground, paths: list[str]) -> list[str]:
     """The same of many."""
     above = "".join(f"{part}/" for part in ground.parts)
-    if above.isascii():
-        return [above + path if path.isascii() else shown(ground, path) for path in paths]
+    if above.isascii() and "".join(paths).isascii():  # nearly always
+        return [above + path for path in paths] if above else paths
     return [shown(ground, path) for path in paths]
 
 
@@ -80,18 +83,21 @@ def _cut(raw: bytes, column: int, width: int) -> tuple[str, int]:
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}", column
 
 
-def batches(sight: Sight | None, query: Query, limit: int | None) -> Iterator[list[str] | None]:
+def batches(sight: Sight | None, limit: int | None) -> Iterator[list[str] | None]:
     """The files to look at one after the other, newest first; None for a look at all that there are."""
     files = [] if sight is None else sight.files
     narrowed = sight is not None and sight.narrowed
-    if not narrowed or (limit is None and len(files) > _MOST_NAMED):
+    here = sight is not None and sight.glance is not None
+    first, more = (_FIRST_HERE, _MORE_HERE) if here else (_FIRST, _MORE)
+    plenty = sight is not None and sight.plenty
+    if not (narrowed or plenty) or (limit is None and len(files) > _MOST_NAMED):
         if limit is not None and len(files) > _MANY:
             yield files[: _FIRST * _MORE]
         yield None
     elif files:
-        size, at = _FIRST if limit is not None and len(files) > _FIRST * _MORE else _MOST_NAMED, 0
+        size, at = first if limit is not None and len(files) > first else _MOST_NAMED, 0
         while at < len(files):
             yield files[at : at + size]
-            at, size = at + size, min(_MORE * size, _MOST_NAMED)
-    elif not query.literal:
+            at, size = at + size, min(more * size, _MOST_NAMED)
+    elif not here:
         yield []  # so that a pattern that cannot be read is told

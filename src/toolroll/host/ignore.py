@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolroll.result import ToolError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 NAMES = (".rgignore", ".ignore", ".gitignore")
 """Strongest first: a rule of a stronger file wins over any rule of a weaker one, wherever the two are."""
 _MAX_BYTES = 250_000
+_SPECIAL = re.compile(r"[*?\[\\]")
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -50,20 +52,44 @@ class Rules:
     """The rules of one file, or of several that are taken as one."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        sources: list[str] = []
-        self._negated: list[bool] = []
-        for rule in reversed(list(parse(lines))):  # the last rule that fits decides
-            with suppress(ToolError):  # what cannot be read matches nothing, as in git
-                sources.append(f"({rule.regex})")
-                self._negated.append(rule.negated)
-        self._regex = re.compile("|".join(sources)) if sources else None
+        self._rules = list(parse(lines))
+        # What a rule fits has a name that its last segment fits. Few names fit any, and that is told quickly.
+        names, ends, others = set[str](), set[str](), set[str]()
+        for rule in self._rules:
+            last = rule.segments[-1]
+            if not _SPECIAL.search(last):
+                names.add(last)
+            elif last[0] == "*" and not _SPECIAL.search(last, 1):
+                ends.add(last[1:])
+            else:
+                with suppress(ToolError):
+                    others.add(globs.segment(last))
+        self._names, self._ends = frozenset(names), tuple(ends)
+        self._others = re.compile("|".join(others)) if others else None
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._rules)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
         """Whether the file or folder at `path`, from the rules' own folder, is ignored; None if none fits."""
-        if self._regex is None:
+        name = path[path.rfind("/") + 1 :]
+        if not (name in self._names or name.endswith(self._ends) or (self._others and self._others.fullmatch(name))):
             return None
-        found = self._regex.fullmatch(f"{path}/" if folder else path)
-        return None if found is None else not self._negated[(found.lastindex or 1) - 1]
+        regex, negated = self._whole
+        found = regex.fullmatch(f"{path}/" if folder else path)
+        return None if found is None else not negated[(found.lastindex or 1) - 1]
+
+    @cached_property
+    def _whole(self) -> tuple[re.Pattern[str], list[bool]]:
+        """All rules as one expression with a group for each, and which of them are negated."""
+        sources: list[str] = []
+        negated: list[bool] = []
+        for rule in reversed(self._rules):  # the last rule that fits decides
+            with suppress(ToolError):  # what cannot be read matches nothing, as in git
+                sources.append(f"({rule.regex})")
+                negated.append(rule.negated)
+        return re.compile("|".join(sources) or r"(?!)"), negated
 
 
 def parse(lines: Iterable[str]) -> Iterator[Rule]:

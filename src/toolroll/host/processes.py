@@ -35,15 +35,14 @@ class Stream:
         self.status: int | None = None
         """The exit status, negative for a signal; None until the iteration has come to its end."""
         self.stderr = b""
-        """The first 64 KB of what the program wrote to stderr."""
+        """The first 64 KB of what the program wrote to stderr, unless that goes elsewhere."""
 
     def __iter__(self) -> Iterator[bytes]:
         """Chunks until the program has ended; TimeoutError at the deadline, ToolError when cancelled."""
         out, err = self._process.stdout, self._process.stderr
         assert out is not None
-        assert err is not None
         poll = select.poll()
-        left = {out.fileno(), err.fileno()}
+        left = {pipe.fileno() for pipe in (out, err) if pipe is not None}
         for fd in left:
             poll.register(fd, select.POLLIN)
         while left:
@@ -102,13 +101,15 @@ def stream(
     *,
     cwd: int,
     stdin: int | None = None,
+    stderr: int | None = None,
     pass_fds: Sequence[int] = (),
     token: Token | None = None,
     deadline: float | None = None,
 ) -> Iterator[Stream]:
     """Run a program in the folder `cwd`, a descriptor, until the block ends; the `deadline` is monotonic.
 
-    It gets PATH and LANG and nothing else of our environment, and reads nothing unless `stdin` is given.
+    It gets PATH and LANG and nothing else of our environment, and reads nothing unless `stdin` is given. With a
+    descriptor for `stderr` that takes what is written there.
     """
     try:
         process = subprocess.Popen(
@@ -116,7 +117,7 @@ def stream(
             cwd=folder_path(cwd),
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.PIPE if stderr is None else stderr,
             bufsize=0,
             env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"},
             pass_fds=pass_fds,

@@ -146,6 +146,9 @@ class Ground:
     token: Token | None
     deadline: float
     unreadable: int = 0
+    searched: int = 0
+    log: bytes = b""
+    """If a search found nothing and told what it passed over: how many files it searched, and its words."""
 
     def check(self) -> None:
         """Raise ToolError when the call was cancelled, TimeoutError when the time is up."""
@@ -171,6 +174,11 @@ class Ground:
             if wanted.includes(seen.path):
                 yield seen
         self.unreadable += walk.passed["unreadable"]
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a file, or a folder on the way to it, has a name with a dot in front."""
+    return path.startswith(".") or "/." in path
 
 
 Hit = tuple[str, int, int, bytes]

@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
 from toolroll.host import processes
-from toolroll.host.query import BINARY, Ground, Hit, Query, Scope
+from toolroll.host.query import Ground, Hit, Query, Scope, is_hidden
 from toolroll.host.state import nameless
+from toolroll.host.written import SEARCHED, read_counts, read_rows, started_once
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import patterns
 from toolroll.text.globs import Filter, Matcher
 
-_BASE = ("--no-config", "--color=never", "--no-ignore-messages", "--hidden")
+Wants = Callable[[str], bool]
+
+_BASE = ("--no-config", "--color=never", "--no-ignore-messages")
 _ROWS = ("--line-number", "--with-filename", "--no-heading", "--column", "--no-context-separator", "--null")
 _COUNTS = ("--count", "--include-zero", "--with-filename", "--null")
 # Nothing above the searched folder is read: what holds of it is given by --ignore-file.
 _IGNORING = ("--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-exclude")
 _MAX_REGEX = "4M"
-_MAX_LINE = 8 << 20
 _FEW = 30
 
 # Patterns in which ripgrep and text/globs cannot differ. "?" is not among them: to ripgrep it is one byte.
 _PLAIN = re.compile(r"(?:\*\*(?=/|$)|(?<!\*)\*(?!\*)|[\w.@+=~%/-])+", re.ASCII)
-# A name may hold line ends but no NUL; a line may not hold a NUL either, or the file would be binary.
-_ROW = re.compile(rb"([^\0]+)\0(\d+)(?::(\d+):|-)([^\n]*)\n")
-_COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
-_NOTICE = re.compile(rb": (?:WARNING: stopped searching binary file|binary file matches)[^\n]*\n")
+_LOGGED = re.compile(rb"(?m)^rg: DEBUG\|.*\n?")
 _OS_ERROR = re.compile(rb"(?m)^rg: .*\(os error \d+\)\n?")
 
 
@@ -42,18 +41,20 @@ class Ripgrep:
     def __init__(self, program: str, limits: Limits) -> None:
         self._program = program
         self._limits = limits
+        self._version: bytes | None = None
 
     def files(self, ground: Ground, scope: Scope) -> Generator[str, None, None]:
         if ground.is_file:
             yield ""
             return
         where, rest = scope_args(scope)
+        wants = _wanter(scope, rest)
         with self._run(ground, scope, ["--files", "--null", *where]) as chunks:
             tail = b""
             for chunk in chunks:
                 *names, tail = (tail + chunk).split(b"\0")
                 found = b"\0".join(names).decode("utf-8", "surrogateescape").split("\0") if names else []
-                yield from (name[2:] for name in found if rest.wants(name[2:]))  # without "./"
+                yield from (name[2:] for name in found if wants(name[2:]))  # without "./"
             _finish(chunks, ground, "")
 
     def rows(
@@ -65,19 +66,26 @@ class Ripgrep:
         """
         if ground.is_file and _is_binary(ground):
             return
-        form = [*_ROWS, f"--before-context={query.before}", f"--after-context={query.after}"]
-        where, rest = self._where(ground, scope) if only is None else (_named(only), Filter())
+        form = [*_ROWS, *_around(query)]
+        where, wants = self._where(ground, scope) if only is None else (_named(only), _all)
         args = [*query_args(query), *([] if most is None else [f"--max-count={most}"])]
-        with self._run(ground, scope, [*form, *args, *where], only) as chunks:
-            last, path, wanted = b"", "", False
-            rows = read_rows(chunks)
-            for name, line, column, text in _started_once(rows) if "--multiline" in args else rows:
-                if name != last:
-                    last, path = name, "" if ground.is_file else _path(name)
-                    wanted = rest.wants(path)
-                if wanted:
-                    yield path, line, column, text
-            _finish(chunks, ground, query.pattern)
+        with _log(wanted=only is None and _tells(ground, scope)) as log:
+            form += [] if log is None else ["--debug", "--stats"]
+            with self._run(ground, scope, [*form, *args, *where], only, log) as chunks:
+                last, path, wanted, searched = b"", "", False, None
+                rows = read_rows(chunks)
+                for name, line, column, text in started_once(rows) if "--multiline" in args else rows:
+                    if line == SEARCHED:
+                        searched = column
+                        continue
+                    if name != last:
+                        last, path = name, "" if ground.is_file else _path(name)
+                        wanted = wants(path)
+                    if wanted:
+                        yield path, line, column, text
+                _finish(chunks, ground, query.pattern, log)
+            if log is not None and searched is not None and not last:
+                ground.searched, ground.log = searched, _whole(log)
 
     def counts(
         self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
@@ -86,24 +94,37 @@ class Ripgrep:
         if ground.is_file and not binary and _is_binary(ground):
             return
         form = [*_COUNTS, "--text"] if binary else _COUNTS
-        where, rest = self._where(ground, scope)
-        rest = rest if only is None else scope.filter()  # what is named is searched whatever the other arguments say
+        where, wants = self._where(ground, scope)
+        wants = wants if only is None else scope.filter().wants  # what is named is searched whatever the rest says
         with self._run(ground, scope, [*form, *query_args(query), *where], only) as chunks:
             for name, count in read_counts(chunks):
                 path = "" if ground.is_file else _path(name)
-                if rest.wants(path):
+                if wants(path):
                     yield path, count
             _finish(chunks, ground, query.pattern)
 
-    def _where(self, ground: Ground, scope: Scope) -> tuple[list[str], Filter]:
+    def tells(self, ground: Ground) -> bool:
+        """Whether what this program logs is known to us (see `told`)."""
+        if self._version is None:
+            asked = [self._program, "--version"]
+            with processes.stream(asked, cwd=ground.folder, token=ground.token, deadline=ground.deadline) as chunks:
+                self._version = b"".join(chunks)
+        return self._version.startswith(b"ripgrep 15.")
+
+    def _where(self, ground: Ground, scope: Scope) -> tuple[list[str], Wants]:
         if ground.is_file:
-            return [], Filter()
+            return [], _all
         args, rest = scope_args(scope)
-        return [*args, f"--max-filesize={self._limits.search_bytes}"], rest
+        return [*args, f"--max-filesize={self._limits.search_bytes}"], _wanter(scope, rest)
 
     @contextmanager
     def _run(
-        self, ground: Ground, scope: Scope, args: Sequence[str], only: Sequence[str] | None = None
+        self,
+        ground: Ground,
+        scope: Scope,
+        args: Sequence[str],
+        only: Sequence[str] | None = None,
+        log: int | None = None,
     ) -> Iterator[processes.Stream]:
         with _rules_file([] if scope.ignored or ground.is_file or only is not None else ground.rules) as rules:
             above = [] if rules is None else [f"--ignore-file=/dev/fd/{rules}"]
@@ -118,6 +139,7 @@ class Ripgrep:
                 [self._program, *_BASE, *above, *args, "--", *places],
                 cwd=ground.folder,
                 stdin=stdin,
+                stderr=log,
                 pass_fds=() if rules is None else (rules,),
                 token=ground.token,
                 deadline=ground.deadline,
@@ -139,7 +161,7 @@ def query_args(query: Query) -> list[str]:
 def scope_args(scope: Scope) -> tuple[list[str], Filter]:
     """The arguments that say where to look, and what of the patterns is left to be done by us."""
     wanted = scope.filter()
-    args = ["--glob=!.git/" if scope.hidden else "--glob=!.*"]
+    args = ["--hidden", "--glob=!.git/"] if scope.hidden else []  # else see `_wanter`
     args += [] if scope.depth is None else [f"--max-depth={scope.depth}"]
     if scope.ignored:
         args.append("--no-ignore")
@@ -160,67 +182,12 @@ def scope_args(scope: Scope) -> tuple[list[str], Filter]:
     return args, Filter(wanted.include, tuple(left))
 
 
-def read_rows(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int, bytes]]:
-    """File, line, column and text of each row, as in a `query.Hit`; BINARY for a file that is found to be."""
-    last, tail = b"", b""
-    for block in whole_lines(chunks):
-        data, end = tail + block, 0
-        for row in _ROW.finditer(data):
-            name, line, column, text = row.groups()
-            end = row.end()
-            if name != last:
-                notice = _NOTICE.match(name, len(last)) if name.startswith(last) else None
-                if notice:
-                    yield last, BINARY, 0, b""
-                    name = name[notice.end() :]
-                last = name
-            yield name, int(line), int(column or 0), text
-        tail = data[end:]
-    if tail:
-        yield last, BINARY, 0, b""
-
-
-def _started_once(rows: Iterator[tuple[bytes, int, int, bytes]]) -> Iterator[tuple[bytes, int, int, bytes]]:
-    """The same rows. ripgrep repeats the column on all lines of a match, but it goes on from their start."""
-    above = (b"", 0, 0)
-    for name, line, column, text in rows:
-        goes_on = column > 0 and above == (name, line - 1, column)
-        yield name, line, 1 if goes_on else column, text
-        above = (name, line, column)
-
-
-def read_counts(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
-    """File and number, as often as there are."""
-    tail = b""
-    for block in whole_lines(chunks):
-        data, end = tail + block, 0
-        for found in _COUNT.finditer(data):
-            end = found.end()
-            yield found[1], int(found[2])
-        tail = data[end:]
-
-
-def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in blocks that end where a line ends. Of a line over 8 MB the start is kept."""
-    held: list[bytes] = []
-    size = 0
-    for chunk in chunks:
-        end = chunk.rfind(b"\n") + 1
-        if end:
-            yield b"".join((*held, chunk[:end]))
-            held, size = [chunk[end:]], len(chunk) - end
-        elif size < _MAX_LINE:
-            held.append(chunk)
-            size += len(chunk)
-    if any(held):
-        yield b"".join(held)
-
-
-def _finish(stream: processes.Stream, ground: Ground, pattern: str) -> None:
+def _finish(stream: processes.Stream, ground: Ground, pattern: str, log: int | None = None) -> None:
     """Judge how the program ended, once all was read. What it could not open is counted, not an error."""
     if stream.status in (0, 1):
         return
-    message, unreadable = _OS_ERROR.subn(b"", stream.stderr)
+    message = stream.stderr if log is None else _LOGGED.sub(b"", _whole(log))
+    message, unreadable = _OS_ERROR.subn(b"", message)
     ground.unreadable += unreadable
     reason = message.decode(errors="replace").strip()
     if stream.status == 2 and not reason:
@@ -249,6 +216,44 @@ def _rules_file(lines: Sequence[str]) -> Iterator[int | None]:
         yield fd
     finally:
         os.close(fd)
+
+
+@contextmanager
+def _log(*, wanted: bool) -> Iterator[int | None]:
+    """A descriptor of a nameless file for what the program logs: a pipe would have to be read all the time."""
+    if not wanted:
+        yield None
+        return
+    fd = nameless(b"")
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _whole(fd: int) -> bytes:
+    return os.pread(fd, os.fstat(fd).st_size, 0)
+
+
+def _tells(ground: Ground, scope: Scope) -> bool:
+    """Whether it is worth while to have the program tell what it passes over: not if that is much, and meant."""
+    return not (ground.is_file or scope.include or scope.exclude or scope.skip or scope.depth is not None)
+
+
+def _around(query: Query) -> list[str]:
+    both = (("--before-context", query.before), ("--after-context", query.after))
+    return [f"{name}={lines}" for name, lines in both if lines]
+
+
+def _wanter(scope: Scope, rest: Filter) -> Wants:
+    """Tells what was asked for. An ignore file can bring hidden files back, but for us they stay hidden."""
+    if scope.hidden:
+        return rest.wants
+    return lambda path: not is_hidden(path) and rest.wants(path)
+
+
+def _all(_: str) -> bool:
+    return True
 
 
 def _is_type(matcher: Matcher) -> bool:

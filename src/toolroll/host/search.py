@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
-from toolroll.host import ignore, survey
-from toolroll.host.gathered import Gathered, all_shown, batches, shown
+from toolroll.host import ignore, listing, survey
+from toolroll.host.collected import collected
+from toolroll.host.gathered import all_shown, shown
 from toolroll.host.ordering import about, by_age, ordered
 from toolroll.host.query import (
     Engine,
     Entry,
     Found,
     Ground,
-    Hit,
     Listing,
     Query,
     Row,
@@ -27,7 +27,6 @@ from toolroll.host.query import (
     Stopped,
     Survey,
 )
-from toolroll.host.walk import Kind
 from toolroll.policy import paths
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
@@ -37,7 +36,6 @@ from toolroll.text import globs
 
 if TYPE_CHECKING:
     from toolroll.host.index.warm import Sight, Warm
-    from toolroll.host.ripgrep import Ripgrep
     from toolroll.host.root import Root
     from toolroll.host.sheets import Stamp
     from toolroll.host.state import State
@@ -110,7 +108,8 @@ class Search:
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
             sight = self._sight(ground, query, scope)
-            hits, stopped = self._collect(ground, query, scope, sight, limit if sort == "modified" else None)
+            few = limit if sort == "modified" else None
+            hits, stopped = collected(self.engine, self._limits, ground, query, scope, sight, few)
             hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
             rows = [row for path in by_age(ground, hits, sort) for row in hits[path]]
             asks = not rows or stopped == "time" or (stopped == "rows" and limit is None)
@@ -150,14 +149,10 @@ class Search:
             matcher = globs.compile(pattern)
             scope = self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot))
             most = self._limits.search_rows
-            known = self._known(ground, scope, kind, matcher)
-            if known is not None:
-                first = limit if limit is not None and sort == "modified" else len(known)
-                entries, total, stopped = _entries(ground, known[:first]), len(known), None
-                more = all_shown(ground, (path for path, _ in known[first:most]))
-            else:
-                entries, stopped = self._matching(ground, scope, kind, pattern, matcher)
-                total, more = len(entries), []
+            first = limit if sort == "modified" else None
+            entries, rest, stopped = self._listed(ground, scope, kind, matcher, first)
+            total = len(entries) + len(rest)
+            more = all_shown(ground, rest[: max(0, most - len(entries))])
             entries = ordered(entries, sort)[:most]
             stopped = stopped or ("rows" if total > most else None)
             return Listing(
@@ -171,6 +166,20 @@ class Search:
                 unreadable=ground.unreadable,
             )
 
+    def _listed(
+        self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher, first: int | None
+    ) -> tuple[list[Entry], list[str], Stopped | None]:
+        """The first entries, the newest if not all are asked for; the paths of the others; what made it stop early."""
+        if kind != "file":
+            entries, stopped = self._matching(ground, scope, kind, matcher)
+            return entries, [], stopped
+        if (known := self._known(first, ground, scope, matcher)) is not None:
+            return _entries(ground, known[0]), known[1], None
+        aged, whole = listing.newest(ground, scope, matcher)
+        entries = [Entry(shown(ground, path), "file", size, -age) for age, path, size in aged[:first]]
+        rest = [] if first is None else [path for _, path, _ in aged[first:]]
+        return entries, rest, None if whole else "time"
+
     def _may_read(self, path: str) -> bool:
         policy = self._policy
         return policy is None or judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
@@ -183,85 +192,41 @@ class Search:
         self.warm.searched()
         return sight
 
-    def _collect(
-        self, ground: Ground, query: Query, scope: Scope, sight: Sight | None, limit: int | None
-    ) -> tuple[dict[str, list[Row]], Stopped | None]:
-        """The rows of each file with a match, and what made the search stop early."""
-        gathered = Gathered(ground, self._limits)
-        try:
-            for only in batches(sight, query, limit):
-                if only is None:
-                    gathered = Gathered(ground, self._limits)  # all files, also those that were looked at before
-                with closing(self._rows(ground, query, scope, sight, only, limit)) as rows:
-                    if not gathered.take(rows):
-                        return gathered.hits, "rows"
-                if only is not None and limit is not None and gathered.matches > limit:
-                    return gathered.hits, "limit"
-        except TimeoutError:
-            return gathered.hits, "time"
-        return gathered.hits, None
-
-    def _rows(
-        self,
-        ground: Ground,
-        query: Query,
-        scope: Scope,
-        sight: Sight | None,
-        only: list[str] | None,
-        limit: int | None,
-    ) -> Generator[Hit, None, None]:
-        if sight is None or only is None:
-            return self.engine.rows(ground, query, scope)
-        most = self._limits.search_bytes
-        named = only if sight.narrowed else [path for path in only if survey.is_text(ground, path, most)]
-        return cast("Ripgrep", self.engine).rows(ground, query, scope, named, limit and limit + 1)
-
     def _matching(
-        self, ground: Ground, scope: Scope, kind: Wanted, pattern: str, matcher: globs.Matcher
+        self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher
     ) -> tuple[list[Entry], Stopped | None]:
         entries: list[Entry] = []
-        if not scope.include:  # so that ripgrep can leave out the others by itself
-            scope = replace(scope, include=(pattern,))
         try:
-            for path, what in self._names(ground, scope, kind):
-                if matcher.matches(path) and (found := about(ground, path)):
-                    entries.append(Entry(shown(ground, path), what, found.st_size, found.st_mtime_ns))
+            for seen in ground.walk(scope):
+                if kind in ("both", seen.kind) and matcher.matches(seen.path) and (found := about(ground, seen.path)):
+                    entries.append(Entry(shown(ground, seen.path), seen.kind, found.st_size, found.st_mtime_ns))
         except TimeoutError:
             return entries, "time"
         return entries, None
 
     def _known(
-        self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher
-    ) -> list[tuple[str, Stamp]] | None:
-        """The files whose names match, newest first, if the tree is known."""
-        if kind != "file" or self.warm is None:
+        self, first: int | None, ground: Ground, scope: Scope, matcher: globs.Matcher
+    ) -> tuple[list[tuple[str, Stamp]], list[str]] | None:
+        """The first files whose names match, newest first, and the paths of the others, if the tree is known."""
+        if self.warm is None:
             return None
-        found = self.warm.newest(scope, ground.parts, matcher)
+        found = self.warm.first(first, scope, ground.parts, matcher)
         self.warm.searched()
         return found
 
-    def _names(self, ground: Ground, scope: Scope, kind: Wanted) -> Iterator[tuple[str, Kind]]:
-        if kind == "file":
-            yield from ((path, "file") for path in self.engine.files(ground, scope))
-            return
-        for seen in ground.walk(scope):
-            if kind in ("both", seen.kind):
-                yield seen.path, seen.kind
-
     def _of_contents(self, ground: Ground, query: Query, scope: Scope, sight: Sight | None) -> Survey:
         soon = replace(ground, deadline=_deadline(survey.SECONDS, ground.token))
-        if sight is not None and sight.narrowed and not ground.unreadable:
-            engine = cast("Ripgrep", self.engine)
-            known = survey.of_known(engine, soon, query, scope, sight, self._limits.search_bytes)
-            if known is not None:
-                return known
-        return survey.of_contents(self.engine, soon, query, scope, self._limits.search_bytes)
+        return survey.of_search(self.engine, soon, query, scope, sight, self._limits.search_bytes)
 
     def _of_names(self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher) -> Survey:
         soon = replace(ground, deadline=_deadline(survey.SECONDS, ground.token))
-        return survey.of_names(
-            lambda where: (path for path, _ in self._names(soon, where, kind)), matcher.matches, scope
-        )
+
+        def names(where: Scope) -> Iterator[str]:
+            if kind == "file":
+                return listing.names(soon, where)
+            return (seen.path for seen in soon.walk(where) if kind in ("both", seen.kind))
+
+        return survey.of_names(names, matcher.matches, scope)
 
     @contextmanager
     def _ground(self, scope: Scope, token: Token | None, *, folder: bool = False) -> Iterator[Ground]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import threading
 
@@ -35,6 +34,8 @@ class State:
     @classmethod
     def of(cls, workspace: str) -> State:
         """The usual state folder of a workspace, below the user's own state directory."""
+        import hashlib
+
         import platformdirs
 
         known_by = hashlib.blake2b(os.fsencode(workspace), digest_size=8).hexdigest()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from toolroll.host.query import Engine, Ground, Query, Scope, Survey
+from toolroll.host.glance import FEW, Glance, glance, text
+from toolroll.host.query import Engine, Ground, Query, Scope, Survey, is_hidden
+from toolroll.host.walk import Kind, Walk, enter
 
 if TYPE_CHECKING:
     from toolroll.host.index.warm import Sight
@@ -46,28 +48,114 @@ def of_contents(engine: Engine, ground: Ground, query: Query, scope: Scope, max_
     return survey
 
 
+def of_search(
+    engine: Engine, ground: Ground, query: Query, scope: Scope, sight: Sight | None, max_bytes: int
+) -> Survey:
+    """The same in the quickest way that there is after a search, which may have told what it passed over."""
+    if engine.name == "ripgrep" and not ground.unreadable:
+        ripgrep = cast("Ripgrep", engine)
+        known = sight if sight is not None and sight.narrowed else _told(ripgrep, ground, query)
+        found = None if known is None else of_known(ripgrep, ground, query, scope, known, max_bytes)
+        if found is not None:
+            return found
+    return of_contents(engine, ground, query, scope, max_bytes)
+
+
+def _told(engine: Ripgrep, ground: Ground, query: Query) -> Sight | None:
+    if not ground.log or not engine.tells(ground):
+        return None
+    from toolroll.host.index.warm import Sight
+    from toolroll.host.told import told
+
+    found = told(ground.log, ground)
+    if found is None:
+        return None
+    binaries = len(found.binary)
+    text = ground.searched - binaries
+    return Sight([], True, found.binary, text, binaries, found.big, found.left, glance=glance(query))
+
+
 def of_known(
     engine: Ripgrep, ground: Ground, query: Query, scope: Scope, sight: Sight, max_bytes: int
 ) -> Survey | None:
     """The same from what is known of the tree, in little time; None if too much of it is hidden or ignored."""
     counts = {"binary": sight.binaries, "too big": sight.big}
     survey = Survey(sight.text, {reason: count for reason, count in counts.items() if count})
-    wanted = scope.filter()
-    left = [(path, kind) for path, kind in sight.left if kind == "directory" or (kind == "file" and wanted.wants(path))]
-    if scope.skip or scope.depth is not None or max(len(left), len(sight.binary)) > _MOST_NAMED:
+    if scope.skip or scope.depth is not None or max(len(sight.left), len(sight.binary)) > _MOST_NAMED:
         return None
-    named = [path for path, kind in left if kind == "directory" or is_text(ground, path, max_bytes)]
+    look = _Look(ground, scope, sight.glance, max_bytes)
     try:
-        if named:
-            for path, count in engine.counts(ground, query, wide(scope), only=named):
+        for path, count in look.into([one for one in sight.left if one[1] != "link"]):
+            _add(survey, _reason(path), count)
+        if look.left:
+            for path, count in engine.counts(ground, query, wide(scope), only=look.left):
                 _add(survey, _reason(path), count)
-        if sight.binary:
-            found = engine.counts(ground, query, scope, binary=True, only=sight.binary)
-            if matches := sum(count for _, count in found):
-                survey.elsewhere["binary"] = matches
+        matches = look.in_binaries(sight.binary)
+        if look.left:
+            matches += sum(count for _, count in engine.counts(ground, query, scope, binary=True, only=look.left))
+        if matches:
+            survey.elsewhere["binary"] = matches
     except TimeoutError:
         survey.complete = False
     return survey
+
+
+class _Look:
+    """Looks into files and folders that were passed over, here as far as they are few."""
+
+    def __init__(self, ground: Ground, scope: Scope, look: Glance | None, max_bytes: int) -> None:
+        self._ground = ground
+        self._wanted = scope.filter()
+        self._glance = look
+        self._most = max_bytes
+        self.left: list[str] = []
+        """What is left to ripgrep of that which was asked for last."""
+
+    def into(self, named: Iterable[tuple[str, Kind]]) -> Iterator[tuple[str, int]]:
+        """The text files among these and in these folders, with their numbers of matching lines."""
+        self.left = []
+        for path, kind in named:
+            inner = self._inside(path) if kind == "directory" else [path]
+            if inner is None:
+                self.left.append(path)
+                continue
+            for one in filter(self._wanted.wants, inner):
+                data = None if self._glance is None else text(self._ground, one, self._most)
+                count = None if self._glance is None or data is None else self._glance.count(data)
+                if data is None or count is None:
+                    self.left += [one] if is_text(self._ground, one, self._most) else []
+                elif b"\0" not in data:
+                    yield one, count
+
+    def in_binaries(self, paths: Sequence[str]) -> int:
+        """The matching lines of these files."""
+        self.left, matches = [], 0
+        for path in paths:
+            data = None if self._glance is None or len(paths) > FEW else text(self._ground, path, self._most)
+            count = None if self._glance is None or data is None else self._glance.count(data)
+            if count is None:
+                self.left.append(path)
+            else:
+                matches += count
+        return matches
+
+    def _inside(self, path: str) -> list[str] | None:
+        """The files in a folder; None if they are too many to be looked at here, or it cannot be entered."""
+        found: list[str] = []
+        try:
+            fd = enter(self._ground.fd, f"{path}/")
+        except OSError:
+            return None
+        try:
+            for seen in Walk(fd, hidden=True, ignored=True):
+                self._ground.check()
+                if len(found) == FEW or self._glance is None:
+                    return None
+                if seen.kind == "file":
+                    found.append(f"{path}/{seen.path}")
+        finally:
+            os.close(fd)
+        return found
 
 
 def of_names(names: Callable[[Scope], Iterable[str]], matches: Callable[[str], bool], scope: Scope) -> Survey:
@@ -90,7 +178,7 @@ def wide(scope: Scope) -> Scope:
 
 
 def _reason(path: str) -> str:
-    return "hidden" if path.startswith(".") or "/." in path else "ignored"
+    return "hidden" if is_hidden(path) else "ignored"
 
 
 def _add(survey: Survey, reason: str, matches: int) -> None:

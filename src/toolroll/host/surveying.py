@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,17 +18,17 @@ from toolroll.text.structure import languages
 from toolroll.text.structure.languages import MOST_BYTES
 
 if TYPE_CHECKING:
+    from toolroll.host.parsing import Parsers
     from toolroll.host.reader import Reader
-    from toolroll.host.structure import Structure
     from toolroll.host.token import Token
-    from toolroll.text.structure.model import Tags
 
 NO_TEXT = b""
 """The key of a file that is no text: it has no sheet."""
 BY_PATH = b"path"
 """The key of a file that is known by its path alone."""
 
-_FEW = 4  # files that are not worth threads
+_AT_ONCE = 16  # files that are sent to a parser together
+_FEW = 4  # texts that are not worth starting one
 _ENDING = frozenset({ErrorCode.CANCELLED, ErrorCode.TIMEOUT})
 
 
@@ -42,8 +41,12 @@ class Copy:
     """Its state before that; None if that could not tell its next change."""
     key: bytes
     language: str = ""
-    text: str = ""
+    """Of those that are parsed; else empty."""
+    source: bytes = b""
+    """Its text, in UTF-8."""
     sheet: Sheet | None = None
+    packed: bytes = b""
+    """The sheet, as it is kept."""
     lasting: bool = True
     """False if another time may give another sheet for the same content."""
 
@@ -51,9 +54,9 @@ class Copy:
 class Surveyor:
     """Makes the sheets of the files of one workspace."""
 
-    def __init__(self, files: Reader, structure: Structure) -> None:
+    def __init__(self, files: Reader, parsers: Parsers) -> None:
         self._files = files
-        self._structure = structure
+        self._parsers = parsers
 
     def read(self, path: str, stamp: Stamp | None) -> Copy | None:
         """A file with its key; None if it cannot be read."""
@@ -68,68 +71,69 @@ class Surveyor:
             return Copy(path, stamp, BY_PATH, sheet=EMPTY) if error.code == ErrorCode.TOO_LARGE else None
         except OSError:
             return None
-        text = _text(data)
-        if text is None:
+        source = _utf8(data)
+        if source is None:
             return Copy(path, stamp, NO_TEXT)
         language = languages.of(path, data)
         name = language.name if language is not None else ""
-        return Copy(path, stamp, _key(name, data), name, text)
+        return Copy(path, stamp, _key(name, data), name if name and sheet.wants(name) else "", source)
 
     def fill(self, copies: Sequence[Copy], deadline: float, token: Token | None) -> None:
         """Make the sheets of copies that have none, as far as there is time."""
 
-        def one(copy: Copy) -> None:
+        def some(chosen: Sequence[Copy]) -> None:
             if time.monotonic() < deadline:
-                self._fill(copy, token)
+                self._fill(chosen, token)
 
-        if len(copies) <= _FEW:
-            for copy in copies:
-                one(copy)
+        parts = [copies[at : at + _AT_ONCE] for at in range(0, len(copies), _AT_ONCE)]
+        if len(parts) <= 1:
+            for part in parts:
+                some(part)
             return
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1))) as pool:
+        with ThreadPoolExecutor(self._parsers.most) as pool:
             try:
-                for _ in pool.map(one, copies):
+                for _ in pool.map(some, parts):
                     pass
             finally:
                 pool.shutdown(cancel_futures=True)  # when one of them raised, nobody wants the others
 
-    def _fill(self, copy: Copy, token: Token | None) -> None:
-        tags = self._tags(copy, token) if copy.language and sheet.wants(copy.language) else None
-        copy.sheet = sheet.made(copy.text, tags)
-        copy.text = ""
+    def _fill(self, copies: Sequence[Copy], token: Token | None) -> None:
+        import msgspec
 
-    def _tags(self, copy: Copy, token: Token | None) -> Tags | None:
-        """The tags of a copy; None if its language has no grammar here, or it is too hard to parse."""
-        try:
-            tags = self._structure.tags_of(copy.path, token)
-            # They are of the file as it is now; only the same content makes them those of the copy.
-            again = self.read(copy.path, None)
-        except ToolError as error:
-            if error.code in _ENDING:
-                raise
-            tags, again = None, None
-            copy.lasting = False
-        except OSError:
-            tags, again = None, None
-        if again is None or again.key != copy.key:
-            copy.lasting = False
-            copy.stamp = copy.stamp if tags is None else None
-        return tags
+        if any(copy.language for copy in copies) or len(copies) > _FEW:
+            packed = self._parsers.every_sheet([(copy.language, copy.source) for copy in copies], token)
+        else:
+            packed = [_as_text(copy.source) for copy in copies]  # not worth a child
+        decoder = msgspec.msgpack.Decoder(Sheet)
+        for copy, made in zip(copies, packed, strict=True):
+            # A language without a grammar here, or a source that is too hard to parse: another time it may be neither.
+            copy.lasting = not isinstance(made, Exception)
+            copy.packed = _as_text(copy.source) if isinstance(made, Exception) else made
+            copy.sheet = decoder.decode(copy.packed)
+            copy.source = b""
+
+
+def _as_text(source: bytes) -> bytes:
+    """The packed sheet of a text that is not parsed."""
+    import msgspec
+
+    return msgspec.msgpack.encode(sheet.made(source.decode(), None))
 
 
 def _key(language: str, data: bytes) -> bytes:
     return digest(b"%d %s\n%s" % (FORMAT, language.encode(), data))
 
 
-def _text(data: bytes) -> str | None:
-    """The text of a file, whatever it is written in; None if it is none."""
+def _utf8(data: bytes) -> bytes | None:
+    """The text of a file, whatever it is written in, without a mark; None if it is none."""
     try:
         encoding = detect(data[:HEAD])
     except ToolError:
         return None
     try:
-        return data[len(encoding.bom) :].decode(encoding.codec)
+        text = data[len(encoding.bom) :].decode(encoding.codec)
     except UnicodeDecodeError:
-        return data.decode("latin-1")
+        return data.decode("latin-1").encode()
+    return data if encoding.codec == "utf-8" and not encoding.bom else text.encode()

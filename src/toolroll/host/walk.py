@@ -12,7 +12,8 @@ from toolroll.host import ignore
 
 Kind = Literal["file", "directory", "link"]
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How a folder is opened from the one above it, in order to be listed."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 Chain = Mapping[str, tuple[tuple[int, ignore.Rules], ...]]
@@ -92,19 +93,12 @@ class Walk:
         """What is in one open folder, whose `path` is empty or ends in "/", and the rules that hold in it."""
         with os.scandir(fd) as found:
             entries = sorted(found, key=lambda entry: entry.name)
-        chain = above if self._ignored else _extended(above, fd, path, entries)
+        chain = above if self._ignored else extended(above, fd, path, entries)
         return chain, self._list(fd, path, entries, chain)
 
     def enter(self, path: str) -> int:
-        """Open a folder again from the top, so that the depth of a tree needs no more descriptors."""
-        fd = os.open(".", _FOLDER, dir_fd=self._fd)
-        for name in path.split("/")[:-1]:
-            try:
-                inner = os.open(name, _FOLDER, dir_fd=fd)
-            finally:
-                os.close(fd)
-            fd = inner
-        return fd
+        """Open a folder of the walk, whose `path` is empty or ends in "/"."""
+        return enter(self._fd, path)
 
     def _list(self, fd: int, path: str, entries: list[os.DirEntry[str]], chain: Chain) -> Iterator[Seen]:
         for entry in entries:
@@ -128,17 +122,32 @@ class Walk:
         folder = kind == "directory"
         if folder and name in self._skip:
             return True
-        if self._ignored:
-            return False
-        for levels in chain.values():
-            for start, rules in levels:
-                verdict = rules.verdict(path[start:], folder)
-                if verdict is not None:
-                    return verdict
-        return bool(self._rules.verdict(path, folder))
+        return not self._ignored and is_ignored(path, folder, chain, self._rules)
 
 
-def _extended(above: Chain, fd: int, path: str, entries: list[os.DirEntry[str]]) -> Chain:
+def enter(top: int, path: str) -> int:
+    """Open a folder from the top, step by step, so that the depth of a tree needs no more descriptors."""
+    fd = os.open(".", FOLDER, dir_fd=top)
+    for name in path.split("/")[:-1]:
+        try:
+            inner = os.open(name, FOLDER, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = inner
+    return fd
+
+
+def is_ignored(path: str, folder: bool, chain: Chain, weakest: ignore.Rules) -> bool:
+    """Whether ignore files keep out a file or folder: those on the way to it, else those above the whole walk."""
+    for levels in chain.values():
+        for start, rules in levels:
+            verdict = rules.verdict(path[start:] if start else path, folder)
+            if verdict is not None:
+                return verdict
+    return bool(weakest.verdict(path, folder))
+
+
+def extended(above: Chain, fd: int, path: str, entries: list[os.DirEntry[str]]) -> Chain:
     """The rules that hold in a folder: those from above, and those of its own ignore files."""
     own = {entry.name for entry in entries} & set(ignore.NAMES)
     if not own:

@@ -7,7 +7,9 @@ the end means all that is under such a folder, and does not anchor by itself (as
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import methodcaller
 
 from toolroll.result import ErrorCode, ToolError
 
@@ -16,6 +18,7 @@ _MAX_TYPED = 4096
 _MAX_CHARS = 50_000  # of all alternatives together
 _MAX_NESTING = 20
 _ANY = "[^/]*"
+_ENDING = re.compile(r"\*[\w.-]+", re.ASCII)
 _BRACES = re.compile(r"\\.|\[[!^]?\]?(?:\\.|[^\]\\])*+\]|[{},]|[^\\{},\[]+|.", re.DOTALL)
 
 
@@ -31,6 +34,14 @@ class Matcher:
     """The pattern itself names something that starts with a dot, so hidden things are wanted."""
     _names: re.Pattern[str] | None
     _paths: re.Pattern[str] | None
+
+    def by_name(self) -> Callable[[str], object] | None:
+        """What tells of a name alone whether it is meant, and quickly; None if the pattern is about paths too."""
+        if self.paths or self._names is None:
+            return None
+        if self._names.flags & re.IGNORECASE or not all(map(_ENDING.fullmatch, self.names)):
+            return self._names.fullmatch
+        return methodcaller("endswith", tuple(name[1:] for name in self.names))
 
     def matches(self, path: str) -> bool:
         """Whether `path`, relative to the searched folder and with forward slashes, is meant."""

@@ -13,6 +13,19 @@ MAX_CHARS = 30_000  # one argument of a program holds 128 KiB, and a character t
 _OUTSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\(\?<?[=!]|\(\?P=|\[\^?\]?|.", re.DOTALL)
 _INSIDE = re.compile(r"\\[pPxuU]\{[^}]*\}|\\.|\[:\^?\w+:\]|.", re.DOTALL)
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~]")
+_OPERATOR = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_ESCAPED = r"\\[wWdDsSt.+*?()|\[\]{}^$/\\-]"
+_INNER = r"(?:[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]|\\[wdst.+*?()|\[\]{}^$/\\-]|[A-Za-z0-9_ .,:;/+*?!=<>@#%'\"(){}|$])"
+# Parts of which all engines make the same in a text of ASCII characters: one that may be repeated, and how; the edges.
+_COMMON = re.compile(
+    rf"(?:\((?:\?:)?|\||\^|\$|\\b|(?:[\w \t!\"#%&',/:;<=>@`~-]|\.|{_ESCAPED}|\[\^?{_INNER}+-?\]|\))"
+    r"(?:[*+?]\??|\{\d(?:,\d?)?\})?)*",
+    re.ASCII,
+)
+_PARTS = re.compile(r"\[\^?(?:\\.|[^\]\\])+\]|\\.|.", re.DOTALL)
+_OTHERS = r"[\x80-\xff]+"
+_LONGEST_COMMON = 200
+_MOST_COUNTS = 3  # of repetitions, which make an expression large
 _LOOKS = ("(?=", "(?!", "(?<=", "(?<!", "(?P=")
 
 # RE2 knows \w, \d and \s for ASCII only; these are what ripgrep means by them.
@@ -41,6 +54,8 @@ def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> 
     except UnicodeEncodeError:
         raise _invalid("The `pattern` is not valid Unicode text. Give it without lone surrogates.") from None
     regex = _SPECIAL.sub(r"\\\g<0>", pattern) if literal else pattern
+    if (literal or is_literal(pattern)) and pattern.isprintable():
+        return Prepared(regex, multiline, sees_cr=False)
     tokens = list(_tokens(regex))
     for token, inside in tokens:
         if not inside and (token in _LOOKS or re.fullmatch(r"\\[1-9k]", token)):
@@ -55,9 +70,30 @@ def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> 
     )
 
 
+def is_literal(pattern: str) -> bool:
+    """Whether a regular expression stands for nothing but itself."""
+    return _OPERATOR.search(pattern) is None
+
+
+def is_common(pattern: str) -> bool:
+    """Whether all engines find the same for a regular expression in a line of ASCII characters, or all refuse it."""
+    small = len(pattern) <= _LONGEST_COMMON and pattern.count("{") <= _MOST_COUNTS
+    return small and _COMMON.fullmatch(pattern) is not None
+
+
 def unicode_classes(regex: str) -> str:
     """`regex` with \\w, \\d and \\s spelled out for RE2, so that they mean letters of all languages."""
     return "".join(_spelled(token, inside) for token, inside in _tokens(regex))
+
+
+def exact(pattern: str) -> str:
+    """An `is_common` regular expression for RE2, to which the vertical tab is no space."""
+    return "".join(_spaced(found.group()) for found in _PARTS.finditer(pattern))
+
+
+def widest(pattern: str) -> str:
+    """A regular expression over bytes that matches in each line that an `is_common` one matches in, in any language."""
+    return "".join(_widened(found.group()) for found in _PARTS.finditer(pattern))
 
 
 def refused(pattern: str, reason: str) -> ToolError:
@@ -91,6 +127,19 @@ def _spelled(token: str, inside: bool) -> str:
     if inside:
         return chars if kind.islower() else token  # a bracket cannot hold "none of these"; ASCII must do
     return f"[{chars}]" if kind.islower() else f"[^{chars}]"
+
+
+def _widened(part: str) -> str:
+    if part == r"\b":
+        return ""
+    any_letter = part == "." or part.startswith("[^") or re.search(r"\\[wWdDsS]", part) is not None
+    return f"(?:{_spaced(part)}|{_OTHERS})" if any_letter else part
+
+
+def _spaced(part: str) -> str:
+    if part in (r"\s", r"\S"):
+        return r"[\s\x0b]" if part == r"\s" else r"[^\s\x0b]"
+    return re.sub(r"\\.", lambda found: r"\s\x0b" if found[0] == r"\s" else found[0], part)
 
 
 def _invalid(message: str) -> ToolError:

@@ -163,6 +163,23 @@ def test_what_a_message_begins_with_says_where():
     assert paths(chart.by_question("parser: a step of the lexer")) == ["parser.py", "lexer.py"]
 
 
+def test_the_kind_of_a_change_is_no_place():
+    files = {"src/maint.py": "step = 1\n", "src/lexer.py": "step = 'simplify'\n"}
+    assert paths(made(files).by_question("lexer: simplify maint"))[0] == "src/lexer.py"
+    assert paths(made(files).by_question("maint: simplify step of lexer"))[0] == "src/lexer.py"
+    assert paths(made(files).by_question("maint"))[0] == "src/maint.py"
+
+
+def test_words_within_the_names_of_files_tell():
+    files = {"gdksurface.c": "int a;\n", "gdkdisplay.c": "int a;\n"}
+    chart = made(files)
+    assert paths(chart.by_question("scale of a surface")) == ["gdksurface.c"]
+    chart.put("newsurface.c", sheet.made("", None))
+    assert paths(chart.by_question("scale of a surface")) == ["gdksurface.c", "newsurface.c"]
+    chart.drop("gdksurface.c")
+    assert paths(chart.by_question("scale of a surface")) == ["newsurface.c"]
+
+
 def test_who_reported_it_is_not_what_it_is_about():
     files = {"lexer.py": "def step(): ...\n", "ann.py": "ann = 'Ann Lee'\n"}
     question = "The lexer stops\n\nReported-by: Ann Lee <ann@ann.org>"

@@ -1,4 +1,4 @@
-from math import log
+from math import log, sqrt
 
 import pytest
 
@@ -29,6 +29,23 @@ def test_files_are_found_by_what_was_said_of_their_changes():
     assert past.scores({"cows": 1.0}) == {}
     assert past.popularity("b/c d.py") == log(3)
     assert past.popularity("none") == 0
+
+
+def test_files_are_found_by_changes_that_were_spoken_of_alike():
+    past = Past(read(PRINTED))
+    assert past.alike({"dogs": 1.0}).keys() == {"b/c d.py"}
+    assert past.alike({"cows": 1.0}) == {}
+    one, two = (Past([Commit("Cats", files)]).alike({"cats": 1.0}) for files in (("a",), ("a", "b")))
+    assert two == pytest.approx({"a": one["a"] / sqrt(2), "b": one["a"] / sqrt(2)})
+
+
+def test_files_that_changed_with_the_likest_come_along():
+    likest = Commit("Feed the cats with fish", ("cats.py", "fish.py"))
+    others = [Commit(f"Brush cat number {number}", (f"{number}.py",)) for number in range(60)]
+    found = Past([*others, likest]).alike({"cats": 1.0, "feed": 1.0, "cat": 0.3})
+    assert max(found, key=found.__getitem__) in likest.files
+    assert found["cats.py"] == found["fish.py"]
+    assert len(found) == 51  # the files of the fifty likest
 
 
 def test_a_change_of_everything_is_about_nothing():

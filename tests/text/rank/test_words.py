@@ -78,3 +78,8 @@ def test_a_pasted_file_is_asked_for_in_part():
 )
 def test_what_looks_like_a_path_is_a_mention(text, found):
     assert words.mentions(text) == found
+
+
+def test_the_parts_of_a_name_are_those_of_its_words():
+    assert words.parted("sort_keys-oldFirst2") == {"sort", "keys", "old", "first", "2"}
+    assert words.parted("") == set()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from toolroll.host.folders import SETTLED
+from toolroll.host.glance import SIGNS
 from toolroll.host.index.postings import ALWAYS, BINARY, FOLDED, Postings
 from toolroll.host.state import nameless
 from toolroll.result import ToolError
@@ -32,8 +33,6 @@ _CHILD = (
     "import sys; sys.path[:] = sys.argv[5:]; from toolroll.host.index.build import serve; "
     "serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))"
 )
-# The long s and the Kelvin sign: a text with them matches without holding the letter itself.
-_SIGNS = ("\u017f".encode(), "\u212a".encode())
 
 
 class Builder:
@@ -159,7 +158,7 @@ def _kind(fd: int, size: int) -> tuple[int, str]:
         data += block
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return ALWAYS | (BINARY if is_binary(fd) else 0), ""
-    kind = FOLDED if any(sign in data for sign in _SIGNS) else 0
+    kind = FOLDED if any(sign in data for sign in SIGNS) else 0
     if b"\0" in data:
         return kind | BINARY, data.replace(b"\0", b"\n").decode("latin-1")
     return kind, data.decode("latin-1")

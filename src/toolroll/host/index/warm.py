@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from toolroll.host.glance import Glance, glance
 from toolroll.host.index.build import Builder
 from toolroll.host.index.coverage import MOST_CHANGED, Coverage
 from toolroll.host.index.table import Table, TooMuchError
@@ -54,6 +55,10 @@ class Sight:
     """How many files in scope are searched, are binary, and are too big."""
     left: list[tuple[str, Kind]] = field(default_factory=list)
     """What is hidden or ignored, in scope or not; of a folder nothing in it is named."""
+    plenty: bool = False
+    """So many of the files match that the newest of them will do."""
+    glance: Glance | None = None
+    """How to look into few files, if the query is one for that."""
 
 
 class Warm:
@@ -104,20 +109,31 @@ class Warm:
             return self._seen(table, query, scope, prefix) if self._is_kept(table, scope, prefix) else None
 
         with self._lock:
-            return self._with(see)
+            sight = self._with(see)
+        if sight is not None:
+            sight.glance = glance(query)
+        return sight
 
     def newest(self, scope: Scope, folder: Sequence[str], matcher: Matcher) -> list[tuple[str, Stamp]] | None:
         """The files in scope whose names match, with their states, newest first; None if they are not known."""
+        found = self.first(None, scope, folder, matcher)
+        return None if found is None else found[0]
+
+    def first(
+        self, most: int | None, scope: Scope, folder: Sequence[str], matcher: Matcher
+    ) -> tuple[list[tuple[str, Stamp]], list[str]] | None:
+        """The same, with the states of the first ones only; the paths of all that come after them."""
         prefix = "".join(f"{name}/" for name in folder)
         inside = _inside(scope)
 
-        def see(table: Table) -> list[tuple[str, Stamp]] | None:
+        def see(table: Table) -> tuple[list[tuple[str, Stamp]], list[str]] | None:
             if not self._is_kept(table, scope, prefix):
                 return None
             files = table.files()
             found = _matching(_beneath(table, prefix), matcher)
             found = found if inside is None else [path for path in found if inside(path)]
-            return [(path, files[prefix + path]) for path in found]
+            rest = [] if most is None else found[most:]
+            return [(path, files[prefix + path]) for path in found[:most]], rest
 
         with self._lock:
             return self._with(see)

@@ -8,11 +8,12 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 from toolroll.text.rank import message, words
+from toolroll.text.rank.glued import Glued
 from toolroll.text.rank.graph import Graph
 from toolroll.text.rank.index import Index
 from toolroll.text.rank.past import Past
 from toolroll.text.rank.sheet import Mark, Sheet, marks_of
-from toolroll.text.rank.weights import ASIDE, KINDS, WEIGHTS, Weights, aside
+from toolroll.text.rank.weights import ASIDE, CHORES, KINDS, WEIGHTS, Weights, aside
 
 _BEST = 20  # files from which the graph is followed
 _FULL = 0.5  # of the words of a question in a name: more make it no better
@@ -47,6 +48,7 @@ class Chart:
         self._names = Index(length=0.3)
         self._places = Index(length=0.3)
         self._owners: dict[int, str] = {}
+        self._glued: Glued | None = None
 
     def __len__(self) -> int:
         return len(self._held)
@@ -58,6 +60,8 @@ class Chart:
         """Take a file in, or its new state."""
         if path in self._held:
             self._unindex(path)
+        else:
+            self._glued = None
         number = self._contents.add(sheet.terms)
         self._names.add(sheet.names)
         self._places.add(words.counted(_readable(path)))
@@ -69,6 +73,7 @@ class Chart:
         """Forget a file."""
         self._unindex(path)
         del self._held[path]
+        self._glued = None
         self._graph.drop(path)
 
     def marks(self, path: str) -> Sequence[Mark]:
@@ -92,7 +97,7 @@ class Chart:
         """The files that a question is about, by their text, names, path and history, and by the graph."""
         told = message.plain(text)
         asked = words.question(told, weights)
-        found = self._scores(asked, words.counted(message.area(told)), past, weights)
+        found = self._scores(asked, words.counted(message.area(told)).keys() - CHORES, past, weights)
         if found and weights.graph:
             self._follow(found, play, weights.graph)
         if found and weights.mention:
@@ -114,13 +119,24 @@ class Chart:
             for number, score in index.scores(terms).items() if part else ():
                 path = self._owners[number]
                 found[path] = found.get(path, 0.0) + part * score
+        if weights.glued:
+            self._add(found, weights.glued, self._names_of_files().scores(placed))
         if past is not None and weights.history:
-            for path, score in past.scores(asked).items():
-                if path in self._held:
-                    found[path] = found.get(path, 0.0) + weights.history * score
+            self._add(found, weights.history, past.scores(asked))
+            self._add(found, weights.alike, past.alike(asked))
             for path, score in found.items():
                 found[path] = score * (1 + weights.popularity * past.popularity(path))
         return self._set_aside(found, asked) if weights.aside else found
+
+    def _add(self, found: dict[str, float], part: float, scores: Mapping[str, float]) -> None:
+        for path, score in scores.items():
+            if path in self._held:
+                found[path] = found.get(path, 0.0) + part * score
+
+    def _names_of_files(self) -> Glued:
+        if self._glued is None:
+            self._glued = Glued(self._held)
+        return self._glued
 
     def _set_aside(self, found: Mapping[str, float], asked: Mapping[str, float]) -> dict[str, float]:
         """The scores with less for what is seldom meant."""

@@ -11,6 +11,11 @@ _MOST = (1 << _BITS) - 1  # of one term in one text
 _DEAD = 1000  # removed texts that are not worth tidying up
 
 
+def rarity(texts: int, holding: int) -> float:
+    """How much it tells of a text that it is one of those `holding` a term."""
+    return log(1 + (texts - holding + 0.5) / (holding + 0.5))
+
+
 class Index:
     """Texts by their terms. A text that changed is removed and added anew."""
 
@@ -62,17 +67,17 @@ class Index:
             entries = [one for one in self._found.get(term, ()) if alive[one >> _BITS]]
             if not entries:
                 continue
-            rarity = weight * log(1 + (self._texts - len(entries) + 0.5) / (len(entries) + 0.5)) * (saturation + 1)
+            worth = weight * rarity(self._texts, len(entries)) * (saturation + 1)
             for one in entries:
                 number, times = one >> _BITS, one & _MOST
-                score = rarity * times / (times + fixed + slope * lengths[number])
+                score = worth * times / (times + fixed + slope * lengths[number])
                 made[number] = made.get(number, 0.0) + score
         return made
 
     def rarity(self, term: str) -> float:
         """How much a term tells: 0 if it is nowhere."""
         count = sum(self._alive[one >> _BITS] for one in self._found.get(term, ()))
-        return log(1 + (self._texts - count + 0.5) / (count + 0.5)) if count else 0.0
+        return rarity(self._texts, count) if count else 0.0
 
     def _tidy(self) -> None:
         alive, self._dead = self._alive, 0

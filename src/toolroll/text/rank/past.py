@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from math import log
+from heapq import nsmallest
+from math import log, sqrt
 from typing import NamedTuple
 
 from toolroll.text.rank import words
@@ -15,6 +16,7 @@ COMMITS = 3_000
 FORMAT = "%x01%B%x02"
 """For `git log -z --name-only`."""
 
+_ALIKE = 50  # past changes that a new one is compared with, the likest
 _WIDEST = 20  # files of a change beyond which it is about none of them
 _MESSAGE = 2_000  # characters
 
@@ -32,10 +34,14 @@ class Past:
     def __init__(self, commits: Iterable[Commit]) -> None:
         terms: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._changes: Counter[str] = Counter()
+        self._touched: list[tuple[str, ...]] = []
+        self._messages = Index(length=0.3)
         for commit in commits:
             if not 0 < len(commit.files) <= _WIDEST:
                 continue
             found = words.counted(commit.message)
+            self._messages.add(found)
+            self._touched.append(commit.files)
             for path in commit.files:
                 self._changes[path] += 1
                 terms[path].update(found)
@@ -47,6 +53,16 @@ class Past:
     def scores(self, question: Mapping[str, float]) -> dict[str, float]:
         """The files of whose changes people spoke in the words of the question."""
         return {self._paths[number]: score for number, score in self._index.scores(question).items()}
+
+    def alike(self, question: Mapping[str, float]) -> dict[str, float]:
+        """The files that the changes touched which were spoken of most alike; of many files, each a little."""
+        found = self._messages.scores(question)
+        made: dict[str, float] = {}
+        for number in nsmallest(_ALIKE, found, key=lambda number: (-found[number], number)):
+            files = self._touched[number]
+            for path in files:
+                made[path] = made.get(path, 0.0) + found[number] / sqrt(len(files))
+        return made
 
     def popularity(self, path: str) -> float:
         """How often a file changes, as a logarithm."""

@@ -33,11 +33,16 @@ def terms(word: str) -> tuple[str, ...]:
     """The terms of one word: its parts, and the whole if it has several. `parseURL` is parse, url, parseurl."""
     if len(word) > _LONGEST:
         return ()
-    parts = [part.lower() for part in (_PARTS.findall(word) if word.isascii() else _parts(word))]
+    parts = _split(word)
     made = [part for part in parts if len(part) > 1 and not part.isdigit()]
     if len(parts) > 1 and len(word) > 3:
         made.append(word.replace("_", "").lower())
     return tuple(made)
+
+
+def parted(name: str) -> set[str]:
+    """The parts of the words of a name alone: of `sort_keys-old` sort, keys and old."""
+    return {part for word in _WORD.findall(name) for part in _split(word)}
 
 
 def question(text: str, weights: Weights = WEIGHTS) -> dict[str, float]:
@@ -89,6 +94,10 @@ def _stem(word: str) -> str:
             cut = word[: -len(ending)]
             return cut[:-1] if cut[-1] == cut[-2] and cut[-1] not in "ls" else cut
     return word
+
+
+def _split(word: str) -> list[str]:
+    return [part.lower() for part in (_PARTS.findall(word) if word.isascii() else _parts(word))]
 
 
 def _parts(word: str) -> list[str]:

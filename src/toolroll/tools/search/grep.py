@@ -84,7 +84,8 @@ def grep(
         note=_note(found, rows, output, ctx.limits.search_rows, ctx.limits.search_seconds),
         status="success" if found.complete or found.stopped == "limit" else "partial",
         more=_elsewhere(elsewhere, pattern, path) if not found.rows else None,
-        whole=partial(_text, found.rows, output) if len(rows) < len(found.rows) else None,
+        # of a search that had enough there is no whole
+        whole=partial(_text, found.rows, output) if len(rows) < len(found.rows) and found.stopped != "limit" else None,
     )
 
 

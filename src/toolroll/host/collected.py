@@ -1,0 +1,94 @@
+"""What a search finds: in all files, in those that can match, or in the newest if those are enough."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from toolroll.host import listing, survey
+from toolroll.host.gathered import Gathered, batches
+from toolroll.host.glance import FEW, glance
+from toolroll.text import globs
+
+if TYPE_CHECKING:
+    from toolroll.host.index.warm import Sight
+    from toolroll.host.query import Engine, Ground, Hit, Query, Row, Scope, Stopped
+    from toolroll.host.ripgrep import Ripgrep
+    from toolroll.policy.limits import Limits
+
+PLENTY = 3_000
+"""Matching lines after which those who want few look at the newest files only."""
+
+
+def collected(
+    engine: Engine,
+    limits: Limits,
+    ground: Ground,
+    query: Query,
+    scope: Scope,
+    sight: Sight | None,
+    limit: int | None,
+) -> tuple[dict[str, list[Row]], Stopped | None]:
+    """The rows of each file with a match, and what made the search stop early; of the newest, with a `limit`."""
+    if engine.name != "ripgrep" or ground.is_file:
+        limit = None  # nothing can be looked at by its name
+    work = _Work(engine, limits, ground, query, scope, limit)
+    hits, stopped = work.taken(sight)
+    if stopped != "rows" or limit is None:
+        return hits, stopped
+    newest, whole = work.newest(sight)
+    hits, stopped = work.taken(newest)
+    return hits, stopped if whole else "time"
+
+
+@dataclass(slots=True)
+class _Work:
+    engine: Engine
+    limits: Limits
+    ground: Ground
+    query: Query
+    scope: Scope
+    limit: int | None
+
+    def taken(self, sight: Sight | None) -> tuple[dict[str, list[Row]], Stopped | None]:
+        limit = self.limit
+        gathered = Gathered(self.ground, self.limits)
+        try:
+            for only in batches(sight, limit):
+                if only is None:  # all files, also those that were looked at before
+                    gathered = Gathered(self.ground, self.limits, None if limit is None else max(PLENTY, 2 * limit))
+                with closing(self._rows(sight, only)) as rows:
+                    if not gathered.take(rows):
+                        return gathered.hits, "rows"
+                if only is not None and limit is not None and gathered.matches > limit:
+                    return gathered.hits, "limit"
+        except TimeoutError:
+            return gathered.hits, "time"
+        return gathered.hits, None
+
+    def newest(self, sight: Sight | None) -> tuple[Sight, bool]:
+        """All files, newest first, because so many match; and whether there was time to list them."""
+        from toolroll.host.index.warm import Sight
+
+        files, whole = ([] if sight is None else sight.files), True
+        if not files:
+            aged, whole = listing.newest(self.ground, self.scope, globs.compile("**"))
+            files = [path for _, path, size in aged if size <= self.limits.search_bytes]
+        return Sight(files, False, plenty=True, glance=glance(self.query)), whole
+
+    def _rows(self, sight: Sight | None, only: list[str] | None) -> Generator[Hit, None, None]:
+        ground = self.ground
+        if sight is None or only is None:
+            yield from self.engine.rows(ground, self.query, self.scope)
+            return
+        most = (self.limits.search_rows if self.limit is None else self.limit) + 1
+        left = only
+        if sight.glance is not None and len(only) <= FEW:
+            left = []
+            yield from sight.glance.rows(ground, only, left, most)
+        if left or not only:
+            if not sight.narrowed:
+                left = [path for path in left if survey.is_text(ground, path, self.limits.search_bytes)]
+            yield from cast("Ripgrep", self.engine).rows(ground, self.query, self.scope, left, most)

@@ -1,0 +1,79 @@
+"""The reading of what ripgrep writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from toolroll.host.query import BINARY
+
+_MAX_LINE = 8 << 20
+# A name may hold line ends but no NUL; a line may not hold a NUL either, or the file would be binary.
+# No column is written for an empty match at the end of a line.
+_ROW = re.compile(rb"([^\0]+)\0(\d+)(?:(:)(?:(\d+):)?|-)([^\n]*)\n")
+_COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
+_STATS = re.compile(rb"\n\d+ matches\n(?:.+\n)*(\d+) files searched\n(?:.+\n)*$")
+SEARCHED = -2
+"""As the line of a row: its column is the number of files that were searched."""
+
+_NOTICE = re.compile(rb": (?:WARNING: stopped searching binary file|binary file matches)[^\n]*\n")
+
+
+def read_rows(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int, bytes]]:
+    """File, line, column and text of each row, as in a `query.Hit`; BINARY for a file that is found to be."""
+    last, tail = b"", b""
+    for block in whole_lines(chunks):
+        data, end = tail + block, 0
+        for row in _ROW.finditer(data):
+            name, line, match, column, text = row.groups()
+            end = row.end()
+            if name != last:
+                notice = _NOTICE.match(name, len(last)) if name.startswith(last) else None
+                if notice:
+                    yield last, BINARY, 0, b""
+                    name = name[notice.end() :]
+                last = name
+            at = int(column) if column else len(text.removesuffix(b"\r")) + 1 if match else 0
+            yield name, int(line), at, text
+        tail = data[end:]
+    stats = _STATS.search(tail)
+    if tail and (stats is None or stats.start()):
+        yield last, BINARY, 0, b""
+    if stats:
+        yield last, SEARCHED, int(stats[1]), b""
+
+
+def started_once(rows: Iterator[tuple[bytes, int, int, bytes]]) -> Iterator[tuple[bytes, int, int, bytes]]:
+    """The same rows. ripgrep repeats the column on all lines of a match, but it goes on from their start."""
+    above = (b"", 0, 0)
+    for name, line, column, text in rows:
+        goes_on = column > 0 and above == (name, line - 1, column)
+        yield name, line, 1 if goes_on else column, text
+        above = (name, line, column)
+
+
+def read_counts(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    """File and number, as often as there are."""
+    tail = b""
+    for block in whole_lines(chunks):
+        data, end = tail + block, 0
+        for found in _COUNT.finditer(data):
+            end = found.end()
+            yield found[1], int(found[2])
+        tail = data[end:]
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks that end where a line ends. Of a line over 8 MB the start is kept."""
+    held: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            yield b"".join((*held, chunk[:end]))
+            held, size = [chunk[end:]], len(chunk) - end
+        elif size < _MAX_LINE:
+            held.append(chunk)
+            size += len(chunk)
+    if any(held):
+        yield b"".join(held)
