@@ -3,7 +3,8 @@
 Beside it tree-sitter parses the same sources once, in one process, and throws the trees away: the least that anybody
 does who keeps nothing. The map also reads all other text, and parses in children. The floor of what is asked again
 is a look at the times of all files, after an edit also a parse of that file. The child that parses it lives on, so
-that its time (a few milliseconds) is missing from that row.
+that its time (a few milliseconds) is missing from that row. aider's map is told the words of the question as names and
+only the sources that toolroll parses, in a process of its own whose start and imports are not counted.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import os
 import shutil
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from bench import corpora
+from bench import corpora, peers
+from bench.aider_map import Aider
 from bench.cases import Settings
-from bench.measure import Contestant, Race, timed
+from bench.measure import Contestant, Race, Sample, timed
 from bench.peers import UnavailableError
 from toolroll import Kit
 from toolroll.text.rank.sheet import wants
@@ -27,25 +30,56 @@ from toolroll.text.structure import languages
 ASKED = {"query": "a response is sent with the wrong status when the session has expired"}
 MOST_ROUNDS = 3  # of what takes seconds
 
+Peer = Callable[[str], list[Contestant]]
+"""From when a map is asked for (anew, again, edited) to who takes part besides."""
+
 
 def races(settings: Settings) -> Iterator[Race]:
     for name in settings.trees:
         tree = copied(name, settings.scratch / name)
-        sources = list(parsable(tree))
-        whole = Contestant("tree-sitter, all sources", "floor", timed(partial(parse, sources)))
-        peer = Contestant("tree-sitter, all sources", "peer", whole.run)
-        stats = Contestant("stat of all files", "floor", timed(partial(look, tree)))
-        state = settings.state / name
-        yield Race(
-            f"first map, {name}", [Contestant("toolroll", "ours", timed(first(tree, state))), whole], MOST_ROUNDS
-        )
-        again = Contestant("toolroll", "ours", timed(partial(asked_anew, tree, state)))
-        yield Race(f"new kit, {name}", [again, peer, stats], MOST_ROUNDS)
-        with Kit(tree, state_dir=state) as kit:
-            yield Race(f"asked again, {name}", [Contestant("toolroll", "ours", timed(partial(ask, kit))), peer, stats])
-            ours = Contestant("toolroll", "ours", timed(edited(sources[0], partial(ask, kit))))
-            least = timed(edited(sources[1], partial(look_and_parse, tree, sources[1])))
-            yield Race(f"after an edit, {name}", [ours, peer, Contestant("stat, parse of one", "floor", least)])
+        with aider(copied(name, settings.scratch / f"{name}-aider")) as other:
+            yield from on(tree, name, settings.state / name, other)
+
+
+def on(tree: Path, name: str, state: Path, other: Peer) -> Iterator[Race]:
+    """The races on one tree."""
+    sources = list(parsable(tree))
+    whole = Contestant("tree-sitter, all sources", "floor", timed(partial(parse, sources)))
+    peer = Contestant("tree-sitter, all sources", "peer", whole.run)
+    stats = Contestant("stat of all files", "floor", timed(partial(look, tree)))
+    ours = Contestant("toolroll", "ours", timed(first(tree, state)))
+    yield Race(f"first map, {name}", [ours, *other("anew"), whole], MOST_ROUNDS)
+    again = Contestant("toolroll", "ours", timed(partial(asked_anew, tree, state)))
+    yield Race(f"new kit, {name}", [again, peer, stats], MOST_ROUNDS)
+    with Kit(tree, state_dir=state) as kit:
+        ours = Contestant("toolroll", "ours", timed(partial(ask, kit)))
+        yield Race(f"asked again, {name}", [ours, *other("again"), peer, stats], MOST_ROUNDS)
+        ours = Contestant("toolroll", "ours", timed(edited(sources[0], partial(ask, kit))))
+        least = timed(edited(sources[1], partial(look_and_parse, tree, sources[1])))
+        floor = Contestant("stat, parse of one", "floor", least)
+        yield Race(f"after an edit, {name}", [ours, *other("edited"), peer, floor], MOST_ROUNDS)
+
+
+@contextmanager
+def aider(tree: Path) -> Iterator[Peer]:
+    """aider's contestants on a copy of the tree, into which it puts its cache; none where it cannot be had."""
+    try:
+        python = peers.aider()
+    except (UnavailableError, OSError) as error:
+        print(f"No aider ({error}).")
+        yield lambda _: []
+        return
+    files = [str(path.relative_to(tree)) for path in parsable(tree)]
+    words, change = ASKED["query"].split(), edited(tree / files[0], lambda: None)
+    with Aider(python, tree) as running:
+
+        def taken(when: str) -> Sample:
+            if when == "edited":
+                change()
+            took = running.ask(map=words, files=files, anew=when == "anew")
+            return Sample(took["cpu"], took["wall"])
+
+        yield lambda when: [Contestant("aider", "peer", partial(taken, when))]
 
 
 def copied(name: str, folder: Path) -> Path:

@@ -1,11 +1,13 @@
 """Outlines and symbols of all files of a tree: cold, again, and after an edit of one file.
 
-Cold rows open a kit, ask and close it, so that the processes which parse are started, used and counted. The floor
-reads the same files and parses them with tree-sitter, in one process and one thread, and looks at nothing.
+Made trees of three sizes show how the cost grows. Cold rows open a kit, ask and close it, so that the processes which
+parse are started, used and counted. The floor reads the same files and parses them with tree-sitter, in one process
+and one thread, and looks at nothing.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,55 +15,66 @@ from typing import Any
 
 from bench import corpora
 from bench.cases import Settings
-from bench.cases.repo_map import copied, edited
+from bench.cases.repo_map import edited
 from bench.measure import Contestant, Race, timed
 from toolroll import Kit
+from toolroll.text.structure import languages
+from toolroll.text.structure.languages import MOST_BYTES
 
 ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "outline of the tree": ("outline", {"path": "."}),
     "all classes": ("symbols", {"kind": "classes", "limit": 100_000}),
     "references of one name": ("references", {"symbol": "register"}),
 }
+SIZES = (500, 2_000, 8_000)
 _FEW = 3  # a round of a whole tree takes seconds
+_READY = 60.0  # seconds until the tree is watched and indexed
 
 
 def races(settings: Settings) -> Iterator[Race]:
     name = "flask" if settings.quick else "django"
-    tree = corpora.trees((name,), settings.files).get(name) or corpora.synthetic(2_000)
+    real = corpora.trees((name,), settings.files).get(name)
+    if real is not None:
+        yield from _on(real, name, settings)
+    for files in SIZES[:1] if settings.quick else SIZES:
+        yield from _on(corpora.synthetic(files), f"{files:,} files", settings)
+
+
+def _on(tree: Path, name: str, settings: Settings) -> Iterator[Race]:
     parse = _parse(tree)
     for about, (tool, arguments) in ASKED.items():
-        cold = partial(_cold, tree, settings.state, tool, arguments)
+        cold = partial(_cold, tree, settings.state / "cold", tool, arguments)
         yield Race(f"{about}, cold, {name}", [_ours(cold), _floor(parse)], most_rounds=_FEW)
-    with Kit(tree, state_dir=settings.state) as kit:
-        for about, (tool, arguments) in ASKED.items():
-            ask = partial(kit.call, tool, arguments)
-            if not ask().ok:
-                raise RuntimeError(ask().text)
-            yield Race(f"{about}, warm, {name}", [_ours(ask), _floor(parse)], most_rounds=_FEW)
-    own = copied(name, settings.scratch / f"structure-{name}")
+    own = Path(shutil.copytree(tree, settings.scratch / f"structure-{name}"))
     file = next(iter(sorted(own.rglob("*.py"))))
-    with Kit(own, state_dir=settings.state / "structure") as kit:
+    with Kit(own, state_dir=settings.state / f"structure-{name}") as kit:
         for about, (tool, arguments) in ASKED.items():
             ask = partial(kit.call, tool, arguments)
-            ask()
+            for _ in range(2):  # the second one has the tree watched
+                if not ask().ok:
+                    raise RuntimeError(ask().text)
+            if (warm := kit.context().search.warm) is not None:
+                warm.ready(_READY, indexed=True)
+            yield Race(f"{about}, warm, {name}", [_ours(ask), _floor(parse)], most_rounds=_FEW)
             yield Race(f"{about}, after an edit, {name}", [_ours(edited(file, ask)), _floor(parse)], most_rounds=_FEW)
 
 
 def _cold(tree: Path, state: Path, tool: str, arguments: dict[str, Any]) -> None:
+    shutil.rmtree(state, ignore_errors=True)
     with Kit(tree, state_dir=state) as kit:
         kit.call(tool, arguments)
 
 
 def _parse(tree: Path) -> Callable[[], None]:
-    import tree_sitter_python
-    from tree_sitter import Language, Parser
+    from tree_sitter import Parser
 
-    files = sorted(tree.rglob("*.py"))
-    parser = Parser(Language(tree_sitter_python.language()))
+    named = ((path, languages.named(path.name)) for path in sorted(tree.rglob("*")) if path.is_file())
+    files = [(path, one.name) for path, one in named if one is not None and path.stat().st_size <= MOST_BYTES]
+    parsers = {name: Parser(languages.load(name)[0]) for _, name in files}
 
     def run() -> None:
-        for file in files:
-            parser.parse(file.read_bytes())
+        for path, name in files:
+            parsers[name].parse(path.read_bytes())
 
     return run
 

@@ -12,6 +12,8 @@ from toolroll.host.folders import Folders
 class Counting:
     """A search that counts how often it lists."""
 
+    warm = None  # so that it is asked each time
+
     def __init__(self, search):
         self.search = search
         self.times = 0
@@ -134,3 +136,22 @@ def test_the_state_of_a_file_shows_every_change(put, folders, ws):
 def test_what_has_just_changed_or_is_gone_has_no_state(put, folders):
     put({"a": "one"})
     assert folders.stamps(["a", "gone"]) == [None, None]
+
+
+def test_a_tree_that_is_watched_comes_with_its_states(put, ctx, ws, monkeypatch):
+    monkeypatch.setattr(module, "SETTLED", 20_000_000)
+    folders = Folders(ctx.files.root, ctx.search)
+    put(TREE)
+    settle()
+    listed = folders.files(".")
+    assert listed.stamps is None
+    assert ctx.search.warm.ready(10)
+    watched = folders.files(".")
+    assert (watched.files, watched.whole) == (listed.files, True)
+    assert [watched.stamps[path] for path in listed.files] == folders.stamps(listed.files)
+    assert folders.files(".") is watched, "the same while nothing changes"
+    (ws / "a.py").write_text("changed")
+    assert folders.files(".").stamps["a.py"] is None, "its times cannot tell the next change yet"
+    settle()
+    assert [folders.files(".").stamps["a.py"]] == folders.stamps(["a.py"])
+    assert folders.files("sub").files == ["sub/b.py", "sub/deep/c.txt"]

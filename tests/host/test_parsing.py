@@ -9,10 +9,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from toolroll import ErrorCode, Token, ToolError
 from toolroll.host.parsing import Parsers, TooHardError
+from toolroll.text.rank import sheet
 from toolroll.text.structure.tags import tags
 
 CRASHES = b"- " * 20_000  # of YAML: each level is kept in a buffer that is too small for so many
@@ -52,6 +54,19 @@ def test_a_source_that_crashes_the_parser(parsers):
     with pytest.raises(TooHardError, match="crashed the parser"):
         parsers.tags("yaml", CRASHES)
     assert parsers.tags("yaml", b"a: 1\n").definitions[0].name == "a"
+
+
+def test_of_many_sources_only_the_hard_one_fails(parsers):
+    made = parsers.every_tags([("yaml", b"a: 1\n"), ("yaml", CRASHES), ("yaml", b"b: 1\n")], whole=False)
+    assert [isinstance(one, TooHardError) or one.definitions[0].name for one in made] == ["a", True, "b"]
+    assert parsers.every_tags([]) == []
+
+
+def test_sheets_are_those_that_the_function_makes(parsers):
+    source = "class Größe:\n    def f(self): return g(1)\n".encode()
+    with_tags, of_text = parsers.every_sheet([("python", source), ("", source)])
+    assert with_tags == msgspec.msgpack.encode(sheet.made(source.decode(), tags("python", source)))
+    assert of_text == msgspec.msgpack.encode(sheet.made(source.decode(), None))
 
 
 def test_without_a_child_it_would_crash_us():

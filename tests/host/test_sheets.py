@@ -1,6 +1,7 @@
 import sqlite3
 import threading
 
+import msgspec
 import pytest
 
 from toolroll.host.sheets import Sheets
@@ -8,6 +9,7 @@ from toolroll.host.state import State
 from toolroll.text.rank.sheet import Sheet
 
 ONE = Sheet({"cat": 1}, {"dog": 2}, ("Dog",), {"Cat": 3}, b"marks", 7)
+PACKED = msgspec.msgpack.encode(ONE)
 STAMP = (1, 2, 3, 4, 5)
 
 
@@ -28,7 +30,7 @@ def base(state):
 
 def test_what_is_kept_is_there_for_the_next(state):
     first = Sheets(state)
-    first.put({b"k": ONE}, {"a/ü.py": (STAMP, b"k")})
+    first.put({b"k": PACKED}, {"a/ü.py": (STAMP, b"k")})
     assert parts(first.get([b"k", b"other"])[b"k"]) == parts(ONE)
     first.close()
     second = Sheets(state)
@@ -41,8 +43,8 @@ def test_what_is_kept_is_there_for_the_next(state):
 
 def test_a_new_state_of_a_path_takes_the_place_of_the_old(state):
     sheets = Sheets(state)
-    sheets.put({b"k": ONE}, {"a": (STAMP, b"k")})
-    sheets.put({b"n": ONE}, {"a": (STAMP[::-1], b"n")})
+    sheets.put({b"k": PACKED}, {"a": (STAMP, b"k")})
+    sheets.put({b"n": PACKED}, {"a": (STAMP[::-1], b"n")})
     assert sheets.places() == {"a": (STAMP[::-1], b"n")}
     sheets.close()
 
@@ -59,14 +61,14 @@ def test_a_file_that_is_no_database_is_made_anew(state):
     with pytest.raises(sqlite3.DatabaseError):
         sqlite3.connect(base(state)).execute("select * from sheets")
     sheets = Sheets(state)
-    sheets.put({b"k": ONE}, {"a": (STAMP, b"k")})
+    sheets.put({b"k": PACKED}, {"a": (STAMP, b"k")})
     sheets.close()
     assert Sheets(state).places() == {"a": (STAMP, b"k")}
 
 
 def test_half_a_row_is_none(state):
     sheets = Sheets(state)
-    sheets.put({b"k": ONE, b"l": ONE}, {})
+    sheets.put({b"k": PACKED, b"l": PACKED}, {})
     sheets.close()
     with sqlite3.connect(base(state)) as rows:
         rows.execute("update sheets set data = substr(data, 1, 5) where key = ?", (b"k",))
@@ -77,7 +79,7 @@ def test_without_a_place_to_keep_them_sheets_are_held_in_memory(tmp_path):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "atlas").write_text("in the way")
     sheets = Sheets(State(str(tmp_path / "state")))
-    sheets.put({b"k": ONE}, {"a": (STAMP, b"k")})
+    sheets.put({b"k": PACKED}, {"a": (STAMP, b"k")})
     assert sheets.get([b"k"]).keys() == {b"k"}
     assert sheets.places() == {}
     sheets.close()
@@ -85,7 +87,7 @@ def test_without_a_place_to_keep_them_sheets_are_held_in_memory(tmp_path):
 
 def test_what_is_long_gone_is_forgotten(state):
     sheets = Sheets(state)
-    keys = {f"{number}".encode(): ONE for number in range(2500)}
+    keys = {f"{number}".encode(): PACKED for number in range(2500)}
     sheets.put(keys, {f"p{number}": (STAMP, key) for number, key in enumerate(keys)})
     sheets.tidy([f"p{number}" for number in range(1000)])
     assert len(sheets.places()) == 2500  # few enough to keep for when they come back
@@ -100,7 +102,7 @@ def test_several_at_a_time_lose_nothing(state):
         sheets = Sheets(state)
         for turn in range(10):
             key = f"{number} {turn}".encode()
-            sheets.put({key: ONE, b"shared": ONE}, {key.decode(): (STAMP, key)})
+            sheets.put({key: PACKED, b"shared": PACKED}, {key.decode(): (STAMP, key)})
         sheets.close()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]

@@ -242,3 +242,32 @@ def test_a_tree_is_listed_as_it_is_now(structure, put, ws):
     put({".ignore": "new.py\n"})
     assert seen() == ["sub/a.py", "sub/b.py"]
     assert structure.look().others == {}
+
+
+def test_definitions_alone_are_not_taken_for_all(structure, put):
+    put({"a.py": "def a(): return b()\n"})
+    settle()
+    ((_, few),) = structure.look(whole=False).found
+    ((_, whole),) = structure.look().found
+    assert (few.definitions, few.references) == (whole.definitions, ())
+    assert [use.name for use in whole.references] == ["b"]
+    assert structure.look(whole=False).found == [("a.py", whole)], "who knows more knows less too"
+
+
+def test_a_tree_that_is_watched_is_told_as_it_is_now(structure, ctx, put, ws):
+    def seen():
+        return [(path, names(tags)) for path, tags in structure.look(whole=False).found]
+
+    put({"a.py": "def a(): pass\n", "sub/b.py": "def b(): pass\n", "c.png": b"\x89PNG"})
+    settle()
+    first = seen()
+    assert ctx.search.warm.ready(10)
+    assert seen() == first == [("a.py", ["a"]), ("sub/b.py", ["b"])]
+    for number in range(5):  # quicker than the times of a file can tell
+        put({"a.py": f"def a{number}(): pass\n"})
+        assert seen()[0] == ("a.py", [f"a{number}"])
+    settle()
+    assert seen() == seen() == [("a.py", ["a4"]), ("sub/b.py", ["b"])]
+    (ws / "sub").rename(ws / "other")
+    assert seen() == [("a.py", ["a4"]), ("other/b.py", ["b"])]
+    assert [path for path, _ in structure.look("other").found] == ["other/b.py"]

@@ -6,10 +6,10 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.folders import Folders
+from toolroll.host.folders import Folders, Listed
 from toolroll.host.sheets import Sheets, Stamp
 from toolroll.host.surveying import BY_PATH, NO_TEXT, Copy, Surveyor
 from toolroll.policy.effects import Effect
@@ -59,6 +59,8 @@ class _Tree:
     keys: dict[str, bytes] = field(default_factory=dict)
     """The files that were looked at, and what they were then."""
     tidied: bool = False
+    seen: tuple[Listed, Charted] | None = None
+    """The files of a watched tree when all of them were charted, and what that gave."""
 
     def put(self, path: str, key: bytes, sheet: Sheet) -> None:
         self.keys[path] = key
@@ -79,7 +81,7 @@ class Charts:
         self._policy = policy
         self._sheets = Sheets(files.state)
         self._folders = Folders(files.root, search)
-        self._surveyor = Surveyor(files, structure)
+        self._surveyor = Surveyor(files, structure.parsers)
         self._trees: OrderedDict[str, _Tree] = OrderedDict()
         self._places: dict[str, tuple[Stamp, bytes]] | None = None
 
@@ -97,12 +99,15 @@ class Charts:
 
     def _updated(self, tree: _Tree, path: str, token: Token | None, progress: Progress | None) -> Charted:
         listed = self._folders.files(path, token)
+        if tree.seen is not None and tree.seen[0] is listed:
+            return tree.seen[1]
         places = self._known()
         allowed = self._allowed(listed.files)
         now = Charted(tree.chart, len(listed.files), listed.whole, unreadable=len(listed.files) - len(allowed))
         for gone in tree.keys.keys() - set(allowed):
             tree.drop(gone)
-        unsure = self._recalled(tree, allowed, places)
+        stamps = [listed.stamps[one] for one in allowed] if listed.stamps else self._folders.stamps(allowed)
+        unsure = self._recalled(tree, allowed, stamps, places)
         deadline = time.monotonic() + min(_SECONDS, _SHARE * token.remaining() if token is not None else _SECONDS)
         for at in range(0, len(unsure), _BATCH):
             if time.monotonic() > deadline:
@@ -114,6 +119,8 @@ class Charts:
         if not tree.tidied and path == "." and listed.whole and not now.left:
             tree.tidied = True
             self._sheets.tidy(listed.files)
+        if listed.stamps is not None and not now.left:
+            tree.seen = listed, replace(now, read=0, made=0)
         return now
 
     def _known(self) -> dict[str, tuple[Stamp, bytes]]:
@@ -135,11 +142,17 @@ class Charts:
             and (kinds is None or (os.path.splitext(path)[1].lower() or None) in (*kinds, None))
         ]
 
-    def _recalled(self, tree: _Tree, paths: Sequence[str], places: Mapping[str, tuple[Stamp, bytes]]) -> list[State]:
+    def _recalled(
+        self,
+        tree: _Tree,
+        paths: Sequence[str],
+        stamps: Sequence[Stamp | None],
+        places: Mapping[str, tuple[Stamp, bytes]],
+    ) -> list[State]:
         """Chart the files that are known to be as they were; the others."""
         unsure: list[State] = []
         wanted: list[tuple[str, Stamp, bytes]] = []
-        for path, stamp in zip(paths, self._folders.stamps(paths), strict=True):
+        for path, stamp in zip(paths, stamps, strict=True):
             known = places.get(path)
             if stamp is None or known is None or known[0] != stamp:
                 unsure.append((path, stamp))
@@ -178,5 +191,5 @@ class Charts:
         passing = {copy.key for copy in made if not copy.lasting}
         stamped = {copy.path: (copy.stamp, copy.key) for copy in copies if copy.stamp is not None}
         self._known().update(stamped)
-        fresh = {copy.key: copy.sheet for copy in made if copy.sheet is not None and copy.lasting}
+        fresh = {copy.key: copy.packed for copy in made if copy.packed and copy.lasting}
         self._sheets.put(fresh, {path: place for path, place in stamped.items() if place[1] not in passing})

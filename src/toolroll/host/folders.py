@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.ignore import NAMES
 from toolroll.host.query import Scope
+from toolroll.text import globs
 
 if TYPE_CHECKING:
     from toolroll.host.root import Root
@@ -24,6 +25,7 @@ SETTLED = 100_000_000
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TREES = 4
+_EVERY = globs.compile("**")
 
 
 @dataclass(slots=True)
@@ -32,6 +34,8 @@ class Listed:
 
     files: list[str]
     whole: bool
+    stamps: dict[str, Stamp | None] | None = None
+    """The states of the files, where the tree is watched; None for one whose state cannot tell its next change."""
 
 
 @dataclass(slots=True)
@@ -50,10 +54,14 @@ class Folders:
         self._root = root
         self._search = search
         self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._seen: dict[str, tuple[list[tuple[str, Stamp]], Listed]] = {}
 
     def files(self, path: str, token: Token | None = None) -> Listed:
         """The files beneath a folder that are neither hidden nor ignored."""
         held = self._held.get(path)
+        watched = self._watched(path) if held is not None else None
+        if watched is not None:
+            return watched
         if held is None or not self._is_same(held):
             held = self._held[path] = self._look(path, token)
         self._held.move_to_end(path)
@@ -80,6 +88,33 @@ class Folders:
             old = modified <= latest and changed <= latest
             made.append((about.st_dev, about.st_ino, about.st_size, modified, changed) if old else None)
         return made
+
+    def _watched(self, path: str) -> Listed | None:
+        """The same by what the kernel tells of a tree, once that is watched; the same object while nothing changes."""
+        warm = self._search.warm
+        if warm is None:
+            return None
+        fd = self._root.folder(path)
+        try:
+            parts = self._root.real(fd)
+        finally:
+            os.close(fd)
+        found = warm.newest(Scope(path), parts, _EVERY)
+        if found is None:
+            warm.searched()  # it is asked for a second time, so there will be more
+            return None
+        before = self._seen.get(path)
+        if before is not None and before[0] == found:
+            return before[1]
+        latest = time.time_ns() - SETTLED
+        prefix = "".join(f"{part}/" for part in parts)
+        stamps = {
+            f"{prefix}{one}": stamp if stamp[3] <= latest and stamp[4] <= latest else None for one, stamp in found
+        }
+        listed = Listed(sorted(stamps), True, stamps)
+        if None not in stamps.values():
+            self._seen = {path: (found, listed)}
+        return listed
 
     def _look(self, path: str, token: Token | None) -> _Held:
         began = time.time_ns()

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from toolroll.text.structure.patterns import Match
 
 _T = TypeVar("_T")
+
+Told = tuple[str, bytes]
+"""A language, and a source in UTF-8."""
+Work = Callable[[str, bytes, str], Any]
+"""From a language, a source and what else there is to say to an answer."""
 
 _CPU_SECONDS = 3.0  # for one source; two megabytes of ordinary code take less than one
 _WALL_SECONDS = 60.0  # on a machine where others compute too
@@ -48,15 +53,34 @@ class Parsers:
 
     def tags(self, language: str, source: bytes, token: Token | None = None) -> Tags:
         """The tags of a source in UTF-8; TooHardError if it is too much for the parser."""
-        from toolroll.text.structure.model import Tags
-
-        return self._ask(("tags", language, source, ""), Tags, token)
+        return _one(self.every_tags([(language, source)], token))
 
     def matches(self, language: str, source: bytes, pattern: str, token: Token | None = None) -> list[Match]:
         """Where a source fits a structural pattern; TooHardError if it is too much for the parser."""
+        return _one(self.every_match([(language, source)], pattern, token))
+
+    def every_tags(
+        self, sources: Sequence[Told], token: Token | None = None, *, whole: bool = True
+    ) -> list[Tags | Exception]:
+        """The tags of each source, or why it has none; without `whole` only its definitions, which is less work."""
+        from toolroll.text.structure.model import Tags
+
+        return self._each("tags" if whole else "definitions", "", sources, Tags, token)
+
+    def every_match(
+        self, sources: Sequence[Told], pattern: str, token: Token | None = None
+    ) -> list[list[Match] | Exception]:
+        """Where each source fits a structural pattern, or why that cannot be told."""
         from toolroll.text.structure.patterns import Match
 
-        return self._ask(("matches", language, source, pattern), list[Match], token)
+        return self._each("matches", pattern, sources, list[Match], token)
+
+    def every_sheet(self, sources: Sequence[Told], token: Token | None = None) -> list[bytes | Exception]:
+        """The packed sheet of each source, or why it has none; with no language, that of a text."""
+        import msgspec
+
+        made = self._each("sheet", "", sources, msgspec.Raw, token)
+        return [one if isinstance(one, Exception) else bytes(one) for one in made]
 
     def close(self) -> None:
         """End the children."""
@@ -69,16 +93,25 @@ class Parsers:
     def __del__(self) -> None:
         self.close()
 
-    def _ask(self, request: tuple[Any, ...], kind: type[_T], token: Token | None) -> _T:
+    def _each(
+        self, what: str, more: str, sources: Sequence[Told], kind: type[_T], token: Token | None
+    ) -> list[_T | Exception]:
+        """What came of each source. One at a time if they are too much together, so that only the hard one fails."""
         import msgspec
 
-        data = msgspec.msgpack.encode(request)
-        with self._borrowed() as child:
-            answer = child.ask(data, token)
-        code, message, payload = msgspec.msgpack.decode(answer, type=tuple[str, str, msgspec.Raw])
-        if code:
-            raise ToolError(ErrorCode(code), message)
-        return msgspec.msgpack.decode(payload, type=kind)
+        request = msgspec.msgpack.encode((what, more, sources))
+        try:
+            with self._borrowed() as child:
+                answer = child.ask(request, token)
+        except TooHardError as error:
+            if len(sources) == 1:
+                return [error]
+            return [self._each(what, more, [one], kind, token)[0] for one in sources]
+        found = msgspec.msgpack.decode(answer, type=list[tuple[str, str, msgspec.Raw]])
+        decoder = msgspec.msgpack.Decoder(kind)
+        return [
+            ToolError(ErrorCode(code), message) if code else decoder.decode(payload) for code, message, payload in found
+        ]
 
     @contextmanager
     def _borrowed(self) -> Iterator[_Child]:
@@ -204,16 +237,19 @@ def serve() -> None:
 
     import msgspec
 
+    from toolroll.text.rank import sheet
     from toolroll.text.structure.patterns import matches
-    from toolroll.text.structure.tags import tags
+    from toolroll.text.structure.tags import definitions, names, tags
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(ValueError, OSError):  # not to be had on macOS
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     gc.disable()  # nothing here is in a cycle
-    work: dict[str, Callable[[str, bytes, str], Any]] = {
+    work: dict[str, Work] = {
         "tags": lambda language, source, _: tags(language, source),
+        "definitions": lambda language, source, _: definitions(language, source),
         "matches": matches,
+        "sheet": lambda language, source, _: sheet.made(source.decode(), names(language, source) if language else None),
     }
     source, out = sys.stdin.buffer, sys.stdout.buffer
     while True:
@@ -222,18 +258,25 @@ def serve() -> None:
         signal.alarm(0)
         if len(head) < 4:
             return
-        what, *rest = msgspec.msgpack.decode(source.read(int.from_bytes(head, "big")))
-        signal.setitimer(signal.ITIMER_PROF, _CPU_SECONDS)  # kills: nobody handles the signal
-        answer = _answered(work[what], rest)
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        what, more, sources = msgspec.msgpack.decode(source.read(int.from_bytes(head, "big")))
+        made = [_answered(work[what], language, one, more) for language, one in sources]
+        answer = msgspec.msgpack.encode(made)
         out.write(len(answer).to_bytes(4, "big") + answer)
         out.flush()
 
 
-def _answered(work: Callable[[str, bytes, str], Any], arguments: list[Any]) -> bytes:
-    import msgspec
-
+def _answered(work: Work, language: str, source: bytes, more: str) -> tuple[str, str, Any]:
+    signal.setitimer(signal.ITIMER_PROF, _CPU_SECONDS)  # kills: nobody handles the signal
     try:
-        return msgspec.msgpack.encode(("", "", work(*arguments)))
+        return "", "", work(language, source, more)
     except ToolError as error:
-        return msgspec.msgpack.encode((str(error.code), error.message, None))
+        return str(error.code), error.message, None
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _one(answers: list[_T | Exception]) -> _T:
+    (answer,) = answers
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

@@ -60,11 +60,8 @@ class Sheets:
                 found[key] = decoder.decode(data)
         return found
 
-    def put(self, sheets: Mapping[bytes, Sheet], places: Mapping[str, tuple[Stamp, bytes]]) -> None:
-        """Keep sheets, and which states of which paths they are of."""
-        import msgspec
-
-        packed = {key: msgspec.msgpack.encode(sheet) for key, sheet in sheets.items()}
+    def put(self, packed: Mapping[bytes, bytes], places: Mapping[str, tuple[Stamp, bytes]]) -> None:
+        """Keep packed sheets, and which states of which paths they are of."""
         for key, data in packed.items():
             if key not in self._recent:
                 self._recent[key] = data

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from toolroll.host.folders import Folders
 from toolroll.host.parsing import Parsers, TooHardError
 from toolroll.host.query import Query, Scope, Survey
-from toolroll.host.records import Version, digest
+from toolroll.host.records import digest
+from toolroll.host.tagged import Key, Tagged
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import survey
 from toolroll.text.encoding import HEAD, detect
@@ -26,6 +27,7 @@ from toolroll.text.structure.uses import near
 if TYPE_CHECKING:
     from toolroll.host.reader import Reader
     from toolroll.host.search import Search
+    from toolroll.host.sheets import Stamp
     from toolroll.host.token import Token
     from toolroll.policy.limits import Limits
     from toolroll.text.structure.model import Tags
@@ -33,11 +35,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_REMEMBERED = 96 << 20  # bytes of tags
-_PATHS = 200_000
-_SETTLED = 100_000_000  # nanoseconds after which a change shows in a file's times
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer with what was found
-_FEW = 8  # files that are not worth threads
+_AT_ONCE = 16  # files that are sent to a parser together
 _TIME = "time"
 _EVERY = tuple(
     glob for one in languages.LANGUAGES.values() for glob in (*(f"*{suffix}" for suffix in one.suffixes), *one.files)
@@ -77,6 +76,21 @@ class Look(Generic[T]):
         return f"{looked}{passed}.{late}"
 
 
+class _Copy(NamedTuple):
+    """A source as it was read, and the state of its file before that."""
+
+    path: str
+    where: str
+    stamp: Stamp | None
+    language: Language
+    data: bytes
+    key: Key
+
+
+_Outcome = tuple[str, T | None, str]
+"""A path with what came of it, or with the reason why there is nothing."""
+
+
 class Structure:
     """The tags of the files of one workspace. Several threads may use it at a time."""
 
@@ -84,18 +98,17 @@ class Structure:
         self._files = files
         self._search = search
         self._limits = limits
-        self._parsers = Parsers()
+        self.parsers = Parsers()
         self._listing = threading.Lock()
         self._folders = Folders(files.root, search)
-        self._lock = threading.Lock()
-        self._paths: OrderedDict[str, tuple[str, Version, tuple[str, bytes]]] = OrderedDict()
-        self._tags: OrderedDict[tuple[str, bytes], Tags] = OrderedDict()
-        self._weight = 0
-        self._hard: dict[tuple[str, bytes], str] = {}
+        self._tagged = Tagged(files.root)
 
     def tags_of(self, path: str, token: Token | None = None) -> Tags:
         """The tags of one file; a ToolError if it has no known language or cannot be parsed."""
-        tags = self._tags_of(path, token)
+        known = self._tagged.of_file(path, whole=True)
+        tags = known or self._tags_of([path], token, whole=True)[0]
+        if isinstance(tags, Exception):
+            raise tags
         if tags is None:
             raise languages.unknown(path)
         return tags
@@ -110,24 +123,32 @@ class Structure:
         *,
         holds: Query | None = None,
         wanted: Callable[[Language], bool] = lambda _: True,
+        whole: bool = True,
         token: Token | None = None,
     ) -> Look[Tags]:
-        """The tags of a file, or of the files of a folder that are `wanted`; with `holds`, of those that match it."""
-        return self._look(path, holds, wanted, lambda one: self._tags_of(one, token), token, known=self._known)
+        """The tags of a file, or of the files of a folder that are `wanted`; with `holds`, of those that match it.
+
+        Without `whole`, for less work, what is used in them may not be told.
+        """
+
+        def known(paths: Sequence[str], stamps: Mapping[str, Stamp | None] | None) -> dict[str, Tags]:
+            if stamps is not None:
+                return self._tagged.of_files(paths, stamps, whole=whole)
+            found = ((one, self._tagged.of_file(one, whole=whole)) for one in paths)
+            return {one: tags for one, tags in found if tags is not None}
+
+        return self._look(path, holds, wanted, lambda some: self._tags_of(some, token, whole=whole), token, known)
 
     def fitting(
         self, pattern: str, path: str = ".", *, holds: Query | None = None, token: Token | None = None
     ) -> Look[list[Match]]:
         """The same for the places that fit a structural pattern."""
 
-        def fits(one: str) -> list[Match] | None:
-            language, data = self._read(one)
-            if language is None or not language.pattern:
-                return None
-            try:
-                return self._parsers.matches(language.name, data, pattern, token)
-            except TooHardError as error:
-                raise _too_hard(one, str(error)) from None
+        def fits(paths: Sequence[str]) -> list[list[Match] | Exception | None]:
+            def ask(copies: Sequence[_Copy]) -> Sequence[list[Match] | Exception]:
+                return self.parsers.every_match([(one.language.name, one.data) for one in copies], pattern, token)
+
+            return self._asked(paths, lambda copy: bool(copy.language.pattern), ask)
 
         return self._look(path, holds, lambda language: bool(language.pattern), fits, token)
 
@@ -142,9 +163,7 @@ class Structure:
         """Up to three names like one that was not found."""
         stem = Query(name[: max(3, 2 * len(name) // 3)], literal=True, ignore_case=True)
         lines = [row.text for row in self._search.grep(stem, Scope(path), token=token).rows]
-        with self._lock:
-            known = [tag.name for tags in self._tags.values() for tag in tags.definitions]
-        return near(name, [*lines, *known])
+        return near(name, [*lines, *self._tagged.names()])
 
     def is_file(self, path: str) -> bool:
         """Whether a path names a file; one that names nothing is a ToolError with names that are near."""
@@ -158,51 +177,53 @@ class Structure:
 
     def close(self) -> None:
         """End the children that parse."""
-        self._parsers.close()
+        self.parsers.close()
 
     def _look(
         self,
         path: str,
         holds: Query | None,
         wanted: Callable[[Language], bool],
-        work: Callable[[str], T | None],
+        work: Callable[[Sequence[str]], list[T | Exception | None]],
         token: Token | None,
-        known: Callable[[str], T | None] = lambda _: None,
+        known: Callable[[Sequence[str], Mapping[str, Stamp | None] | None], dict[str, T]] = lambda _, __: {},
     ) -> Look[T]:
         seen: Look[T] = Look()
         left = self._limits.search_seconds
         deadline = time.monotonic() + (left if token is None else min(left, _SHARE * token.remaining()))
-        paths = self._wanted(self._listed(Scope(path), holds, seen, token), wanted, seen)
-        results = {one: result for one in paths if (result := known(one)) is not None}
-        reasons: dict[str, str] = {}
-        rest = [one for one in paths if one not in results]
-        for one, result, reason in self._each(rest, work, deadline):
+        listed, stamps = self._listed(Scope(path), holds, seen, token)
+        paths = self._wanted(listed, wanted, seen)
+        results = known(paths, stamps)
+        for one, result, reason in self._each([one for one in paths if one not in results], work, deadline):
             if result is not None:
                 results[one] = result
+            elif reason == _TIME:
+                seen.stopped = True
             elif reason:
-                reasons[one] = reason
+                seen.skipped[reason] += 1
         seen.found = [(one, results[one]) for one in paths if one in results]
-        seen.skipped = Counter(reason for reason in reasons.values() if reason != _TIME)
-        seen.stopped |= _TIME in reasons.values()
         return seen
 
-    def _listed(self, scope: Scope, holds: Query | None, seen: Look[T], token: Token | None) -> Iterable[str]:
-        """The paths to look at, from the workspace."""
+    def _listed(
+        self, scope: Scope, holds: Query | None, seen: Look[T], token: Token | None
+    ) -> tuple[Iterable[str], Mapping[str, Stamp | None] | None]:
+        """The paths to look at, from the workspace, and the states of their files if they are known."""
         if self.is_file(scope.path):
-            return [self._files.root.text(scope.path)]
+            return [self._files.root.text(scope.path)], None
         if holds is not None:
             matching = self._search.grep(holds, scope, sort="path", token=token)
             seen.stopped, seen.survey = not matching.complete, matching.survey
-            return dict.fromkeys(row.path for row in matching.rows)
+            return dict.fromkeys(row.path for row in matching.rows), None
         with self._listing:
             listed = self._folders.files(self._files.root.text(scope.path) or ".", token)
         if listed.whole:
-            return sorted(one for one in listed.files if languages.named(one) or "." not in one.rpartition("/")[2])
+            found = (one for one in listed.files if languages.named(one) or "." not in one.rpartition("/")[2])
+            return sorted(found), listed.stamps
         # There are too many of all kinds: perhaps not of those that may be parsed.
         named = self._search.find("**", replace(scope, include=_EVERY), sort="path", token=token)
         bare = self._search.find("**", replace(scope, exclude=("*.*",)), sort="path", token=token)
         seen.stopped = not (named.complete and bare.complete)
-        return sorted({entry.path for found in (named, bare) for entry in found.entries})
+        return sorted({entry.path for found in (named, bare) for entry in found.entries}), None
 
     def _wanted(self, paths: Iterable[str], wanted: Callable[[Language], bool], seen: Look[T]) -> list[str]:
         """The paths whose files may be of a wanted language."""
@@ -218,109 +239,95 @@ class Structure:
         return kept
 
     def _each(
-        self, paths: Sequence[str], work: Callable[[str], T | None], deadline: float
-    ) -> Iterator[tuple[str, T | None, str]]:
-        """What came of each path, in order: a result, or why there is none."""
+        self, paths: Sequence[str], work: Callable[[Sequence[str]], list[T | Exception | None]], deadline: float
+    ) -> Iterator[_Outcome[T]]:
+        """What came of each path, in order."""
 
-        def one(path: str) -> tuple[str, T | None, str]:
-            return (path, None, _TIME) if time.monotonic() > deadline else _tried(path, work)
+        def some(chosen: Sequence[str]) -> list[_Outcome[T]]:
+            if time.monotonic() > deadline:
+                return [(path, None, _TIME) for path in chosen]
+            return [_outcome(path, found) for path, found in zip(chosen, work(chosen), strict=True)]
 
-        if len(paths) <= _FEW:
-            yield from map(one, paths)
+        parts = [paths[at : at + _AT_ONCE] for at in range(0, len(paths), _AT_ONCE)]
+        if len(parts) <= 1:
+            yield from chain.from_iterable(map(some, parts))
             return
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(self._parsers.most) as pool:
+        with ThreadPoolExecutor(self.parsers.most) as pool:
             try:
-                yield from pool.map(one, paths)
+                yield from chain.from_iterable(pool.map(some, parts))
             finally:
                 pool.shutdown(cancel_futures=True)  # when one of them raised, nobody wants the others
 
-    def _tags_of(self, path: str, token: Token | None) -> Tags | None:
-        """The tags of a file, remembered or new; None if its language is not known."""
-        if (known := self._known(path)) is not None:
-            return known
-        where = self._files.root.text(path)
-        stamp = self._stamp(where)
-        language, data = self._read(path)
-        key = (language.name if language else "", digest(data))
-        with self._lock:
-            tags = self._tags.get(key)
-        if tags is None and language is not None:
-            if key in self._hard:
-                raise _too_hard(path, self._hard[key])
+    def _tags_of(self, paths: Sequence[str], token: Token | None, *, whole: bool) -> list[Tags | Exception | None]:
+        """The tags of files, remembered or new; None for one whose language is not known, or why there are none."""
+
+        def ask(copies: Sequence[_Copy]) -> list[Tags | Exception]:
+            held = {one.key: self._tagged.get(one.key, whole=whole) for one in copies}
+            new = [one for one in copies if held[one.key] is None]
+            made = self.parsers.every_tags([(one.language.name, one.data) for one in new], token, whole=whole)
+            fresh = {one.key: tags for one, tags in zip(new, made, strict=True)}
+            found = [held[one.key] or fresh[one.key] for one in copies]
+            for one, tags in zip(copies, found, strict=True):
+                if not isinstance(tags, Exception):
+                    self._tagged.keep(one.path, one.where, one.stamp, one.key, tags)
+            return found
+
+        return self._asked(paths, lambda _: True, ask)
+
+    def _asked(
+        self,
+        paths: Sequence[str],
+        wanted: Callable[[_Copy], bool],
+        ask: Callable[[Sequence[_Copy]], Sequence[T | Exception]],
+    ) -> list[T | Exception | None]:
+        """Read files and ask about those that are wanted: an answer for each path, if any, or why there is none."""
+        made: dict[str, T | Exception | None] = dict.fromkeys(paths)
+        copies: list[_Copy] = []
+        for path in made:
             try:
-                tags = self._parsers.tags(language.name, data, token)
-            except TooHardError as error:
-                self._hard[key] = str(error)
-                raise _too_hard(path, str(error)) from None
-        self._remember(path, where, stamp, key, tags)
-        return tags
+                copy = self._read(path)
+            except (ToolError, OSError) as error:
+                made[path] = error
+                continue
+            if copy is not None and copy.key in self._tagged.hard:
+                made[path] = _too_hard(path, self._tagged.hard[copy.key])
+            elif copy is not None and wanted(copy):
+                copies.append(copy)
+        for copy, answer in zip(copies, ask(copies), strict=True):
+            made[copy.path] = answer
+            if isinstance(answer, TooHardError):
+                self._tagged.hard[copy.key] = str(answer)
+                made[copy.path] = _too_hard(copy.path, str(answer))
+        return [made[path] for path in paths]
 
-    def _read(self, path: str) -> tuple[Language | None, bytes]:
-        """The language of a file and its text in UTF-8."""
-        language = languages.named(path)
-        if language is None and not languages.may_be_script(path):
+    def _read(self, path: str) -> _Copy | None:
+        """A file with its text in UTF-8; None if its language is not known."""
+        where = self._files.root.text(path)
+        stamp = self._tagged.stamp(where)
+        if languages.named(path) is None and not languages.may_be_script(path):
             os.close(self._files.root.file(path))  # what is not there, or no file, is told first
-            return None, b""
+            return None
         data = self._files.data(path, MOST_BYTES)
-        found = languages.of(path, data)
-        return (found, _utf8(data, path)) if found is not None else (None, b"")
-
-    def _known(self, path: str) -> Tags | None:
-        """The tags of a file that has not changed since they were made."""
-        with self._lock:
-            held = self._paths.get(path)
-        if held is None or held[1] != self._stamp(held[0]):
+        language = languages.of(path, data)
+        if language is None:
             return None
-        with self._lock:
-            tags = self._tags.get(held[2])
-            if tags is not None:
-                self._tags.move_to_end(held[2])
-            return tags
-
-    def _stamp(self, where: str) -> Version | None:
-        """The state of a file by its times; None if they cannot tell whether it changes.
-
-        It is compared and nothing else, so that it does no harm if a folder was swapped for a link meanwhile:
-        a file outside has another number than the one that was read.
-        """
-        if ".." in where.split("/"):
-            return None
-        try:
-            status = os.stat(where, dir_fd=self._files.root.fd, follow_symlinks=False)
-        except OSError:
-            return None
-        recent = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < _SETTLED
-        return None if recent or not stat.S_ISREG(status.st_mode) else Version.of(status)
-
-    def _remember(
-        self, path: str, where: str, stamp: Version | None, key: tuple[str, bytes], tags: Tags | None
-    ) -> None:
-        if tags is None:
-            return
-        with self._lock:
-            if stamp is not None:
-                self._paths[path] = (where, stamp, key)
-                if len(self._paths) > _PATHS:
-                    self._paths.popitem(last=False)
-            if key not in self._tags:
-                self._tags[key] = tags
-                self._weight += tags.weight
-            while self._weight > _REMEMBERED and len(self._tags) > 1:
-                self._weight -= self._tags.popitem(last=False)[1].weight
+        data = _utf8(data, path)
+        return _Copy(path, where, stamp, language, data, (language.name, digest(data)))
 
 
-def _tried(path: str, work: Callable[[str], T | None]) -> tuple[str, T | None, str]:
+def _outcome(path: str, found: T | Exception | None) -> _Outcome[T]:
     """A result, or the reason why there is none; what ends the call, or concerns all files, is raised."""
-    try:
-        return path, work(path), ""
-    except ToolError as error:
-        if error.code not in _REASONS:
-            raise
-        return path, None, _REASONS[error.code]
-    except OSError:
+    if isinstance(found, ToolError):
+        if found.code not in _REASONS:
+            raise found
+        return path, None, _REASONS[found.code]
+    if isinstance(found, OSError):
         return path, None, "unreadable"
+    if isinstance(found, Exception):
+        raise found
+    return path, found, ""
 
 
 def _too_hard(path: str, reason: str) -> ToolError:

@@ -68,7 +68,7 @@ def test_an_unknown_language_says_what_there_is():
 def test_a_missing_grammar_says_how_to_add_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "tree_sitter_toml", None)  # what an import of it then finds
     with pytest.raises(ToolError) as caught:
-        languages.load.__wrapped__("toml")
+        languages.grammar.__wrapped__("toml")
     assert (caught.value.code, caught.value.message) == (
         ErrorCode.UNSUPPORTED,
         "There is no grammar for TOML here. Add it with: pip install 'toolroll[code]'.",

@@ -6,7 +6,7 @@ import pytest
 
 from toolroll.text.structure.languages import LANGUAGES
 from toolroll.text.structure.model import Tag, Use
-from toolroll.text.structure.tags import tags
+from toolroll.text.structure.tags import definitions, names, tags
 
 CASES = sorted((Path(__file__).parent / "cases").iterdir())
 
@@ -40,6 +40,17 @@ def test_line_ends_and_marks_change_nothing(case):
     for source in (b"\xef\xbb\xbf" + plain, plain.replace(b"\n", b"\r\n")):
         found = tags(case.name, source)
         assert (found.definitions, found.references) == (expected.definitions, expected.references)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_less_may_be_asked_for(case):
+    source = (case / "source.txt").read_bytes()
+    for one in (source, source[: len(source) // 2]):  # half of it does not parse
+        whole, some, few = tags(case.name, one), names(case.name, one), definitions(case.name, one)
+        for less in (some, few):
+            assert (less.definitions, less.broken, less.lines) == (whole.definitions, whole.broken, whole.lines)
+        assert (some.words, some.which, some.how) == (whole.words, whole.which, whole.how)
+        assert (few.words, few.quiet, few.whole, whole.whole) == ((), b"", False, True)
 
 
 NOTHING = (0, 0, (), ())

@@ -6,6 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolroll.text.rank import words
@@ -89,13 +90,14 @@ def made(text: str, tags: Tags | None) -> Sheet:
     )
 
 
+@lru_cache(maxsize=512)  # files that are shown once are often shown again
 def marks_of(sheet_marks: bytes) -> Sequence[Mark]:
     """The definitions of a sheet, in the order of the source."""
     if not sheet_marks:
         return ()
     import msgspec
 
-    return msgspec.msgpack.decode(sheet_marks, type=list[Mark])
+    return msgspec.msgpack.decode(sheet_marks, type=tuple[Mark, ...])
 
 
 def _uses(tags: Tags) -> dict[str, int]:

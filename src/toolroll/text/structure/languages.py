@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from toolroll.result import ErrorCode, ToolError
@@ -12,7 +12,7 @@ from toolroll.text.structure.queries import compiled, data, scripts, web
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
-    from tree_sitter import Query
+    from tree_sitter import Parser, Query
 
 MOST_BYTES = 2 << 20
 """Larger sources are not parsed: they are generated, and nobody reads their outline."""
@@ -140,9 +140,11 @@ _BY_SUFFIX = {suffix: language for language in _ALL for suffix in language.suffi
 _BY_FILE = {name: language for language in _ALL for name in language.files}
 _BY_PROGRAM = {program: language for language in _ALL for program in language.programs}
 _SHEBANG = re.compile(rb"#![ \t]*\S*?([a-z]+)[\d.]*(?:[ \t]+(?:-\S+[ \t]+)*\S*?([a-z]+)[\d.]*)?(?=\s|$)")
+_CAPTURES = re.compile(rb"@([\w.]+)")
 _IS_CPP = re.compile(rb"^[ \t]*(?:class|namespace|template|using)\b|\w::\w", re.MULTILINE)
 
 
+@lru_cache(maxsize=1 << 16)
 def named(path: str) -> Language | None:
     """The language of a file by its name alone; None if it is of no known one, or has no suffix."""
     name = path.rpartition("/")[2]
@@ -185,8 +187,8 @@ def missing(titles: str) -> ToolError:
 
 
 @cache
-def load(name: str) -> tuple[Grammar, Query]:
-    """The grammar of a language and its compiled query, imported on first use."""
+def grammar(name: str) -> Grammar:
+    """The grammar of a language, imported on first use."""
     import importlib
 
     language = LANGUAGES[name]
@@ -196,5 +198,39 @@ def load(name: str) -> tuple[Grammar, Query]:
         module = importlib.import_module(language.module)
     except ImportError:
         raise missing(language.title) from None
-    grammar = tree_sitter.Language(getattr(module, language.function)())
-    return grammar, tree_sitter.Query(grammar, f"{language.query}\n[(ERROR) (MISSING)] @error")
+    return tree_sitter.Language(getattr(module, language.function)())
+
+
+@cache
+def load(name: str) -> tuple[Grammar, Query]:
+    """The grammar of a language and its compiled query."""
+    import tree_sitter
+
+    found = grammar(name)
+    return found, tree_sitter.Query(found, _asked(LANGUAGES[name]))
+
+
+@cache
+def parser(name: str) -> Parser:
+    """The parser of a language, for one thread."""
+    import tree_sitter
+
+    return tree_sitter.Parser(grammar(name))
+
+
+@cache
+def query_without(name: str, *captures: str) -> Query:
+    """The query of a language without the patterns that find nothing but these captures, told by how they begin."""
+    import tree_sitter
+
+    said = _asked(LANGUAGES[name])
+    query, text = tree_sitter.Query(grammar(name), said), said.encode()
+    for number in range(query.pattern_count):
+        pattern = text[query.start_byte_for_pattern(number) : query.end_byte_for_pattern(number)]
+        if all(found.decode().startswith((*captures, "_")) for found in _CAPTURES.findall(pattern)):
+            query.disable_pattern(number)
+    return query
+
+
+def _asked(language: Language) -> str:
+    return f"{language.query}\n[(ERROR) (MISSING)] @error"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -21,6 +21,8 @@ around a name: "attribute" after a dot, and "name" for all others."""
 
 HOLDERS = frozenset({"class", "interface", "struct", "enum", "trait"})
 """Kinds whose functions are methods."""
+
+_ASIDE = frozenset({"import", "decorator"})
 
 
 class Tag(NamedTuple):
@@ -74,15 +76,38 @@ class Tags:
     """`line << 32 | column`, as 64-bit numbers."""
     quiet: bytes
     """Start and end, as 32-bit numbers, of each comment and text: there, a word is no use of anything."""
+    whole: bool = True
+    """False if only the definitions were asked for: then what is used is not known."""
 
     @cached_property
+    def upper(self) -> tuple[Tag, ...]:
+        """The definitions that are in no other one; no imports and decorators."""
+        return tuple(tag for level, tag in self.by_level() if level == 0)
+
+    def by_level(self) -> Iterator[tuple[int, Tag]]:
+        """The definitions with how many others each is in; no imports and decorators."""
+        above: list[str] = []
+        for tag in self.definitions:
+            if tag.kind in _ASIDE:
+                continue
+            while above and above[-1] != tag.parent:
+                above.pop()
+            yield len(above), tag
+            above.append(tag.path)
+
+    @property
     def references(self) -> tuple[Use, ...]:
         """The uses that the grammar tells, in the order of the source."""
-        return tuple(self._references())
+        return tuple(self.uses_of(lambda _: True))
 
-    def _references(self) -> Iterator[Use]:
+    def uses_of(self, wanted: Callable[[str], bool]) -> Iterator[Use]:
+        """Those of the names that are wanted."""
+        names = {number: word for number, word in enumerate(self.words) if wanted(word)}
+        if not names:
+            return
         for word, how, spot in zip(array("I", self.which), self.how, array("Q", self.spots), strict=True):
-            yield Use(self.words[word], USES[how], spot >> 32, spot & 0xFFFFFFFF)
+            if word in names:
+                yield Use(names[word], USES[how], spot >> 32, spot & 0xFFFFFFFF)
 
     def is_quiet(self, offset: int) -> bool:
         """Whether a byte of the source is in a comment or a text."""

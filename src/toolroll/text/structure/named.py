@@ -82,7 +82,7 @@ class Named:
     def _calls(self, path: str, tags: Tags, source: Callable[[], Source], room: int) -> list[Row]:
         dotted = self._name is not None and "." in self._name
         last = self._name.rpartition(".")[2] if self._name is not None else "*"
-        uses = [use for use in tags.references if use.kind == "call" and fnmatchcase(use.name, last)]
+        uses = [use for use in tags.uses_of(lambda name: fnmatchcase(name, last)) if use.kind == "call"]
         where = source() if uses and (dotted or room > 0) else None
         made: list[Row] = []
         for use in uses:

@@ -11,7 +11,6 @@ from toolroll.text.structure.model import Tag, Tags
 _IMPORTS = 20  # names of imports that are shown
 _NAMES = 12  # names of definitions that are shown in one line
 _VALUES = frozenset({"variable", "constant"})
-_ASIDE = frozenset({"import", "decorator"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +27,12 @@ class Line:
 
 def lines(tags: Tags, depth: int, *, values: bool = True) -> list[Line]:
     """The definitions down to a depth, with or without variables, each with its decorators and its signature."""
-    above: list[str] = []
-    made = []
-    for tag in tags.definitions:
-        if tag.kind in _ASIDE:
-            continue
-        while above and above[-1] != tag.parent:
-            above.pop()
-        if len(above) < depth and (values or tag.kind not in _VALUES):
-            made.append(Line(tag.name, tag.kind, tag.line, tag.end_line, len(above), _said(tag)))
-        above.append(tag.path)
-    return made
+    found = ((0, tag) for tag in tags.upper) if depth == 1 else tags.by_level()
+    return [
+        Line(tag.name, tag.kind, tag.line, tag.end_line, level, _said(tag))
+        for level, tag in found
+        if level < depth and (values or tag.kind not in _VALUES)
+    ]
 
 
 def imports(tags: Tags) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import accumulate, islice
 
 BOM = b"\xef\xbb\xbf"
 
@@ -15,8 +16,12 @@ class Source:
     def __init__(self, data: bytes, comments: Iterable[tuple[int, int]] = ()) -> None:
         self.data = data
         self.comments = sorted(comments)
-        self.starts = [0, *(end.end() for end in re.finditer(b"\n", data))]
         self._ascii = data.isascii()
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line starts; the last one after the last line's end."""
+        return [0, *islice(accumulate(map((1).__add__, map(len, self.data.split(b"\n")))), self.data.count(b"\n"))]
 
     @property
     def lines(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from operator import le
 from typing import TYPE_CHECKING
@@ -18,35 +19,69 @@ from toolroll.text.structure.model import USES, Tag, Tags
 from toolroll.text.structure.source import BOM, Source, text
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Query
 
 Captures = Mapping[str, Sequence["Node"]]
+_Use = tuple[int, int, int]
+"""Start, index into USES, and end."""
 
 _NAME = 200  # bytes of the longest name
 
 
 def tags(language: str, source: bytes) -> Tags:
     """What a source in UTF-8 defines and uses; of one that does not parse, what could be read."""
+    where, found = _found(language, source, languages.load(language)[1])
+    definitions, names = _definitions(languages.LANGUAGES[language], where, found)
+    rows = _uses(where, found, names)
+    words, which, how = _words(where, rows)
+    quiet = sorted((*where.comments, *_spans(found.get("text", ()))))
+    return replace(
+        _tags(language, where, found, definitions),
+        words=words,
+        which=which,
+        how=how,
+        spots=_spots(where, rows),
+        quiet=_apart(quiet).tobytes(),
+        whole=True,
+    )
+
+
+def names(language: str, source: bytes) -> Tags:
+    """The same without the places of the uses."""
+    where, found = _found(language, source, languages.query_without(language, "text"))
+    definitions, defined = _definitions(languages.LANGUAGES[language], where, found)
+    words, which, how = _words(where, _uses(where, found, defined))
+    return replace(_tags(language, where, found, definitions), words=words, which=which, how=how)
+
+
+def definitions(language: str, source: bytes) -> Tags:
+    """The same without the uses, which are most of the work after the parse."""
+    where, found = _found(language, source, languages.query_without(language, "text", "ref."))
+    return _tags(language, where, found, _definitions(languages.LANGUAGES[language], where, found)[0])
+
+
+def _found(language: str, source: bytes, query: Query) -> tuple[Source, Captures]:
     import tree_sitter
 
-    grammar, query = languages.load(language)
     source = source.removeprefix(BOM)
-    tree = tree_sitter.Parser(grammar).parse(source)
+    tree = languages.parser(language).parse(source)
     found: Captures = tree_sitter.QueryCursor(query).captures(tree.root_node)
-    where = Source(source, _spans(found.get("comment", ())))
-    definitions, names = _definitions(languages.LANGUAGES[language], where, found)
-    words, which, how, spots = _uses(where, found, names)
-    quiet = sorted((*where.comments, *_spans(found.get("text", ()))))
+    return Source(source, _spans(found.get("comment", ()))), found
+
+
+def _tags(language: str, where: Source, found: Captures, made: Iterable[Tag]) -> Tags:
+    """What is known of a source without its uses."""
     return Tags(
         language=language,
         lines=where.lines,
         broken=_broken(where, found.get("error", ())),
-        definitions=tuple(definitions),
-        words=words,
-        which=which,
-        how=how,
-        spots=spots,
-        quiet=_apart(quiet).tobytes(),
+        definitions=tuple(made),
+        words=(),
+        which=b"",
+        how=b"",
+        spots=b"",
+        quiet=b"",
+        whole=False,
     )
 
 
@@ -57,8 +92,8 @@ def _definitions(language: languages.Language, where: Source, found: Captures) -
     return made, {one.name_at for one in reading.read if one.kind not in ("import", "decorator", "scope")}
 
 
-def _uses(where: Source, found: Captures, names: set[int]) -> tuple[tuple[str, ...], bytes, bytes, bytes]:
-    """The names that are used, in the form of `Tags`; `names` are those that are defined there."""
+def _uses(where: Source, found: Captures, names: set[int]) -> list[_Use]:
+    """Where names are used, each place once; `names` are those that are defined there."""
     rows = [
         (start, how, end)
         for how, kind in enumerate(USES)
@@ -66,19 +101,33 @@ def _uses(where: Source, found: Captures, names: set[int]) -> tuple[tuple[str, .
         for start, end in (node.byte_range,)
     ]
     rows.sort()
-    words: dict[bytes, int] = {}
-    which, hows, spots = array("I"), bytearray(), array("Q")
-    data, spot, last = where.data, where.spot, -1
-    for start, how, end in rows:
+    kept: list[_Use] = []
+    data, last = where.data, -1
+    for row in rows:
+        start, _, end = row
         name = data[start:end]
         if start == last or start in names or end - start > _NAME or b" " in name or b"\n" in name:
             continue
         last = start
-        which.append(words.setdefault(name, len(words)))
-        hows.append(how)
+        kept.append(row)
+    return kept
+
+
+def _words(where: Source, uses: Sequence[_Use]) -> tuple[tuple[str, ...], bytes, bytes]:
+    """The names that are used, which of them each use is of, and how they are used, in the form of `Tags`."""
+    words: dict[bytes, int] = {}
+    data = where.data
+    which = array("I", (words.setdefault(data[start:end], len(words)) for start, _, end in uses))
+    return tuple(map(text, words)), which.tobytes(), bytes([how for _, how, _ in uses])
+
+
+def _spots(where: Source, uses: Iterable[_Use]) -> bytes:
+    made = array("Q")
+    spot = where.spot
+    for start, _, _ in uses:
         line, column = spot(start)
-        spots.append(line << 32 | column)
-    return tuple(map(text, words)), which.tobytes(), bytes(hows), spots.tobytes()
+        made.append(line << 32 | column)
+    return made.tobytes()
 
 
 def _broken(where: Source, errors: Sequence[Node]) -> int:

@@ -16,6 +16,8 @@ _LINKS = re.compile(r"::|->|\?\.|&\.|[.#\\]")
 _BEFORE = re.compile(r"(?:\w+(?:\(\))?\s*(?:::|->|\?\.|&\.|[.\\])\s*)+$|(?:::|->|\?\.|&\.|[.\\])\s*$")
 _OWN = frozenset({"self", "this", "cls", "super", "super()", "static"})
 _WORDS = re.compile(r"[^\W\d]\w*")
+# All bytes of letters beyond ASCII count as letters: no name ends between them.
+_LETTERS = frozenset(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or chr(byte) == "_")
 _LINE = 200  # characters of a line that are shown
 
 
@@ -57,7 +59,7 @@ def places(tags: Tags, source: Source, wanted: Symbol, path: str) -> list[Place]
         bare = tag.name.lstrip(_SIGILS)
         if bare == wanted.name and tag.kind not in ("import", "decorator"):
             defined[tag.name_line, tag.column + len(tag.name) - len(bare)] = tag
-    used = {(use.line, use.column): use.kind for use in tags.references if use.name.lstrip(_SIGILS) == wanted.name}
+    used = {(use.line, use.column): use.kind for use in tags.uses_of(lambda name: name.lstrip(_SIGILS) == wanted.name)}
     made = []
     for offset in _offsets(source.data, wanted.name, LANGUAGES[tags.language].word):
         line, column = spot = source.spot(offset)
@@ -95,10 +97,16 @@ def ends_with(path: str, above: str) -> bool:
 
 
 def _offsets(data: bytes, name: str, word: str) -> Iterator[int]:
-    # All bytes of letters beyond ASCII count as letters: no name ends between them.
-    edge = rb"[\w\x80-\xff%s]" % re.escape(word).encode()
-    for found in re.finditer(rb"(?<!%s)%s(?!%s)" % (edge, re.escape(name.encode()), edge), data):
-        yield found.start()
+    """Where the name is written and no longer one."""
+    looked, letters = name.encode(), _LETTERS.union(word.encode())
+    size, at = len(looked), data.find(looked)
+    while at >= 0:
+        end = at + size
+        if (at == 0 or data[at - 1] not in letters) and (end == len(data) or data[end] not in letters):
+            yield at
+            at = data.find(looked, end)
+        else:
+            at = data.find(looked, at + 1)
 
 
 def _is_in(tag: Tag, above: str, path: str) -> bool:

@@ -57,7 +57,7 @@ def outline(
         part = Part(path, outlines.header(path, tags), outlines.imports(tags), outlines.lines(tags, depth or 3))
         fault = f"Line {tags.broken} does not parse: what follows it may be incomplete." if tags.broken else ""
         return _made([part], 1, limit, fault)
-    look = ctx.structure.look(where, token=ctx.token)
+    look = ctx.structure.look(where, whole=False, token=ctx.token)
     parts = [
         Part(one, outlines.header(one, tags), [], lines)
         for one, tags in look.found

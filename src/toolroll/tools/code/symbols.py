@@ -48,7 +48,7 @@ def symbols(
     if pattern is not None:
         return _fitting(ctx, pattern, where, limit)
     word = literal(name)
-    look = ctx.structure.look(where, holds=_holds(word), token=ctx.token)
+    look = ctx.structure.look(where, holds=_holds(word), whole=kind == "calls", token=ctx.token)
     wanted = Named(kind, name)
     rows: list[Row] = []
     for one, tags in look.found:
