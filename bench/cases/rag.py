@@ -48,7 +48,7 @@ def races(settings: Settings) -> Iterator[Race]:
     for size in SIZES[:2] if settings.quick else SIZES:
         texts = list(made_texts(size))
         kept = filled(texts)
-        yield Race(f"search, {size:,} pieces", contestants(kept, texts))
+        yield Race(f"search, {size:,} pieces", contestants(kept, texts), row="search", size=size)
         kept.close()
 
 
