@@ -31,7 +31,7 @@ def open_files():
 def test_what_a_call_gets_is_the_same_for_every_call_but_what_is_its_own(opened):
     hands = opened()
     one, other = hands.context(message="m1"), hands.context(message="m2")
-    fixed = ("files", "tree", "search", "journal", "commands", "servers", "structure", "atlas", "http", "remote")
+    fixed = ("files", "search", "journal", "commands", "servers", "structure", "atlas", "http", "remote")
     assert all(getattr(one, name) is getattr(other, name) for name in (*fixed, "meaning", "limits"))
     assert one.token is not other.token
     assert [(ctx.session, ctx.message, ctx.cwd) for ctx in (one, other)] == [("s1", "m1", "."), ("s1", "m2", ".")]

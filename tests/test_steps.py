@@ -67,6 +67,35 @@ def test_reads_run_side_by_side_and_writes_to_one_path_queue(kit, effects, paths
     assert visit_all(kit, Meeting(effects), paths, together) == together
 
 
+@pytest.mark.parametrize(
+    ("changed", "read", "waits"),
+    [("d", "d/e", True), ("d/e", "d/e", True), ("d/e", "d", False), ("d/e", "d/f", False), ("d", "de", False)],
+)
+def test_a_read_waits_for_changes_of_its_path_and_above_it_but_not_below(kit, changed, read, waits):
+    meeting = Meeting(Effect.WRITE)
+
+    @tool(Effect.READ)
+    def look(path: FilePath) -> str:
+        """Look."""
+        return f"{path} while {meeting.inside}"
+
+    kit.register(meeting.tool)
+    kit.register(look)
+    with ThreadPoolExecutor(2) as pool:
+        changing = pool.submit(kit.call, "visit", {"path": changed})
+        assert meeting.entered.acquire(timeout=WAIT)
+        looking = pool.submit(kit.call, "look", {"path": read})
+        if waits:
+            time.sleep(0.05)
+            assert not looking.done()
+        else:
+            assert looking.result(WAIT).text == f"{read} while {[changed]}"
+        meeting.leave.set()
+        assert changing.result(WAIT).ok
+        assert looking.result(WAIT).ok
+    assert looking.result().text == f"{read} while {[] if waits else [changed]}"
+
+
 def test_no_more_calls_run_at_once_than_the_limit(open_kit):
     kit = open_kit(limits={"concurrency": 2})
     meeting = Meeting(Effect.READ)

@@ -26,7 +26,6 @@ from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.structure import Structure
 from toolroll.host.token import Token
-from toolroll.host.tree import Tree
 from toolroll.host.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
@@ -86,7 +85,6 @@ class Hands:
             guard=profile.guard,
             new_file_mode=profile.new_file_mode,
         )
-        self.tree = Tree(self.files)
         self.journal = Journal(self.root, self.state)
         self.recovered = self.journal.recover()
         self.search = Search(self.root, limits=self.limits, policy=policy, state=self.state)
@@ -115,10 +113,8 @@ class Hands:
         self, *, message: str = "", cwd: str = ".", token: Token | None = None, progress: Progress = silent
     ) -> Context:
         """What one call gets of them. It is made for every call, so it makes nothing that not every call needs."""
-        files, tree = (self.files, self.tree) if cwd == "." else self._at(cwd)
         return Context(
-            files,
-            tree,
+            self.files if cwd == "." else self.files.at(cwd),
             self.search,
             self.journal,
             self.shell,
@@ -135,10 +131,6 @@ class Hands:
             cwd,
             progress,
         )
-
-    def _at(self, cwd: str) -> tuple[Workspace, Tree]:
-        files = self.files.at(cwd)
-        return files, Tree(files)
 
     def close(self) -> None:
         """Give everything back, end every job, the last opened first."""

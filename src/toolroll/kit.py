@@ -143,7 +143,7 @@ class Kit:
 
     def has(self, name: str) -> bool:
         """Whether there is a tool of this name, also if this mode does not allow it."""
-        return self._executor.knows(name)
+        return name in self._executor.entries
 
     def shown(self) -> list[Entry]:
         """Those of the entries that a model is shown at first."""

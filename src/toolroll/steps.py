@@ -15,7 +15,6 @@ from toolroll.host.context import Context
 from toolroll.host.guard import Guard
 from toolroll.host.journal.journal import Journal
 from toolroll.host.token import Token
-from toolroll.host.tree import Tree
 from toolroll.policy.effects import Effect
 from toolroll.result import as_tool_error
 
@@ -58,7 +57,6 @@ def time_limit(_view: View, proceed: Proceed) -> Proceed:
     """Gives the call its deadline, which the host checks wherever it could stay long."""
 
     def limited(ctx: Context, arguments: dict[str, Any]) -> Any:
-        ctx.token.check()
         ctx.token.limit(ctx.limits.call_seconds)
         return proceed(ctx, arguments)
 
@@ -173,7 +171,6 @@ class Journalled:
         def journalled(ctx: Context, arguments: dict[str, Any]) -> Any:
             with self._journal.entry(tool.name, ctx.session, ctx.message) as recorder:
                 ctx.files = ctx.files.recording(recorder)
-                ctx.tree = Tree(ctx.files)
                 try:
                     return proceed(ctx, arguments)
                 except BaseException:

@@ -277,6 +277,26 @@ def test_a_stateless_client_listens_for_what_it_names(talk, open_kit):
     assert one.said[1:] == [told]
 
 
+def test_an_id_is_taken_as_long_as_its_request_is_under_way(talk):
+    one = talk()
+    listen = {"notifications": {"toolsListChanged": True}, "_meta": CAN}
+    one.ask("subscriptions/listen", listen, id="s")
+    (refused,) = one.ask("ping", id="s")
+    assert refused["error"] == {"code": -32600, "message": "A request with the id 's' is under way."}
+    assert one.session.pending() == set()  # nobody waits for a client that listens
+    one.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "s"}})
+    assert [one.ask("ping", id="s") for _ in range(2)] == [[{"jsonrpc": "2.0", "id": "s", "result": {}}]] * 2
+
+
+@pytest.mark.parametrize("name", [["read"], {}, 7, None])
+def test_a_tool_is_called_by_its_name(talk, name):
+    one = talk()
+    one.start()
+    one.ask("tools/list")
+    (refused,) = one.ask("tools/call", {"name": name})
+    assert refused["error"] == {"code": -32602, "message": "`name` must be a string."}
+
+
 def test_batches_in_the_one_version_that_has_them(talk):
     one = talk()
     one.start("2025-03-26")

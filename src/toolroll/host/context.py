@@ -34,7 +34,6 @@ class Context:
     """The hands of one call, its limits, and whom it is for."""
 
     files: Workspace
-    tree: Tree
     search: Search
     journal: Journal
     commands: Shell
@@ -57,6 +56,13 @@ class Context:
     """Of the tool, as the dialect calls it."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """As they were given."""
+
+    @property
+    def tree(self) -> Tree:
+        """The names in the workspace."""
+        from toolroll.host.tree import Tree
+
+        return Tree(self.files)
 
     @property
     def shell(self) -> Shell:

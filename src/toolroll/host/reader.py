@@ -38,8 +38,9 @@ class Reader:
         """The root that a path is beneath (the workspace's, or that of kept outputs), and the path there."""
         if path.startswith(PREFIX):
             return self._spill.root(), path.removeprefix(PREFIX)
-        typed = path if path.startswith("/") or self.cwd == "." or not path else f"{self.cwd}/{path}"
-        return self.root, typed
+        if self.cwd == "." or not path or path.startswith("/"):
+            return self.root, path
+        return self.root, f"{self.cwd}/{path}"
 
     def key(self, path: str) -> tuple[str, ...]:
         """The components that calls on this path are locked by."""
@@ -63,18 +64,22 @@ class Reader:
 
     def peek(self, path: str, encoding: str | None = None) -> Document:
         """The whole text file, without its counting as seen."""
-        with self._file(path) as (fd, real, status):
+        fd, real, status = self._file(path)
+        try:
             self._check_size(path, status.st_size, self._limits.write_bytes)
             data = read_all(fd, status.st_size)
-            used = self._encoding(real, data[:HEAD], encoding, path)
-            version = Version(stamp_of(status), self._contents.digest(real, data))
-            document = Document(real, data, used, version)
-            _check_text(path, document)
-            return document
+        finally:
+            os.close(fd)
+        used = self._encoding(real, data[:HEAD], encoding, path)
+        version = Version(stamp_of(status), self._contents.digest(real, data))
+        document = Document(real, data, used, version)
+        _check_text(path, document)
+        return document
 
     def window(self, path: str, start: int, count: int, token: Token, encoding: str | None = None) -> Window:
         """Some lines of a text file of any size; it then counts as seen."""
-        with self._file(path) as (fd, real, status):
+        fd, real, status = self._file(path)
+        try:
             self._check_size(path, status.st_size, self._limits.read_bytes)
             if status.st_size <= window.WHOLE:
                 data = read_all(fd, status.st_size)
@@ -86,14 +91,19 @@ class Reader:
                 found = window.of_file(fd, start, count, used, token, known)
                 self._milestones.keep(fd, status, known)
                 version = Version.of(status)
-            self.records.read(real, version, found.encoding)
-            return found
+        finally:
+            os.close(fd)
+        self.records.read(real, version, found.encoding)
+        return found
 
     def data(self, path: str, most: int) -> bytes:
         """The raw bytes of a file no larger than `most`."""
-        with self._file(path) as (fd, _, status):
+        fd, _, status = self._file(path)
+        try:
             self._check_size(path, status.st_size, most)
             return read_all(fd, status.st_size)
+        finally:
+            os.close(fd)
 
     def missing(self, path: str) -> ToolError:
         """The error for a path where nothing is, with names that are near."""
@@ -125,8 +135,8 @@ class Reader:
                 f"{path!r} is too large: {size} bytes, the limit is {most}. Use `grep` to find what matters.",
             )
 
-    def _file(self, path: str) -> _Opened:
-        """A regular file, open until the end of the block."""
+    def _file(self, path: str) -> tuple[int, str, os.stat_result]:
+        """A regular file: its descriptor, which the caller closes, its real path and its status."""
         root, where = self.where(path)
         try:
             fd, status = root.regular(where)
@@ -138,7 +148,7 @@ class Reader:
         except BaseException:
             os.close(fd)
             raise
-        return _Opened(fd, path if root is not self.root else "/".join(parts), status)
+        return fd, path if root is not self.root else "/".join(parts), status
 
     def _encoding(self, real: str, head: bytes, asked: str | None, path: str) -> Encoding:
         """What was asked for, else what the file was read as before, else what it is."""
@@ -147,21 +157,6 @@ class Reader:
             return known if known is not None and head.startswith(known.bom) else detect(head, asked)
         except ToolError as error:
             raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None
-
-
-class _Opened:
-    """In its block: a file's descriptor, real path and status. Made for each read, so it is no generator."""
-
-    __slots__ = ("_file",)
-
-    def __init__(self, fd: int, real: str, status: os.stat_result) -> None:
-        self._file = (fd, real, status)
-
-    def __enter__(self) -> tuple[int, str, os.stat_result]:
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._file[0])
 
 
 def _real(root: Root, fd: int, where: str) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ class Token:
         return self._event is not None and self._event.is_set()
 
     def limit(self, seconds: float) -> None:
-        """Let the work take at most this long from now on; an earlier deadline stays."""
+        """Let the work take at most this long from now on; an earlier deadline stays. Raises as `check` does."""
+        if self._event is not None or self.deadline is not None:
+            self.check()
         at = time.monotonic() + seconds
         self.deadline = at if self.deadline is None else min(self.deadline, at)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from toolroll.host.token import Token
@@ -21,7 +21,7 @@ class Request:
     method: str
     params: Item
     send: Callable[[Any], None]
-    token: Token = field(default_factory=Token)
+    token: Token
     meta: Item | None = None
     """What a stateless request says of its client."""
 

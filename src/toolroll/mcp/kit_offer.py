@@ -52,16 +52,15 @@ class KitOffer:
         self._kept = kept
         self._lock = threading.RLock()
         self._kit: Kit | None = None
-        self._users: dict[Kit, int] = {}
-        self._counting = threading.Lock()
-        self._free = threading.Condition(self._counting)
+        self._shaped: Callable[[Result], Item]
+        self._in_use: dict[Token, Kit] = {}
+        self._free = threading.Condition()
         self._placed = threading.Event()
         if not rooted:
             self._placed.set()
         self._folder: str | None = None
         self._closed = False
         self._peers = threading.local()
-        self._tokens: set[Token] = set()
         self._handles: deque[tuple[str, str]] = deque(maxlen=_HANDLES)
         self._watchers: list[Callable[[Kind], None]] = []
         self._given: list[Item] | None = None
@@ -97,20 +96,16 @@ class KitOffer:
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
         """Call a tool. Raises Unknown for a tool that there is not."""
-        from toolroll.formats import mcp_result
-
-        kit = self._take()
+        kit = self._take(peer.token)
         try:
             if not kit.has(name):
                 raise Unknown(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
             self._peers.current = peer
-            self._tokens.add(peer.token)
             result = kit.call(name, arguments, token=peer.token, progress=peer.progress)
         finally:
-            self._tokens.discard(peer.token)
             self._peers.current = None
-            self._give_back(kit)
-        answer = mcp_result(result)
+            self._give_back(peer.token)
+        answer = self._shaped(result)
         return self._linked(name, result, answer) if "spill" in result.meta else answer
 
     def _linked(self, name: str, result: Result, answer: Item) -> Item:
@@ -190,7 +185,7 @@ class KitOffer:
             self._closed = True
             kit, self._kit = self._kit, None
         self._placed.set()
-        for token in tuple(self._tokens):
+        for token in tuple(self._in_use):
             token.cancel()
         if kit is not None:
             self._retire(kit, _PATIENCE)
@@ -198,41 +193,41 @@ class KitOffer:
     @contextmanager
     def _using(self) -> Iterator[Kit]:
         """The kit, which is not closed while it is used."""
-        kit = self._take()
+        token = Token()
+        kit = self._take(token)
         try:
             yield kit
         finally:
-            self._give_back(kit)
+            self._give_back(token)
 
-    def _take(self) -> Kit:
+    def _take(self, token: Token) -> Kit:
         if self._kit is None:
             self._placed.wait(_PATIENCE)
         with self._lock:
-            kit = self._opened()
-            with self._counting:
-                self._users[kit] = self._users.get(kit, 0) + 1
+            kit = self._in_use[token] = self._kit or self._opened()
         return kit
 
-    def _give_back(self, kit: Kit) -> None:
-        with self._counting:
-            if kit in self._users:  # else nobody waits for its calls any longer
-                self._users[kit] -= 1
-            if kit is not self._kit:  # while it is in use, nobody waits for their end
+    def _give_back(self, token: Token) -> None:
+        kit = self._in_use.pop(token)
+        if kit is not self._kit:  # else nobody waits for its calls to end
+            with self._free:
                 self._free.notify_all()
 
     def _opened(self) -> Kit:
-        if self._kit is None:
-            if self._closed:
-                raise ToolError(ErrorCode.CANCELLED, "The server has ended.")
-            try:
-                kit = self._open_kit(self._folder, self._approve)
-            except (OSError, ValueError) as error:
-                raise ToolError(ErrorCode.IO, f"The workspace cannot be opened: {error}") from error
-            self._folder = kit.workspace
-            kit.watch(self._renewed)
-            self._kit = kit
-            self._compare(kit)
-        return self._kit
+        from toolroll.formats import mcp_result
+
+        if self._closed:
+            raise ToolError(ErrorCode.CANCELLED, "The server has ended.")
+        try:
+            kit = self._open_kit(self._folder, self._approve)
+        except (OSError, ValueError) as error:
+            raise ToolError(ErrorCode.IO, f"The workspace cannot be opened: {error}") from error
+        self._shaped = mcp_result  # even to find a module that is loaded takes longer than this
+        self._folder = kit.workspace
+        kit.watch(self._renewed)
+        self._kit = kit
+        self._compare(kit)
+        return kit
 
     def _compare(self, kit: Kit) -> None:
         """Tell when the tools are other ones than were listed before the kit was open."""
@@ -248,8 +243,7 @@ class KitOffer:
 
     def _retire(self, kit: Kit, patience: float | None = None) -> None:
         with self._free:
-            self._free.wait_for(lambda: not self._users.get(kit), patience)
-            self._users.pop(kit, None)
+            self._free.wait_for(lambda: kit not in tuple(self._in_use.values()), patience)
         kit.close()
 
     def _approve(self, request: Request) -> Answer:

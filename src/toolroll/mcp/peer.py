@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from toolroll.host.token import Token
+from toolroll.mcp.answers import Request
 from toolroll.mcp.offer import Item
 from toolroll.mcp.wire import Message, encode
 from toolroll.result import ErrorCode, ToolError
@@ -32,16 +32,14 @@ class InputRequiredError(Exception):
 class Client:
     """What the request says of the client, and the way to reach it. A `Peer`."""
 
-    def __init__(self, token: Token, capabilities: Item, params: Item, send: Send, ask: Ask | None) -> None:
+    _last = (-1.0, 0.0)
+
+    def __init__(self, request: Request, capabilities: Item, ask: Ask | None) -> None:
         """Without `ask` the client is stateless: it cannot be asked in between."""
-        self.token = token
+        self.token = request.token
+        self._request = request
         self._capabilities = capabilities
-        self._send = send
         self._ask = ask
-        self._answers = params.get("inputResponses")
-        meta = params.get("_meta")
-        self._progress_token = meta.get("progressToken") if isinstance(meta, dict) else None
-        self._last = (-1.0, 0.0)
 
     def can(self, capability: str) -> bool:
         """Whether the client can do this."""
@@ -70,16 +68,18 @@ class Client:
 
     def notify(self, method: str, params: Item) -> None:
         """Tell the client something."""
-        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+        self._request.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def progress(self, done: float, total: float | None, note: str) -> None:
         """Tell how far the work is; only growing values, and not too many."""
+        meta = self._request.params.get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
         now = time.monotonic()
         before, at = self._last
-        if self._progress_token is None or done <= before or (now - at < _BETWEEN and done != total):
+        if token is None or done <= before or (now - at < _BETWEEN and done != total):
             return
         self._last = (done, now)
-        params: Item = {"progressToken": self._progress_token, "progress": done}
+        params: Item = {"progressToken": token, "progress": done}
         if total is not None:
             params["total"] = total
         if note:
@@ -88,7 +88,8 @@ class Client:
 
     def _given(self, method: str, params: Item) -> Item:
         key = hashlib.blake2b(encode([method, params]), digest_size=8).hexdigest()
-        answer = self._answers.get(key) if isinstance(self._answers, dict) else None
+        answers = self._request.params.get("inputResponses")
+        answer = answers.get(key) if isinstance(answers, dict) else None
         if not isinstance(answer, dict):
             raise InputRequiredError(key, method, params)
         return answer

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from toolroll.host.token import Token
 from toolroll.mcp import versions
 from toolroll.mcp.answers import OFFERED, Request
 from toolroll.mcp.offer import Item, Kind, Offer, Unknown
@@ -42,7 +44,7 @@ class Session:
 
     def __init__(self, offer: Offer, send: Send, work: Work, log: Log, placing: Placing | None = None) -> None:
         """`work` does a job, the flag says whether it will be long; `placing` is told the client's roots."""
-        self._offer = offer
+        self.offer = offer
         self._send = send
         self._work = work
         self._log = log
@@ -74,16 +76,15 @@ class Session:
 
     def pending(self) -> set[str]:
         """The methods of the requests that wait for their answer."""
-        with self._lock:
-            return {request.method for request in self._running.values()}
+        running = tuple(self._running.values())
+        return {request.method for request in running if request.id not in self._listeners}
 
     def close(self) -> None:
         """End all that still runs for the client."""
         self._unwatch()
         with self._lock:
             waiting, self._asked = list(self._asked.values()), {}
-            running = list(self._running.values())
-        for request in running:
+        for request in tuple(self._running.values()):
             request.token.cancel()
         for then in waiting:
             then(None)
@@ -100,9 +101,9 @@ class Session:
         return self._listed is not None
 
     def _take(self, message: Message, send: Send) -> None:
-        if isinstance(message.method, msgspec.UnsetType):
+        if message.method is msgspec.UNSET:
             self._answered(message)
-        elif isinstance(message.id, msgspec.UnsetType):
+        elif message.id is msgspec.UNSET:
             self._notified(message.method, message.params or {})
         else:
             self._asked_for(message.id, message.method, message.params or {}, send)
@@ -143,35 +144,33 @@ class Session:
             self._place()
 
     def _cancelled(self, id: Id) -> None:
+        request = self._running.get(id)
         with self._lock:
-            request = self._running.get(id)
-            self._listeners.pop(id, None)
+            if self._listeners.pop(id, None) is not None:
+                self._running.pop(id)
         if request is not None:
             request.token.cancel()
 
     def _asked_for(self, id: Id, method: str, params: Item, send: Send) -> None:
-        request = Request(id, method, params, send)
-        with self._lock:
-            taken = id in self._running or id in self._listeners
-            if not taken:
-                self._running[id] = request
-        if taken:
+        request = Request(id, method, params, send, Token())
+        if self._running.setdefault(id, request) is not request:
             send(refusal(id, RpcError(INVALID_REQUEST, f"A request with the id {id!r} is under way.")))
-            return
-        if method != "tools/call":
+        elif method != "tools/call":
             self._answer(request)
-        elif not self._work(lambda: self._answer(request), self._is_long(params.get("name"))):
+        elif not self._work(partial(self._answer, request), self._is_long(params.get("name"))):
             self._finish(request, refusal(id, RpcError(BUSY, "Too many calls wait. Send fewer at once.")))
 
     def _is_long(self, name: Any) -> bool:
-        return self._listed is not None and name in self._listed[1]
+        return self._listed is not None and isinstance(name, str) and name in self._listed[1]
 
     def _answer(self, request: Request) -> None:
         try:
             request.meta = versions.envelope(request.params)
             if self._placing is not None and not self._version and request.method != "initialize":
                 self._placing(None)  # without a handshake nobody is asked where it works
-            result = self._result(request)
+            if (method := _METHODS.get(request.method)) is None:
+                raise RpcError(UNKNOWN_METHOD, f"There is no method {request.method!r}.")
+            result = method(self, request)
         except RpcError as fault:
             self._finish(request, refusal(request.id, fault))
         except ToolError as error:
@@ -183,29 +182,20 @@ class Session:
             self._log("error", f"{request.method} failed: {told(error)}")
             self._finish(request, refusal(request.id, RpcError(INTERNAL, f"Internal error: {type(error).__name__}.")))
         else:
-            if result is not None:
+            if result is not None:  # else the answer comes later
                 self._finish(request, result_of(request.id, self._shaped(request, result)))
-
-    def _result(self, request: Request) -> Item | msgspec.Raw | None:
-        """None when the answer comes later."""
-        if (own := _METHODS.get(request.method)) is not None:
-            return own(self, request)
-        if (offered := OFFERED.get(request.method)) is not None:
-            return offered(self._offer, request)
-        raise RpcError(UNKNOWN_METHOD, f"There is no method {request.method!r}.")
 
     def _finish(self, request: Request, answer: Item) -> None:
         try:
             if not request.token.cancelled:
                 request.send(answer)
         finally:
-            with self._lock:  # not before: what is no longer pending is not waited for when the input ends
-                self._running.pop(request.id, None)
+            self._running.pop(request.id, None)  # not before: the end of the input waits for what is pending
 
     def _shaped(self, request: Request, result: Item | msgspec.Raw) -> Item | msgspec.Raw:
         if request.meta is not None:
             plain: Item = msgspec.json.decode(result) if isinstance(result, msgspec.Raw) else result
-            return versions.complete(request.method, plain, self._offer)
+            return versions.complete(request.method, plain, self.offer)
         if isinstance(result, msgspec.Raw):
             return result
         if request.method == "tools/call" and self._version and self._version < versions.LINKS:
@@ -253,12 +243,12 @@ class Session:
         version = versions.negotiated(request.params)
         self._capabilities = request.table("capabilities")
         self._version = version
-        return versions.initialized(self._offer, version)
+        return versions.initialized(self.offer, version)
 
     def discover(self, request: Request) -> Item:
         if request.meta is None:
             raise RpcError(INVALID_PARAMS, f"`_meta` has no {versions.VERSION!r}.")
-        return versions.discovered(self._offer)
+        return versions.discovered(self.offer)
 
     def set_level(self, request: Request) -> Item:
         level = request.text("level")
@@ -273,7 +263,6 @@ class Session:
         wanted = request.table("notifications")
         kinds = [kind for kind in ("tools", "resources", "prompts") if wanted.get(f"{kind}ListChanged") is True]
         with self._lock:
-            self._running.pop(request.id, None)
             self._listeners[request.id] = frozenset(kinds)
         params = {
             "notifications": {f"{kind}ListChanged": True for kind in kinds},
@@ -284,7 +273,7 @@ class Session:
     def tools(self, _request: Request) -> msgspec.Raw:
         listed = self._listed
         if listed is None:
-            tools = self._offer.tools()
+            tools = self.offer.tools()
             long = frozenset(one["name"] for one in tools if _is_long(one.get("annotations", {})))
             listed = self._listed = (msgspec.Raw(encode({"tools": tools})), long)
         return listed[0]
@@ -292,14 +281,19 @@ class Session:
     def call(self, request: Request) -> Item:
         stateless = request.meta is not None
         can = request.meta[versions.CLIENT_CAN] if request.meta is not None else self._capabilities
-        peer = Client(request.token, can, request.params, request.send, None if stateless else self._ask)
+        peer = Client(request, can, None if stateless else self._ask)
         try:
-            return self._offer.call(request.text("name"), request.table("arguments"), peer)
+            return self.offer.call(request.text("name"), request.table("arguments"), peer)
         except Unknown as error:
             raise RpcError(INVALID_PARAMS, str(error)) from None
 
 
-_METHODS: dict[str, Callable[[Session, Request], Item | msgspec.Raw | None]] = {
+def _offered(answer: Callable[[Offer, Request], Item]) -> _Method:
+    return lambda session, request: answer(session.offer, request)
+
+
+_Method = Callable[[Session, Request], Item | msgspec.Raw | None]
+_METHODS: dict[str, _Method] = {
     "initialize": Session.initialize,
     "server/discover": Session.discover,
     "ping": lambda _session, _request: {},
@@ -307,6 +301,7 @@ _METHODS: dict[str, Callable[[Session, Request], Item | msgspec.Raw | None]] = {
     "subscriptions/listen": Session.listen,
     "tools/list": Session.tools,
     "tools/call": Session.call,
+    **{name: _offered(answer) for name, answer in OFFERED.items()},
 }
 
 

@@ -69,21 +69,20 @@ class _Server:
 
     def _handle(self, line: bytearray) -> None:
         self._session.handle(line)
-        self._write()
+        if self._outbox.due or not (self._crew.reads() and self._inbox.ready):
+            self._flush()
         if self._listed is not None and self._session.listed:
             threading.Thread(target=self._listed, name="toolroll-open", daemon=True).start()
             self._listed = None
 
     def _send(self, value: Any) -> None:
-        self._outbox.put(value)
-        self._write()
+        """Write it at once, except that the answers to messages which are here already go together.
 
-    def _write(self) -> None:
-        """Write what was put, or leave it to go with the answer to the next message, if this thread has that already.
-
-        If another thread becomes the reader meanwhile, that one writes it when it begins.
+        The thread that reads puts its answer, and `_handle` sees to it. If another thread becomes the reader meanwhile,
+        that one writes it when it begins.
         """
-        if self._outbox.due or not (self._crew.reads() and self._inbox.ready):
+        self._outbox.put(value)
+        if "method" in value or not self._crew.reads():
             self._flush()
 
     def _flush(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Annotated
 
 from toolroll.host.context import Context
@@ -12,8 +11,10 @@ from toolroll.schema import Field, FilePath
 from toolroll.text import images, lines, notebook
 from toolroll.tool import Effect, tool
 
+_NUMBERED = "{}\t{}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Shown:
     """Lines of a file. `content` is the text itself; the model sees it with line numbers."""
 
@@ -25,7 +26,7 @@ class Shown:
     truncated: bool
     ended: bool = False
     """A line feed follows the last line shown, and then the file ends."""
-    form: str = "{}\t{}"
+    form: str = _NUMBERED
     """How a line is written: its number, then its text."""
     more: Suggestion | None = None
     images: tuple[Image, ...] = ()
@@ -37,8 +38,10 @@ class Shown:
 
     def numbered(self, form: str) -> str:
         """The lines, each behind its number."""
-        shown = self.content.split("\n") if self.line_count else []
-        return "\n".join(map(form.format, count(self.start), shown))
+        shown = enumerate(self.content.split("\n") if self.line_count else (), self.start)
+        if form == _NUMBERED:  # mostly, and this way takes half the time
+            return "\n".join([f"{number}\t{line}" for number, line in shown])
+        return "\n".join([form.format(number, line) for number, line in shown])
 
     def __str__(self) -> str:
         if self.images:
