@@ -129,10 +129,10 @@ class _Draft:
 
 def _create(place: Place, data: bytes, mode: int | None, durable: bool, check: Check | None, create_only: bool) -> bool:
     """Make a new file; False if the name was taken meanwhile, which only `create_only` minds."""
-    with _blaming(place):
+    with _Blaming(place):
         draft = _Draft(place.fd, 0o666, nameless=True)  # in its folder from the start, to inherit group and ACL
     with draft:
-        with _blaming(place):
+        with _Blaming(place):
             draft.fill(data)
             if mode is not None:
                 os.fchmod(draft.fd, mode)
@@ -140,7 +140,7 @@ def _create(place: Place, data: bytes, mode: int | None, durable: bool, check: C
                 os.fsync(draft.fd)
         if check is not None:
             check()
-        with _blaming(place):
+        with _Blaming(place):
             try:
                 draft.publish_new(place)
             except FileExistsError:
@@ -165,24 +165,24 @@ def _replace(place: Place, old: int, data: bytes, stage: int | None, durable: bo
 def _replace_from(
     folder: int, nameless: bool, place: Place, old: int, data: bytes, durable: bool, check: Check | None
 ) -> None:
-    with _blaming(place):
+    with _Blaming(place):
         draft = _Draft(folder, 0o600, nameless=nameless)  # nobody else reads it before its mode is known
     with draft:
-        with _blaming(place):
+        with _Blaming(place):
             draft.fill(data)
             _keep(draft.fd, old)
             if durable:
                 os.fsync(draft.fd)
         if check is not None:
             check()
-        with _blaming(place):
+        with _Blaming(place):
             draft.publish_over(place)
 
 
 @contextmanager
 def _existing(place: Place) -> Iterator[int]:
     """A descriptor of the regular file to be replaced, for looking at it only."""
-    with _blaming(place):
+    with _Blaming(place):
         fd = os.open(place.name, _LOOK, dir_fd=place.fd)
     try:
         mode = os.fstat(fd).st_mode
@@ -198,13 +198,18 @@ def _existing(place: Place) -> Iterator[int]:
         os.close(fd)
 
 
-@contextmanager
-def _blaming(place: Place) -> Iterator[None]:
-    # The names of drafts mean nothing to the caller.
-    try:
-        yield
-    except OSError as error:
-        raise os_error(error.errno, place.shown) from None
+class _Blaming:
+    """An error in the block is told with the path of the caller, to whom the names of drafts mean nothing."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: object) -> None:
+        if isinstance(error, OSError):
+            raise os_error(error.errno, self._place.shown) from None
 
 
 def _keep(new: int, old: int) -> None:

@@ -99,5 +99,7 @@ def _readings(part: str) -> set[str]:
 
 def _folded(name: str) -> str:
     # macOS compares without case, canonically composed, and passes over invisible format characters.
+    if name.isascii():  # nothing to compose, and nothing invisible of that kind
+        return name.lower().rstrip(". ")
     visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", visible).casefold()).rstrip(". ")

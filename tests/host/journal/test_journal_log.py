@@ -6,9 +6,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from toolroll import Kit, ToolError
+from toolroll.host.journal.entry import Change
+from toolroll.host.journal.log import Log
+from toolroll.host.state import State
 
 
 @pytest.fixture
@@ -17,6 +21,13 @@ def log_file(kit):
     kit.call("write", {"path": "a.txt", "content": "2"})
     kit.call("write", {"path": "a.txt", "content": "3"})
     return Path(kit.state_dir, "journal", "log.jsonl")
+
+
+@pytest.fixture
+def log(tmp_path):
+    state = State(str(tmp_path / "state"))
+    yield Log(state)
+    state.close()
 
 
 def test_entries_say_who_did_what(open_kit):
@@ -115,3 +126,41 @@ def test_a_call_that_fails_leaves_no_folder_open(kit, ws):
         opened.append(len(os.listdir("/proc/self/fd")))
     assert (ws / "a.txt").read_text() == "old\n"
     assert opened == opened[:1] * 3
+
+
+def test_the_record_of_a_call_is_used_again_and_swept_by_the_next_start(kit, ws, tmp_path):
+    pending = Path(kit.state_dir, "journal/pending")
+    for n in range(3):
+        assert kit.call("write", {"path": "a.txt", "content": str(n)}).ok
+    (first,) = pending.iterdir()
+    assert first.stat().st_size == 0
+    with Kit(ws, state_dir=kit.state_dir):
+        assert list(pending.iterdir()) == []
+    assert kit.call("write", {"path": "a.txt", "content": "swept"}).ok
+    assert [one.stat().st_size for one in pending.iterdir()] == [0]
+
+
+def test_a_record_that_another_left_its_steps_in_or_holds_is_not_used(log, tmp_path):
+    step = Change("a", None, None)
+    with log.under_way() as pending:
+        pending.about_to(step)
+    (record,) = (tmp_path / "state/journal/pending").iterdir()
+    record.write_bytes(msgspec.json.encode(step) + b"\n")  # as a process does that was forked from this one
+    with log.under_way() as pending:
+        pending.about_to(Change("b", None, None))
+        ((steps, name),) = log.cut_off()
+    assert (steps, name) == ([step], record.name)
+    assert record.stat().st_size > 0
+
+
+def test_nobody_uses_a_record_while_it_is_looked_at(log, tmp_path):
+    step = Change("a", None, None)
+    with log.under_way() as pending:
+        pending.about_to(step)
+    for _, name in log.cut_off():
+        with log.under_way() as pending:
+            pending.about_to(step)
+            assert sorted(one.stat().st_size for one in (tmp_path / "state/journal/pending").iterdir())[0] == 0
+        log.forget(name)
+        assert name not in os.listdir(tmp_path / "state/journal/pending")
+    assert len(os.listdir(tmp_path / "state/journal/pending")) == 1

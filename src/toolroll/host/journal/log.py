@@ -32,6 +32,7 @@ class Log:
         self.blobs = Blobs(state)
         self._state = state
         self._lock = threading.Lock()
+        self._idle: list[str] = []
 
     def append(self, entry: Entry) -> Entry:
         """Add an entry; it gets its number here."""
@@ -64,21 +65,24 @@ class Log:
 
     @contextlib.contextmanager
     def under_way(self) -> Iterator[Pending]:
-        """A record of the steps of one call, which outlives a kill; gone when the block ends."""
-        pending = Pending(self._state.folder(_PENDING))
+        """A record of the steps of one call, which outlives a kill; empty when the block ends."""
+        pending = Pending(self._state.folder(_PENDING), self._idle)
         try:
             yield pending
         finally:
             pending.close()
 
     def cut_off(self) -> Iterator[tuple[list[Change], str]]:
-        """The steps of calls that were killed, oldest step first, each with the name to `forget` it by."""
+        """The steps of calls that were killed, oldest step first, each with the name to `forget` it by meanwhile."""
         if not os.path.isdir(os.path.join(self._state.path, _PENDING)):
             return
         folder = self._state.folder(_PENDING)
         for name in sorted(os.listdir(folder)):
-            with contextlib.suppress(FileNotFoundError, BlockingIOError):  # ended meanwhile, or still under way
-                yield Pending.read(folder, name), name
+            with (
+                contextlib.suppress(FileNotFoundError, BlockingIOError),  # swept by another, or still under way
+                Pending.left(folder, name) as steps,
+            ):
+                yield steps, name
 
     def forget(self, name: str) -> None:
         """Drop the record of a call that was killed, once it is dealt with."""
@@ -104,43 +108,63 @@ class Log:
 class Pending:
     """The steps of a call that is under way, written before each is taken.
 
-    The file is locked as long as the call lives, so that nobody takes it for one that was killed.
+    The file is locked as long as the call lives, so that nobody takes it for one that was killed. Afterwards it is
+    empty and idle until another call needs one, unless somebody who looks for killed calls sweeps it away.
     """
 
-    def __init__(self, folder: int) -> None:
+    def __init__(self, folder: int, idle: list[str]) -> None:
         self._folder = folder
-        self._name = f"{time.time_ns():020}-{os.urandom(4).hex()}"
+        self._idle = idle
+        self._name = ""
         self._fd: int | None = None
 
     def about_to(self, step: Change) -> None:
         """Write down a step that is going to be taken."""
         if self._fd is None:
-            self._fd = self._made()
+            self._fd = self._opened()
         os.write(self._fd, msgspec.json.encode(step) + b"\n")
 
-    def _made(self) -> int:
-        # Locked before it gets the name by which others look for it.
-        draft = f".{self._name}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        fd = os.open(draft, flags, 0o600, dir_fd=self._folder)
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        os.rename(draft, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-        return fd
+    def _opened(self) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        while True:
+            try:
+                self._name = self._idle.pop()
+            except IndexError:
+                self._name = f"{time.time_ns():020}-{os.urandom(4).hex()}"
+            fd = os.open(self._name, flags, 0o600, dir_fd=self._folder)
+            if _is_free(fd):
+                return fd
+            os.close(fd)
 
     def close(self) -> None:
         """The call has ended one way or the other."""
-        if self._fd is not None:
-            os.unlink(self._name, dir_fd=self._folder)
+        if self._fd is None:
+            return
+        try:
+            os.ftruncate(self._fd, 0)
+        finally:
             os.close(self._fd)
             self._fd = None
+        self._idle.append(self._name)
 
     @staticmethod
-    def read(folder: int, name: str) -> list[Change]:
-        """The steps that a killed call had begun; BlockingIOError if it lives."""
+    @contextlib.contextmanager
+    def left(folder: int, name: str) -> Iterator[list[Change]]:
+        """The steps that a killed call had begun, which are ours in the block; BlockingIOError if it lives."""
         fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(fd, "rb") as file:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return [msgspec.json.decode(line, type=Change) for line in file if line.endswith(b"\n")]
+            yield [msgspec.json.decode(line, type=Change) for line in file if line.endswith(b"\n")]
+
+
+def _is_free(fd: int) -> bool:
+    """Lock a record; False if another has it, has swept it away, or was killed and left its steps in it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    status = os.fstat(fd)
+    return status.st_nlink > 0 and status.st_size == 0
 
 
 def undone(entries: Sequence[Entry]) -> set[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolroll.text.lines import ending
 from toolroll.text.patch import direct
@@ -14,8 +15,7 @@ from toolroll.text.patch.seek import Side, View
 _BOM = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class Landed:
+class Landed(NamedTuple):
     """Where a hunk went."""
 
     line: int
@@ -40,8 +40,8 @@ def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str 
     """The text with all hunks in it. Raises ToolError, naming the file, when one of them has no sure place."""
     if reverse:
         hunks = [hunk.reversed() for hunk in hunks]
-    if (done := direct.replaced(text, hunks)) is not None:
-        return Applied(done, tuple(_as_numbered(hunks)))
+    if (found := direct.places(text, hunks)) is not None:
+        return _replaced(text, hunks, found)
     sides = [Side(hunk, at) for at, hunk in enumerate(hunks, 1)]
     view = View.of(text)
     out = _Output(view, "\r" in text and ending(text) == "\r\n")
@@ -57,12 +57,17 @@ def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str 
     return Applied(out.text(), tuple(landed[number] for number in sorted(landed)))
 
 
-def _as_numbered(hunks: Sequence[Hunk]) -> Iterator[Landed]:
-    """Where hunks are that went just where they say."""
-    more = 0
-    for hunk in hunks:
-        yield Landed(max(1, hunk.old_start or 0) + more, 0, True, hunk.added, hunk.removed)
-        more += hunk.added - hunk.removed
+def _replaced(text: str, hunks: Sequence[Hunk], found: Sequence[direct.Found]) -> Applied:
+    """The text with hunks in places that are known, one after the other."""
+    parts: list[str] = []
+    landed: list[Landed] = []
+    end = more = 0
+    for hunk, one in zip(hunks, found, strict=True):
+        parts += text[end : one.start], one.new
+        added, removed = hunk.added, hunk.removed
+        landed.append(Landed(one.line + 1 + more, one.line - hunk.first, one.exact, added, removed))
+        end, more = one.end, more + added - removed
+    return Applied("".join([*parts, text[end:]]), tuple(landed))
 
 
 class _Output:

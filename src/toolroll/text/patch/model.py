@@ -45,6 +45,11 @@ class Hunk(NamedTuple):  # of which a patch may have many, and which are made in
         return [text for mark, text in zip(self.marks, self.texts, strict=True) if mark != "-"]
 
     @property
+    def first(self) -> int:
+        """The line, counted from 0, where its old lines begin by its number."""
+        return max(0, (self.old_start or 0) - 1)
+
+    @property
     def context(self) -> tuple[int, int]:
         """How many lines are shown before the first change, and after the last."""
         size = len(self.marks)

@@ -11,7 +11,7 @@ from operator import eq
 from toolroll.text.patch.model import Hunk
 
 _WORK = 2_000_000  # lines that may be compared for one file
-_FEW = 3  # lines that may look alike by chance
+FEW = 3  # lines that may look alike by chance
 MOST = 16  # places that are looked at for one hunk, unless there are many hunks
 
 
@@ -41,7 +41,7 @@ class Side:
     def __post_init__(self) -> None:
         self.old = self.hunk.old
         self.keys = keys(self.old)
-        self.bare = _blankless(self.keys)
+        self.bare = blankless(self.keys)
         self.gone = [at for at, mark in enumerate(self.hunk.marks.replace("+", "")) if mark == "-"]
         self.at_end = self.hunk.at_end or self.hunk.old_open or self.hunk.new_open
         start = self.hunk.old_start
@@ -82,7 +82,7 @@ class View:
     def blankless(self) -> list[str]:
         """The keys without the blanks at their ends."""
         if self._blankless is None:
-            self._blankless = _blankless(self.keys)
+            self._blankless = blankless(self.keys)
         return self._blankless
 
     def index(self, sides: Sequence[Side], *, loose: bool = False) -> None:
@@ -116,13 +116,13 @@ class View:
         here = self.keys[at:end]
         if here == side.keys:
             return True
-        return loose and _blankless(here) == side.bare and all(here[at] == side.keys[at] for at in side.gone)
+        return loose and blankless(here) == side.bare and all(here[at] == side.keys[at] for at in side.gone)
 
     def nearly(self, side: Side, at: int) -> bool:
         """All of the old lines but one stand at line `at`: someone changed it since."""
-        here = _blankless(self.keys[at : at + len(side.old)])
+        here = blankless(self.keys[at : at + len(side.old)])
         same = sum(map(eq, here, side.bare))
-        return len(side.old) > _FEW and same == len(side.old) - 1
+        return len(side.old) > FEW and same == len(side.old) - 1
 
     def same(self, side: Side, at: int) -> bool:
         """The old lines stand there byte for byte, the newline at the end of the file included."""
@@ -155,7 +155,8 @@ class View:
         return [len(self.lines)] if side.hunk.at_end or not self.lines else []
 
 
-def _blankless(lines: Iterable[str]) -> list[str]:
+def blankless(lines: Iterable[str]) -> list[str]:
+    """The lines without the blanks at their ends."""
     return [line.rstrip(" \t") for line in lines]
 
 
