@@ -1,6 +1,7 @@
 """`**/*.py`, newest first: the first 100 of them, in exact order; of a tree never seen, and of one that is known.
 
-toolroll also keeps the paths of all others, to be read on from there. ripgrep lists the names, which are then looked
+toolroll also keeps the paths of all others, to be read on from there; of a tree that is known, the same question was
+asked before, and the answer has been kept up since. ripgrep lists the names, which are then looked
 at one by one and sorted in Python. The floor lists and looks at everything by path, as nobody should who must not
 leave the folder, with no rules and in no order.
 """

@@ -2,12 +2,13 @@
 
 ripgrep searches the same files and writes rows of the same form; its output is taken into Python but not
 parsed, not sorted and not cut. Where more than 100 lines match, ours may stop as soon as the newest 100 are known,
-so that it looks at fewer files than ripgrep does, gives no total, and the totals are not compared. The floor is the
-same run with its output thrown away.
+so that it looks at fewer files than ripgrep does, gives no total, and the totals are not compared. Of a tree with few
+files no program is started, with or without an index. The floor is the same run with its output thrown away.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -54,6 +55,7 @@ def races(settings: Settings) -> Iterator[Race]:
     program = ripgrep()
     files = settings.files if settings.quick else max(settings.files, LARGE)
     for name, tree in corpora.trees(settings.trees, files).items():
+        size = sum(len(inner) for _, _, inner in os.walk(tree))
         for known in ("no index", "warm index"):
             with Kit(tree, state_dir=settings.state) as kit:
                 _prepare(kit, known)
@@ -68,6 +70,8 @@ def races(settings: Settings) -> Iterator[Race]:
                             Contestant("rg, output taken", "peer", timed(rg)),
                             Contestant("rg, output discarded", "floor", timed(discarded)),
                         ],
+                        row=f"{query}, {known}",
+                        size=size,
                     )
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.glance import Glance, glance
+from toolroll.host.glance import Glance, glance, text
 from toolroll.host.query import Ground, Hit, Query, Scope
 from toolroll.host.ripgrep import Ripgrep
+from toolroll.host.root import Root
 from toolroll.host.search import find_program
+from toolroll.host.survey import is_text
 from toolroll.policy.limits import Limits
 
 WORDS = [
@@ -162,3 +164,17 @@ def test_no_link_is_followed_and_what_is_gone_is_left(ground: Ground, tmp_path: 
     hits, left = looked(made, ground, ["link", "pipe", "gone", "f"], most=2)
     assert hits == [("f", 1, 1, b"foo"), ("f", 2, 1, b"foo")]
     assert left == ["link", "pipe", "gone"]
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_a_folder_that_was_swapped_for_a_link_is_not_looked_into(ws: Path, tmp_path: Path, kernel: bool) -> None:
+    """The index may name a file below a folder that is a link by now."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.txt").write_text("SECRET\n")
+    (ws / "d").symlink_to(outside)
+    with Root(str(ws), kernel=kernel) as root:
+        ground = Ground(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
+        assert os.path.exists(f"{ws}/d/a.txt")
+        assert text(ground, "d/a.txt") is None
+        assert not is_text(ground, "d/a.txt", 1_000)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host import processes
 from toolroll.host.processes import stream
+from toolroll.host.state import nameless
 from toolroll.host.token import Token
 from toolroll.result import ErrorCode, ToolError
 
@@ -148,3 +150,18 @@ def test_an_error_of_ours_ends_it(folder: int) -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
     assert gone(pids[0])
+
+
+@pytest.mark.parametrize(("most", "cut"), [(300_000, True), (2_000_000, False)])
+def test_a_log_does_not_grow_for_ever(most: int, cut: bool, folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_LOG_BYTES", most)
+    script = "for n in 1 2 3 4 5 6; do head -c 200000 /dev/zero >&2; sleep 0.08; done; echo end >&2"
+    log = nameless(b"")
+    try:
+        with stream(["/bin/sh", "-c", script], cwd=folder, stderr=log) as chunks:
+            assert (list(chunks), chunks.status, chunks.cut) == ([], 0, cut)
+        kept = os.pread(log, 2_000_000, 0)
+    finally:
+        os.close(log)
+    assert kept.endswith(b"end\n")
+    assert (len(kept) < 1_200_004) is cut

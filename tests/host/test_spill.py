@@ -72,16 +72,65 @@ def of_writer(spill: Spill) -> str:
     return writer.handle
 
 
-@pytest.mark.parametrize("keep", [lambda spill: spill.keep("new"), of_writer])
+def kept(tmp_path: Path) -> set[str]:
+    return {f"spill:{path.name}" for path in (tmp_path / "spill").iterdir()}
+
+
+def aged(tmp_path: Path, handle: str, days: int, size: int | None = None) -> None:
+    path = tmp_path / "spill" / handle.removeprefix("spill:")
+    if size is not None:
+        os.truncate(path, size)  # sparse
+    os.utime(path, (time.time() - days * 86400,) * 2)
+
+
+def test_the_same_text_again_is_not_written_again(spill: Spill, tmp_path: Path) -> None:
+    first = spill.keep("text")
+    aged(tmp_path, first, 6)
+    assert [spill.keep("text"), spill.keep("other"), kept(tmp_path)] == [first, spill.keep("other"), kept(tmp_path)]
+    assert len(kept(tmp_path)) == 2
+    assert time.time() - (tmp_path / "spill" / first.removeprefix("spill:")).stat().st_mtime < 60
+
+
+def test_a_text_that_was_removed_is_written_again(spill: Spill, tmp_path: Path) -> None:
+    (tmp_path / "spill" / spill.keep("text").removeprefix("spill:")).unlink()
+    assert content(tmp_path, spill.keep("text")) == b"text"
+
+
+def test_a_large_text_is_not_held_to_be_known_again(spill: Spill, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_KNOWN", 3)
+    assert spill.keep("text") != spill.keep("text")
+    assert spill.keep("ten") == spill.keep("ten")
+
+
+def test_what_is_kept_is_looked_at_seldom(spill: Spill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = spill.keep("old")
+    aged(tmp_path, old, 8)
+    spill.keep("one")
+    assert old in kept(tmp_path)
+    monkeypatch.setattr(module, "_SELDOM", 0.0)
+    spill._next = 0.0  # a minute later
+    spill.keep("two")
+    assert old not in kept(tmp_path)
+
+
+def test_no_more_is_kept_than_there_is_room_for(spill: Spill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_BYTES", 1000)
+    handles = [spill.keep(f"{number:0100}") for number in range(30)]
+    for days, handle in enumerate(reversed(handles[20:])):
+        aged(tmp_path, handle, days // 4)
+    assert kept(tmp_path) == set(handles[20:])
+    last = spill.keep("x" * 250)
+    assert kept(tmp_path) - {last} < set(handles[20:])
+    assert sum(path.stat().st_size for path in (tmp_path / "spill").iterdir()) == 950
+
+
+@pytest.mark.parametrize("keep", [lambda spill: spill.keep("last"), of_writer])
 def test_old_ones_go_when_new_ones_come(spill: Spill, tmp_path: Path, keep: Callable[[Spill], str]) -> None:
     old, week, large, new = (spill.keep(name) for name in ("old", "week", "large", "new"))
-    days = {old: 8, week: 6, large: 5, new: 0}
-    for handle, age in days.items():
-        path = tmp_path / "spill" / handle.removeprefix("spill:")
-        if handle == large:
-            os.truncate(path, module._MOST_BYTES - 50)  # sparse
-        os.utime(path, (time.time() - age * 86400,) * 2)
-    last = keep(spill)
-    kept = {f"spill:{path.name}" for path in (tmp_path / "spill").iterdir()}
+    for handle, days in {old: 8, week: 6, large: 5, new: 0}.items():
+        aged(tmp_path, handle, days, module._MOST_BYTES - 50 if handle == large else None)
+    state = State(str(tmp_path))
+    last = keep(Spill(state))  # another session
     # `week` fell with `large`: the oldest go first until there is room.
-    assert kept == ({new, last} if keep is of_writer else {week, large, new, last})
+    assert kept(tmp_path) == ({new, last} if keep is of_writer else {week, large, new, last})
+    state.close()

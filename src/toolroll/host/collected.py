@@ -80,15 +80,23 @@ class _Work:
 
     def _rows(self, sight: Sight | None, only: list[str] | None) -> Generator[Hit, None, None]:
         ground = self.ground
-        if sight is None or only is None:
+        if sight is None or (only is None and not sight.few):
             yield from self.engine.rows(ground, self.query, self.scope)
             return
-        most = (self.limits.search_rows if self.limit is None else self.limit) + 1
-        left = only
+        enough = None if only is None or self.limit is None else self.limit + 1
+        most = self.limits.search_rows + 1 if enough is None else enough
+        only = left = sight.files if only is None else only
         if sight.glance is not None and len(only) <= FEW:
             left = []
-            yield from sight.glance.rows(ground, only, left, most)
-        if left or not only:
-            if not sight.narrowed:
-                left = [path for path in left if survey.is_text(ground, path, self.limits.search_bytes)]
+            yield from sight.glance.rows(ground, only, left, most, enough)
+        if left and not sight.narrowed:
+            left = self._texts(left, sight)
+        if left or (not only and sight.glance is None):
             yield from cast("Ripgrep", self.engine).rows(ground, self.query, self.scope, left, most)
+
+    def _texts(self, paths: list[str], sight: Sight) -> list[str]:
+        """Those of some files that are not binary."""
+        found = [path for path in paths if survey.is_text(self.ground, path, self.limits.search_bytes)]
+        if sight.glance is not None:
+            sight.glance.binary += set(paths).difference(found)
+        return found

@@ -17,7 +17,7 @@ _CONTEXT = 5  # lines around matches that are kept, for each matching line that 
 _MOST_NAMED = 2_500  # files that ripgrep is given by name; of more it finds them quicker by itself
 _MANY = 1_000  # files of which it is worth while to look at the newest first, though it may be in vain
 _FIRST, _MORE = 4, 8  # files that are searched at first when few rows are asked for, and how many times more then
-_FIRST_HERE, _MORE_HERE = 16, 2  # the same if no program has to be started
+FIRST_HERE, _MORE_HERE = 16, 2  # the same if no program has to be started
 
 
 class Gathered:
@@ -58,16 +58,18 @@ class Gathered:
 
 def shown(ground: Ground, path: str) -> str:
     """The path from the workspace, as text that can be written down whatever bytes the name has."""
-    text = "/".join((*ground.parts, path)) if path else "/".join(ground.parts)
-    return text if text.isascii() else os.fsencode(text).decode("utf-8", "backslashreplace")
+    return writable("/".join((*ground.parts, path)) if path else "/".join(ground.parts))
 
 
-def all_shown(ground: Ground, paths: list[str]) -> list[str]:
-    """The same of many."""
+def all_shown(ground: Ground, paths: list[str]) -> str:
+    """The same of many, a line each."""
     above = "".join(f"{part}/" for part in ground.parts)
-    if above.isascii() and "".join(paths).isascii():  # nearly always
-        return [above + path for path in paths] if above else paths
-    return [shown(ground, path) for path in paths]
+    return writable("\n".join([above + path for path in paths]))
+
+
+def writable(text: str) -> str:
+    """The same text with the bytes of names that are not UTF-8 spelt out."""
+    return text if text.isascii() else os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def _cut(raw: bytes, column: int, width: int) -> tuple[str, int]:
@@ -88,7 +90,7 @@ def batches(sight: Sight | None, limit: int | None) -> Iterator[list[str] | None
     files = [] if sight is None else sight.files
     narrowed = sight is not None and sight.narrowed
     here = sight is not None and sight.glance is not None
-    first, more = (_FIRST_HERE, _MORE_HERE) if here else (_FIRST, _MORE)
+    first, more = (FIRST_HERE, _MORE_HERE) if here else (_FIRST, _MORE)
     plenty = sight is not None and sight.plenty
     if not (narrowed or plenty) or (limit is None and len(files) > _MOST_NAMED):
         if limit is not None and len(files) > _MANY:

@@ -20,7 +20,6 @@ FEW = 256
 SIGNS = ("\u017f".encode(), "\u212a".encode())
 """The long s and the Kelvin sign: to those who ignore case a text with them matches without holding the letter."""
 
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MOST_BYTES = 1_000_000  # of a file; in a larger one ripgrep is quicker, with its start
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF8 = b"\xef\xbb\xbf"
@@ -37,17 +36,34 @@ class Glance:
     def __init__(self, query: Query, finder: Finder) -> None:
         self._before, self._after = query.before, query.after
         self._finder = finder
+        self.looked = 0
+        """How many files were looked into."""
+        self.binary: list[str] = []
+        """Those of them that are binary."""
 
-    def rows(self, ground: Ground, paths: Iterable[str], left: list[str], most: int) -> Iterator[Hit]:
-        """The rows of some files, of each up to `most` matching lines. What is for ripgrep is added to `left`."""
+    def rows(
+        self, ground: Ground, paths: Iterable[str], left: list[str], most: int, enough: int | None = None
+    ) -> Iterator[Hit]:
+        """The rows of some files, of each up to `most` matching lines. What is for ripgrep is added to `left`.
+
+        No file is begun after `enough` matching lines.
+        """
+        found = 0
         for path in paths:
+            if enough is not None and found >= enough:
+                return
             ground.check()
+            self.looked += 1
             data = text(ground, path)
+            if data is not None and b"\0" in data:
+                self.binary.append(path)
+                continue
             seek = None if data is None or _has_lone_cr(data) else self._finder(data)
             if data is None or seek is None:
                 left.append(path)
-            elif b"\0" not in data:
+            else:
                 for line, column, raw in self._shown(data, seek, most):
+                    found += column > 0
                     yield path, line, column, raw
 
     def count(self, data: bytes) -> int | None:
@@ -91,7 +107,7 @@ def glance(query: Query) -> Glance | None:
 def text(ground: Ground, path: str, most: int = _MOST_BYTES) -> bytes | None:
     """What a file holds, as ripgrep reads it; None if it has more bytes than `most`, or is not to be had here."""
     try:
-        fd = os.open(path, _OPEN, dir_fd=ground.fd)
+        fd = ground.open(path)
     except OSError:
         return None
     try:

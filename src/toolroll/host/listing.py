@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from toolroll.host import ignore
-from toolroll.host.walk import FOLDER, Chain, enter, extended, is_ignored
+from toolroll.host.walk import FOLDER, Chain, Kind, enter, extended, is_ignored, kind_of
 
 if TYPE_CHECKING:
     from toolroll.host.query import Ground, Scope
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Aged = tuple[int, str, int]
 """A file: its age (less is newer), its path from the searched folder, its size. So the newest sorts first."""
+Left = list[tuple[str, Kind]]
+"""Files and folders that are passed over as hidden or ignored."""
 Files = list[os.DirEntry[str]]
 """What is in a folder except folders, so also links and pipes."""
 
@@ -37,12 +39,17 @@ def names(ground: Ground, scope: Scope) -> Iterator[str]:
         yield from filter(wanted.includes, paths) if wanted.include else paths
 
 
-def newest(ground: Ground, scope: Scope, matcher: Matcher) -> tuple[list[Aged], bool]:
-    """The regular files in scope that match, newest first; and whether that is all, or the time was up before."""
+def newest(
+    ground: Ground, scope: Scope, matcher: Matcher, most: int | None = None, left: Left | None = None
+) -> tuple[list[Aged], bool]:
+    """The regular files in scope that match, newest first; and whether that is all.
+
+    It is not if the time was up before, or if there are more than `most`. `left` is as in `folders`.
+    """
     found: list[Aged] = []
     includes, by_name = scope.filter().includes, matcher.by_name()
     try:
-        for folder, files in folders(ground, scope):
+        for folder, files in folders(ground, scope, left):
             if by_name is not None:
                 meant = [entry for entry in files if by_name(entry.name)]
             else:
@@ -51,6 +58,8 @@ def newest(ground: Ground, scope: Scope, matcher: Matcher) -> tuple[list[Aged], 
                 meant = [entry for entry in meant if includes(folder + entry.name)]
             if meant:
                 _add(found, folder, meant)
+                if most is not None and len(found) > most:
+                    return sorted(found), False
     except TimeoutError:
         return sorted(found), False
     return sorted(found), True
@@ -66,13 +75,13 @@ def _add(found: list[Aged], folder: str, files: Files) -> None:
             found.append((-about.st_mtime_ns, folder + entry.name, about.st_size))
 
 
-def folders(ground: Ground, scope: Scope) -> Iterator[tuple[str, Files]]:
+def folders(ground: Ground, scope: Scope, left: Left | None = None) -> Iterator[tuple[str, Files]]:
     """Every folder in scope before those in it, and its files, which can be asked until the next folder comes.
 
     A path is empty or has a slash at its end; bytes that are not UTF-8 are lone surrogates. `scope.include` is left
-    to the caller. Folders that cannot be read are counted in `ground`.
+    to the caller. Folders that cannot be read are counted in `ground`. What is hidden or ignored is added to `left`.
     """
-    reader, passed = _Reader(ground, scope), _UNCHECKED
+    reader, passed = _Reader(ground, scope, left), _UNCHECKED
     way: list[_Level] = [(os.dup(ground.fd), "", {}, [] if scope.depth == 0 else ["."])]
     try:
         while way:
@@ -110,7 +119,8 @@ def _close(fd: int) -> None:
 class _Reader:
     """Tells what of a folder is in scope."""
 
-    def __init__(self, ground: Ground, scope: Scope) -> None:
+    def __init__(self, ground: Ground, scope: Scope, left: Left | None) -> None:
+        self._left = left
         self._top = ground.fd
         self._hidden = scope.hidden
         self._ignored = scope.ignored
@@ -137,7 +147,8 @@ class _Reader:
         inner: list[str] = []
         files: Files = []
         dotted: Files = []
-        for entry in list(os.scandir(fd)):
+        entries = list(os.scandir(fd))
+        for entry in entries:
             if entry.name[0] == ".":
                 dotted.append(entry)
             elif entry.is_dir(follow_symlinks=False):
@@ -152,7 +163,18 @@ class _Reader:
         if chain or self._picks:
             files = [entry for entry in files if not self._keeps_out(path + entry.name, chain)]
             inner = [name for name in inner if not self._keeps_out(path + name, chain, folder=True)]
+        if self._left is not None and len(entries) > len(inner) + len(files):
+            self._left += self._passed(path, entries, {*inner, *(entry.name for entry in files)})
         return chain, inner, files
+
+    def _passed(self, path: str, entries: Files, kept: set[str]) -> Iterator[tuple[str, Kind]]:
+        """What of a folder's contents is passed over and could be searched."""
+        for entry in entries:
+            kind = None if entry.name in kept else kind_of(entry)
+            if kind is None or (entry.name == ".git" and kind == "directory"):
+                continue
+            if self._excludes is None or not self._excludes(path + entry.name):
+                yield path + entry.name, kind
 
     def _keeps_out(self, path: str, chain: Chain, *, folder: bool = False) -> bool:
         if folder and path[path.rfind("/") + 1 :] in self._skip:

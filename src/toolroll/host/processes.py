@@ -22,20 +22,26 @@ _STDERR_BYTES = 64 * 1024
 # A program that writes little at a time is left alone for a moment, or we would wake up for every line of it.
 _SMALL = 4096
 _GATHER = 0.0005
+_LOG_BYTES = 4 << 20
 _TICK = 0.05  # how late a cancellation may be noticed while the program is silent
 
 
 class Stream:
     """What a running program writes to stdout, as chunks of bytes. Iterate over it once."""
 
-    def __init__(self, process: subprocess.Popen[bytes], token: Token | None, deadline: float | None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], token: Token | None, deadline: float | None, log: int | None = None
+    ) -> None:
         self._process = process
+        self._log = log
         self._token = token
         self._deadline = deadline
         self.status: int | None = None
         """The exit status, negative for a signal; None until the iteration has come to its end."""
         self.stderr = b""
         """The first 64 KB of what the program wrote to stderr, unless that goes elsewhere."""
+        self.cut = False
+        """The file that takes stderr has grown so large that it was begun anew."""
 
     def __iter__(self) -> Iterator[bytes]:
         """Chunks until the program has ended; TimeoutError at the deadline, ToolError when cancelled."""
@@ -75,7 +81,11 @@ class Stream:
         process.wait()
 
     def _wait(self) -> float:
-        """Seconds to wait until the next look at the clock and the token."""
+        """Seconds to wait until the next look at the clock, the token and the log."""
+        if self._log is not None and os.fstat(self._log).st_size > _LOG_BYTES:
+            os.lseek(self._log, 0, os.SEEK_SET)  # for the program too, which has the same open file
+            os.ftruncate(self._log, 0)
+            self.cut = True
         if self._token is not None:
             self._token.check()
         if self._deadline is None:
@@ -108,8 +118,8 @@ def stream(
 ) -> Iterator[Stream]:
     """Run a program in the folder `cwd`, a descriptor, until the block ends; the `deadline` is monotonic.
 
-    It gets PATH and LANG and nothing else of our environment, and reads nothing unless `stdin` is given. With a
-    descriptor for `stderr` that takes what is written there.
+    It gets PATH and LANG and nothing else of our environment, and reads nothing unless `stdin` is given. With the
+    descriptor of a file for `stderr` that takes what is written there, or the last of it if that is very much.
     """
     try:
         process = subprocess.Popen(
@@ -125,7 +135,7 @@ def stream(
         )
     except OSError as error:  # not a FileNotFoundError: to the model that would mean a file it named
         raise ToolError(ErrorCode.EXECUTION, f"Cannot run {argv[0]!r}: {error.strerror}.") from error
-    running = Stream(process, token, deadline)
+    running = Stream(process, token, deadline, stderr)
     try:
         yield running
     finally:

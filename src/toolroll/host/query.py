@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from toolroll.host.beneath import Opener, walk
 from toolroll.host.walk import Kind, Seen, Walk
 from toolroll.text import globs
 
@@ -19,6 +21,8 @@ Name = Literal["ripgrep", "python"]
 
 BINARY = -1
 """As the line of a hit: the file turned out to be binary, so that its earlier hits do not count."""
+
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +131,8 @@ class Listing:
     engine: Name
     unreadable: int = 0
     """Folders that could not be opened."""
-    more: list[str] = field(default_factory=list)
-    """The paths that come after the entries, if fewer entries were asked for."""
+    more: str = ""
+    """The paths that come after the entries, a line each, if fewer entries were asked for."""
 
 
 @dataclass(slots=True)
@@ -149,6 +153,11 @@ class Ground:
     searched: int = 0
     log: bytes = b""
     """If a search found nothing and told what it passed over: how many files it searched, and its words."""
+    opener: Opener = walk
+
+    def open(self, path: str) -> int:
+        """A descriptor of a file in the searched folder; no link that is swapped in leads out of it."""
+        return self.opener(self.fd, path, _OPEN)
 
     def check(self) -> None:
         """Raise ToolError when the call was cancelled, TimeoutError when the time is up."""

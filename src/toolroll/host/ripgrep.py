@@ -84,7 +84,7 @@ class Ripgrep:
                     if wanted:
                         yield path, line, column, text
                 _finish(chunks, ground, query.pattern, log)
-            if log is not None and searched is not None and not last:
+            if log is not None and searched is not None and not last and not chunks.cut:
                 ground.searched, ground.log = searched, _whole(log)
 
     def counts(

@@ -32,7 +32,7 @@ class Root:
             os.close(self.fd)
             raise OSError(errno.ENOSYS, "openat2 is not to be had here", path)
         self.kernel = confined is not None
-        self._opener: Opener = confined or walk
+        self.opener: Opener = confined or walk
         self._last = ".", paths.Relative((), True)
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
@@ -140,7 +140,7 @@ class Root:
         # openat2 refuses O_PATH together with flags that mean nothing to it.
         flags |= os.O_CLOEXEC if flags & PATH else os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
         try:
-            return self._opener(self.fd, where.where, flags)
+            return self.opener(self.fd, where.where, flags)
         except OSError as error:
             if error.errno == errno.EXDEV:
                 raise paths.outside(shown, self.path) from None

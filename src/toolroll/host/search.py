@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from toolroll.host import ignore, listing, survey
 from toolroll.host.collected import collected
-from toolroll.host.gathered import all_shown, shown
+from toolroll.host.gathered import all_shown, shown, writable
 from toolroll.host.ordering import about, by_age, ordered
 from toolroll.host.query import (
     Engine,
@@ -35,7 +35,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import globs
 
 if TYPE_CHECKING:
-    from toolroll.host.index.warm import Sight, Warm
+    from toolroll.host.index.warm import First, Sight, Warm
     from toolroll.host.root import Root
     from toolroll.host.sheets import Stamp
     from toolroll.host.state import State
@@ -47,6 +47,7 @@ Wanted = Literal["file", "directory", "both"]
 
 _EVERYWHERE = Scope()
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer with what was found
+_LESS = 0.5  # the same for what comes after the search
 
 
 class Search:
@@ -70,6 +71,7 @@ class Search:
         self.warm = None if state is None else _warm(root, state, limits)
         self._policy = policy if policy is not None and has_paths(policy) else None
         self._program = program
+        self._large: set[tuple[str, ...]] = set()
 
     def on(self, root: Root) -> Search:
         """The same search beneath another root."""
@@ -150,9 +152,7 @@ class Search:
             scope = self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot))
             most = self._limits.search_rows
             first = limit if sort == "modified" else None
-            entries, rest, stopped = self._listed(ground, scope, kind, matcher, first)
-            total = len(entries) + len(rest)
-            more = all_shown(ground, rest[: max(0, most - len(entries))])
+            entries, total, more, stopped = self._listed(ground, scope, kind, matcher, first)
             entries = ordered(entries, sort)[:most]
             stopped = stopped or ("rows" if total > most else None)
             return Listing(
@@ -168,17 +168,19 @@ class Search:
 
     def _listed(
         self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher, first: int | None
-    ) -> tuple[list[Entry], list[str], Stopped | None]:
-        """The first entries, the newest if not all are asked for; the paths of the others; what made it stop early."""
+    ) -> tuple[list[Entry], int, str, Stopped | None]:
+        """The first entries, the newest if not all are asked for; how many there are; the paths of those that come
+        next, a line each; what made it stop early.
+        """
         if kind != "file":
             entries, stopped = self._matching(ground, scope, kind, matcher)
-            return entries, [], stopped
+            return entries, len(entries), "", stopped
         if (known := self._known(first, ground, scope, matcher)) is not None:
-            return _entries(ground, known[0]), known[1], None
+            return _entries(ground, known.files), known.total, known.more, None
         aged, whole = listing.newest(ground, scope, matcher)
         entries = [Entry(shown(ground, path), "file", size, -age) for age, path, size in aged[:first]]
-        rest = [] if first is None else [path for _, path, _ in aged[first:]]
-        return entries, rest, None if whole else "time"
+        rest = [] if first is None else [path for _, path, _ in aged[first : self._limits.search_rows]]
+        return entries, len(aged), all_shown(ground, rest), None if whole else "time"
 
     def _may_read(self, path: str) -> bool:
         policy = self._policy
@@ -190,7 +192,19 @@ class Search:
             return None
         sight = self.warm.sight(query, scope, ground.parts)
         self.warm.searched()
-        return sight
+        return self._few(ground, query, scope) if sight is None else sight
+
+    def _few(self, ground: Ground, query: Query, scope: Scope) -> Sight | None:
+        """The same of a folder with few files, though nothing is known of it."""
+        from toolroll.host.glance import glance
+        from toolroll.host.index import few
+
+        if ground.parts in self._large or (look := glance(query)) is None:
+            return None
+        found = few.sight(ground, look, scope, self._limits.search_bytes)
+        if found is None:
+            self._large.add(ground.parts)  # it is never wrong to have ripgrep search it
+        return found
 
     def _matching(
         self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher
@@ -204,22 +218,20 @@ class Search:
             return entries, "time"
         return entries, None
 
-    def _known(
-        self, first: int | None, ground: Ground, scope: Scope, matcher: globs.Matcher
-    ) -> tuple[list[tuple[str, Stamp]], list[str]] | None:
+    def _known(self, first: int | None, ground: Ground, scope: Scope, matcher: globs.Matcher) -> First | None:
         """The first files whose names match, newest first, and the paths of the others, if the tree is known."""
         if self.warm is None:
             return None
-        found = self.warm.first(first, scope, ground.parts, matcher)
+        found = self.warm.first(first, self._limits.search_rows, scope, ground.parts, matcher)
         self.warm.searched()
         return found
 
     def _of_contents(self, ground: Ground, query: Query, scope: Scope, sight: Sight | None) -> Survey:
-        soon = replace(ground, deadline=_deadline(survey.SECONDS, ground.token))
+        soon = replace(ground, deadline=_deadline(survey.SECONDS, ground.token, _LESS))
         return survey.of_search(self.engine, soon, query, scope, sight, self._limits.search_bytes)
 
     def _of_names(self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher) -> Survey:
-        soon = replace(ground, deadline=_deadline(survey.SECONDS, ground.token))
+        soon = replace(ground, deadline=_deadline(survey.SECONDS, ground.token, _LESS))
 
         def names(where: Scope) -> Iterator[str]:
             if kind == "file":
@@ -246,6 +258,7 @@ class Search:
                 rules=[] if is_file or scope.ignored else ignore.inherited(self._root, parts),
                 token=token,
                 deadline=_deadline(self._limits.search_seconds, token),
+                opener=self._root.opener,
             )
         finally:
             os.close(fd)
@@ -299,9 +312,10 @@ def _warm(root: Root, state: State, limits: Limits) -> Warm | None:
 
 
 def _entries(ground: Ground, known: list[tuple[str, Stamp]]) -> list[Entry]:
-    return [Entry(shown(ground, path), "file", stamp[2], stamp[3]) for path, stamp in known]
+    above = "".join(f"{part}/" for part in ground.parts)
+    return [Entry(writable(above + path), "file", stamp[2], stamp[3]) for path, stamp in known]
 
 
-def _deadline(seconds: float, token: Token | None) -> float:
-    left = seconds if token is None else min(seconds, _SHARE * token.remaining())
+def _deadline(seconds: float, token: Token | None, share: float = _SHARE) -> float:
+    left = seconds if token is None else min(seconds, share * token.remaining())
     return time.monotonic() + left

@@ -14,6 +14,8 @@ PREFIX = "spill:"
 _FOLDER = "spill"
 _DAYS = 7 * 24 * 3600
 _MOST_BYTES = 500_000_000
+_SELDOM = 60.0  # seconds between two looks at all that is kept, unless there may be no room
+_MOST_KNOWN = 4_000_000  # characters of a text that is known again
 
 
 class Spill:
@@ -23,24 +25,30 @@ class Spill:
         self._state = state
         self._lock = threading.Lock()
         self._root: Root | None = None
+        self._next = 0.0
+        self._room = 0
+        self._last = ("", "")
 
     def keep(self, text: str) -> str:
-        """Keep a text; the handle is how `read` and `grep` are told of it."""
-        data = text.encode("utf-8", "backslashreplace")
+        """Keep a text; the handle is how `read` and `grep` are told of it. The same text again has the same one."""
         with self._lock:
             folder = self._state.folder(_FOLDER)
-            _sweep(folder, room=_MOST_BYTES - len(data))
-            name = os.urandom(6).hex()
-            fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
+            last, name = self._last
+            if text != last or not _renewed(folder, name):
+                data = text.encode("utf-8", "backslashreplace")
+                self._make_room(folder, len(data))
+                name = os.urandom(6).hex()
+                fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+                with os.fdopen(fd, "wb") as file:
+                    file.write(data)
+                self._last = (text, name) if len(text) <= _MOST_KNOWN else ("", "")
         return PREFIX + name
 
     def writer(self, most: int) -> Writer:
         """A new kept file to be written bit by bit, never more than `most` bytes; OSError if none can be made."""
         with self._lock:
             folder = self._state.folder(_FOLDER)
-            _sweep(folder, room=max(0, _MOST_BYTES - most))
+            self._make_room(folder, min(most, _MOST_BYTES))
             return Writer(folder, os.urandom(6).hex(), most)
 
     def root(self) -> Root:
@@ -56,6 +64,13 @@ class Spill:
             if self._root is not None:
                 self._root.close()
                 self._root = None
+
+    def _make_room(self, folder: int, size: int) -> None:
+        """Have room for some bytes. What others have kept since the last look counts from the next one on."""
+        if size > self._room or time.monotonic() >= self._next:
+            self._next = time.monotonic() + _SELDOM
+            self._room = _MOST_BYTES - _sweep(folder, room=_MOST_BYTES - size)
+        self._room -= size
 
 
 class Writer:
@@ -97,15 +112,30 @@ class Writer:
             self._fd = None
 
 
-def _sweep(folder: int, room: int) -> None:
-    """Remove what is older than some days, and the oldest of the rest until it fits the room."""
+def _renewed(folder: int, name: str) -> bool:
+    """Whether a kept text is still there; it is as new as if it were kept now."""
+    try:
+        os.utime(name, dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _sweep(folder: int, room: int) -> int:
+    """Remove what is older than some days, and the oldest of the rest until it fits the room; what is left then."""
     with os.scandir(folder) as found:
-        kept = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.name) for entry in found)
+        kept = sorted(_aged(entry) for entry in found)
     total = sum(size for _, size, _ in kept)
     oldest = time.time() - _DAYS
     for mtime, size, name in kept:
         if mtime >= oldest and total <= room:
-            return
+            break
         with contextlib.suppress(FileNotFoundError):  # another session may sweep too
             os.unlink(name, dir_fd=folder)
         total -= size
+    return total
+
+
+def _aged(entry: os.DirEntry[str]) -> tuple[float, int, str]:
+    about = entry.stat()
+    return about.st_mtime, about.st_size, entry.name

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 SECONDS = 2.0
 """What a survey may take on top of the search itself."""
 
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MOST_NAMED = 2_000  # files and folders
 
 
@@ -54,11 +53,22 @@ def of_search(
     """The same in the quickest way that there is after a search, which may have told what it passed over."""
     if engine.name == "ripgrep" and not ground.unreadable:
         ripgrep = cast("Ripgrep", engine)
-        known = sight if sight is not None and sight.narrowed else _told(ripgrep, ground, query)
+        known = _known(ripgrep, ground, query, sight)
         found = None if known is None else of_known(ripgrep, ground, query, scope, known, max_bytes)
         if found is not None:
             return found
     return of_contents(engine, ground, query, scope, max_bytes)
+
+
+def _known(engine: Ripgrep, ground: Ground, query: Query, sight: Sight | None) -> Sight | None:
+    """What is known after a search of that which it passed over."""
+    if sight is None or not (sight.narrowed or sight.few):
+        return _told(engine, ground, query)
+    if sight.narrowed:
+        return sight
+    from toolroll.host.index import few
+
+    return few.passed(sight)
 
 
 def _told(engine: Ripgrep, ground: Ground, query: Query) -> Sight | None:
@@ -192,7 +202,9 @@ def is_text(ground: Ground, path: str, max_bytes: int) -> bool:
     from toolroll.host.index.build import is_binary
 
     try:
-        fd = os.open(path, _OPEN, dir_fd=ground.fd)
+        fd = ground.open(path)
+    except PermissionError:
+        return True  # so that ripgrep counts it
     except OSError:
         return False
     try:

@@ -102,7 +102,7 @@ class Walk:
 
     def _list(self, fd: int, path: str, entries: list[os.DirEntry[str]], chain: Chain) -> Iterator[Seen]:
         for entry in entries:
-            kind = _kind(entry)
+            kind = kind_of(entry)
             if kind is None:
                 self.passed["special"] += 1
                 continue
@@ -158,7 +158,8 @@ def extended(above: Chain, fd: int, path: str, entries: list[os.DirEntry[str]]) 
     }
 
 
-def _kind(entry: os.DirEntry[str]) -> Kind | None:
+def kind_of(entry: os.DirEntry[str]) -> Kind | None:
+    """What is in a folder under a name; None for what no search ever looks at."""
     if entry.is_symlink():
         return "link"
     if entry.is_dir(follow_symlinks=False):

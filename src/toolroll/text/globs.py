@@ -39,15 +39,24 @@ class Matcher:
         """What tells of a name alone whether it is meant, and quickly; None if the pattern is about paths too."""
         if self.paths or self._names is None:
             return None
-        if self._names.flags & re.IGNORECASE or not all(map(_ENDING.fullmatch, self.names)):
-            return self._names.fullmatch
-        return methodcaller("endswith", tuple(name[1:] for name in self.names))
+        return self._by_ending() or self._names.fullmatch
+
+    def by_path(self) -> Callable[[str], object]:
+        """What tells the same as `matches`, in the quickest way."""
+        return self._by_ending() or self.matches
 
     def matches(self, path: str) -> bool:
         """Whether `path`, relative to the searched folder and with forward slashes, is meant."""
         if self._names is not None and self._names.fullmatch(path, path.rfind("/") + 1):
             return True
         return self._paths is not None and self._paths.fullmatch(path) is not None
+
+    def _by_ending(self) -> Callable[[str], object] | None:
+        if self.paths or self._names is None or self._names.flags & re.IGNORECASE:
+            return None
+        if not all(map(_ENDING.fullmatch, self.names)):
+            return None
+        return methodcaller("endswith", tuple(name[1:] for name in self.names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,9 @@ def walked(root: Root) -> tuple[dict[str, int], set[str]]:
     return files, {path for path, _ in walk.left}
 
 
-def test_whatever_happens_it_is_what_a_walk_finds(root: Root) -> None:
+@pytest.mark.parametrize("moves", [500, 1])  # with few, all is often put in order again
+def test_whatever_happens_it_is_what_a_walk_finds(moves: int, root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOVES", moves)
     chance, top = random.Random(4), Path(root.path)
     table = Table(root, threading.Event())
     seen = 0
@@ -60,7 +62,12 @@ def test_whatever_happens_it_is_what_a_walk_finds(root: Root) -> None:
             files, left = walked(root)
             assert {path: stamp[3] for path, stamp in table.files().items()} == files
             assert {path for path, _ in table.left("")} == left
-            assert table.newest() == sorted((-modified, path) for path, modified in files.items())
+            aged = sorted((-modified, path) for path, modified in files.items())
+            assert table.newest() == aged
+            order = table.order("inner", lambda path: path.startswith("c/"))
+            assert order.aged == (inner := [one for one in aged if one[1].startswith("c/")])
+            assert order.paths(2) == [path[2:] for _, path in inner]
+            assert order.lines(1, 3) == "\n".join(path for _, path in inner[1:3])
             seen += len(files)
     table.close()
     assert seen > 300
@@ -126,3 +133,16 @@ def test_where_the_network_can_change_files_there_is_no_watch() -> None:
         watch.add(proc, os.fstat(proc).st_dev)
     os.close(proc)
     watch.close()
+
+
+def test_few_orders_are_kept(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ORDERS", 2)
+    (Path(root.path) / "a").write_text("x")
+    table = Table(root, threading.Event())
+    first, second = (table.order(key, lambda _: True) for key in (1, 2))
+    assert table.order(1, lambda _: True) is first
+    table.order(3, lambda _: True)
+    assert table.order(2, lambda _: True) is second
+    assert table.order(1, lambda _: True) is not first
+    assert table.newest() == first.aged
+    table.close()

@@ -12,11 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from toolroll.host import gathered
+from toolroll.host.index import few
 from toolroll.host.index import warm as module
 from toolroll.host.index.warm import index_path
 from toolroll.host.root import Root
@@ -421,3 +423,51 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "i.sqlite")) as base:
         made = base.execute("select count(*) from sqlite_master where name = 'files'").fetchone()[0]
         assert not made or base.execute("select count(*) from files").fetchone()[0] < 3000  # it had not come to its end
+
+
+def test_few_files_are_searched_here_as_ripgrep_would(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(6)
+    top, fast, plain = searches(6)
+    fast.close()  # so that nothing is ever known of the tree
+    seen: list[bool] = []
+    sight = few.sight
+    monkeypatch.setattr(few, "sight", lambda *given: (seen.append(True), sight(*given))[1])
+    empty = rows = 0
+    for _ in range(60):
+        change(top, chance)
+        query, scope = question(chance, top)
+        found, wanted = fast.grep(query, scope), plain.grep(query, scope)
+        assert found == wanted, (query, scope)
+        limited = fast.grep(query, scope, limit=5)
+        if not query.before:
+            assert limited.rows[:5] == wanted.rows[:5], (query, scope)
+        rows, empty = rows + found.matches, empty + (not found.rows)
+    assert rows > 50
+    assert empty > 5
+    assert len(seen) > 40
+
+
+def test_an_empty_answer_of_few_files_tells_the_same(searches: Make) -> None:
+    top, fast, plain = searches(3, 40)
+    fast.close()
+    (top / "binary").write_bytes(b"\0zebra crossing\r\n\rzebra\n")
+    (top / "wide").write_bytes("zebra\0".encode("utf-16"))
+    (top / ".secret").write_text("zebra crossing\n")
+    (top / "huge").write_text("zebra crossing\n")
+    os.truncate(top / "huge", Limits().search_bytes + 1)
+    for word, scope in product(("zebra crossing", "not there at all"), (Scope(), Scope(exclude=("*.py",)), Scope("."))):
+        query = Query(word, literal=True)
+        assert fast.grep(query, scope) == plain.grep(query, scope)
+    assert plain.grep(Query("zebra crossing")).survey.skipped.keys() >= {"binary", "too big", "hidden"}
+
+
+def test_many_files_are_left_to_ripgrep(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, fast, plain = searches(3, 40)
+    fast.close()
+    monkeypatch.setattr(few, "FEW", 10)
+    asked: list[object] = []
+    sight = few.sight
+    monkeypatch.setattr(few, "sight", lambda *given: asked.append(sight(*given)))
+    for _ in range(3):
+        assert fast.grep(Query("e")) == plain.grep(Query("e"))
+    assert asked == [None]  # and it is not tried again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from bisect import bisect_left, insort
+from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host import ignore
 from toolroll.host.folders import SETTLED
+from toolroll.host.index.order import Order, Wants
 from toolroll.host.index.watch import LostError, Watch
 from toolroll.host.walk import Chain, Kind, Walk
 
@@ -25,6 +26,8 @@ MOST = 300_000
 _EXCLUDE = ".git/info/exclude"
 _NAMES = frozenset(map(os.fsencode, ignore.NAMES))
 _OWN = frozenset(ignore.NAMES[:2])
+_ORDERS = 8  # that are kept up
+_MOVES = 500  # changed files, after which it is quicker to put all in order again
 
 
 class TooMuchError(Exception):
@@ -49,7 +52,8 @@ class Table:
     """All that is neither hidden nor ignored. Not for several threads at a time."""
 
     _files: dict[str, Stamp]
-    _order: list[tuple[int, str]] | None
+    _orders: dict[Hashable, Order]
+    _moves: int
     _changed: set[str] | None
     _left: list[tuple[str, Kind]] | None
     _unsettled: set[str]
@@ -73,6 +77,7 @@ class Table:
 
     def refresh(self) -> None:
         """Take in what has changed. The same errors as at first: the table is of no use after one."""
+        self._moves = 0
         try:
             told = self._watch.take()
         except LostError:
@@ -109,9 +114,18 @@ class Table:
 
     def newest(self) -> list[tuple[int, str]]:
         """All files, newest first: the age (less is newer) and the path."""
-        if self._order is None:
-            self._order = sorted((-stamp[3], path) for path, stamp in self._files.items())
-        return self._order
+        if None not in self._orders:
+            self._orders[None] = Order(sorted((-stamp[3], path) for path, stamp in self._files.items()))
+        return self._orders[None].aged
+
+    def order(self, key: Hashable, wants: Wants) -> Order:
+        """The files that are wanted, newest first; a key always stands for the same of them."""
+        if key not in self._orders:
+            aged = self.newest()
+            if len(self._orders) > _ORDERS:
+                del self._orders[next(one for one in self._orders if one is not None)]
+            self._orders[key] = Order(aged, wants)
+        return self._orders[key]
 
     def has(self, folder: str) -> bool:
         """Whether this folder, empty or with a slash at its end, is one of those that are kept."""
@@ -132,7 +146,8 @@ class Table:
         self._build()
 
     def _build(self) -> None:
-        self._files, self._order, self._changed, self._left = {}, None, None, None
+        self._files, self._changed, self._left = {}, None, None
+        self._orders, self._moves = {}, 0
         self._unsettled, self._linked = set(), set()
         self._folders, self._numbers, self._uniform = {}, {}, True
         self._exclude = self._excluded()
@@ -271,10 +286,7 @@ class Table:
         self._files[path] = stamp
         if self._changed is not None:
             self._changed.add(path)
-        if self._order is not None:
-            if before is not None:
-                del self._order[bisect_left(self._order, (-before[3], path))]
-            insort(self._order, (-stamp[3], path))
+        self._move(path, before, stamp)
         return stamp
 
     def _forget(self, path: str) -> None:
@@ -283,8 +295,15 @@ class Table:
         self._linked.discard(path)
         if self._changed is not None:
             self._changed.add(path)
-        if stamp is not None and self._order is not None:
-            del self._order[bisect_left(self._order, (-stamp[3], path))]
+        if stamp is not None:
+            self._move(path, stamp, None)
+
+    def _move(self, path: str, before: Stamp | None, now: Stamp | None) -> None:
+        self._moves += 1
+        if self._moves > _MOVES:
+            self._orders.clear()
+        for order in self._orders.values():
+            order.move(path, before, now)
 
     def _is_gone(self, path: str) -> bool:
         try:

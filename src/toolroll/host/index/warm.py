@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolroll.host.glance import Glance, glance
 from toolroll.host.index.build import Builder
@@ -19,6 +18,7 @@ from toolroll.host.index.table import Table, TooMuchError
 from toolroll.text import patterns, trigrams
 
 if TYPE_CHECKING:
+    from toolroll.host.index.order import Wants
     from toolroll.host.query import Query, Scope
     from toolroll.host.root import Root
     from toolroll.host.sheets import Stamp
@@ -33,7 +33,6 @@ SWITCH = "TOOLROLL_INDEX"
 LEAST = 100
 """Files from which on an index is worth its making."""
 
-_ENDING = re.compile(r"\*[\w.-]+", re.ASCII)
 _MOST_TEXT = 500_000_000  # bytes; the index takes less than half of that
 _SOON = 30.0  # seconds after which few changed files are taken into the index too
 _RETRY = 60.0  # seconds until a tree that could not be kept, or a file that could not be read, is tried again
@@ -57,8 +56,21 @@ class Sight:
     """What is hidden or ignored, in scope or not; of a folder nothing in it is named."""
     plenty: bool = False
     """So many of the files match that the newest of them will do."""
+    few: bool = False
+    """These are all files, and it is known how large they are: see `few`."""
     glance: Glance | None = None
     """How to look into few files, if the query is one for that."""
+
+
+class First(NamedTuple):
+    """The files of an answer, newest first."""
+
+    files: list[tuple[str, Stamp]]
+    """The first ones, from the searched folder, with their states."""
+    total: int
+    """How many there are."""
+    more: str
+    """The paths of those that come next, from the workspace, a line each."""
 
 
 class Warm:
@@ -116,24 +128,22 @@ class Warm:
 
     def newest(self, scope: Scope, folder: Sequence[str], matcher: Matcher) -> list[tuple[str, Stamp]] | None:
         """The files in scope whose names match, with their states, newest first; None if they are not known."""
-        found = self.first(None, scope, folder, matcher)
-        return None if found is None else found[0]
+        found = self.first(None, 0, scope, folder, matcher)
+        return None if found is None else found.files
 
     def first(
-        self, most: int | None, scope: Scope, folder: Sequence[str], matcher: Matcher
-    ) -> tuple[list[tuple[str, Stamp]], list[str]] | None:
-        """The same, with the states of the first ones only; the paths of all that come after them."""
+        self, first: int | None, most: int, scope: Scope, folder: Sequence[str], matcher: Matcher
+    ) -> First | None:
+        """The same, of the first ones only, or of all; of the others as many paths as are wanted in all at most."""
         prefix = "".join(f"{name}/" for name in folder)
-        inside = _inside(scope)
 
-        def see(table: Table) -> tuple[list[tuple[str, Stamp]], list[str]] | None:
+        def see(table: Table) -> First | None:
             if not self._is_kept(table, scope, prefix):
                 return None
-            files = table.files()
-            found = _matching(_beneath(table, prefix), matcher)
-            found = found if inside is None else [path for path in found if inside(path)]
-            rest = [] if most is None else found[most:]
-            return [(path, files[prefix + path]) for path in found[:most]], rest
+            files, cut = table.files(), len(prefix)
+            order = table.order((prefix, scope, matcher), _wants(scope, prefix, matcher))
+            shown = [(path[cut:], files[path]) for _, path in order.aged[:first]]
+            return First(shown, len(order.aged), "" if first is None else order.lines(first, most))
 
         with self._lock:
             return self._with(see)
@@ -228,8 +238,7 @@ class Warm:
         coverage = self._opened() if asked and len(files) >= LEAST else None
         matching = coverage.matching(table, asked, ignore_case=query.ignore_case) if coverage is not None else None
         if coverage is None or matching is None:
-            names = _beneath(table, prefix)
-            return Sight([name for name in names if inside is None or inside(name)], False)
+            return Sight(table.order((prefix, scope), _wants(scope, prefix)).paths(cut), False)
         matching, binaries, big = mine(matching), mine(coverage.binaries()), mine(coverage.big)
         if prepared.multiline and matching & binaries:
             return Sight([], False)  # how far such a search looks for a NUL is the engine's own affair
@@ -246,18 +255,21 @@ class Warm:
         )
 
 
-def _beneath(table: Table, prefix: str) -> list[str]:
-    """All files beneath a folder, from there, newest first."""
-    if not prefix:
-        return [path for _, path in table.newest()]
-    return [path[len(prefix) :] for _, path in table.newest() if path.startswith(prefix)]
+def _wants(scope: Scope, prefix: str, matcher: Matcher | None = None) -> Wants:
+    """Whether a path from the workspace is in scope, and matches."""
+    inside = _inside(scope)
+    matches = matcher.by_path() if matcher else None
+    if not prefix and inside is None:
+        return matches or _any
+
+    def wants(path: str) -> bool:
+        return _is_mine(path, prefix, inside) and (matches is None or bool(matches(path[len(prefix) :])))
+
+    return wants
 
 
-def _matching(paths: list[str], matcher: Matcher) -> list[str]:
-    if not matcher.paths and all(map(_ENDING.fullmatch, matcher.names)):
-        ends = tuple(name[1:] for name in matcher.names)
-        return [path for path in paths if path.endswith(ends)]
-    return [path for path in paths if matcher.matches(path)]
+def _any(_: str) -> bool:
+    return True
 
 
 def _is_mine(path: str, prefix: str, inside: Callable[[str], bool] | None) -> bool:

@@ -71,7 +71,8 @@ def _text(entries: Sequence[Entry]) -> str:
 
 
 def _whole(found: Listing) -> str:
-    return "\n".join([_text(found.entries), *found.more])
+    text = _text(found.entries)
+    return f"{text}\n{found.more}" if found.more else text
 
 
 def _note(found: Listing, limit: int, seconds: float) -> str:

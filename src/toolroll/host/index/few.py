@@ -1,0 +1,35 @@
+"""What there is to search in a folder with few files: no index is needed for that, and no program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolroll.host import listing
+from toolroll.host.glance import FEW
+from toolroll.host.index.warm import Sight
+from toolroll.text import globs
+
+if TYPE_CHECKING:
+    from toolroll.host.glance import Glance
+    from toolroll.host.query import Ground, Scope
+
+
+def sight(ground: Ground, look: Glance, scope: Scope, most_bytes: int) -> Sight | None:
+    """All files, newest first; None if they are not few, or not everything can be read."""
+    ground, left = replace(ground), listing.Left()
+    aged, whole = listing.newest(ground, scope, globs.compile("**"), FEW, left)
+    if not whole or ground.unreadable:
+        return None
+    files = [path for _, path, size in aged if size <= most_bytes]
+    big = len(aged) - len(files)
+    return Sight(files, False, big=big, left=left, few=True, glance=look)
+
+
+def passed(sight: Sight) -> Sight | None:
+    """What was passed over by a search of few files that found nothing; None if it did not come to its end."""
+    look = sight.glance
+    if look is None or look.looked != len(sight.files):
+        return None
+    binaries = len(look.binary)
+    return replace(sight, narrowed=True, binary=look.binary, text=len(sight.files) - binaries, binaries=binaries)
