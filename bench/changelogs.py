@@ -6,7 +6,9 @@ that only the newer release has are the changes to ask about, with `python -m be
 past changes are not in a ChangeLog, so a commit says which files it touched by turning the bit that makes them
 executable.
 
-An entry names files and functions (`* src/sort.c (main): Check the size.`); the message of its commit does not.
+An entry names files and functions (`* src/sort.c (main): Check the size.`). The message of its commit is what it says
+without the files, which are the answer: "(main): Check the size." What then has too few words that tell of any one
+place ("Update copyright years.") is part of the past, but is not asked about.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.localise import MOST_FILES, is_source
+from toolroll.text.rank.weights import STOP
 
 LOG = re.compile(r"ChangeLog(?:[.-]\d+)?")
 RECORD = re.compile(r"^(?=commit [0-9a-f]{7,40}$|\d{4}-\d\d-\d\d\b)", re.MULTILINE)
@@ -29,13 +32,13 @@ SUMMED = re.compile(r"^ \d+ files? changed.*$", re.MULTILINE)
 BODY = re.compile(r"^(?:[ \t]+\S.*|\s*)$", re.MULTILINE)
 BULLET = re.compile(r"^ ?(?=\* )", re.MULTILINE)
 PLACES = re.compile(r"\* ((?:[^:(]|\([^)]*\)|:(?=\S))*):(?=\s|\Z)")
-FUNCTIONS = re.compile(r"^(?:[(<\[][^()<>]*[)>\]],?\s*)+:(?=\s|\Z)", re.MULTILINE)
 ASIDE = re.compile(r"\([^)]*\)?|\[[^]]*\]?|<[^>]*>?|\{[^}]*\}?")
 FILES = re.compile(r"^Files: (.*(?:\n.*)*)", re.MULTILINE)
 RECORDED = re.compile(r"^(?:\+ commit [0-9a-f]+|--)$", re.MULTILINE)
 AREA = re.compile(r"[a-z][\w./+-]{1,30}(?:, [\w./+-]{2,30})*: \S")
 WORD = re.compile(r"[^\W\d_]{2,}")
-FEWEST_WORDS = 4
+FORMULAS = frozenset({"ditto", "likewise"})
+FEWEST_WORDS = 4  # different ones, that are not of any sentence or any change
 
 
 class Change(NamedTuple):
@@ -126,7 +129,7 @@ def entries(body: str) -> Iterator[str]:
 
 
 def parted(entry: str) -> Change:
-    """What an entry says without the files and functions that it is said of, and the files."""
+    """What an entry says without the files that it is said of, and the files."""
     said: list[str] = []
     files: list[str] = []
     if listed := FILES.search(entry):
@@ -136,11 +139,11 @@ def parted(entry: str) -> Change:
     titled = bool(first.strip())
     for note in notes:
         places = PLACES.match(note)
-        if places is not None:
-            files += [name for name in re.split(r"[\s,]+", ASIDE.sub(" ", places[1])) if name]
-        text = note[places.end() :] if places is not None else note
+        named, text = (places[1], note[places.end() :]) if places is not None else ("", note.removeprefix("* "))
+        files += [name for name in re.split(r"[\s,]+", ASIDE.sub(" ", named)) if name]
         titled = titled or text.startswith("\n")
-        said.append(FUNCTIONS.sub("", text.strip()))
+        functions = ", ".join(ASIDE.findall(named))
+        said.append(f"{functions}: {text.strip()}" if functions else text.strip())
     message = "\n".join(filter(None, (first.strip(), *said)))
     return Change(message, tuple(dict.fromkeys(files)), titled=titled)
 
@@ -170,7 +173,12 @@ class Paths:
 def askable(change: Change) -> bool:
     """Whether a change says something, and is one of a few source files."""
     sources = sum(map(is_source, change.files))
-    return change.titled and 0 < sources <= MOST_FILES and len(WORD.findall(change.message)) >= FEWEST_WORDS
+    return change.titled and 0 < sources <= MOST_FILES and telling(change.message) >= FEWEST_WORDS
+
+
+def telling(message: str) -> int:
+    """How many different words a message has that may tell where the change is."""
+    return len(set(map(str.lower, WORD.findall(message))) - STOP - FORMULAS)
 
 
 def make(repository: Path, files: Mapping[str, bytes], changed: Sequence[Change]) -> None:

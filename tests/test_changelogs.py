@@ -64,11 +64,12 @@ READ = [
         "gnu",
         GNU,
         [
-            Change("Remove.", ("src/gone.c",), "2024-02-01", titled=False),
+            Change("(f), (g): Remove.", ("src/gone.c",), "2024-02-01", titled=False),
             Change("Count again.", ("src/keys.c",), "2024-02-01", titled=False),
             Change("doc: speak of sizes\nAdd a node.", ("doc/sort.texi",), "2024-02-03"),
             Change(
-                "sort: check the size first\nA size of zero made it loop.\nCheck the size.\n Tell of it.\nLikewise.",
+                "sort: check the size first\nA size of zero made it loop.\n"
+                "(main, check::all): Check the size.\n(usage): Tell of it.\nLikewise.",
                 ("src/sort.c", "src/keys.c", "NEWS"),
                 "2024-02-03",
             ),
@@ -94,6 +95,20 @@ def test_files_are_found_by_the_end_of_their_paths_if_it_is_one():
     paths = Paths(["src/sort.c", "src/keys.c", "lib/keys.c"])
     named = Change("x", ("sort.c", "keys.c", "src/keys.c", "ort.c", "gone.c"))
     assert paths.located(named).files == ("src/sort.c", "src/keys.c")
+
+
+TOLD = [
+    ("Zebras have black and white stripes", True),
+    ("stripes: fix the bug\n(black, white): Check for zebras.", True),
+    ("Update after gnulib changed.\nUpdate from gnulib.\nLikewise.", False),
+    ("Zebra zebra zebras ZEBRA fix fix", False),
+]
+
+
+@pytest.mark.parametrize(("message", "asked"), TOLD)
+def test_only_what_may_tell_where_is_asked(message, asked):
+    assert changelogs.askable(Change(message, ("src/sort.c",))) is asked
+    assert not changelogs.askable(Change(message, ("src/sort.c",), titled=False))
 
 
 def archive(path, **files):

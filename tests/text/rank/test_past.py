@@ -45,10 +45,17 @@ def test_files_that_changed_with_the_likest_come_along():
     found = Past([*others, likest]).alike({"cats": 1.0, "feed": 1.0, "cat": 0.3})
     assert max(found, key=found.__getitem__) in likest.files
     assert found["cats.py"] == found["fish.py"]
-    assert len(found) == 51  # the files of the fifty likest
+    assert len(found) == 21  # the files of the twenty likest
 
 
 def test_a_change_of_everything_is_about_nothing():
     many = tuple(f"f{number}" for number in range(21))
     assert Past([Commit("Reformat cats", many)]).scores({"cats": 1.0}) == {}
     assert len(Past([Commit("Reformat cats", many[1:])]).scores({"cats": 1.0})) == 20
+
+
+def test_a_file_is_no_better_for_having_changed_often():
+    often = [*[Commit("Feed the birds", ("birds.py",))] * 20, *[Commit("Feed the cats", ("birds.py",))] * 4]
+    found = Past([*often, Commit("Feed the cats", ("cats.py",)), Commit("Brush dogs", ("dogs.py",))])
+    scores = found.scores({"cats": 1.0})
+    assert scores["cats.py"] > 1.5 * scores["birds.py"] > 0

@@ -56,6 +56,11 @@ def test_the_first_line_of_a_question_counts_more():
     assert asked["lexer"] > asked["parser"] == pytest.approx(2**0.5)
 
 
+def test_names_of_the_program_count_as_much_as_the_first_line():
+    asked = words.question("lexer\n\nThe parser calls next_token.")
+    assert asked["nexttoken"] == asked["lexer"] > asked["parser"] == asked["token"] == 1.0
+
+
 @pytest.mark.parametrize("text", ["", "  \n", "...", "12 + 3"])
 def test_a_question_without_words_asks_nothing(text):
     assert words.question(text) == {}

@@ -16,7 +16,7 @@ COMMITS = 3_000
 FORMAT = "%x01%B%x02"
 """For `git log -z --name-only`."""
 
-_ALIKE = 50  # past changes that a new one is compared with, the likest
+_ALIKE = 20  # past changes that a new one is compared with, the likest
 _WIDEST = 20  # files of a change beyond which it is about none of them
 _MESSAGE = 2_000  # characters
 
@@ -45,7 +45,7 @@ class Past:
             for path in commit.files:
                 self._changes[path] += 1
                 terms[path].update(found)
-        self._index = Index(length=0.5)
+        self._index = Index(length=1.0)  # else the files that change all the time win by the words of all their changes
         self._paths = list(terms)
         for path in self._paths:
             self._index.add(terms[path])

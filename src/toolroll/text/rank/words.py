@@ -50,10 +50,11 @@ def question(text: str, weights: Weights = WEIGHTS) -> dict[str, float]:
     first, _, rest = text.strip().partition("\n")
     title, body = counted(first), counted(rest)
     more = weights.title if body else 1.0
+    leading = title.keys() | _names(rest)
     every = list(dict.fromkeys((*title, *body)))
     telling = [term for term in every if term not in STOP] or every  # of nothing but such words, they are meant
     asked = {
-        term: (more if term in title else 1.0) * sqrt(title.get(term, 0) + body.get(term, 0))
+        term: (more if term in leading else 1.0) * sqrt(title.get(term, 0) + body.get(term, 0))
         for term in telling[:_MOST]
     }
     for term, weight in list(asked.items()):
@@ -70,6 +71,11 @@ def mentions(text: str) -> list[str]:
         if ("/" in bare or "." in bare) and len(bare) <= _LONGEST:
             found[bare] = None
     return list(found)[:_MENTIONS]
+
+
+def _names(text: str) -> set[str]:
+    """What is written together in a text, as the names in programs are and words are not."""
+    return {made[-1] for word in _WORD.findall(text) if len(made := terms(word)) > 1}
 
 
 def _forms(term: str) -> tuple[str, ...]:
