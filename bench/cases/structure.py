@@ -37,14 +37,19 @@ def races(settings: Settings) -> Iterator[Race]:
     if real is not None:
         yield from _on(real, name, settings)
     for files in SIZES[:1] if settings.quick else SIZES:
-        yield from _on(corpora.synthetic(files), f"{files:,} files", settings)
+        yield from _on(corpora.synthetic(files), f"{files:,} files", settings, files)
 
 
-def _on(tree: Path, name: str, settings: Settings) -> Iterator[Race]:
+def _on(tree: Path, name: str, settings: Settings, size: int = 0) -> Iterator[Race]:
+    """The races on one tree; those on made trees, which have a size, are of one row each."""
+
+    def race(about: str, when: str, run: Callable[[], object]) -> Race:
+        row = f"{about}, {when}" if size else ""
+        return Race(f"{about}, {when}, {name}", [_ours(run), _floor(parse)], _FEW, row, size)
+
     parse = _parse(tree)
     for about, (tool, arguments) in ASKED.items():
-        cold = partial(_cold, tree, settings.state / "cold", tool, arguments)
-        yield Race(f"{about}, cold, {name}", [_ours(cold), _floor(parse)], most_rounds=_FEW)
+        yield race(about, "cold", partial(_cold, tree, settings.state / "cold", tool, arguments))
     own = Path(shutil.copytree(tree, settings.scratch / f"structure-{name}"))
     file = next(iter(sorted(own.rglob("*.py"))))
     with Kit(own, state_dir=settings.state / f"structure-{name}") as kit:
@@ -55,8 +60,8 @@ def _on(tree: Path, name: str, settings: Settings) -> Iterator[Race]:
                     raise RuntimeError(ask().text)
             if (warm := kit.context().search.warm) is not None:
                 warm.ready(_READY, indexed=True)
-            yield Race(f"{about}, warm, {name}", [_ours(ask), _floor(parse)], most_rounds=_FEW)
-            yield Race(f"{about}, after an edit, {name}", [_ours(edited(file, ask)), _floor(parse)], most_rounds=_FEW)
+            yield race(about, "warm", ask)
+            yield race(about, "after an edit", edited(file, ask))
 
 
 def _cold(tree: Path, state: Path, tool: str, arguments: dict[str, Any]) -> None:

@@ -189,11 +189,10 @@ def test_hostile_and_odd_files_do_no_harm(put, atlas, ws):
 class Late:
     """Parsers of files that somebody writes to right before they are parsed."""
 
-    most = 1
-
     def __init__(self, parsers, path, text):
         self.parsers = self
         self.real = parsers
+        self.spread = parsers.spread
         self.path = path
         self.text = text
 

@@ -150,3 +150,27 @@ def test_a_child_gets_nothing_of_our_environment(monkeypatch, parsers):
     (pid,) = children() - before
     names = {entry.partition(b"=")[0] for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry}
     assert names == {b"PATH", b"LANG"}
+
+
+def test_work_is_spread_in_order_and_only_much_of_it_over_several(parsers):
+    def seen(part):
+        time.sleep(0.01)
+        return threading.get_ident(), list(part)
+
+    few, many = list(parsers.spread(seen, range(100))), list(parsers.spread(seen, range(1000)))
+    assert [one for _, part in few for one in part] == list(range(100))
+    assert [one for _, part in many for one in part] == list(range(1000))
+    assert {who for who, _ in few} == {threading.get_ident()}
+    assert len({who for who, _ in many} - {threading.get_ident()}) == parsers.most
+
+
+def test_work_that_fails_ends_the_rest(parsers):
+    done = []
+
+    def fail(part):
+        done.append(part)
+        raise ToolError(ErrorCode.CANCELLED, "Enough.")
+
+    with pytest.raises(ToolError, match="Enough"):
+        list(parsers.spread(fail, range(16_000)))
+    assert len(done) < 1000

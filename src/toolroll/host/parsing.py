@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.result import ErrorCode, ToolError
 
@@ -21,20 +21,26 @@ if TYPE_CHECKING:
     from toolroll.text.structure.model import Tags
     from toolroll.text.structure.patterns import Match
 
+_S = TypeVar("_S")
 _T = TypeVar("_T")
 
 Told = tuple[str, bytes]
 """A language, and a source in UTF-8."""
-Work = Callable[[str, bytes, str], Any]
-"""From a language, a source and what else there is to say to an answer."""
 
-_CPU_SECONDS = 3.0  # for one source; two megabytes of ordinary code take less than one
 _WALL_SECONDS = 60.0  # on a machine where others compute too
-_IDLE_SECONDS = 120
-_MEMORY = 3 << 30
 _ANSWER = 256 << 20
 _TICK = 50  # milliseconds until a cancellation is noticed
-_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from toolroll.host.parsing import serve; serve()"
+_TOGETHER = 16  # sources in a request
+_WORTH = 12  # requests that are worth the start of one more child
+# The package is put there bare: a child needs little of what its front imports.
+_CHILD = """
+import sys, types
+package = sys.modules["toolroll"] = types.ModuleType("toolroll")
+package.__path__ = [sys.argv[1]]
+sys.path[:] = sys.argv[2:]
+from toolroll.host.parser import serve
+serve()
+"""
 
 
 class TooHardError(Exception):
@@ -81,6 +87,20 @@ class Parsers:
 
         made = self._each("sheet", "", sources, msgspec.Raw, token)
         return [one if isinstance(one, Exception) else bytes(one) for one in made]
+
+    def spread(self, work: Callable[[Sequence[_S]], _T], items: Sequence[_S]) -> Iterator[_T]:
+        """What comes of work on a few items each, in order; several at a time if there are many."""
+        parts = [items[at : at + _TOGETHER] for at in range(0, len(items), _TOGETHER)]
+        if len(parts) <= _WORTH or self.most == 1:
+            yield from map(work, parts)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(self.most, 1 + len(parts) // _WORTH)) as pool:
+            try:
+                yield from pool.map(work, parts)
+            finally:
+                pool.shutdown(cancel_futures=True)  # when one of them raised, nobody wants the others
 
     def close(self) -> None:
         """End the children."""
@@ -183,9 +203,10 @@ class _Child:
         import subprocess
 
         if self._process is None:
+            package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
             paths = [os.path.abspath(path) for path in sys.path if path]
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _CHILD, *paths],
+                [sys.executable, "-I", "-c", _CHILD, package, *paths],
                 cwd="/",
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -228,51 +249,6 @@ class _Child:
 
 def _reason(status: int) -> str:
     return "took too long" if status == -signal.SIGPROF else "crashed the parser"
-
-
-def serve() -> None:
-    """The child: answer requests until there are no more. Time and memory are its own to watch."""
-    import gc
-    import resource
-
-    import msgspec
-
-    from toolroll.text.rank import sheet
-    from toolroll.text.structure.patterns import matches
-    from toolroll.text.structure.tags import definitions, names, tags
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(ValueError, OSError):  # not to be had on macOS
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    gc.disable()  # nothing here is in a cycle
-    work: dict[str, Work] = {
-        "tags": lambda language, source, _: tags(language, source),
-        "definitions": lambda language, source, _: definitions(language, source),
-        "matches": matches,
-        "sheet": lambda language, source, _: sheet.made(source.decode(), names(language, source) if language else None),
-    }
-    source, out = sys.stdin.buffer, sys.stdout.buffer
-    while True:
-        signal.alarm(_IDLE_SECONDS)
-        head = source.read(4)
-        signal.alarm(0)
-        if len(head) < 4:
-            return
-        what, more, sources = msgspec.msgpack.decode(source.read(int.from_bytes(head, "big")))
-        made = [_answered(work[what], language, one, more) for language, one in sources]
-        answer = msgspec.msgpack.encode(made)
-        out.write(len(answer).to_bytes(4, "big") + answer)
-        out.flush()
-
-
-def _answered(work: Work, language: str, source: bytes, more: str) -> tuple[str, str, Any]:
-    signal.setitimer(signal.ITIMER_PROF, _CPU_SECONDS)  # kills: nobody handles the signal
-    try:
-        return "", "", work(language, source, more)
-    except ToolError as error:
-        return str(error.code), error.message, None
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _one(answers: list[_T | Exception]) -> _T:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolroll.host.folders import Folders
+from toolroll.host.look import Look
 from toolroll.host.parsing import Parsers, TooHardError
-from toolroll.host.query import Query, Scope, Survey
+from toolroll.host.query import Query, Scope
 from toolroll.host.records import digest
 from toolroll.host.tagged import Key, Tagged
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text import survey
 from toolroll.text.encoding import HEAD, detect
 from toolroll.text.structure import languages
 from toolroll.text.structure.languages import MOST_BYTES, Language
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer with what was found
-_AT_ONCE = 16  # files that are sent to a parser together
 _TIME = "time"
 _EVERY = tuple(
     glob for one in languages.LANGUAGES.values() for glob in (*(f"*{suffix}" for suffix in one.suffixes), *one.files)
@@ -49,31 +47,6 @@ _REASONS = {
     ErrorCode.EXECUTION: "too hard to parse",
     ErrorCode.NOT_FOUND: "unreadable",
 }
-
-
-@dataclass(slots=True)
-class Look(Generic[T]):
-    """What was seen of a file or of a folder."""
-
-    found: list[tuple[str, T]] = field(default_factory=list)
-    """The files that could be parsed, by path, with what was found in each."""
-    skipped: Counter[str] = field(default_factory=Counter)
-    """The files that could not, by reason."""
-    others: Counter[str] = field(default_factory=Counter)
-    """The files that were not wanted, by language, or by suffix if that is not known."""
-    stopped: bool = False
-    """There was no time for all, or there were too many."""
-    survey: Survey | None = None
-    """If no file holds what was asked for: what was searched for it."""
-
-    def __str__(self) -> str:
-        if self.survey is not None:
-            return survey.sentence(self.survey.searched, self.survey.skipped, self.survey.elsewhere)
-        said = [f"{count} {what}" for what, count in (*sorted(self.skipped.items()), *sorted(self.others.items()))]
-        looked = f"Looked at {len(self.found)} file{'s' if len(self.found) != 1 else ''}"
-        passed = f"; not at: {', '.join(said)}" if said else ""
-        late = " There was no time for all of them: give a narrower `path`." if self.stopped else ""
-        return f"{looked}{passed}.{late}"
 
 
 class _Copy(NamedTuple):
@@ -248,17 +221,7 @@ class Structure:
                 return [(path, None, _TIME) for path in chosen]
             return [_outcome(path, found) for path, found in zip(chosen, work(chosen), strict=True)]
 
-        parts = [paths[at : at + _AT_ONCE] for at in range(0, len(paths), _AT_ONCE)]
-        if len(parts) <= 1:
-            yield from chain.from_iterable(map(some, parts))
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(self.parsers.most) as pool:
-            try:
-                yield from chain.from_iterable(pool.map(some, parts))
-            finally:
-                pool.shutdown(cancel_futures=True)  # when one of them raised, nobody wants the others
+        yield from chain.from_iterable(self.parsers.spread(some, paths))
 
     def _tags_of(self, paths: Sequence[str], token: Token | None, *, whole: bool) -> list[Tags | Exception | None]:
         """The tags of files, remembered or new; None for one whose language is not known, or why there are none."""

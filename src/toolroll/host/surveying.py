@@ -27,7 +27,6 @@ NO_TEXT = b""
 BY_PATH = b"path"
 """The key of a file that is known by its path alone."""
 
-_AT_ONCE = 16  # files that are sent to a parser together
 _FEW = 4  # texts that are not worth starting one
 _ENDING = frozenset({ErrorCode.CANCELLED, ErrorCode.TIMEOUT})
 
@@ -85,19 +84,8 @@ class Surveyor:
             if time.monotonic() < deadline:
                 self._fill(chosen, token)
 
-        parts = [copies[at : at + _AT_ONCE] for at in range(0, len(copies), _AT_ONCE)]
-        if len(parts) <= 1:
-            for part in parts:
-                some(part)
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(self._parsers.most) as pool:
-            try:
-                for _ in pool.map(some, parts):
-                    pass
-            finally:
-                pool.shutdown(cancel_futures=True)  # when one of them raised, nobody wants the others
+        for _ in self._parsers.spread(some, copies):
+            pass
 
     def _fill(self, copies: Sequence[Copy], token: Token | None) -> None:
         import msgspec

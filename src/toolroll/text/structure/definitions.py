@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.text.structure.languages import Language
-from toolroll.text.structure.model import HOLDERS, KINDS, Tag
+from toolroll.text.structure.model import HOLDERS, Tag
 from toolroll.text.structure.source import Source, text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+HEAD = 4096
+"""Bytes of a definition in which its signature must end."""
+MOST = 50_000
+"""Definitions of one source."""
+
 _SIGNATURE = 200  # characters of a signature that are kept
 _VALUE = 100  # the same of a variable, whose value may be long
-_HEAD = 4096  # bytes of a definition in which its signature must end
 _NAME = 200
-_MOST = 50_000  # definitions of one source
 _DEEP = 50  # parents that a definition is told with
 _ENDS = " \t\r\n{[:=;,"  # what leads from a signature to what it is of
-_BETWEEN = re.compile(rb"\s*(?:(?:export|default|declare|abstract|pub|public|async)\s+)*")
 _FIXED = re.compile(r"\b(?:const|constexpr|static final|static readonly)\b")
 _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 _QUOTES = "\"'`<>"
@@ -30,23 +30,11 @@ _VALUES = frozenset({"variable", "constant", "key"})
 _WHOLE = frozenset({"import", "decorator"})  # nothing of them is a body
 _BRACED = frozenset({"class", "interface", "struct", "enum", "trait", "type", "module", "rule"})
 
-# Of one node of several kinds, the kind that is listed first counts.
-_EVENTS = (
-    *(kind for kind in KINDS if kind not in ("variable", "heading")),
-    "variable",
-    *(f"heading.{level}" for level in range(1, 7)),
-    "scope",
-    "name",
-)
-_NAMED = len(_EVENTS) - 1
-_Event = tuple[int, int, int, int, "Node"]
-_PLACE = itemgetter(0, 1, 2, 3)
-
 
 class Definition:
     """A definition that is being read: its name, and those of what it is in, may come later."""
 
-    __slots__ = ("decorators", "end", "kind", "name", "name_at", "node", "parent", "start", "within")
+    __slots__ = ("decorators", "end", "head_end", "kind", "name", "name_at", "node", "parent", "start", "within")
 
     def __init__(self, kind: str, start: int, end: int, node: Node, parent: Definition | None) -> None:
         self.kind = kind
@@ -56,17 +44,19 @@ class Definition:
         self.parent = parent
         self.name = ""
         self.decorators: tuple[Definition, ...] = ()
+        self.head_end = -1
+        """Where its signature ends; -1 if nobody has looked."""
         self.within: tuple[str, ...] | None = None
         """The names that what is defined in it has above it, once they are known."""
 
 
 class Definitions:
-    """What a query found of definitions in one source."""
+    """The definitions that were read in one source."""
 
-    def __init__(self, language: Language, where: Source, found: Mapping[str, Sequence[Node]]) -> None:
+    def __init__(self, language: Language, where: Source, read: Sequence[Definition]) -> None:
         self.where = where
+        self.read = read
         self._language = language.name
-        self._found = found
         self._holders = HOLDERS | language.holders | {"scope"}
 
     def tags(self) -> list[Tag]:
@@ -74,83 +64,11 @@ class Definitions:
         made = (self._tag(one) for one in self.read if one.kind != "scope")
         return [tag for tag in made if tag.name]
 
-    @cached_property
-    def read(self) -> list[Definition]:
-        """All that was found, each with its name, its parent and its decorators."""
-        stack: list[Definition] = []
-        waiting: list[Definition] = []
-        read: list[Definition] = []
-        for start, _, order, end, node in self._events():
-            while stack and stack[-1].end <= start:
-                stack.pop()
-            if order == _NAMED:
-                self._name(stack, start, end)
-                continue
-            one = Definition(_EVENTS[order], start, end, node, stack[-1] if stack else None)
-            read.append(one)
-            if one.kind == "decorator":
-                self._decorate(one, stack, waiting)
-                continue
-            if waiting and one.kind != "import":
-                self._take(one, waiting)
-            stack.append(one)
-            if len(read) >= _MOST:
-                break
-        return read
-
-    def _events(self) -> list[_Event]:
-        """Where definitions and names start, outer ones first, names after what starts with them."""
-        events = [
-            (start, 1 if order == _NAMED else -end, order, end, node)
-            for order, kind in enumerate(_EVENTS)
-            for node in self._found.get(kind, ())
-            for start, end in (node.byte_range,)
-        ]
-        events.sort(key=_PLACE)
-        kept: list[_Event] = []
-        last = (-1, -1)
-        for event in events:
-            if event[2] == _NAMED or event[:2] != last:
-                kept.append(event)
-                last = last if event[2] == _NAMED else event[:2]
-        return kept
-
-    def _name(self, stack: list[Definition], start: int, end: int) -> None:
-        for one in reversed(stack):
-            if not one.name:
-                one.name = text(self.where.data[start : min(end, start + _NAME)])
-                one.name_at = start
-                return
-
-    def _decorate(self, one: Definition, stack: list[Definition], waiting: list[Definition]) -> None:
-        said = _joined(text(self.where.between(one.start, min(one.end, one.start + _HEAD))))
-        bracketed = said.startswith(("#[", "[")) and said.endswith("]")
-        said = said.removeprefix("#")[1:-1].strip() if bracketed else said.lstrip("@").strip()
-        one.name = _cut(said, _SIGNATURE)
-        if stack and not stack[-1].name:
-            stack[-1].decorators += (one,)  # among the modifiers of what it belongs to
-        else:
-            waiting.append(one)
-
-    def _take(self, one: Definition, waiting: list[Definition]) -> None:
-        """Give a definition the decorators before it, with nothing between but comments and each other."""
-        start = one.start
-        near: list[Definition] = []
-        while waiting:
-            last = waiting.pop()
-            if _BETWEEN.fullmatch(self.where.between(last.end, start)) is None:
-                break
-            last.parent = one
-            near.append(last)
-            start = last.start
-        waiting.clear()
-        one.decorators = tuple(near[::-1])
-
     def _tag(self, one: Definition) -> Tag:
         start = one.start
         if one.decorators and one.decorators[-1].end > start:
             start = one.decorators[-1].end  # it stands within: what matters comes after it
-            head = self.where.data[start : start + _HEAD]
+            head = self.where.data[start : start + HEAD]
             start += len(head) - len(head.lstrip())
         name, parents = self._named(one)
         signature = self._signature(one, start)
@@ -228,8 +146,10 @@ class Definitions:
         return _cut(said, _VALUE if kind in _VALUES else _SIGNATURE)
 
     def _head_end(self, one: Definition, start: int) -> int:
+        if one.head_end >= 0:
+            return one.head_end
         node, kind = one.node, one.kind
-        end = min(one.end, start + _HEAD)
+        end = min(one.end, start + HEAD)
         if kind in _WHOLE or kind in _VALUES:
             return end
         if kind == "element":
@@ -240,6 +160,19 @@ class Definitions:
             value = node.child_by_field_name("value") or node.child_by_field_name("right")
             body = value.child_by_field_name("body") if value else None
         return min(end, body.start_byte) if body is not None and body.start_byte > start else end
+
+
+def name_of(data: bytes, start: int, end: int) -> str:
+    """A name as it is kept, however long it is."""
+    return text(data[start : min(end, start + _NAME)])
+
+
+def decoration(where: Source, start: int, end: int) -> str:
+    """What a decorator says, without the sign before it and the brackets around it."""
+    said = _joined(text(where.between(start, min(end, start + HEAD))))
+    bracketed = said.startswith(("#[", "[")) and said.endswith("]")
+    said = said.removeprefix("#")[1:-1].strip() if bracketed else said.lstrip("@").strip()
+    return _cut(said, _SIGNATURE)
 
 
 def headings(reading: Definitions) -> list[Tag]:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from operator import le
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from toolroll.text.structure import languages
+from toolroll.text.structure import captured, languages, statements
 from toolroll.text.structure.definitions import Definitions, headings
 from toolroll.text.structure.model import USES, Tag, Tags
 from toolroll.text.structure.source import BOM, Source, text
@@ -26,21 +26,32 @@ _Use = tuple[int, int, int]
 """Start, index into USES, and end."""
 
 _NAME = 200  # bytes of the longest name
+_UNNAMED = frozenset({"import", "decorator", "scope"})
+_WALKED = ("name", "function", "class", "type", "variable", "import", "decorator", "error")  # see `statements`
+
+
+class _Read(NamedTuple):
+    """What was found in a source; of its uses, only where they are."""
+
+    where: Source
+    found: Captures
+    definitions: list[Tag]
+    names: set[int]
+    """Where the names of definitions are."""
 
 
 def tags(language: str, source: bytes) -> Tags:
     """What a source in UTF-8 defines and uses; of one that does not parse, what could be read."""
-    where, found = _found(language, source, languages.load(language)[1])
-    definitions, names = _definitions(languages.LANGUAGES[language], where, found)
-    rows = _uses(where, found, names)
-    words, which, how = _words(where, rows)
-    quiet = sorted((*where.comments, *_spans(found.get("text", ()))))
+    read = _read(language, source)
+    rows = _uses(read)
+    words, which, how = _words(read.where, rows)
+    quiet = sorted((*_spans(read.found.get("comment", ())), *_spans(read.found.get("text", ()))))
     return replace(
-        _tags(language, where, found, definitions),
+        _tags(language, read),
         words=words,
         which=which,
         how=how,
-        spots=_spots(where, rows),
+        spots=_spots(read.where, rows),
         quiet=_apart(quiet).tobytes(),
         whole=True,
     )
@@ -48,34 +59,48 @@ def tags(language: str, source: bytes) -> Tags:
 
 def names(language: str, source: bytes) -> Tags:
     """The same without the places of the uses."""
-    where, found = _found(language, source, languages.query_without(language, "text"))
-    definitions, defined = _definitions(languages.LANGUAGES[language], where, found)
-    words, which, how = _words(where, _uses(where, found, defined))
-    return replace(_tags(language, where, found, definitions), words=words, which=which, how=how)
+    read = _read(language, source, "text")
+    words, which, how = _words(read.where, _uses(read))
+    return replace(_tags(language, read), words=words, which=which, how=how)
 
 
 def definitions(language: str, source: bytes) -> Tags:
     """The same without the uses, which are most of the work after the parse."""
-    where, found = _found(language, source, languages.query_without(language, "text", "ref."))
-    return _tags(language, where, found, _definitions(languages.LANGUAGES[language], where, found)[0])
+    return _tags(language, _read(language, source, "text", "ref."))
 
 
-def _found(language: str, source: bytes, query: Query) -> tuple[Source, Captures]:
+def _read(language: str, source: bytes, *aside: str) -> _Read:
+    """Parse a source and look for all but what is left aside, told by how its captures begin."""
+    source = source.removeprefix(BOM)
+    root = languages.parser(language).parse(source).root_node
+    if language == "python" and not root.has_error:
+        where, read = statements.read(source, root)
+        # Of the comments, a walk sees those at definitions; that is enough where the others need not be quiet.
+        rest = (*aside, *_WALKED, *(("comment",) if "text" in aside else ()))
+        found = _captured(root, languages.query_without(language, *rest)) if "ref." not in aside else {}
+    else:
+        found = _captured(root, languages.query_without(language, *aside))
+        where = Source(source, _spans(found.get("comment", ())))
+        read = captured.read(where, found)
+    reading = Definitions(languages.LANGUAGES[language], where, read)
+    made = headings(reading) if language == "markdown" else reading.tags()
+    return _Read(where, found, made, {one.name_at for one in read if one.kind not in _UNNAMED})
+
+
+def _captured(root: Node, query: Query) -> Captures:
     import tree_sitter
 
-    source = source.removeprefix(BOM)
-    tree = languages.parser(language).parse(source)
-    found: Captures = tree_sitter.QueryCursor(query).captures(tree.root_node)
-    return Source(source, _spans(found.get("comment", ()))), found
+    found: Captures = tree_sitter.QueryCursor(query).captures(root)
+    return found
 
 
-def _tags(language: str, where: Source, found: Captures, made: Iterable[Tag]) -> Tags:
+def _tags(language: str, read: _Read) -> Tags:
     """What is known of a source without its uses."""
     return Tags(
         language=language,
-        lines=where.lines,
-        broken=_broken(where, found.get("error", ())),
-        definitions=tuple(made),
+        lines=read.where.lines,
+        broken=_broken(read.where, read.found.get("error", ())),
+        definitions=tuple(read.definitions),
         words=(),
         which=b"",
         how=b"",
@@ -85,24 +110,17 @@ def _tags(language: str, where: Source, found: Captures, made: Iterable[Tag]) ->
     )
 
 
-def _definitions(language: languages.Language, where: Source, found: Captures) -> tuple[list[Tag], set[int]]:
-    """The definitions, and where their names are."""
-    reading = Definitions(language, where, found)
-    made = headings(reading) if language.name == "markdown" else reading.tags()
-    return made, {one.name_at for one in reading.read if one.kind not in ("import", "decorator", "scope")}
-
-
-def _uses(where: Source, found: Captures, names: set[int]) -> list[_Use]:
-    """Where names are used, each place once; `names` are those that are defined there."""
+def _uses(read: _Read) -> list[_Use]:
+    """Where names are used, each place once, and not where they are defined."""
     rows = [
         (start, how, end)
         for how, kind in enumerate(USES)
-        for node in found.get(f"ref.{kind}", ())
+        for node in read.found.get(f"ref.{kind}", ())
         for start, end in (node.byte_range,)
     ]
     rows.sort()
     kept: list[_Use] = []
-    data, last = where.data, -1
+    data, names, last = read.where.data, read.names, -1
     for row in rows:
         start, _, end = row
         name = data[start:end]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
+from toolroll.host.look import Look
 from toolroll.host.search import Query
-from toolroll.host.structure import Look
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text.structure import uses

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Annotated, Any
 
 from toolroll.host.context import Context
+from toolroll.host.look import Look
 from toolroll.host.search import Query
-from toolroll.host.structure import Look
 from toolroll.result import Status
 from toolroll.schema import Field, FilePath
 from toolroll.text.structure import patterns
