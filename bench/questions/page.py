@@ -32,14 +32,14 @@ documentation (Django {django} and Flask {flask}, from their source distribution
   which is what the tool does: 0.45 · (score by words / best such score) + 0.55 · (cosine - last) / (first - last).
   First and last are the cosines of the nearest and of the 200th nearest piece, taken as 0.15 apart at least; what is
   further away gets nothing for its meaning. In a library of fewer pieces, last is 0.25, or the smallest cosine if that
-  is lower. The best twenty then get up to 0.3 for pairs of the question's words that follow each other in the text, too;
-  pairs of two plain words do not count. What is unlike the question (cosine below 0.25) and shares no word with it is no
-  answer to any of the three.
-- **The fresh questions ({fresh}, `fresh.toml`) are the nearest to blind.** They were written after the formula and the cut
-  into pieces (by sections, where headings are underlined) were settled, all of them before the first was asked. The pairs
-  of words came later: about 80 ways were compared on the other questions, while the results on the fresh ones from before
-  were known; the fresh ones were asked again when that was done. On them recall@5 by passage is {both} by both, {meaning}
-  by meaning alone and {words} by words alone; with so few questions each is known to about ± {margin}.
+  is lower. The best twenty then get up to 0.3 for pairs of the question's words that follow each other in the text,
+  too; pairs of two plain words do not count. What is unlike the question (cosine below 0.25) and shares no word with it
+  is no answer to any of the three.
+- **The fresh questions ({fresh}, `fresh.toml`) are the nearest to blind.** They were written after the formula and the
+  cut into pieces (by sections, where headings are underlined) were settled, all of them before the first was asked. The
+  pairs of words came later: about 80 ways were compared on the other questions, while the results on the fresh ones
+  from before were known; the fresh ones were asked again when that was done. On them recall@5 by passage is {both} by
+  both, {meaning} by meaning alone and {words} by words alone; with so few questions each is known to about ± {margin}.
 - The others (`questions.toml`) are in a tuning and a held-out half by a hash of their texts, but neither is blind: ways
   to put both orders together were compared on both halves, 51 of them in a first sweep, with an earlier cut into 1,003
   pieces. On the held-out half recall@5 by passage went from 0.756 to 0.837 among them, where the better order alone had
@@ -60,9 +60,9 @@ COST = """\
 
 CPU time at three sizes, everybody in turns, medians. Ours opens the database, ranks by words, asks for the nearest
 vectors, fuses both, reads the best twenty passages and orders them once more; numpy only looks at all vectors, which it
-holds in memory; BM25 is a plain one in Python, in memory too. The model's time for the question is left out of all of them. The goal is at most
-2 in the last column at 100,000 pieces. `make bench` measures the same races as
-ratios to peers and floor, case `rag`.
+holds in memory; BM25 is a plain one in Python, in memory too. The model's time for the question is left out of all of
+them. The goal is at most 2 in the last column at 100,000 pieces. `make bench` measures the same races as ratios to
+peers and floor, case `rag`.
 
 ![CPU time of a search over the number of pieces](retrieval.svg)
 """
