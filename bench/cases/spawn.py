@@ -2,7 +2,8 @@
 
 The parent is small, and then has 1 GiB of memory of its own: a way that copies the parent's page tables shows it.
 toolroll's rows include its supervisor: a thread, the pipes, the watch over the tree and the look for survivors. "The
-sandbox alone" is the same start without all that. Where a kit's commands share something, they share it here too.
+sandbox alone" is the same start without all that. Where a kit's commands share something, they share it here too; as
+root that is a network and the read-only files, made with the first two commands, which are not counted.
 "bwrap, one for each" is what one would write by hand: the whole system read-only, the workspace, a /tmp, and no
 network; what is secret in it stays open. A fresh shell that prints a word, whose output is taken, is raced against
 `subprocess.run`, which neither confines it nor looks after what it has started.
@@ -104,7 +105,14 @@ class _Ways:
         null = self._null
         with _whole():
             self._sandbox.spawn(
-                self._reach, _TRUE, cwd=self._folder, env=self._env, stdin=null, stdout=null, stderr=null
+                self._reach,
+                _TRUE,
+                cwd=self._folder,
+                env=self._env,
+                stdin=null,
+                stdout=null,
+                stderr=null,
+                disposable=True,
             ).wait()
 
     def _plain(self) -> None:

@@ -157,6 +157,7 @@ class Running:
                 stdout=stdout,
                 stderr=stderr,
                 pass_fds=order.pass_fds,
+                disposable=True,
             )
             try:
                 watch.begin(process.pid)

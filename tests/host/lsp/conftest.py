@@ -68,7 +68,7 @@ def open_servers(workspace: Workspace) -> Iterator[Callable[..., Servers]]:
     for one in opened:
         one.close()
     assert [pid for pid in pids if not gone(pid)] == []
-    assert set(os.listdir("/proc/self/fd")) - before <= {str(workspace._swept_stage)}
+    assert set(os.listdir("/proc/self/fd")) - before <= set(map(str, workspace._swept))
 
 
 @pytest.fixture

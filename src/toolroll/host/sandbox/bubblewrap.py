@@ -8,18 +8,18 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolroll.host.beneath import PATH, STEP
+from toolroll.host.sandbox import stage
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.network import Network, entered
-from toolroll.host.sandbox.system import DEV, ETC, PROC, System, beneath, real, system
+from toolroll.host.sandbox.system import PROC, beneath, system
 from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, cannot_run, check, launch, told
-from toolroll.host.sandbox.toolchains import outermost
+from toolroll.host.sandbox.view import View, resolved, view, visible, words
 from toolroll.host.state import nameless
 from toolroll.result import ErrorCode, ToolError
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin")
-_TEMP = "/tmp"
-_TEMP_BYTES = 512 << 20
+_SECONDS = 20.0  # for a trial
 _SIZED = (0, 7)  # from this version on a temporary folder can be given a size
 _ALWAYS = (
     "--unshare-user",
@@ -63,7 +62,8 @@ class Bubblewrap(Sandbox):
     that it started are killed too.
 
     The commands of a `group` have one network without an outside together where we may make it, which takes root:
-    that saves the time to make one for each, and lets one command use a server that another has started.
+    that saves the time to make one for each, and lets one command use a server that another has started. Those started
+    by a disposable thread have what of their files is read-only from one `Stage`, which only saves time.
     """
 
     tier = Tier.BUBBLEWRAP
@@ -79,19 +79,23 @@ class Bubblewrap(Sandbox):
         self._lock = threading.Lock()
         self._shares = False
         self._network: Network | None = None
+        self._stages: stage.Stages | None = None
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
         other = copy.copy(self)
         other._lock, other._shares = threading.Lock(), True
+        other._stages = stage.Stages(self._kernel, self._program, self._works)
         return other
 
     def close(self) -> None:
-        """Let go of the network that the commands of the group share."""
+        """Let go of what the commands of the group share."""
         with self._lock:
             self._shares = False
             if self._network is not None:
                 self._network.close()
+        if self._stages is not None:
+            self._stages.close()
 
     def spawn(
         self,
@@ -104,10 +108,11 @@ class Bubblewrap(Sandbox):
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int] = (),
+        disposable: bool = False,
     ) -> subprocess.Popen[bytes]:
         """The command in a world of its own; what is in `keep` is read-only there."""
         check(argv, env)
-        if any(beneath(self._program, one) for one in _resolved(reach.write)):
+        if any(beneath(self._program, one) for one in resolved(reach.write)):
             raise ToolError(
                 ErrorCode.SECURITY,
                 f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
@@ -117,16 +122,23 @@ class Bubblewrap(Sandbox):
         with ExitStack() as stack:
             kept = {path: _own(stack, fd) for path, fd in _kept(reach)}
             filtering = _own(stack, nameless(self._filters[reach.network]))
-            words = [
+            files = self._view(reach)
+            place = self._stages.open(files) if disposable and self._stages is not None else None
+            if place is not None:
+                stack.callback(os.close, place)
+            options = [
                 *_ALWAYS,
                 *self._network_words(reach, stack),
-                *self._mounts(reach, kept),
+                *_mounts(files, self._kept_words(kept), on_stage=place is not None),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
             # By descriptor, for the command line of a process is for everybody to read. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
-            arguments = _own(stack, nameless(os.fsencode("\0".join(words)) + b"\0"))
+            arguments = _own(stack, nameless(os.fsencode("\0".join(options)) + b"\0"))
+            if place is not None:
+                with told():
+                    stack.enter_context(stage.entered(self._kernel, place))
             return launch(
                 [self._program, "--args", str(arguments), "--", *argv],
                 "/",
@@ -153,17 +165,41 @@ class Bubblewrap(Sandbox):
             stack.enter_context(entered(self._kernel, shared))
         return ()
 
-    def _mounts(self, reach: Reach, kept: Mapping[str, int]) -> list[str]:
-        """The arguments that build the command's view of the files, outer ones first."""
+    def _view(self, reach: Reach) -> View:
+        """What the command sees; ToolError when a folder of it is not there."""
         for path in reach.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        found = list(_view(reach.write, reach.read, system(), self._sized))
-        for path in sorted(kept):
-            found += ("--ro-bind-fd", str(kept[path]), path) if self._by_descriptor else ("--ro-bind", path, path)
-        # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks that
-        # they can be written. And without the last one a write outside would seem to have worked.
-        return [*found, "--remount-ro", PROC, "--remount-ro", "/"]
+        return view(reach.write, reach.read, system(), self._sized)
+
+    def _kept_words(self, kept: Mapping[str, int]) -> list[str]:
+        if self._by_descriptor:
+            return [word for path in sorted(kept) for word in ("--ro-bind-fd", str(kept[path]), path)]
+        return [word for path in sorted(kept) for word in ("--ro-bind", path, path)]
+
+    def _works(self, place: int, files: View) -> bool:
+        """Whether a command can be started on a stage."""
+        import subprocess
+
+        words = [*_ALWAYS, *_mounts(files, (), on_stage=True), "--", "/bin/sh", "-c", ":"]
+        null = subprocess.DEVNULL
+        with stage.entered(self._kernel, place):
+            process = launch([self._program, *words], "/", {}, (null, null, null), ())
+        with process:
+            try:
+                return process.wait(_SECONDS) == 0
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return False
+
+
+def _mounts(files: View, kept: Sequence[str], *, on_stage: bool) -> list[str]:
+    """The arguments that build the command's view of the files, outer ones first."""
+    # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks that
+    # they can be written. And without the last one a write outside would seem to have worked; a stage is read-only.
+    if on_stage:
+        return ["--dev-bind", stage.PLACE, "/", *words(files.own), *kept, "--remount-ro", PROC]
+    return [*words(files.parts), *kept, "--remount-ro", PROC, "--remount-ro", "/"]
 
 
 def _own(stack: ExitStack, fd: int) -> int:
@@ -181,36 +217,9 @@ def _folder(reach: Reach, cwd: int) -> str:
         there = False
     if not there:
         raise ToolError(ErrorCode.EXECUTION, "The folder to work in was removed or moved. Name one that is there.")
-    if not _visible(path, reach):
+    if not visible(path, reach):
         raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} is none that commands may reach.")
     return path
-
-
-@lru_cache(maxsize=32)
-def _view(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> tuple[str, ...]:
-    """The mounts and links of a view, as arguments."""
-    size = ("--perms", "1777", "--size", str(_TEMP_BYTES)) if sized else ()
-    parts: dict[str, tuple[str, ...]] = {
-        PROC: ("--proc", PROC),
-        DEV: ("--dev", DEV),
-        _TEMP: (*size, "--tmpfs", _TEMP),
-        "/var/tmp": ("--symlink", "../tmp", "/var/tmp"),
-    }
-    changed = _resolved(write)
-    shown = _resolved((*own.folders, *own.files, ETC, *read))
-    for path in outermost(path for path in shown if not any(beneath(path, one) for one in (*changed, PROC, DEV))):
-        parts[path] = ("--ro-bind-try", path, path)
-    for path in outermost(changed):
-        parts = {known: how for known, how in parts.items() if not beneath(known, path)}
-        parts[path] = ("--bind", path, path)
-    for path in own.covered:
-        if path not in read and not any(beneath(path, one) for one in changed):
-            parts[path] = ("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind-try", "/dev/null", path)
-    bound = [path for path, how in parts.items() if how[0] in ("--bind", "--ro-bind-try")]
-    for path in (*own.folders, *read, *write):
-        if os.path.islink(path) and not any(beneath(path, one) for one in bound):  # else it is there already
-            parts[path] = ("--symlink", os.readlink(path), path)
-    return tuple(word for path in sorted(parts, key=lambda one: one.split("/")) for word in parts[path])
 
 
 def _kept(reach: Reach) -> Iterator[tuple[str, int]]:
@@ -218,7 +227,7 @@ def _kept(reach: Reach) -> Iterator[tuple[str, int]]:
 
     A link cannot be covered, and where it leads is not ours to guess: a command may have made it.
     """
-    changed = _resolved(reach.write)
+    changed = resolved(reach.write)
     for path in reach.keep:
         try:
             above = os.open(os.path.dirname(path), STEP)
@@ -237,29 +246,13 @@ def _kept(reach: Reach) -> Iterator[tuple[str, int]]:
             yield f"{where}/{os.path.basename(path)}", fd
 
 
-def _resolved(paths: Iterable[str]) -> list[str]:
-    """Where the paths lead; those that lead nowhere are left out."""
-    return [there for path in paths if (there := real(path)) is not None]
-
-
-def _visible(path: str, reach: Reach) -> bool:
-    return any(beneath(path, one) for one in _shown(reach.write, reach.read, system()))
-
-
-@lru_cache(maxsize=32)
-def _shown(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[str, ...]:
-    """Under what paths there is anything in a view, as they are named and as they are."""
-    roots = (*own.folders, ETC, PROC, *write, *read)
-    return tuple(dict.fromkeys((*roots, *_resolved(roots))))
-
-
 def _find_program(program: str, folder: str, env: Mapping[str, str], reach: Reach) -> None:
     """ToolError for a program that is not there, which bubblewrap would tell of too late."""
     if "/" in program:
         places = [os.path.normpath(os.path.join(folder, program))]
     else:
         places = [f"{one}/{program}" for one in env.get("PATH", os.defpath).split(os.pathsep) if one.startswith("/")]
-    if any(os.access(one, os.X_OK) and os.path.isfile(one) and _visible(one, reach) for one in places):
+    if any(os.access(one, os.X_OK) and os.path.isfile(one) and visible(one, reach) for one in places):
         return
-    there = any(os.path.exists(one) and _visible(one, reach) for one in places)
+    there = any(os.path.exists(one) and visible(one, reach) for one in places)
     raise cannot_run(program, errno.EACCES if there else errno.ENOENT)

@@ -64,6 +64,7 @@ class Confined(Sandbox):
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int] = (),
+        disposable: bool = False,  # noqa: ARG002
     ) -> subprocess.Popen[bytes]:
         """The command, held by the kernel; `keep` is not: see `repository.Kept`."""
         import subprocess  # noqa: F401 - here, because the thread below may not read it any more

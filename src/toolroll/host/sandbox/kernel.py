@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import struct
 import sys
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _PR_SET_NO_NEW_PRIVS = 38
 
@@ -157,3 +161,22 @@ class Kernel:
             number = self._errno()
             raise OSError(number, os.strerror(number), name)
         return result
+
+
+def apart(work: Callable[[], T]) -> T:
+    """The result of `work`, done in a thread that ends: what that makes of itself, others do not become."""
+    done: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="toolroll apart", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return done[0]

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolroll.host.sandbox.kernel import Kernel
+from toolroll.host.sandbox.kernel import Kernel, apart
 
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _SET_FLAGS = 0x8914  # SIOCSIFFLAGS
@@ -23,7 +23,7 @@ class Network:
 
     def __init__(self, kernel: Kernel) -> None:
         """OSError where we have no right to make one."""
-        self._fd = _made(kernel)
+        self._fd = apart(lambda: _made(kernel))
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, os.close, self._fd)
 
@@ -53,24 +53,10 @@ def entered(kernel: Kernel, network: int) -> Iterator[None]:
 
 
 def _made(kernel: Kernel) -> int:
-    """A descriptor of a new network. It is made in a thread that ends: others would stay where they are."""
-    made: list[int] = []
-    failed: list[OSError] = []
-
-    def make() -> None:
-        try:
-            kernel.call("unshare", _NEW_NETWORK)
-            _begin_loopback()
-            made.append(os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC))
-        except OSError as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=make, name="toolroll network", daemon=True)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return made[0]
+    """A descriptor of a new network, in which the calling thread is from now on."""
+    kernel.call("unshare", _NEW_NETWORK)
+    _begin_loopback()
+    return os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _begin_loopback() -> None:

@@ -71,11 +71,13 @@ class Sandbox(ABC):
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int] = (),
+        disposable: bool = False,
     ) -> subprocess.Popen[bytes]:
         """The command, running in the folder `cwd`, a descriptor, in a session of its own.
 
         The thread that calls this must outlive the command: where a tier lets it die with its parent, the
-        kernel takes the thread for the parent. ToolError for a program that is missing or cannot be run.
+        kernel takes the thread for the parent. `disposable`: it does nothing else before it ends, so that it may be
+        changed for good, which can save time. ToolError for a program that is missing or cannot be run.
         """
 
 
@@ -96,6 +98,7 @@ class Unconfined(Sandbox):
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int] = (),
+        disposable: bool = False,  # noqa: ARG002
     ) -> subprocess.Popen[bytes]:
         """The command with all the rights of the user."""
         from toolroll.host.processes import folder_path

@@ -1,0 +1,91 @@
+"""The files that a command sees under bubblewrap, as its arguments: outer ones first, and which stay the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolroll.host.sandbox.system import DEV, ETC, PROC, System, beneath, real, system
+from toolroll.host.sandbox.tiers import Reach
+from toolroll.host.sandbox.toolchains import outermost
+
+_TEMP = "/tmp"
+_TEMP_BYTES = 512 << 20
+_SHARED = f"{DEV}/shm"
+
+Part = tuple[str, tuple[str, ...]]
+"""Where it is, and the words of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # remembered: another look is another view
+class View:
+    """The mounts and links that a command sees, outer ones first."""
+
+    parts: tuple[Part, ...]
+    fixed: tuple[Part, ...]
+    """Those of them that all commands with this view can have together, as they are read-only."""
+    own: tuple[Part, ...]
+    """What each has for itself where the others are there already."""
+
+
+@lru_cache(maxsize=32)
+def view(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> View:
+    """What a command with this reach sees."""
+    found = _parts(write, read, own, sized)
+    fresh = [path for path, how in found.items() if path in (PROC, _TEMP) or how[0] == "--bind"]
+    apart = {path: how for path, how in found.items() if any(beneath(path, one) for one in fresh)}
+    fixed = {path: how for path, how in found.items() if path not in apart}
+    return View(_in_order(found), _in_order(fixed), _in_order({_SHARED: ("--tmpfs", _SHARED), **apart}))
+
+
+def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> dict[str, tuple[str, ...]]:
+    size = ("--perms", "1777", "--size", str(_TEMP_BYTES)) if sized else ()
+    found: dict[str, tuple[str, ...]] = {
+        PROC: ("--proc", PROC),
+        DEV: ("--dev", DEV),
+        _TEMP: (*size, "--tmpfs", _TEMP),
+        "/var/tmp": ("--symlink", "../tmp", "/var/tmp"),
+    }
+    changed = resolved(write)
+    shown = resolved((*own.folders, *own.files, ETC, *read))
+    for path in outermost(path for path in shown if not any(beneath(path, one) for one in (*changed, PROC, DEV))):
+        found[path] = ("--ro-bind-try", path, path)
+    for path in outermost(changed):
+        found = {known: how for known, how in found.items() if not beneath(known, path)}
+        found[path] = ("--bind", path, path)
+    for path in own.covered:
+        if path not in read and not any(beneath(path, one) for one in changed):
+            found[path] = ("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind-try", "/dev/null", path)
+    bound = [path for path, how in found.items() if how[0] in ("--bind", "--ro-bind-try")]
+    for path in (*own.folders, *read, *write):
+        if os.path.islink(path) and not any(beneath(path, one) for one in bound):  # else it is there already
+            found[path] = ("--symlink", os.readlink(path), path)
+    return found
+
+
+def words(parts: Iterable[Part]) -> list[str]:
+    """All of it, one after the other."""
+    return [word for _, how in parts for word in how]
+
+
+def visible(path: str, reach: Reach) -> bool:
+    """Whether a command has anything under this path."""
+    return any(beneath(path, one) for one in _shown(reach.write, reach.read, system()))
+
+
+def resolved(paths: Iterable[str]) -> list[str]:
+    """Where the paths lead; those that lead nowhere are left out."""
+    return [there for path in paths if (there := real(path)) is not None]
+
+
+@lru_cache(maxsize=32)
+def _shown(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[str, ...]:
+    """Under what paths there is anything in a view, as they are named and as they are."""
+    roots = (*own.folders, ETC, PROC, *write, *read)
+    return tuple(dict.fromkeys((*roots, *resolved(roots))))
+
+
+def _in_order(found: dict[str, tuple[str, ...]]) -> tuple[Part, ...]:
+    return tuple((path, found[path]) for path in sorted(found, key=lambda one: one.split("/")))
