@@ -112,20 +112,14 @@ class Bubblewrap(Sandbox):
     ) -> subprocess.Popen[bytes]:
         """The command in a world of its own; what is in `keep` is read-only there."""
         check(argv, env)
-        if any(beneath(self._program, one) for one in resolved(reach.write)):
-            raise ToolError(
-                ErrorCode.SECURITY,
-                f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
-            )
+        self._out_of_reach(reach)
         folder = _folder(reach, cwd)
         _find_program(argv[0], folder, env, reach)
         with ExitStack() as stack:
             kept = {path: _own(stack, fd) for path, fd in _kept(reach)}
             filtering = _own(stack, nameless(self._filters[reach.network]))
             files = self._view(reach)
-            place = self._stages.open(files) if disposable and self._stages is not None else None
-            if place is not None:
-                stack.callback(os.close, place)
+            place = self._place(files, stack) if disposable else None
             options = [
                 *_ALWAYS,
                 *self._network_words(reach, stack),
@@ -146,6 +140,18 @@ class Bubblewrap(Sandbox):
                 (stdin, stdout, stderr),
                 (*pass_fds, filtering, arguments, *(kept.values() if self._by_descriptor else ())),
             )
+
+    def _out_of_reach(self, reach: Reach) -> None:
+        if any(beneath(self._program, one) for one in resolved(reach.write)):
+            raise ToolError(
+                ErrorCode.SECURITY,
+                f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
+            )
+
+    def _place(self, files: View, stack: ExitStack) -> int | None:
+        """A descriptor of the stage for a view, until the stack is closed; None if there is none."""
+        place = None if self._stages is None else self._stages.open(files)
+        return None if place is None else _own(stack, place)
 
     def _network_words(self, reach: Reach, stack: ExitStack) -> tuple[str, ...]:
         """What gives the command its network; the one of the group is entered here, until the stack is closed."""
