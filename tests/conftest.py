@@ -1,6 +1,8 @@
 """A fresh workspace and a kit on it, for every test."""
 
 import os
+import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,27 @@ settings.register_profile("toolroll", deadline=None, derandomize=bool(os.environ
 settings.load_profile("toolroll")
 
 Files = dict[str, str | bytes]
+
+
+def pytest_sessionstart() -> None:
+    """What a shell starts in the background is deaf to SIGINT, and so would be all that the tests start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Try a test of the clock again: a busy machine may be late once, what is always late is a fault."""
+    if pyfuncitem.get_closest_marker("clock") is None:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    for _ in range(4):
+        try:
+            pyfuncitem.obj(**arguments)
+        except AssertionError:
+            time.sleep(1)
+        else:
+            return True
+    return None
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -52,7 +52,7 @@ def env(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def python(*words: str) -> str:
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=110)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -105,7 +105,8 @@ def test_the_page_shows_what_really_happens(env: None, tmp_path: Path) -> None:
 def test_its_own_test_passes(env: None, tmp_path: Path) -> None:
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     (tmp_path / "test_words.py").write_text(CODE[1])
-    out = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path))
+    apart = ["-p", "no:cacheprovider", "--rootdir", str(tmp_path), "--basetemp", str(tmp_path / "temp")]
+    out = python("-m", "pytest", "-q", *apart, str(tmp_path))
     assert "2 passed" in out
 
 

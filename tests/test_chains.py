@@ -184,14 +184,14 @@ def test_one_token_cancels_all(kit: Kit, slow: list[int], count: int) -> None:
     token = Token()
     threading.Timer(0.1, token.cancel).start()
     started = time.monotonic()
-    found = parallel(kit, naps(count, seconds=20), token=token)
+    found = parallel(kit, naps(count, seconds=90), token=token)
     assert {one.error.code for one in found if one.error} == {ErrorCode.CANCELLED}
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 45
 
 
 def test_a_cancelled_task_cancels_its_calls(kit: Kit, slow: list[int]) -> None:
     async def run() -> None:
-        task = asyncio.create_task(aparallel(kit, naps(2, seconds=20)))
+        task = asyncio.create_task(aparallel(kit, naps(2, seconds=90)))
         await asyncio.sleep(0.1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -199,7 +199,7 @@ def test_a_cancelled_task_cancels_its_calls(kit: Kit, slow: list[int]) -> None:
 
     started = time.monotonic()
     asyncio.run(run())
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 45
 
 
 def test_a_system_error_ends_the_others_and_is_raised(kit: Kit, slow: list[int]) -> None:
@@ -211,5 +211,5 @@ def test_a_system_error_ends_the_others_and_is_raised(kit: Kit, slow: list[int])
     kit.register(burst)
     started = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        parallel(kit, [("burst", {}), *naps(2, seconds=20)])
-    assert time.monotonic() - started < 5
+        parallel(kit, [("burst", {}), *naps(2, seconds=90)])
+    assert time.monotonic() - started < 45

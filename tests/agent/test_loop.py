@@ -333,7 +333,7 @@ def test_cancel(serve: Serve, agent_at: Any, open_kit: Any, where: str) -> None:
     def silent(_: Any) -> Any:
         token.cancel()
         yield b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-        for _ in range(100):
+        for _ in range(1200):
             time.sleep(0.05)
             yield b":\n"
 
@@ -342,7 +342,7 @@ def test_cancel(serve: Serve, agent_at: Any, open_kit: Any, where: str) -> None:
     started = time.monotonic()
     done = agent.run("x", token)
     assert (done.finished, done.reason) == (False, "cancelled")
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30
     assert isinstance(told[-1], Ended)
 
 

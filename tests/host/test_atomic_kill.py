@@ -15,7 +15,6 @@ import pytest
 
 from toolroll.host import atomic
 
-KILLS = 30
 CONTROL_KILLS = 400  # at most; the first few tear on an idle machine
 LONGEST = 0.03  # seconds from the first whole write to the kill
 SIZE = 4_000_000
@@ -70,11 +69,12 @@ def is_whole(file: Path) -> bool:
     return len(data) == SIZE and data == data[:1] * SIZE
 
 
+@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way", ["replace", "create"])
-def test_no_kill_tears_a_file_or_leaves_one(folders, way):
+def test_no_kill_tears_a_file_or_leaves_one(folders, way, kills):
     workspace, stage = folders
     rng = random.Random(20_240_229)
-    for _ in range(KILLS):
+    for _ in range(kills):
         kill_a_writer(folders, way, rng.uniform(0, LONGEST))
         found = list(workspace.iterdir())
         assert [file.name for file in found if not is_whole(file)] == []

@@ -250,6 +250,7 @@ def test_a_token_that_was_given_is_not_shown(small):
     assert small.client().modern("tools/list").status == 200
 
 
+@pytest.mark.clock
 def test_sessions_are_bounded_and_end_when_nobody_uses_them(small):
     clients = [small.client() for _ in range(3)]
     for one in clients[:2]:
@@ -257,13 +258,14 @@ def test_sessions_are_bounded_and_end_when_nobody_uses_them(small):
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
     assert clients[2].post(opening).status == 503
-    deadline = time.monotonic() + 10
-    while clients[2].post(opening).status == 503 and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while (status := clients[2].post(opening).status) == 503 and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert clients[2].post(opening).status == 200
+    assert status == 200
     assert clients[0].request("ping").status == 404
 
 
+@pytest.mark.clock
 def test_a_call_does_not_wait_for_an_answer_for_ever(small):
     client = small.client()
     can = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
@@ -284,7 +286,7 @@ def test_whoever_does_not_finish_the_head_of_a_request_is_shown_out(small, sent)
         connection.sendall(sent)
         while connection.recv(65_536):
             pass
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 40
 
 
 def test_nor_does_one_who_was_answered_before_keep_an_unfinished_head_open(small):
@@ -293,7 +295,7 @@ def test_nor_does_one_who_was_answered_before_keep_an_unfinished_head_open(small
     began = time.monotonic()
     client.connection.sock.sendall(b"POST /m")
     assert client.connection.sock.recv(1) == b""
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 40
 
 
 def test_whoever_does_not_finish_a_body_is_told(small):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bounds", "Ended", "Outcome", "Running", "start"]
 
-_GRACE = 0.1  # seconds for those that still hold the pipe when the command itself has ended
+_GRACE = 0.3  # seconds for those that still hold the pipe when the command itself has ended
 _TICK = 0.05  # how late a cancellation may be noticed
 
 

@@ -44,6 +44,7 @@ def test_a_text_has_one_vector_whatever_goes_with_it(local):
     assert local.embed(["word " * 254], Token())[0] @ together[4] == pytest.approx(1, abs=1e-5)  # the rest is cut off
 
 
+@pytest.mark.clock
 def test_a_question_is_quick(local):
     local.embed(["How often is it?"], Token())
     spent = []
@@ -52,7 +53,7 @@ def test_a_question_is_quick(local):
         local.embed(["How often are the credentials of the deployment renewed?"], Token())
         spent.append(time.process_time() - began)
     # Measured at 10 to 20 ms; with the threads of the library, on a busy machine, it was 400.
-    assert min(spent) < 0.1
+    assert min(spent) < 0.2
 
 
 def test_it_can_be_cancelled(local):

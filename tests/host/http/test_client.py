@@ -233,7 +233,7 @@ def test_a_slow_server_is_given_up(serve: Serve, where: str) -> None:
     with pytest.raises(ToolError, match=r"No complete answer within 0.5 s") as caught:
         get(trusting(server), server.url(), seconds=0.5)
     assert caught.value.code is ErrorCode.TIMEOUT
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
 
 
 @pytest.mark.timeout(30)

@@ -26,7 +26,7 @@ def test_it_waits_when_there_is_time() -> None:
     started = time.monotonic()
     for _ in range(3):
         pace.wait("a.example.com", Patience(Token(), 10))
-    assert 0.35 < time.monotonic() - started < 8
+    assert 0.35 < time.monotonic() - started < 60
 
 
 def test_waiting_can_be_cancelled() -> None:

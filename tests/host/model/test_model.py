@@ -274,7 +274,7 @@ def test_cancelled(serve: Serve, provider: str, stream: bool) -> None:
     with pytest.raises(ModelError) as caught:
         model_at(serve(provider, slow), stream=stream).turn(ASK, token)
     assert caught.value.kind is Kind.CANCELLED
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
 
 
 def test_the_time_of_a_turn_is_bounded(serve: Serve) -> None:

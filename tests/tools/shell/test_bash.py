@@ -66,10 +66,10 @@ def test_bad_input(kit, put, arguments, code, words):
 
 def test_a_timeout_is_an_error_with_what_was_printed(kit):
     started = time.monotonic()
-    result = kit.call("bash", {"command": "echo before; sleep 30", "timeout": 0.5})
+    result = kit.call("bash", {"command": "echo before; sleep 100", "timeout": 2})
     assert (result.error.code, result.error.details["output"]) == ("TimeoutError", "before\n")
     assert "timed out" in result.text
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
 
 
 def test_what_a_command_leaves_running_is_ended(kit, ws):
@@ -154,9 +154,9 @@ def test_cancelling_ends_it(kit, ws):
     token = Token()
     threading.Timer(0.3, token.cancel).start()
     started = time.monotonic()
-    result = kit.call("bash", {"command": "sleep 60 & wait"}, token=token)
+    result = kit.call("bash", {"command": "sleep 100 & wait"}, token=token)
     assert result.error.code == "Cancelled"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
 
 
 def test_live_output_is_told(kit):
