@@ -1,9 +1,10 @@
 """Lines that match, newest file first, at most 100 of them shown: without an index, and with one that is warm.
 
 ripgrep searches the same files and writes rows of the same form; its output is taken into Python but not
-parsed, not sorted and not cut. Where more than 100 lines match, ours may stop as soon as the newest 100 are known,
-so that it looks at fewer files than ripgrep does, gives no total, and the totals are not compared. Of a tree with few
-files no program is started, with or without an index. The floor is the same run with its output thrown away.
+parsed, not sorted and not cut. Ours also searches binary files to their end: an empty answer tells of matches in them.
+Where more than 100 lines match, ours may stop as soon as the newest 100 are known, so that it looks at fewer files than
+ripgrep does, gives no total, and the totals are not compared. Of a tree with few files no program is started, with or
+without an index. The floor is the same run with its output thrown away.
 """
 
 from __future__ import annotations

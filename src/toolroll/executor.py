@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Any
 
 from toolroll import formats
@@ -34,7 +34,8 @@ class Executor:
         observers: tuple[Observer, ...],
     ) -> None:
         self.entries = entries
-        self._profile = profile
+        self._keep = profile.keep
+        self._wire = profile.wire
         self._spill = spill
         self._steps: tuple[Step, ...] = (Authorised(guard), *steps)
         self._observers = observers
@@ -43,17 +44,17 @@ class Executor:
 
     def call(self, name: str, given: Arguments, ctx: Context) -> Result:
         """Carry out one call."""
-        started = time.perf_counter()
+        started = perf_counter()
         ctx.name = name
         status, code = "raised", None
         try:
             result = self._performed(given, ctx)
             if result.meta or len(result.text) > ctx.limits.output_chars:  # else there is nothing to cut
                 self._bound(result, ctx)
-            result.wire = self._profile.wire(result)
+            result.wire = self._wire(result)
             status, code = result.status, result.error.code if result.error else None
         finally:
-            seconds = time.perf_counter() - started
+            seconds = perf_counter() - started
             arguments = given if isinstance(given, _OBJECT) else {"": given}
             record = Record(ctx.name, arguments, ctx.session, ctx.message, status, code, seconds)
             for observe in self._observers:
@@ -70,8 +71,10 @@ class Executor:
             entry = self.entries.get(ctx.name)
             if entry is None or isinstance(entry, Relay):
                 entry, given = self._meant(entry, given, ctx)
-            ctx.arguments, coerced = entry.checker.check(formats.arguments(given))
-            view = entry.pick(ctx.arguments)
+            if not isinstance(given, dict):
+                given = formats.arguments(given)
+            ctx.arguments, coerced = entry.checker.check(given)
+            view = entry if isinstance(entry, View) else entry.pick(ctx.arguments)
             bound = view.bind(ctx.arguments)
             way = self._ways.get(view) or self._lay(view)
             result = render(way(ctx, bound), view, self._speech)
@@ -120,7 +123,7 @@ class Executor:
         whole = result.meta.pop("whole", None)
         if whole is None and len(result.text) <= ctx.limits.output_chars:
             return
-        shown = cut(result.text, ctx.limits.output_chars, self._profile.keep)
+        shown = cut(result.text, ctx.limits.output_chars, self._keep)
         handle = self._spill.keep(whole if whole is not None else result.text)
         result.meta |= {"spill": handle, "truncated": True}
         note = self._speech.message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)

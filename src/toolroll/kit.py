@@ -86,7 +86,7 @@ class Kit:
         self._hands = Hands(workspace, state_dir, self.session, self.dialect.profile, self.limits, guard, servers, mcp)
         self.journal, self.recovered, self.remote = self._hands.journal, self._hands.recovered, self._hands.remote
         self._audit, self._metrics = Audit(), Metrics()
-        self._observers: tuple[Observer, ...] = (self._audit, self._metrics, *([observe] if observe else []))
+        self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
         self._steps = self._around()
         self._add(entries)
         for server in self.remote.expanded():

@@ -15,6 +15,7 @@ from toolroll.dialect import Bundle, Entry, Relay, View
 from toolroll.result import Result, Suggestion
 
 _JSON = (dict, list, int, float, bool)
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _QUOTED = re.compile(r"`(\w+)`")
 # What an output says of itself beside its data; see `Tool`.
 _SAID = ("status", "control", "images", "meta", "note", "more", "whole")
@@ -41,7 +42,11 @@ def _text(output: Any) -> str:
 
 def _data(output: Any) -> Any:
     taken = _data_fields(output.__class__)
-    return msgspec.to_builtins(output if taken is None else dict(zip(taken.names, taken.values(output), strict=True)))
+    if taken is None:
+        return msgspec.to_builtins(output)
+    values = taken.values(output)
+    data = dict(zip(taken.names, values))  # noqa: B905 (they are the same fields, and to ask takes as long again)
+    return data if _PLAIN.issuperset(map(type, values)) else msgspec.to_builtins(data)
 
 
 class _Fields(NamedTuple):

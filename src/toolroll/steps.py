@@ -7,7 +7,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from toolroll.dialect import View
 from toolroll.host.calls import Calls
@@ -114,37 +116,34 @@ class Locks:
         changes = bool(tool.effects & _CHANGES)
         if not tool.paths and not changes:
             return proceed
-        taken = self._changed if changes else self._read
+        taken, lock = self._changed if changes else self._read, self._lock
 
         def locked(ctx: Context, arguments: dict[str, Any]) -> Any:
-            named = [ctx.files.key(path) for path in tool.paths_in(arguments)]
+            named = list(map(ctx.files.key, tool.paths_in(arguments)))
             named = named or [()]  # a change that names no path may be of any
-            self._take(named, taken, ctx.token)
+            with lock:  # all at once or not at all, so that two calls can never wait for each other
+                if changes or self._changed:  # reads alone bar nobody
+                    self._wait(named, taken, ctx.token)
+                taken.append(named)
             try:
                 return proceed(ctx, arguments)
             finally:
-                self._give_back(named, taken)
+                with lock:
+                    taken.remove(named)  # or another call's that names the same, which is as good
+                    if self._waiting:
+                        self._given_back.notify_all()
 
         return locked
 
-    def _take(self, named: Paths, taken: list[Paths], token: Token) -> None:
-        # All at once or not at all, so that two calls can never wait for each other.
-        with self._lock:
-            while self._barred(named, taken):
-                self._waiting += 1
-                self._given_back.wait(_TICK)
-                self._waiting -= 1
-                token.check()
-            taken.append(named)
-
-    def _give_back(self, named: Paths, taken: list[Paths]) -> None:
-        with self._lock:
-            taken.remove(named)  # or another call's that names the same, which is as good
-            if self._waiting:
-                self._given_back.notify_all()
+    def _wait(self, named: Paths, taken: list[Paths], token: Token) -> None:
+        while self._barred(named, taken):
+            self._waiting += 1
+            self._given_back.wait(_TICK)
+            self._waiting -= 1
+            token.check()
 
     def _barred(self, named: Paths, taken: list[Paths]) -> bool:
-        if self._changed and any(_reaches(paths, named) for paths in self._changed):
+        if any(_reaches(paths, named) for paths in self._changed):
             return True
         return taken is self._changed and any(_reaches(named, paths) for paths in (*self._read, *self._changed))
 
@@ -205,7 +204,7 @@ class Remembered:
         return remembered
 
 
-class Record(NamedTuple):
+class Record(msgspec.Struct, frozen=True):
     """What is remembered of one call."""
 
     name: str
@@ -226,9 +225,8 @@ class Audit:
 
     def __init__(self, most: int = 1000) -> None:
         self._records: deque[Record] = deque(maxlen=most)
-
-    def __call__(self, record: Record) -> None:
-        self._records.append(record)
+        self.add: Observer = self._records.append
+        """Keep a call."""
 
     def records(self) -> list[Record]:
         return list(self._records)
@@ -251,7 +249,8 @@ class Metrics:
         self._lock = threading.Lock()
         self._tools: dict[str, Measured] = {}
 
-    def __call__(self, record: Record) -> None:
+    def add(self, record: Record) -> None:
+        """Count a call."""
         with self._lock:
             one = self._tools.get(record.name)
             if one is None:

@@ -53,14 +53,15 @@ class Tool:
 
     def run(self, ctx: Context, arguments: dict[str, Any]) -> Any:
         """Call the function with checked arguments, converted to the types that it declares."""
-        for name, kind in self._conversions:
-            if name in arguments and type(arguments[name]) is not kind:
-                arguments[name] = _convert(name, arguments[name], kind)
+        kinds = self._conversions
+        for name, value in arguments.items():
+            if name in kinds and type(value) is not kinds[name]:
+                arguments[name] = _convert(name, value, kinds[name])
         return self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
 
     @cached_property
-    def _conversions(self) -> tuple[tuple[str, Any], ...]:
-        return tuple((one.name, one.convert) for one in self.parameters if one.convert is not None)
+    def _conversions(self) -> dict[str, Any]:
+        return {one.name: one.convert for one in self.parameters if one.convert is not None}
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -69,8 +70,13 @@ class Tool:
 
     def paths_in(self, arguments: Mapping[str, Any]) -> list[str]:
         """The paths that a call names."""
-        given = (arguments.get(name) for name in self.paths)
-        return [path for one in given for path in ([one] if isinstance(one, str) else one or ())]
+        found: list[str] = []
+        for name in self.paths:
+            if isinstance(given := arguments.get(name), str):
+                found.append(given)
+            elif given:
+                found += given
+        return found
 
     @property
     def safe(self) -> bool:

@@ -2,14 +2,20 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolroll.host import ignore
 from toolroll.host.root import Root
 from toolroll.host.walk import Walk
+from toolroll.result import ToolError
+from toolroll.text import globs
 
 
 @pytest.mark.parametrize(
@@ -48,6 +54,40 @@ def test_rules(rules: str, ignored: str, kept: str) -> None:
     assert [path for path in kept.split() if verdict(path) is True] == []
 
 
+NAMES = [*"abc.x~-]!^", "a.py", "a.pyc", "a.pyo", "a.pyx", "x.py[cod]", "log", "logs", "blog", "a.b~", "a-b.x", "*"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fits"),
+    [
+        ("a", "a"),
+        ("x/y/a.py", "a.py"),
+        ("*.py[co]", "a.pyc a.pyo"),
+        ("log*", "log logs"),
+        ("*log", "log blog"),
+        ("*log*", "log logs blog"),
+        ("a*.x", "a-b.x"),
+        ("[]a]", "a ]"),
+        ("[a^]", "a ^"),
+        ("[^a]", "b c . x ~ - ] ! ^ *"),
+        ("[a-c]", "a b c"),
+        ("*.py[c-o]", "a.pyc a.pyo"),
+        ("\\*", "*"),
+    ],
+)
+def test_names_that_a_rule_may_fit(rule: str, fits: str) -> None:
+    told = ignore.suspects(ignore.parse([rule]))
+    assert [name for name in NAMES if told(name)] == [name for name in NAMES if name in fits.split()]
+
+
+@given(st.text("ab.[]!^-*?", min_size=1, max_size=6), st.text("ab.]!^-", min_size=1, max_size=4))
+def test_no_name_that_a_rule_fits_is_let_pass(text: str, name: str) -> None:
+    rules = list(ignore.parse([text]))
+    with suppress(ToolError):
+        if any(re.fullmatch(globs.segment(rule.segments[-1]), name) for rule in rules):
+            assert ignore.suspects(rules)(name)
+
+
 RULES = [
     *(
         "*.log",
@@ -78,6 +118,8 @@ RULES = [
     ),
     *(
         "d.lo?",
+        "b*",
+        "*.p[yz]",
         "?.py",
         "[!a].py",
         "a.py\r",

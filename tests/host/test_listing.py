@@ -39,6 +39,11 @@ def listed(root: Root, scope: Scope) -> tuple[list[str], int]:
         return sorted(listing.names(where, scope)), where.unreadable
 
 
+def python(root: Root, scope: Scope) -> list[str]:
+    with ground(root, scope.path) as where:
+        return sorted(path for _, path, _ in listing.newest(where, scope, globs.compile("*.py"))[0])
+
+
 def judged(root: Root, scope: Scope) -> tuple[list[str], int]:
     """The same by ripgrep."""
     program = find_program()
@@ -77,6 +82,7 @@ def test_the_same_files_as_ripgrep(seed: int, tmp_path: Path) -> None:
         for scope in chance.sample(SCOPES, 8):
             where = replace(scope, path=chance.choice([".", *folders]))
             assert listed(root, where) == judged(root, where), where
+            assert python(root, where) == [path for path in judged(root, where)[0] if path.endswith(".py")], where
 
 
 def test_the_trees_prove_something(tmp_path: Path) -> None:
@@ -105,6 +111,34 @@ def test_newest_first_and_by_path_among_equals(tmp_path: Path) -> None:
         assert listing.newest(where, Scope(), globs.compile("b/*.py")) == ([python[0], python[1]], True)
         only = listing.newest(where, Scope(include=("[a-b]*",)), globs.compile("*.py"))
         assert only == ([python[1], python[3]], True)
+
+
+def test_what_is_left_out_though_it_is_wanted(tmp_path: Path) -> None:
+    for name in (
+        "a.py",
+        "a.txt",
+        ".b.py",
+        ".b.txt",
+        "gone.py",
+        "gone.txt",
+        "in/c.py",
+        "in/d.txt",
+        "out/e.py",
+        ".f/g.py",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / ".gitignore").write_text("gone*\nout/\n")
+    with Root(str(tmp_path)) as root, ground(root) as where:
+        left: listing.Left = []
+        found, _ = listing.newest(where, Scope(), globs.compile("*.py"), left=left)
+        assert sorted(path for _, path, _ in found) == ["a.py", "in/c.py"]
+        assert sorted(left) == [(".b.py", "file"), (".f", "directory"), ("gone.py", "file"), ("out", "directory")]
+        left.clear()
+        listing.newest(where, Scope(), globs.compile("**"), left=left)
+        assert sorted(path for path, _ in left) == sorted(
+            [".b.py", ".b.txt", ".f", ".gitignore", "gone.py", "gone.txt", "out"]
+        )
 
 
 @contextmanager

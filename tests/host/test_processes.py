@@ -165,3 +165,9 @@ def test_a_log_does_not_grow_for_ever(most: int, cut: bool, folder: int, monkeyp
         os.close(log)
     assert kept.endswith(b"end\n")
     assert (len(kept) < 1_200_004) is cut
+
+
+def test_the_memory_of_a_program_is_bounded(folder: int) -> None:
+    script = "while [ $(ulimit -v) = unlimited ]; do :; done; ulimit -v; ulimit -c"
+    with stream(["/bin/sh", "-c", script], cwd=folder, memory=1 << 28) as chunks:
+        assert b"".join(chunks) == b"262144\n0\n"

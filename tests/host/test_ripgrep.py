@@ -1,54 +1,113 @@
+"""A swift search takes every file for small text; what that is wrong for is found out, and searched with more care."""
+
 from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from toolroll.host.query import Query, Scope
-from toolroll.host.ripgrep import query_args, scope_args
+from toolroll.host import processes, ripgrep
+from toolroll.host.query import AGAIN, Ground, Query, Scope
+from toolroll.host.ripgrep import Ripgrep
+from toolroll.host.root import Root
+from toolroll.host.search import Search, Survey, find_program
+from toolroll.host.written import PlentyError
+from toolroll.policy.limits import Limits
+
+pytestmark = pytest.mark.skipif(not processes.BOUNDED, reason="the memory of a program cannot be bounded here")
+
+FILES = {
+    "a.txt": b"needle one\n",
+    "b.txt": b"two\nneedle two\n",
+    "bin": b"needle\nneedle \0 needle\n",
+    "wide": "needle three\n".encode("utf-16"),
+    "wide.bin": "needle\0\n".encode("utf-16"),
+    "big": b"needle\n" * 100,
+    ".hidden": b"needle\n",
+}
+ROWS = [
+    ("a.txt", 1, 1, b"needle one"),
+    ("b.txt", 2, 1, b"needle two"),
+    ("wide", 1, 1, b"needle three"),
+]
 
 
-@pytest.mark.parametrize(
-    ("query", "args"),
-    [
-        (Query("a"), ["--crlf", "--regexp=a"]),
-        (Query("-P"), ["--crlf", "--regexp=-P"]),
-        (Query("a.b", literal=True), ["--crlf", r"--regexp=a\.b"]),
-        (
-            Query("a", ignore_case=True, whole_word=True),
-            ["--crlf", "--ignore-case", "--word-regexp", "--regexp=a"],
-        ),
-        (Query(r"a\nb"), ["--crlf", "--multiline", r"--regexp=a(?:\r?\n)b"]),
-        (Query(r"a\r"), [r"--regexp=a\r"]),
-    ],
-)
-def test_what_to_look_for(query: Query, args: list[str]) -> None:
-    assert query_args(query) == ["--regex-size-limit=4M", "--no-mmap", *args]
+@pytest.fixture
+def ws(tmp_path: Path) -> Path:
+    for path, data in FILES.items():
+        (tmp_path / path).write_bytes(data)
+    return tmp_path
 
 
-IGNORING = ["--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-exclude"]
-TYPED = ["--type-add=toolroll:*.ts", "--type-add=toolroll:*.tsx", "--type=toolroll"]
+@pytest.fixture
+def ground(ws: Path) -> Iterator[Ground]:
+    with Root(str(ws)) as root:
+        yield Ground(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
 
 
-@pytest.mark.parametrize(
-    ("scope", "args", "include", "exclude"),
-    [
-        (Scope(), IGNORING, 0, 0),
-        (Scope(hidden=True), ["--hidden", "--glob=!.git/", *IGNORING], 0, 0),
-        (Scope(ignored=True, skip=("x",)), ["--no-ignore", "--glob=!x/"], 0, 0),
-        (Scope(depth=3), ["--max-depth=3", *IGNORING], 0, 0),
-        (Scope(skip=("a b", "!x")), [*IGNORING, r"--glob=!a\ b/", r"--glob=!\!x/"], 0, 0),
-        (Scope(include=("*.{ts,tsx}",)), [*IGNORING, *TYPED], 0, 0),
-        (Scope(include=("**/*.ts", "*.tsx")), [*IGNORING, *TYPED], 0, 0),
-        (Scope(include=("src/*.ts",)), IGNORING, 1, 0),
-        (Scope(include=("*.ts", "a:b")), IGNORING, 2, 0),
-        (
-            Scope(exclude=("*.js", "src/x", "a/", "[x]", "b?")),
-            [*IGNORING, "--glob=!*.js", "--glob=!/src/x", "--glob=!**/a/**"],
-            0,
-            2,
-        ),
-    ],
-)
-def test_where_to_look(scope: Scope, args: list[str], include: int, exclude: int) -> None:
-    given, rest = scope_args(scope)
-    assert given == args
-    assert (len(rest.include), len(rest.exclude)) == (include, exclude)
+@pytest.fixture
+def engine() -> Ripgrep:
+    program = find_program()
+    assert program is not None
+    return Ripgrep(program, Limits(search_bytes=500))
+
+
+def test_only_text_is_shown_and_the_rest_is_counted(engine: Ripgrep, ground: Ground) -> None:
+    assert sorted(engine.rows(ground, Query("needle"), Scope())) == ROWS
+    assert (ground.passed, ground.binary) == ({"text": 3, "binary": 2, "too big": 1}, 3)
+
+
+def test_after_nothing_but_binary_files_it_is_told_what_was_searched(engine: Ripgrep, ground: Ground) -> None:
+    assert list(engine.rows(ground, Query(r"needle \x00"), Scope())) == []
+    assert (ground.searched, ground.binary, b".hidden" in ground.log) == (6, 1, True)
+
+
+def test_a_search_that_takes_too_long_is_begun_again_with_care(
+    engine: Ripgrep, ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ripgrep, "_PATIENCE", 0.0)
+    first, *rest = engine.rows(ground, Query("needle"), Scope())
+    assert first == ("", AGAIN, 0, b"")
+    assert sorted(rest) == ROWS
+    assert sorted(engine.rows(ground, Query("needle"), Scope())) == ROWS  # at once: this folder is known for it
+
+
+def test_the_same_if_there_is_not_enough_memory(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> None:
+    script = tmp_path_factory.mktemp("program") / "rg"
+    script.write_text(f'#!/bin/sh\ncase "$*" in *" --text "*) kill -ABRT $$;; esac\nexec {find_program()} "$@"\n')
+    script.chmod(0o755)
+    first, *rest = Ripgrep(str(script), Limits(search_bytes=500)).rows(ground, Query("needle"), Scope())
+    assert first == ("", AGAIN, 0, b"")
+    assert sorted(rest) == ROWS
+
+
+def test_a_line_without_end(ws: Path, ground: Ground, engine: Ripgrep, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ws / "endless").touch()
+    os.truncate(ws / "endless", 1 << 27)
+    monkeypatch.setattr(ripgrep, "_MEMORY", 1 << 26)
+    found = list(engine.rows(ground, Query("needle"), Scope()))
+    again = ("", AGAIN, 0, b"")
+    assert sorted(found[found.index(again) + 1 :] if again in found else found) == ROWS
+    assert not list(ws.glob("core*"))
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_the_answer_is_the_same_with_care(ws: Path, monkeypatch: pytest.MonkeyPatch, careful: bool) -> None:
+    if careful:
+        monkeypatch.setattr(ripgrep, "_PATIENCE", 0.0)
+    with Root(str(ws)) as root:
+        search = Search(root, limits=Limits(search_bytes=500))
+        found = search.grep(Query("needle"), sort="path")
+        assert [(row.path, row.line, row.column, row.text.encode()) for row in found.rows] == ROWS
+        (ws / "a.txt").unlink()
+        (ws / "b.txt").unlink()
+        (ws / "wide").unlink()
+        assert search.grep(Query("needle")).survey == Survey(2, {"too big": 1, "hidden": 1}, {"binary": 3, "hidden": 1})
+
+
+def test_more_lines_than_are_wanted_are_not_read(engine: Ripgrep, ground: Ground) -> None:
+    assert sorted(engine.rows(ground, Query("needle", literal=True), Scope(exclude=("big",)), most=50)) == ROWS
+    with pytest.raises(PlentyError):
+        list(engine.rows(ground, Query("needle", literal=True), Scope(), most=50))

@@ -70,26 +70,33 @@ def refusal(call, *args, **options) -> ErrorCode | type[OSError]:
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    ("path", "expected", "real"),
     [
-        ("a.txt", "hello"),
-        ("sub//./b.txt", "bee"),
-        ("sub/deep/../../a.txt", "hello"),
-        ("{WS}/a.txt", "hello"),
-        ("{WS}/./sub/../a.txt", "hello"),
-        ("inside", "hello"),
-        ("chain", "hello"),
-        ("sub/up", "hello"),
-        ("folder/../b.txt", "bee"),  # physically: the parent of sub/deep is sub
+        ("a.txt", "hello", "a.txt"),
+        ("sub//./b.txt", "bee", "sub/b.txt"),
+        ("sub/deep/../../a.txt", "hello", "a.txt"),
+        ("{WS}/a.txt", "hello", "a.txt"),
+        ("{WS}/./sub/../a.txt", "hello", "a.txt"),
+        ("inside", "hello", "a.txt"),
+        ("chain", "hello", "a.txt"),
+        ("sub/up", "hello", "a.txt"),
+        ("folder/c.txt", "sea", "sub/deep/c.txt"),
+        ("folder/../b.txt", "bee", "sub/b.txt"),  # physically: the parent of sub/deep is sub
     ],
 )
-def test_reads_inside(root, workspace, path, expected):
+def test_reads_inside(root, workspace, path, expected, real):
+    (workspace / "sub/deep/c.txt").write_text("sea")
     (workspace / "inside").symlink_to("a.txt")
     (workspace / "chain").symlink_to("inside")
     (workspace / "sub/up").symlink_to("../a.txt")
     (workspace / "folder").symlink_to("sub/deep")
     before = fd_count()
-    assert content(root, path.replace("{WS}", str(workspace))) == expected
+    path = path.replace("{WS}", str(workspace))
+    assert content(root, path) == expected
+    fd, status, parts = root.located(path)
+    with os.fdopen(fd) as file:
+        assert (file.read(), status) == (expected, os.fstat(fd))
+    assert "/".join(parts) == real
     assert fd_count() == before
 
 
@@ -122,7 +129,7 @@ def test_refuses_what_is_outside(root, workspace, path):
         (workspace / name).symlink_to(target)
     before = fd_count()
     path = path.replace("{WS}", str(workspace))
-    for call in (root.open, root.file, root.folder, root.place):
+    for call in (root.open, root.file, root.located, root.folder, root.place):
         assert refusal(call, path) is ErrorCode.SECURITY
     assert refusal(root.place, path, create=True) is ErrorCode.SECURITY
     assert fd_count() == before
@@ -146,7 +153,10 @@ def test_refuses_what_is_outside(root, workspace, path):
 )
 def test_other_failures_keep_the_path_that_was_given(root, workspace, path, failure):
     (workspace / "loop").symlink_to("loop")
+    before = fd_count()
     assert refusal(root.file, path) is failure
+    assert refusal(root.located, path) is failure
+    assert fd_count() == before
 
 
 def test_the_message_says_what_the_workspace_is(root, workspace):
@@ -163,9 +173,10 @@ def test_special_files_are_refused_at_once(root, workspace, monkeypatch):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("sock")
         for name, kind in {"pipe": "FIFO", "sock": "socket"}.items():
-            with pytest.raises(ToolError, match=f"'{name}' is a {kind}, not a file") as caught:
-                root.file(name)
-            assert caught.value.code is ErrorCode.UNSUPPORTED
+            for call in (root.file, root.located):
+                with pytest.raises(ToolError, match=f"'{name}' is a {kind}, not a file") as caught:
+                    call(name)
+                assert caught.value.code is ErrorCode.UNSUPPORTED
 
 
 def test_a_huge_sparse_file_opens(root, workspace):
@@ -442,6 +453,12 @@ def placed(root: Root, path: str, follow: bool) -> tuple:
         return (folder.st_dev, folder.st_ino), place.parts, place.is_dir
 
 
+def located(root: Root, path: str) -> tuple:
+    fd, status, parts = root.located(path)
+    os.close(fd)
+    return (status.st_dev, status.st_ino), parts
+
+
 @pytest.mark.skipif(not has_openat2(), reason="no openat2 here")
 def test_openat2_and_the_walk_agree_on_random_paths(maze):
     beneath = {(found.st_dev, found.st_ino) for found in map(os.lstat, [maze, *maze.rglob("*")])}
@@ -459,6 +476,9 @@ def test_openat2_and_the_walk_agree_on_random_paths(maze):
             follow = rng.random() < 0.7
             first = outcome(placed, fast, path, follow)
             assert outcome(placed, walk, path, follow) == first, (path, follow)
+            assert first[0] != "found" or first[1][0] in beneath, path
+            first = outcome(located, fast, path)
+            assert outcome(located, walk, path) == first, path
             assert first[0] != "found" or first[1][0] in beneath, path
         assert fd_count() == before
     # Without enough of each kind the agreement would mean little.

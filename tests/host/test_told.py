@@ -38,16 +38,17 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
     os.close(fd)
 
 
-def searched(ground: Ground, scope: Scope = Scope()) -> Ripgrep:  # noqa: B008
+def searched(ground: Ground, scope: Scope = Scope(), *, careful: bool = False) -> Ripgrep:  # noqa: B008
     program = find_program()
     assert program is not None
     engine = Ripgrep(program, Limits(search_bytes=150))
-    list(engine.rows(ground, Query("foo"), scope))
+    list(engine.rows(ground, Query("foo", multiline=careful), scope))
     return engine
 
 
-def test_all_that_was_passed_over(ground: Ground) -> None:
-    assert searched(ground).tells(ground)
+@pytest.mark.parametrize("careful", [True, False])
+def test_all_that_was_passed_over(ground: Ground, careful: bool) -> None:
+    assert searched(ground, careful=careful).tells(ground)
     found = told(ground.log, ground)
     assert found is not None
     assert sorted(found.left) == [
@@ -56,7 +57,10 @@ def test_all_that_was_passed_over(ground: Ground) -> None:
         ("a: b.log", "file"),
         ("out", "directory"),
     ]
-    assert (found.binary, found.big, ground.searched) == (["src/bin"], 1, 2)
+    if careful:
+        assert (found.binary, found.big, ground.searched, ground.binary) == (["src/bin"], 1, 2, 0)
+    else:
+        assert (found.binary, found.big, ground.searched, ground.binary) == ([], 0, 3, 1)
 
 
 def test_a_search_that_finds_something_does_not_tell(ground: Ground, tmp_path: Path) -> None:

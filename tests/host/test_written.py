@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 
 from toolroll.host.query import BINARY
-from toolroll.host.written import SEARCHED, read_counts, read_rows, whole_lines
+from toolroll.host.written import SEARCHED, PlentyError, in_one, read_counts, read_rows, whole_lines
 
 WRITTEN = (
     b"./a.py\x003:5:foo: 12-3:4:\n./a.py\x004-after\n./a.py\x009:1:\n"
@@ -73,3 +74,23 @@ def test_how_many_files_were_searched_comes_last(seed: int) -> None:
     assert list(read_rows(cut(plain + STATS, seed))) == [(b"./a.py", 3, 5, b"foo"), (b"./a.py", SEARCHED, 57, b"")]
     assert list(read_rows(cut(WRITTEN + STATS, seed))) == [*ROWS, (b"./last", SEARCHED, 57, b"")]
     assert list(read_rows(cut(STATS, seed))) == [(b"", SEARCHED, 57, b"")]
+
+
+def test_all_at_once_or_not_at_all() -> None:
+    assert list(in_one([b"a\nb", b"\nc\n"], 3)) == [b"a\nb\nc\n"]
+    much = [bytes(5 << 20)] * 5  # a line that goes on and on
+    assert list(map(len, in_one(much, 3))) == [10 << 20, 10 << 20, 5 << 20]
+    with pytest.raises(PlentyError):
+        list(in_one([b"a\nb", b"\nc\n"], 2))
+
+
+def test_what_came_before_the_time_was_up_is_kept() -> None:
+    def late() -> Iterator[bytes]:
+        yield b"a\n"
+        yield b"b\n"
+        raise TimeoutError
+
+    found = in_one(late(), 3)
+    assert next(found) == b"a\nb\n"
+    with pytest.raises(TimeoutError):
+        next(found)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import threading
 import time
 
@@ -65,6 +66,24 @@ def test_a_line_that_is_too_long_is_passed_over_and_the_next_is_read():
     long = b"x" * 200_000
     assert lines(b"one\n" + long + b"\ntwo\n", most=70_000) == [b"one", b"", b"two"]
     assert lines(long + b"\n", most=1_000_000) == [long]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "most", "expected"),
+    [
+        ([b"on", b"e\ntwo\nth", b"ree", b"\n", b"\n \n", b"four\nfi"], 100, [b"one", b"two", b"three", b"four"]),
+        ([b"one\nto", b"o lon", b"g, and", b" passed over", b"\n", b"two\n"], 6, [b"one", b"", b"two"]),
+        ([b"too long", b" at first\ntwo\nth", b"ree\n"], 6, [b"", b"two", b"three"]),
+    ],
+)
+def test_lines_come_in_any_pieces(pieces, most, expected):
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # each is read by itself
+    with ours, theirs:
+        for piece in pieces:
+            theirs.send(piece)
+        theirs.shutdown(socket.SHUT_WR)
+        found = list(iter(Inbox(ours.fileno(), most).next, None))
+    assert [bytes(one) for one in found] == expected
 
 
 def test_what_is_not_unicode_is_written_out():

@@ -86,6 +86,8 @@ def test_line_feeds_are_counted_and_found(pieces, data):
     end = data.draw(st.integers(0, len(text)))
     assert lines.feeds(text) == text.count(b"\n")
     assert lines.feeds(text, end) == text[:end].count(b"\n")
+    expected = data.draw(st.integers(0, 2 * len(text)))
+    assert lines.as_many(text, expected) == text.count(b"\n")
     if number := text.count(b"\n"):
         wanted = data.draw(st.integers(1, number))
         at = lines.nth_feed(text, wanted)
@@ -96,6 +98,11 @@ def test_many_pieces_are_counted_as_one():
     text = (b"x" * 60 + b"\n") * 9_000 + b"\n" * 300_000
     assert (lines.feeds(text), lines.feeds(text, 540_000)) == (309_000, 540_000 // 61)
     assert lines.nth_feed(text, 9_000) == 9_000 * 61 - 1
+
+
+@pytest.mark.parametrize("expected", [0, 1, 15, 16, 990, 1_000, 1_066, 1_067, 2_000, 100_000])
+def test_as_many_is_right_whatever_is_expected(expected):
+    assert lines.as_many((b"x" * 60 + b"\n") * 1_000 + b"rest", expected) == 1_000
 
 
 def test_a_line_feed_that_is_not_there():

@@ -7,9 +7,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from toolroll.host import listing, survey
+from toolroll.host import listing
 from toolroll.host.gathered import Gathered, batches
 from toolroll.host.glance import FEW, glance
+from toolroll.host.texts import is_text
+from toolroll.host.written import PlentyError
 from toolroll.text import globs
 
 if TYPE_CHECKING:
@@ -58,15 +60,22 @@ class _Work:
         try:
             for only in batches(sight, limit):
                 if only is None:  # all files, also those that were looked at before
-                    gathered = Gathered(self.ground, self.limits, None if limit is None else max(PLENTY, 2 * limit))
+                    gathered = Gathered(self.ground, self.limits, self._most)
                 with closing(self._rows(sight, only)) as rows:
                     if not gathered.take(rows):
                         return gathered.hits, "rows"
                 if only is not None and limit is not None and gathered.matches > limit:
                     return gathered.hits, "limit"
+        except PlentyError:
+            return {}, "rows"
         except TimeoutError:
             return gathered.hits, "time"
         return gathered.hits, None
+
+    @property
+    def _most(self) -> int | None:
+        """How many matching lines are so many that it is better to look at the newest files, if those are wanted."""
+        return None if self.limit is None else max(PLENTY, 2 * self.limit)
 
     def newest(self, sight: Sight | None) -> tuple[Sight, bool]:
         """All files, newest first, because so many match; and whether there was time to list them."""
@@ -81,7 +90,10 @@ class _Work:
     def _rows(self, sight: Sight | None, only: list[str] | None) -> Generator[Hit, None, None]:
         ground = self.ground
         if sight is None or (only is None and not sight.few):
-            yield from self.engine.rows(ground, self.query, self.scope)
+            if self.limit is None:
+                yield from self.engine.rows(ground, self.query, self.scope)
+            else:
+                yield from cast("Ripgrep", self.engine).rows(ground, self.query, self.scope, most=self._most)
             return
         enough = None if only is None or self.limit is None else self.limit + 1
         most = self.limits.search_rows + 1 if enough is None else enough
@@ -96,7 +108,7 @@ class _Work:
 
     def _texts(self, paths: list[str], sight: Sight) -> list[str]:
         """Those of some files that are not binary."""
-        found = [path for path in paths if survey.is_text(self.ground, path, self.limits.search_bytes)]
+        found = [path for path in paths if is_text(self.ground, path, self.limits.search_bytes)]
         if sight.glance is not None:
             sight.glance.binary += set(paths).difference(found)
         return found

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from toolroll.host.query import BINARY, Row
+from toolroll.host.query import AGAIN, BINARY, Row
 
 if TYPE_CHECKING:
     from toolroll.host.index.warm import Sight
@@ -37,8 +37,8 @@ class Gathered:
         hits, most, width = self.hits, self._most, self._width
         last, name, found = None, "", []
         for path, line, byte, raw in rows:
-            if line == BINARY:
-                hits.pop(path, None)
+            if line in (BINARY, AGAIN):
+                self._drop(None if line == AGAIN else path)
                 last = None
                 continue
             self.matches += byte > 0
@@ -54,6 +54,14 @@ class Gathered:
                 text, column = _cut(raw, byte, width)
             found.append(Row(name, line, column, text))
         return True
+
+    def _drop(self, path: str | None) -> None:
+        """Forget the rows of a file, or all."""
+        if path is not None:
+            self.hits.pop(path, None)
+        else:
+            self.hits.clear()
+            self.matches = self._count = 0
 
 
 def shown(ground: Ground, path: str) -> str:

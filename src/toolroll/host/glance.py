@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolroll.text import patterns
@@ -21,6 +22,7 @@ SIGNS = ("\u017f".encode(), "\u212a".encode())
 """The long s and the Kelvin sign: to those who ignore case a text with them matches without holding the letter."""
 
 _MOST_BYTES = 1_000_000  # of a file; in a larger one ripgrep is quicker, with its start
+_UNCHECKED = 16  # files that may be looked into before the clock is
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF8 = b"\xef\xbb\xbf"
 
@@ -52,7 +54,8 @@ class Glance:
         for path in paths:
             if enough is not None and found >= enough:
                 return
-            ground.check()
+            if self.looked % _UNCHECKED == 0:
+                ground.check()
             self.looked += 1
             data = text(ground, path)
             if data is not None and b"\0" in data:
@@ -61,28 +64,24 @@ class Glance:
             seek = None if data is None or _has_lone_cr(data) else self._finder(data)
             if data is None or seek is None:
                 left.append(path)
-            else:
-                for line, column, raw in self._shown(data, seek, most):
+            elif (first := seek(0)) >= 0:
+                for line, column, raw in self._shown(data, seek, first, most):
                     found += column > 0
                     yield path, line, column, raw
 
     def count(self, data: bytes) -> int | None:
         """How many lines of a text match; None if ripgrep must tell."""
         seek = self._finder(data)
-        return None if seek is None else sum(1 for _ in _lines(data, seek))
+        return None if seek is None else sum(1 for _ in _lines(data, seek, seek(0)))
 
-    def _shown(self, data: bytes, seek: Seek, most: int) -> Iterator[tuple[int, int, bytes]]:
-        """The matching lines and those around them."""
-        found = []
-        for one in _lines(data, seek):
-            found.append(one)
-            if len(found) == most:
-                break
+    def _shown(self, data: bytes, seek: Seek, first: int, most: int) -> Iterator[tuple[int, int, bytes]]:
+        """The matching lines and those around them, from the first match on."""
+        found = islice(_lines(data, seek, first), most)
         if not self._before and not self._after:
             for line, column, begin in found:
                 end = data.find(b"\n", begin)
                 yield line, column, data[begin : end if end >= 0 else None]
-        elif found:
+        else:
             lines, shown = data.removesuffix(b"\n").split(b"\n"), 0
             columns = {line: column for line, column, _ in found}
             for line in columns:
@@ -177,9 +176,11 @@ def _compiled(pattern: str, fold: bool, *, in_bytes: bool = False) -> Any:
         return None
 
 
-def _lines(data: bytes, seek: Seek) -> Iterator[tuple[int, int, int]]:
-    """Each line that matches: its number, the byte from 1 where its first match starts, and where it begins."""
-    line, begin, at = 1, 0, seek(0)
+def _lines(data: bytes, seek: Seek, at: int) -> Iterator[tuple[int, int, int]]:
+    """Each line that matches, the first one `at` a place: its number, the byte from 1 where its first match starts,
+    and where it begins.
+    """
+    line, begin = 1, 0
     while at >= 0:
         before, begin = begin, data.rfind(b"\n", begin, at) + 1 or begin
         if begin == len(data):

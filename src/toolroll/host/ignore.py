@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +24,7 @@ NAMES = (".rgignore", ".ignore", ".gitignore")
 """Strongest first: a rule of a stronger file wins over any rule of a weaker one, wherever the two are."""
 _MAX_BYTES = 250_000
 _SPECIAL = re.compile(r"[*?\[\\]")
+_CHOICE = re.compile(r"\*([^*?\[\\]*)\[(?![!^])([^]\[\\-]+)\]([^*?\[\\]*)")  # such as *.py[cod]
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -52,29 +53,16 @@ class Rules:
     """The rules of one file, or of several that are taken as one."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self._rules = list(parse(lines))
-        # What a rule fits has a name that its last segment fits. Few names fit any, and that is told quickly.
-        names, ends, others = set[str](), set[str](), set[str]()
-        for rule in self._rules:
-            last = rule.segments[-1]
-            if not _SPECIAL.search(last):
-                names.add(last)
-            elif last[0] == "*" and not _SPECIAL.search(last, 1):
-                ends.add(last[1:])
-            else:
-                with suppress(ToolError):
-                    others.add(globs.segment(last))
-        self._names, self._ends = frozenset(names), tuple(ends)
-        self._others = re.compile("|".join(others)) if others else None
+        self.every = list(parse(lines))
+        self._suspects = suspects(self.every)
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return bool(self._rules)
+        return bool(self.every)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
         """Whether the file or folder at `path`, from the rules' own folder, is ignored; None if none fits."""
-        name = path[path.rfind("/") + 1 :]
-        if not (name in self._names or name.endswith(self._ends) or (self._others and self._others.fullmatch(name))):
+        if not self._suspects(path[path.rfind("/") + 1 :]):
             return None
         regex, negated = self._whole
         found = regex.fullmatch(f"{path}/" if folder else path)
@@ -85,11 +73,36 @@ class Rules:
         """All rules as one expression with a group for each, and which of them are negated."""
         sources: list[str] = []
         negated: list[bool] = []
-        for rule in reversed(self._rules):  # the last rule that fits decides
+        for rule in reversed(self.every):  # the last rule that fits decides
             with suppress(ToolError):  # what cannot be read matches nothing, as in git
                 sources.append(f"({rule.regex})")
                 negated.append(rule.negated)
         return re.compile("|".join(sources) or r"(?!)"), negated
+
+
+def suspects(rules: Iterable[Rule]) -> Callable[[str], object]:
+    """What tells quickly, by the name of a file or folder, whether any of these rules may fit it; mostly none does."""
+    names, starts, ends, others = set[str](), set[str](), set[str](), set[str]()
+    for rule in rules:
+        last = rule.segments[-1]  # whatever the rule fits, this fits its name
+        if not _SPECIAL.search(last):
+            names.add(last)
+        elif last[0] == "*" and not _SPECIAL.search(last, 1):
+            ends.add(last[1:])
+        elif last[-1] == "*" and not _SPECIAL.search(last[:-1]):
+            starts.add(last[:-1])
+        elif choice := _CHOICE.fullmatch(last):
+            ends.update(choice[1] + one + choice[3] for one in choice[2])
+        else:
+            with suppress(ToolError):
+                others.add(globs.segment(last))
+    first, behind = tuple(starts), tuple(ends)
+    regex = re.compile("|".join(others) or r"(?!)")
+
+    def may_fit(name: str) -> object:
+        return name in names or name.endswith(behind) or name.startswith(first) or (others and regex.fullmatch(name))
+
+    return may_fit
 
 
 def parse(lines: Iterable[str]) -> Iterator[Rule]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from toolroll.host import ignore
@@ -23,8 +23,12 @@ Left = list[tuple[str, Kind]]
 """Files and folders that are passed over as hidden or ignored."""
 Files = list[os.DirEntry[str]]
 """What is in a folder except folders, so also links and pipes."""
+ByName = Callable[[str], object]
+"""Whether a file is wanted, told by its name."""
 
-_Level = tuple[int, str, Chain, list[str]]
+_Held = tuple[Chain, ByName | None]
+"""The rules that hold in a folder, and what tells by a name whether any may fit; None if there are none."""
+_Level = tuple[int, str, _Held, list[str]]
 """A folder on the way down: its descriptor, its path, the rules in it, the folders in it that are to be entered."""
 _HELD = 20  # folders that are kept open on the way down; what is in deeper ones is opened from the top
 _CLOSED = -1
@@ -47,22 +51,24 @@ def newest(
     It is not if the time was up before, or if there are more than `most`. `left` is as in `folders`.
     """
     found: list[Aged] = []
-    includes, by_name = scope.filter().includes, matcher.by_name()
+    every = "**" in matcher.names
+    by_name = None if every else matcher.by_name()
+    asked = [] if every or by_name else [matcher.matches]
+    if scope.include:
+        asked.append(scope.filter().includes)
+    whole = True
     try:
-        for folder, files in folders(ground, scope, left):
-            if by_name is not None:
-                meant = [entry for entry in files if by_name(entry.name)]
-            else:
-                meant = [entry for entry in files if matcher.matches(folder + entry.name)]
-            if scope.include:
-                meant = [entry for entry in meant if includes(folder + entry.name)]
+        for folder, files in folders(ground, scope, left, by_name):
+            meant = [one for one in files if all(tell(folder + one.name) for tell in asked)] if asked else files
             if meant:
                 _add(found, folder, meant)
-                if most is not None and len(found) > most:
-                    return sorted(found), False
+            if most is not None and len(found) > most:
+                whole = False
+                break
     except TimeoutError:
-        return sorted(found), False
-    return sorted(found), True
+        whole = False
+    found.sort()
+    return found, whole
 
 
 def _add(found: list[Aged], folder: str, files: Files) -> None:
@@ -75,20 +81,24 @@ def _add(found: list[Aged], folder: str, files: Files) -> None:
             found.append((-about.st_mtime_ns, folder + entry.name, about.st_size))
 
 
-def folders(ground: Ground, scope: Scope, left: Left | None = None) -> Iterator[tuple[str, Files]]:
+def folders(
+    ground: Ground, scope: Scope, left: Left | None = None, by_name: ByName | None = None
+) -> Iterator[tuple[str, Files]]:
     """Every folder in scope before those in it, and its files, which can be asked until the next folder comes.
 
-    A path is empty or has a slash at its end; bytes that are not UTF-8 are lone surrogates. `scope.include` is left
-    to the caller. Folders that cannot be read are counted in `ground`. What is hidden or ignored is added to `left`.
+    Of the files those that `by_name` wants, if it is given; `scope.include` is left to the caller. A path is empty or
+    has a slash at its end; bytes that are not UTF-8 are lone surrogates. Folders that cannot be read are counted in
+    `ground`. What is hidden or ignored is added to `left`.
     """
-    reader, passed = _Reader(ground, scope, left), _UNCHECKED
-    way: list[_Level] = [(os.dup(ground.fd), "", {}, [] if scope.depth == 0 else ["."])]
+    reader = _Reader(ground, scope, left, by_name)
+    way: list[_Level] = [(os.dup(ground.fd), "", reader.above, [] if scope.depth == 0 else ["."])]
     try:
         while way:
             fd, _, _, inner = way[-1]
             if not inner:
                 way.pop()
-                _close(fd)
+                if fd != _CLOSED:
+                    os.close(fd)
                 continue
             try:
                 level, files = reader.enter(way[-1])
@@ -96,10 +106,9 @@ def folders(ground: Ground, scope: Scope, left: Left | None = None) -> Iterator[
                 ground.unreadable += 1
                 continue
             way.append(level)
-            passed += len(files) + 1
-            if passed > _UNCHECKED:
+            if reader.passed > _UNCHECKED:
                 ground.check()
-                passed = 0
+                reader.passed = 0
             yield level[1], files
             if len(way) > _HELD:
                 way[-1] = (_CLOSED, *level[1:])
@@ -108,64 +117,95 @@ def folders(ground: Ground, scope: Scope, left: Left | None = None) -> Iterator[
                 level[3].clear()
     finally:
         for fd, *_ in way:
-            _close(fd)
-
-
-def _close(fd: int) -> None:
-    if fd != _CLOSED:
-        os.close(fd)
+            if fd != _CLOSED:
+                os.close(fd)
 
 
 class _Reader:
     """Tells what of a folder is in scope."""
 
-    def __init__(self, ground: Ground, scope: Scope, left: Left | None) -> None:
+    def __init__(self, ground: Ground, scope: Scope, left: Left | None, by_name: ByName | None) -> None:
+        self.passed = _UNCHECKED
+        """Files and folders that were passed by since somebody set it to zero."""
         self._left = left
+        self._by_name = by_name
         self._top = ground.fd
         self._hidden = scope.hidden
         self._ignored = scope.ignored
         self._skip = frozenset((*scope.skip, ".git"))
         self._rules = ignore.Rules(() if scope.ignored else ground.rules)
         self._excludes = scope.filter().excludes if scope.exclude else None
-        self._picks = bool(self._rules or self._excludes or scope.skip or scope.hidden)
+        self._picks = bool(self._excludes or scope.skip or scope.hidden)
+        self.above: _Held = ({}, ignore.suspects(self._rules.every) if self._rules else None)
+        """The rules that hold everywhere."""
 
     def enter(self, above: _Level) -> tuple[_Level, Files]:
         """Open the next folder in the one above it, and read it."""
-        fd, path, chain, names = above
+        fd, path, held, names = above
         name = names.pop()
         path = "" if name == "." else f"{path}{name}/"
         fd = enter(self._top, path) if fd == _CLOSED else os.open(name, FOLDER, dir_fd=fd)
         try:
-            chain, inner, files = self._read(fd, path, chain)
+            return self._read(fd, path, held)
         except BaseException:
             os.close(fd)
             raise
-        return (fd, path, chain, inner), files
 
-    def _read(self, fd: int, path: str, chain: Chain) -> tuple[Chain, list[str], Files]:
-        """The rules that hold in a folder, the names of the folders in it, and the rest."""
+    def _read(self, fd: int, path: str, held: _Held) -> tuple[_Level, Files]:
+        """What is to be known of an open folder, and what is in it except folders, as far as it is wanted."""
         inner: list[str] = []
         files: Files = []
         dotted: Files = []
+        wanted = self._by_name
         entries = list(os.scandir(fd))
+        self.passed += len(entries) + 1
         for entry in entries:
-            if entry.name[0] == ".":
+            name = entry.name
+            if name[0] == ".":
                 dotted.append(entry)
             elif entry.is_dir(follow_symlinks=False):
-                inner.append(entry.name)
-            else:
+                inner.append(name)
+            elif wanted is None or wanted(name):
                 files.append(entry)
-        if dotted:
-            chain = chain if self._ignored else extended(chain, fd, path, dotted)
-            if self._hidden:
-                inner += [entry.name for entry in dotted if entry.is_dir(follow_symlinks=False)]
-                files += [entry for entry in dotted if not entry.is_dir(follow_symlinks=False)]
-        if chain or self._picks:
-            files = [entry for entry in files if not self._keeps_out(path + entry.name, chain)]
-            inner = [name for name in inner if not self._keeps_out(path + name, chain, folder=True)]
+        if dotted and not self._ignored:
+            held = self._extended(held, fd, path, dotted)
+        if dotted and self._hidden:
+            inner += [entry.name for entry in dotted if entry.is_dir(follow_symlinks=False)]
+            files += [entry for entry in dotted if self._is_file(entry)]
+        if held[1] is not None or self._picks:
+            inner, files = self._in_scope(path, held, inner, files)
         if self._left is not None and len(entries) > len(inner) + len(files):
             self._left += self._passed(path, entries, {*inner, *(entry.name for entry in files)})
-        return chain, inner, files
+        return (fd, path, held, inner), files
+
+    def _extended(self, held: _Held, fd: int, path: str, dotted: Files) -> _Held:
+        """The rules that hold in a folder with these ignore files, if they are such."""
+        chain = extended(held[0], fd, path, dotted)
+        if chain is held[0]:
+            return held
+        rules = [self._rules, *(rules for levels in chain.values() for _, rules in levels)]
+        return chain, ignore.suspects(rule for one in rules for rule in one.every)
+
+    def _in_scope(self, path: str, held: _Held, inner: list[str], files: Files) -> tuple[list[str], Files]:
+        """Those folders and files that are neither ignored nor excluded."""
+        chain, may_fit = held
+        if may_fit is not None:
+            rules = self._rules
+            inner = [one for one in inner if not (may_fit(one) and is_ignored(path + one, True, chain, rules))]
+            files = [
+                one for one in files if not (may_fit(one.name) and is_ignored(path + one.name, False, chain, rules))
+            ]
+        if self._picks:
+            inner = [one for one in inner if one not in self._skip and not self._is_excluded(path + one)]
+            files = [one for one in files if not self._is_excluded(path + one.name)]
+        return inner, files
+
+    def _is_excluded(self, path: str) -> bool:
+        return self._excludes is not None and self._excludes(path)
+
+    def _is_file(self, entry: os.DirEntry[str]) -> bool:
+        """Whether it is no folder, and its name is wanted."""
+        return not entry.is_dir(follow_symlinks=False) and (self._by_name is None or bool(self._by_name(entry.name)))
 
     def _passed(self, path: str, entries: Files, kept: set[str]) -> Iterator[tuple[str, Kind]]:
         """What of a folder's contents is passed over and could be searched."""
@@ -173,12 +213,7 @@ class _Reader:
             kind = None if entry.name in kept else kind_of(entry)
             if kind is None or (entry.name == ".git" and kind == "directory"):
                 continue
-            if self._excludes is None or not self._excludes(path + entry.name):
+            if kind != "directory" and not self._is_file(entry):
+                continue
+            if not self._is_excluded(path + entry.name):
                 yield path + entry.name, kind
-
-    def _keeps_out(self, path: str, chain: Chain, *, folder: bool = False) -> bool:
-        if folder and path[path.rfind("/") + 1 :] in self._skip:
-            return True
-        if self._excludes is not None and self._excludes(path):
-            return True
-        return not self._ignored and is_ignored(path, folder, chain, self._rules)

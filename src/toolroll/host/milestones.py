@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from toolroll.host.records import stamp_of
 from toolroll.host.token import Token
-from toolroll.text.lines import feeds, nth_feed
+from toolroll.text.lines import as_many, nth_feed
 
 BLOCK = 1 << 18  # bytes from one milestone to the next
 _SETTLED = 100_000_000  # nanoseconds: a file that is younger may change again without its times telling
@@ -38,7 +38,7 @@ class Milestones:
         """The place behind the first `count` line feeds; None if there are not so many."""
         at = max(0, bisect_left(self.before, count) - 1)
         while data := _block(fd, at, token):
-            found = self.before[at] + feeds(data)
+            found = self.before[at] + self._feeds(at, data)
             if found >= count:
                 return at * BLOCK + nth_feed(data, count - self.before[at]) + 1
             self._pass(fd, at, data, found)
@@ -50,9 +50,13 @@ class Milestones:
         at = len(self.before) - 1
         while self.total is None:
             data = _block(fd, at, token)
-            self._pass(fd, at, data, self.before[at] + feeds(data))
+            self._pass(fd, at, data, self.before[at] + self._feeds(at, data))
             at += 1
         return self.total
+
+    def _feeds(self, at: int, data: bytes) -> int:
+        """The line feeds of a block: most have about as many as the one before it."""
+        return as_many(data, self.before[at] - self.before[at - 1] if at else 0)
 
     def _pass(self, fd: int, at: int, data: bytes, found: int) -> None:
         """Remember a block that was counted; the one at the end is shorter, and may be empty."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,14 +21,17 @@ def about(ground: Ground, path: str) -> os.stat_result | None:
 def by_age(ground: Ground, names: Iterable[str], sort: str) -> list[str]:
     """The files that these names from the searched folder are of, newest first or by path."""
 
-    def age(path: str) -> int:
+    def age(path: str) -> tuple[int, str]:
+        known = ground.ages.get(path)
+        if known is not None:
+            return known, path
         found = about(ground, path)
-        return -found.st_mtime_ns if found else 0
+        return -found.st_mtime_ns if found else 0, path
 
-    return sorted(names) if sort == "path" or ground.is_file else sorted(names, key=lambda path: (age(path), path))
+    return sorted(names) if sort == "path" or ground.is_file else sorted(names, key=age)
 
 
-def ordered(entries: list[Entry], sort: Sort) -> list[Entry]:
+def ordered(entries: Sequence[Entry], sort: Sort) -> list[Entry]:
     """The same entries in order."""
     if sort == "modified":
         return sorted(entries, key=lambda entry: (-entry.mtime, entry.path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 18
 _STDERR_BYTES = 64 * 1024
-# A program that writes little at a time is left alone for a moment, or we would wake up for every line of it.
+# A program that writes little at a time is left alone for a moment, and longer each time, or we would wake up for
+# every line of it.
 _SMALL = 4096
-_GATHER = 0.0005
+_GATHER, _MOST_GATHER = 0.0005, 0.004
 _LOG_BYTES = 4 << 20
+BOUNDED = sys.platform == "linux"
+"""Whether the memory of a program can be bounded."""
+
 _TICK = 0.05  # how late a cancellation may be noticed while the program is silent
 
 
@@ -47,7 +52,7 @@ class Stream:
         """Chunks until the program has ended; TimeoutError at the deadline, ToolError when cancelled."""
         out, err = self._process.stdout, self._process.stderr
         assert out is not None
-        poll = select.poll()
+        poll, moment = select.poll(), _GATHER
         left = {pipe.fileno() for pipe in (out, err) if pipe is not None}
         for fd in left:
             poll.register(fd, select.POLLIN)
@@ -60,7 +65,8 @@ class Stream:
                 elif fd == out.fileno():
                     yield chunk
                     if len(chunk) < _SMALL:
-                        time.sleep(_GATHER)
+                        time.sleep(moment)
+                        moment = min(2 * moment, _MOST_GATHER)
                 else:
                     self.stderr += chunk[: _STDERR_BYTES - len(self.stderr)]
         pause = 0.0002
@@ -115,11 +121,13 @@ def stream(
     pass_fds: Sequence[int] = (),
     token: Token | None = None,
     deadline: float | None = None,
+    memory: int | None = None,
 ) -> Iterator[Stream]:
     """Run a program in the folder `cwd`, a descriptor, until the block ends; the `deadline` is monotonic.
 
     It gets PATH and LANG and nothing else of our environment, and reads nothing unless `stdin` is given. With the
-    descriptor of a file for `stderr` that takes what is written there, or the last of it if that is very much.
+    descriptor of a file for `stderr` that takes what is written there, or the last of it if that is very much. It gets
+    no more than `memory` bytes, if that is given and can be `BOUNDED`.
     """
     try:
         process = subprocess.Popen(
@@ -136,10 +144,20 @@ def stream(
     except OSError as error:  # not a FileNotFoundError: to the model that would mean a file it named
         raise ToolError(ErrorCode.EXECUTION, f"Cannot run {argv[0]!r}: {error.strerror}.") from error
     running = Stream(process, token, deadline, stderr)
+    if memory is not None:
+        _bound(process.pid, memory)
     try:
         yield running
     finally:
         running.close()
+
+
+def _bound(pid: int, memory: int) -> None:
+    """Let a program have so many bytes, and leave no dump of them in its folder when it fails for that."""
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError):  # it has ended already
+            resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+            resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
 
 
 def folder_path(fd: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -21,6 +22,8 @@ Name = Literal["ripgrep", "python"]
 
 BINARY = -1
 """As the line of a hit: the file turned out to be binary, so that its earlier hits do not count."""
+AGAIN = -3
+"""As the line of a hit: the search is begun again, so that no earlier hit counts."""
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -80,11 +83,11 @@ class Survey:
     """What an empty or cut answer did not show, so that nobody takes it for the whole truth."""
 
     searched: int = 0
-    """Files (or folders, if those were asked for) that were looked at."""
+    """Files (or folders, if those were asked for) that were looked at, binary ones too."""
     skipped: dict[str, int] = field(default_factory=dict)
-    """Files that were passed over, by reason: ignored, hidden, binary, too big, unreadable."""
+    """Files that were passed over, by reason: ignored, hidden, too big, unreadable."""
     elsewhere: dict[str, int] = field(default_factory=dict)
-    """Matches in the files that were passed over as ignored, hidden or binary."""
+    """Matches that are not shown, by what the files are: ignored, hidden or binary."""
     complete: bool = True
     """False if there was no time to count everything; then all numbers are lower bounds."""
 
@@ -131,8 +134,8 @@ class Listing:
     engine: Name
     unreadable: int = 0
     """Folders that could not be opened."""
-    more: str = ""
-    """The paths that come after the entries, a line each, if fewer entries were asked for."""
+    whole: str = ""
+    """All paths, a line each, if fewer entries were asked for than there are."""
 
 
 @dataclass(slots=True)
@@ -150,9 +153,15 @@ class Ground:
     token: Token | None
     deadline: float
     unreadable: int = 0
+    passed: Counter[str] = field(default_factory=Counter)
+    """The files that match, by what they are: "text" is shown, and not what is "binary", "too big" or "unwanted"."""
+    binary: int = 0
+    """Matching lines in binary ones."""
+    ages: dict[str, int] = field(default_factory=dict)
+    """How old files are that a search has opened; less is newer."""
     searched: int = 0
     log: bytes = b""
-    """If a search found nothing and told what it passed over: how many files it searched, and its words."""
+    """If it told what it passed over: how many files it searched, and its words."""
     opener: Opener = walk
 
     def open(self, path: str) -> int:

@@ -139,11 +139,10 @@ class Reader:
         """A regular file: its descriptor, which the caller closes, its real path and its status."""
         root, where = self.where(path)
         try:
-            fd, status = root.regular(where)
+            fd, status, parts = root.located(where)
         except FileNotFoundError:
             raise self.missing(path) from None
         try:
-            parts = _real(root, fd, where)
             self._may_open(parts)
         except BaseException:
             os.close(fd)
@@ -157,14 +156,6 @@ class Reader:
             return known if known is not None and head.startswith(known.bom) else detect(head, asked)
         except ToolError as error:
             raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None
-
-
-def _real(root: Root, fd: int, where: str) -> tuple[str, ...]:
-    try:
-        return root.real(fd)
-    except NotADirectoryError:  # only Linux can tell where an open file is
-        with root.place(where) as place:
-            return place.parts
 
 
 def _check_text(path: str, document: Document) -> None:

@@ -1,36 +1,38 @@
-"""The search engine ripgrep: its arguments, and the reading of what it writes."""
+"""The search engine ripgrep: how it is run, and what comes of that."""
 
 from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
 from toolroll.host import processes
-from toolroll.host.query import Ground, Hit, Query, Scope, is_hidden
+from toolroll.host.arguments import Wants, named_args, query_args, row_args, scope_args, wanter
+from toolroll.host.query import AGAIN, Ground, Hit, Query, Scope
 from toolroll.host.state import nameless
-from toolroll.host.written import SEARCHED, read_counts, read_rows, started_once
+from toolroll.host.texts import sort_of
+from toolroll.host.written import SEARCHED, in_one, read_counts, read_rows, started_once
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import patterns
-from toolroll.text.globs import Filter, Matcher
-
-Wants = Callable[[str], bool]
 
 _BASE = ("--no-config", "--color=never", "--no-ignore-messages")
-_ROWS = ("--line-number", "--with-filename", "--no-heading", "--column", "--no-context-separator", "--null")
 _COUNTS = ("--count", "--include-zero", "--with-filename", "--null")
-# Nothing above the searched folder is read: what holds of it is given by --ignore-file.
-_IGNORING = ("--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-exclude")
-_MAX_REGEX = "4M"
-_FEW = 30
+_PATIENCE = 5.0  # seconds for a swift search
+_MEMORY = 1 << 30  # bytes for one, address space included: a line takes as much as it is long
 
-# Patterns in which ripgrep and text/globs cannot differ. "?" is not among them: to ripgrep it is one byte.
-_PLAIN = re.compile(r"(?:\*\*(?=/|$)|(?<!\*)\*(?!\*)|[\w.@+=~%/-])+", re.ASCII)
 _LOGGED = re.compile(rb"(?m)^rg: DEBUG\|.*\n?")
 _OS_ERROR = re.compile(rb"(?m)^rg: .*\(os error \d+\)\n?")
+
+SortOf = Callable[[str], str]
+"""What sort of file matches: rows are shown of "text"."""
+
+
+class HeavyError(Exception):
+    """There is something in the tree that a swift search takes too long for, or too much memory."""
 
 
 class Ripgrep:
@@ -42,13 +44,14 @@ class Ripgrep:
         self._program = program
         self._limits = limits
         self._version: bytes | None = None
+        self._heavy: set[tuple[str, ...]] = set()
 
     def files(self, ground: Ground, scope: Scope) -> Generator[str, None, None]:
         if ground.is_file:
             yield ""
             return
         where, rest = scope_args(scope)
-        wants = _wanter(scope, rest)
+        wants = wanter(scope, rest)
         with self._run(ground, scope, ["--files", "--null", *where]) as chunks:
             tail = b""
             for chunk in chunks:
@@ -62,29 +65,74 @@ class Ripgrep:
     ) -> Generator[Hit, None, None]:
         """As `query.Engine` has it. `only` are all files to look at, of which none is binary or out of scope.
 
-        Of each file, `most` matching lines are enough.
+        Of each of them, `most` matching lines are enough; of all files PlentyError may tell that there are more.
         """
-        if ground.is_file and _is_binary(ground):
-            return
-        form = [*_ROWS, *_around(query)]
-        where, wants = self._where(ground, scope) if only is None else (_named(only), _all)
-        args = [*query_args(query), *([] if most is None else [f"--max-count={most}"])]
+        if only is not None:
+            yield from self._read(ground, query, scope, named_args(only, most), _text, only=only)
+        elif ground.is_file:
+            if not _is_binary(ground):
+                yield from self._read(ground, query, scope, [], _text)
+        elif "--multiline" in query_args(query) or ground.parts in self._heavy or not processes.BOUNDED:
+            yield from self._careful(ground, query, scope)
+        else:
+            try:
+                yield from self._swift(ground, query, scope, None if query.before or query.after else most)
+            except HeavyError:
+                self._heavy.add(ground.parts)
+                ground.passed.clear()
+                ground.binary = 0
+                yield "", AGAIN, 0, b""
+                yield from self._careful(ground, query, scope)
+
+    def _swift(self, ground: Ground, query: Query, scope: Scope, most: int | None) -> Generator[Hit, None, None]:
+        """All files are searched as if they were text and small; those that match are looked at for what they are.
+
+        So nobody has to tell how large each file is, and after an empty answer nobody has to look at binary files.
+        HeavyError if one of them turns out to be a burden.
+        """
+        where, rest = scope_args(scope)
+        wants, max_bytes = wanter(scope, rest), self._limits.search_bytes
+
+        def sort(path: str) -> str:
+            return sort_of(ground, path, max_bytes) if wants(path) else "unwanted"
+
+        try:
+            yield from self._read(ground, query, scope, ["--text", *where], sort, swift=True, most=most)
+        except TimeoutError:
+            if time.monotonic() >= ground.deadline:
+                raise
+            raise HeavyError from None
+
+    def _careful(self, ground: Ground, query: Query, scope: Scope) -> Generator[Hit, None, None]:
+        """No file is searched that is too big, and of a binary one no more than up to what shows that."""
+        where, wants = self._where(ground, scope)
+        yield from self._read(ground, query, scope, where, lambda path: "text" if wants(path) else "unwanted")
+
+    def _read(
+        self,
+        ground: Ground,
+        query: Query,
+        scope: Scope,
+        where: list[str],
+        sort_of: SortOf,
+        *,
+        only: Sequence[str] | None = None,
+        swift: bool = False,
+        most: int | None = None,
+    ) -> Generator[Hit, None, None]:
+        """The rows of text files that one run writes. What else it came by is told in `ground`."""
+        args = row_args(query)
         with _log(wanted=only is None and _tells(ground, scope)) as log:
-            form += [] if log is None else ["--debug", "--stats"]
-            with self._run(ground, scope, [*form, *args, *where], only, log) as chunks:
-                last, path, wanted, searched = b"", "", False, None
-                rows = read_rows(chunks)
-                for name, line, column, text in started_once(rows) if "--multiline" in args else rows:
-                    if line == SEARCHED:
-                        searched = column
-                        continue
-                    if name != last:
-                        last, path = name, "" if ground.is_file else _path(name)
-                        wanted = wants(path)
-                    if wanted:
-                        yield path, line, column, text
+            args += [*where, *([] if log is None else ["--debug", "--stats"])]
+            with self._run(ground, scope, args, only, log, swift=swift) as chunks:
+                rows = read_rows(chunks if most is None else in_one(chunks, most))
+                rows = started_once(rows) if "--multiline" in args else rows
+                searched = yield from _shown(rows, ground, sort_of)
+                if swift and chunks.status not in (0, 1, 2):
+                    raise HeavyError
                 _finish(chunks, ground, query.pattern, log)
-            if log is not None and searched is not None and not last and not chunks.cut:
+            shows = ground.passed["text"] or ground.passed["unwanted"]
+            if log is not None and searched is not None and not shows and not chunks.cut:
                 ground.searched, ground.log = searched, _whole(log)
 
     def counts(
@@ -115,7 +163,7 @@ class Ripgrep:
         if ground.is_file:
             return [], _all
         args, rest = scope_args(scope)
-        return [*args, f"--max-filesize={self._limits.search_bytes}"], _wanter(scope, rest)
+        return [*args, f"--max-filesize={self._limits.search_bytes}"], wanter(scope, rest)
 
     @contextmanager
     def _run(
@@ -125,6 +173,8 @@ class Ripgrep:
         args: Sequence[str],
         only: Sequence[str] | None = None,
         log: int | None = None,
+        *,
+        swift: bool = False,
     ) -> Iterator[processes.Stream]:
         with _rules_file([] if scope.ignored or ground.is_file or only is not None else ground.rules) as rules:
             above = [] if rules is None else [f"--ignore-file=/dev/fd/{rules}"]
@@ -142,44 +192,29 @@ class Ripgrep:
                 stderr=log,
                 pass_fds=() if rules is None else (rules,),
                 token=ground.token,
-                deadline=ground.deadline,
+                deadline=min(ground.deadline, time.monotonic() + _PATIENCE) if swift else ground.deadline,
+                memory=_MEMORY if swift else None,
             ) as chunks:
                 yield chunks
 
 
-def query_args(query: Query) -> list[str]:
-    """The arguments that say what to look for. Never -P: its time has no bound."""
-    prepared = patterns.prepare(query.pattern, literal=query.literal, multiline=query.multiline)
-    args = [f"--regex-size-limit={_MAX_REGEX}", "--no-mmap"]
-    args += [] if prepared.sees_cr else ["--crlf"]
-    args += ["--multiline"] if prepared.multiline else []
-    args += ["--ignore-case"] if query.ignore_case else []
-    args += ["--word-regexp"] if query.whole_word else []
-    return [*args, f"--regexp={prepared.regex}"]
-
-
-def scope_args(scope: Scope) -> tuple[list[str], Filter]:
-    """The arguments that say where to look, and what of the patterns is left to be done by us."""
-    wanted = scope.filter()
-    args = ["--hidden", "--glob=!.git/"] if scope.hidden else []  # else see `_wanter`
-    args += [] if scope.depth is None else [f"--max-depth={scope.depth}"]
-    if scope.ignored:
-        args.append("--no-ignore")
-    else:
-        args += _IGNORING
-    args += [f"--glob=!{_quoted(name)}/" for name in scope.skip]
-    left = []
-    for matcher in wanted.exclude:
-        globs = [*matcher.names, *(path if path.startswith("**") else f"/{path}" for path in matcher.paths)]
-        if all(map(_PLAIN.fullmatch, globs)):
-            args += [f"--glob=!{glob}" for glob in globs]
-        else:
-            left.append(matcher)
-    # A positive --glob would bring ignored files back; a type does not.
-    if wanted.include and all(map(_is_type, wanted.include)):
-        args += [f"--type-add=toolroll:{name}" for matcher in wanted.include for name in matcher.names]
-        return [*args, "--type=toolroll"], Filter((), tuple(left))
-    return args, Filter(wanted.include, tuple(left))
+def _shown(
+    rows: Iterator[tuple[bytes, int, int, bytes]], ground: Ground, sort_of: SortOf
+) -> Generator[Hit, None, int | None]:
+    """The rows of text files; gives back how many files were searched, if that was told."""
+    last, path, sort = b"", "", ""
+    for name, line, column, text in rows:
+        if line == SEARCHED:
+            return column
+        if name != last:
+            last, path = name, "" if ground.is_file else _path(name)
+            sort = sort_of(path)
+            ground.passed[sort] += 1
+        if sort == "text":
+            yield path, line, column, text
+        elif sort == "binary":
+            ground.binary += column > 0
+    return None
 
 
 def _finish(stream: processes.Stream, ground: Ground, pattern: str, log: int | None = None) -> None:
@@ -198,11 +233,6 @@ def _finish(stream: processes.Stream, ground: Ground, pattern: str, log: int | N
     if parse_error or "regex" in reason:
         raise patterns.refused(pattern, short.splitlines()[0].removeprefix("rg: "))
     raise ToolError(ErrorCode.EXECUTION, f"ripgrep failed: {reason[:300]}")
-
-
-def _named(only: Sequence[str]) -> list[str]:
-    """The arguments for a search of named files; few are not worth threads."""
-    return ["--no-ignore", "--text", *(["--threads=1"] if len(only) <= _FEW else [])]
 
 
 @contextmanager
@@ -240,24 +270,12 @@ def _tells(ground: Ground, scope: Scope) -> bool:
     return not (ground.is_file or scope.include or scope.exclude or scope.skip or scope.depth is not None)
 
 
-def _around(query: Query) -> list[str]:
-    both = (("--before-context", query.before), ("--after-context", query.after))
-    return [f"{name}={lines}" for name, lines in both if lines]
-
-
-def _wanter(scope: Scope, rest: Filter) -> Wants:
-    """Tells what was asked for. An ignore file can bring hidden files back, but for us they stay hidden."""
-    if scope.hidden:
-        return rest.wants
-    return lambda path: not is_hidden(path) and rest.wants(path)
+def _text(_: str) -> str:
+    return "text"
 
 
 def _all(_: str) -> bool:
     return True
-
-
-def _is_type(matcher: Matcher) -> bool:
-    return not matcher.paths and all(map(_PLAIN.fullmatch, matcher.names))
 
 
 def _is_binary(ground: Ground) -> bool:
@@ -275,7 +293,3 @@ def _is_binary(ground: Ground) -> bool:
 
 def _path(name: bytes) -> str:
     return name.removeprefix(b"./").decode("utf-8", "surrogateescape")
-
-
-def _quoted(name: str) -> str:
-    return re.sub(r"([^\w./-])", r"\\\1", name)

@@ -11,11 +11,12 @@ import stat
 from contextlib import suppress
 from typing import Self
 
-from toolroll.host.beneath import LIST, MAX_LINKS, PATH, STEP, Opener, not_a_file, openat2, os_error, walk
+from toolroll.host.beneath import LIST, MAX_LINKS, PATH, STEP, STRAIGHT, Opener, not_a_file, openat2, os_error, walk
 from toolroll.host.place import Check, Place
 from toolroll.policy import paths
 from toolroll.result import ErrorCode, ToolError
 
+_STRAIGHT = STRAIGHT | os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 _DELETED = " (deleted)"  # what /proc adds to a path that is gone; a name may also really end so
 
 
@@ -33,7 +34,8 @@ class Root:
             raise OSError(errno.ENOSYS, "openat2 is not to be had here", path)
         self.kernel = confined is not None
         self.opener: Opener = confined or walk
-        self._last = ".", paths.Relative((), True)
+        self._link = f"/proc/self/fd/{self.fd}"
+        self._last = ".", paths.Relative((), True), "."
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor of whatever is at `path`; never creates, never blocks, never becomes a terminal."""
@@ -48,16 +50,30 @@ class Root:
     def regular(self, path: str) -> tuple[int, os.stat_result]:
         """The same with its status."""
         try:
-            fd = self.open(path)
+            fd = self._open(self._read(path), os.O_RDONLY, path)
         except OSError as error:
             if error.errno == errno.ENXIO:  # how open() says "a socket"
                 raise not_a_file(path, stat.S_IFSOCK) from None
             raise
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
+        return fd, _status(fd, path)
+
+    def located(self, path: str) -> tuple[int, os.stat_result, tuple[str, ...]]:
+        """The same, and where it is, as `real` tells it: what is found without a link or ".." is where it was named."""
+        where = self._read(path)
+        if self.kernel and ".." not in where.parts:
+            try:
+                fd = self.opener(self.fd, where.where, _STRAIGHT)
+            except OSError as error:
+                if error.errno == errno.ENOENT:
+                    raise os_error(error.errno, path) from None
+            else:
+                return fd, _status(fd, path), where.parts
+        fd, status = self.regular(path)
+        try:
+            return fd, status, self._place_of(fd, path)
+        except BaseException:
             os.close(fd)
-            raise not_a_file(path, status.st_mode)
-        return fd, status
+            raise
 
     def folder(self, path: str = ".", *, create: bool = False, check: Check | None = None) -> int:
         """A descriptor of the folder at `path`, for listing; `create` makes it and its parents if missing."""
@@ -100,19 +116,29 @@ class Root:
         Without /proc this can only be told of folders; ask for the `place` of a file instead.
         """
         try:
-            above, here = os.readlink(f"/proc/self/fd/{self.fd}"), os.readlink(f"/proc/self/fd/{fd}")
+            above, here = os.readlink(self._link), os.readlink(f"/proc/self/fd/{fd}")
         except OSError:
             return self._climb(fd)
         if here.endswith(_DELETED) and not _is_at(here, fd):
             raise os_error(errno.ENOENT, here.removesuffix(_DELETED))
+        if here.startswith(f"{above}/"):  # and the kernel writes no "//" and no "."
+            return tuple(here[len(above) + 1 :].split("/"))
         names = paths.beneath(here, above)
         if names is None:
             raise paths.outside(here, self.path)
         return names
 
+    def _place_of(self, fd: int, path: str) -> tuple[str, ...]:
+        try:
+            return self.real(fd)
+        except NotADirectoryError:  # only Linux can tell where an open file is
+            with self.place(path) as place:
+                return place.parts
+
     def text(self, path: str) -> str:
         """`path` as it is shown to the model: relative to the workspace, with forward slashes."""
-        return self._read(path).text
+        last, _, text = self._last
+        return text if last == path else self._read(path).text
 
     def close(self) -> None:
         """Give the folder back; the root is of no use afterwards."""
@@ -127,13 +153,13 @@ class Root:
         self.close()
 
     def _read(self, path: str) -> paths.Relative:
-        last, found = self._last  # a call reads its path more than once: to queue for it, then to open it
+        last, found, _ = self._last  # a call reads its path more than once: to queue for it, then to open it
         if last == path:
             return found
         # A workspace reached through a link has two absolute names, and callers use either.
         linked = self._typed != self.path and path.startswith("/") and paths.beneath(path, self._typed) is not None
         found = paths.parts(path, self._typed if linked else self.path)
-        self._last = path, found
+        self._last = path, found, found.text
         return found
 
     def _open(self, where: paths.Relative, flags: int, shown: str) -> int:
@@ -193,6 +219,15 @@ class Root:
         finally:
             os.close(here)
         return tuple(reversed(names))
+
+
+def _status(fd: int, path: str) -> os.stat_result:
+    """The status of what must be a regular file; anything else is closed."""
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(fd)
+        raise not_a_file(path, status.st_mode)
+    return status
 
 
 def _name_of(below: int, above: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from toolroll.host import ignore, listing, survey
 from toolroll.host.collected import collected
-from toolroll.host.gathered import all_shown, shown, writable
+from toolroll.host.gathered import all_shown, shown
 from toolroll.host.ordering import about, by_age, ordered
 from toolroll.host.query import (
     Engine,
@@ -37,7 +37,6 @@ from toolroll.text import globs
 if TYPE_CHECKING:
     from toolroll.host.index.warm import First, Sight, Warm
     from toolroll.host.root import Root
-    from toolroll.host.sheets import Stamp
     from toolroll.host.state import State
     from toolroll.host.token import Token
 
@@ -112,12 +111,13 @@ class Search:
             sight = self._sight(ground, query, scope)
             few = limit if sort == "modified" else None
             hits, stopped = collected(self.engine, self._limits, ground, query, scope, sight, few)
-            hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
+            if self._policy is not None:
+                hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
             rows = [row for path in by_age(ground, hits, sort) for row in hits[path]]
             asks = not rows or stopped == "time" or (stopped == "rows" and limit is None)
             return Found(
                 rows=rows,
-                matches=sum(row.column > 0 for row in rows),
+                matches=sum([row.column > 0 for row in rows]),
                 files=len(hits),
                 complete=stopped is None,
                 stopped=stopped,
@@ -152,12 +152,13 @@ class Search:
             scope = self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot))
             most = self._limits.search_rows
             first = limit if sort == "modified" else None
-            entries, total, more, stopped = self._listed(ground, scope, kind, matcher, first)
-            entries = ordered(entries, sort)[:most]
+            entries, total, whole, stopped = self._listed(ground, scope, kind, matcher, first)
+            if kind != "file" or sort != "modified":  # else they are in order
+                entries = ordered(entries, sort)
             stopped = stopped or ("rows" if total > most else None)
             return Listing(
-                entries=entries,
-                more=more,
+                entries=list(entries[:most]),
+                whole=whole,
                 total=total,
                 complete=stopped is None,
                 stopped=stopped,
@@ -168,19 +169,19 @@ class Search:
 
     def _listed(
         self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher, first: int | None
-    ) -> tuple[list[Entry], int, str, Stopped | None]:
-        """The first entries, the newest if not all are asked for; how many there are; the paths of those that come
-        next, a line each; what made it stop early.
+    ) -> tuple[Sequence[Entry], int, str, Stopped | None]:
+        """The first entries, the newest if not all are asked for; how many there are; the paths of all if these are
+        fewer, a line each; what made it stop early.
         """
         if kind != "file":
             entries, stopped = self._matching(ground, scope, kind, matcher)
             return entries, len(entries), "", stopped
         if (known := self._known(first, ground, scope, matcher)) is not None:
-            return _entries(ground, known.files), known.total, known.more, None
+            return *known, None
         aged, whole = listing.newest(ground, scope, matcher)
         entries = [Entry(shown(ground, path), "file", size, -age) for age, path, size in aged[:first]]
-        rest = [] if first is None else [path for _, path, _ in aged[first : self._limits.search_rows]]
-        return entries, len(aged), all_shown(ground, rest), None if whole else "time"
+        most = 0 if len(entries) == len(aged) else self._limits.search_rows
+        return entries, len(aged), all_shown(ground, [one[1] for one in aged[:most]]), None if whole else "time"
 
     def _may_read(self, path: str) -> bool:
         policy = self._policy
@@ -219,7 +220,7 @@ class Search:
         return entries, None
 
     def _known(self, first: int | None, ground: Ground, scope: Scope, matcher: globs.Matcher) -> First | None:
-        """The first files whose names match, newest first, and the paths of the others, if the tree is known."""
+        """The same, if the tree is known."""
         if self.warm is None:
             return None
         found = self.warm.first(first, self._limits.search_rows, scope, ground.parts, matcher)
@@ -309,11 +310,6 @@ def _warm(root: Root, state: State, limits: Limits) -> Warm | None:
     from toolroll.host.index.warm import Warm, is_off
 
     return None if is_off() else Warm(root, state, limits.search_bytes)
-
-
-def _entries(ground: Ground, known: list[tuple[str, Stamp]]) -> list[Entry]:
-    above = "".join(f"{part}/" for part in ground.parts)
-    return [Entry(writable(above + path), "file", stamp[2], stamp[3]) for path, stamp in known]
 
 
 def _deadline(seconds: float, token: Token | None, share: float = _SHARE) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from toolroll.host.glance import FEW, Glance, glance, text
 from toolroll.host.query import Engine, Ground, Query, Scope, Survey, is_hidden
+from toolroll.host.texts import is_text
 from toolroll.host.walk import Kind, Walk, enter
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _MOST_NAMED = 2_000  # files and folders
 
 def of_contents(engine: Engine, ground: Ground, query: Query, scope: Scope, max_bytes: int) -> Survey:
     """The survey of a content search. An engine lists no binary file unless it is asked to."""
-    survey = Survey()
+    survey, binary = Survey(), 0
     try:
         inside = set(engine.files(ground, scope))
         left = set(inside)
@@ -39,11 +40,14 @@ def of_contents(engine: Engine, ground: Ground, query: Query, scope: Scope, max_
             for path, count in engine.counts(ground, query, scope, binary=True, only=only):
                 if path in left:
                     left.discard(path)
-                    _add(survey, "binary", count)
+                    survey.searched += 1
+                    binary += count
         for path in left:
             _add(survey, "too big" if _size(ground, path) > max_bytes else "unreadable", 0)
     except TimeoutError:
         survey.complete = False
+    if binary:
+        survey.elsewhere["binary"] = binary
     return survey
 
 
@@ -80,17 +84,15 @@ def _told(engine: Ripgrep, ground: Ground, query: Query) -> Sight | None:
     found = told(ground.log, ground)
     if found is None:
         return None
-    binaries = len(found.binary)
-    text = ground.searched - binaries
-    return Sight([], True, found.binary, text, binaries, found.big, found.left, glance=glance(query))
+    big = ground.passed["too big"]
+    return Sight([], True, found.binary, ground.searched - big, found.big + big, found.left, glance=glance(query))
 
 
 def of_known(
     engine: Ripgrep, ground: Ground, query: Query, scope: Scope, sight: Sight, max_bytes: int
 ) -> Survey | None:
     """The same from what is known of the tree, in little time; None if too much of it is hidden or ignored."""
-    counts = {"binary": sight.binaries, "too big": sight.big}
-    survey = Survey(sight.text, {reason: count for reason, count in counts.items() if count})
+    survey = Survey(sight.searched, {"too big": sight.big} if sight.big else {})
     if scope.skip or scope.depth is not None or max(len(sight.left), len(sight.binary)) > _MOST_NAMED:
         return None
     look = _Look(ground, scope, sight.glance, max_bytes)
@@ -100,7 +102,7 @@ def of_known(
         if look.left:
             for path, count in engine.counts(ground, query, wide(scope), only=look.left):
                 _add(survey, _reason(path), count)
-        matches = look.in_binaries(sight.binary)
+        matches = ground.binary + look.in_binaries(sight.binary)
         if look.left:
             matches += sum(count for _, count in engine.counts(ground, query, scope, binary=True, only=look.left))
         if matches:
@@ -195,24 +197,6 @@ def _add(survey: Survey, reason: str, matches: int) -> None:
     survey.skipped[reason] = survey.skipped.get(reason, 0) + 1
     if matches:
         survey.elsewhere[reason] = survey.elsewhere.get(reason, 0) + matches
-
-
-def is_text(ground: Ground, path: str, max_bytes: int) -> bool:
-    """Whether a file can be searched. It is told here, for ripgrep takes what is named for text."""
-    from toolroll.host.index.build import is_binary
-
-    try:
-        fd = ground.open(path)
-    except PermissionError:
-        return True  # so that ripgrep counts it
-    except OSError:
-        return False
-    try:
-        return os.fstat(fd).st_size <= max_bytes and not is_binary(fd)
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
 
 
 def _size(ground: Ground, path: str) -> int:

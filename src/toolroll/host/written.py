@@ -19,14 +19,17 @@ SEARCHED = -2
 _NOTICE = re.compile(rb": (?:WARNING: stopped searching binary file|binary file matches)[^\n]*\n")
 
 
+class PlentyError(Exception):
+    """There are more rows than anybody wants."""
+
+
 def read_rows(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int, bytes]]:
     """File, line, column and text of each row, as in a `query.Hit`; BINARY for a file that is found to be."""
     last, tail = b"", b""
     for block in whole_lines(chunks):
-        data, end = tail + block, 0
+        data, row = tail + block, None
         for row in _ROW.finditer(data):
             name, line, match, column, text = row.groups()
-            end = row.end()
             if name != last:
                 notice = _NOTICE.match(name, len(last)) if name.startswith(last) else None
                 if notice:
@@ -34,13 +37,35 @@ def read_rows(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int, bytes]
                     name = name[notice.end() :]
                 last = name
             at = int(column) if column else len(text.removesuffix(b"\r")) + 1 if match else 0
-            yield name, int(line), at, text
-        tail = data[end:]
+            yield last, int(line), at, text
+        tail = data if row is None else data[row.end() :]
     stats = _STATS.search(tail)
     if tail and (stats is None or stats.start()):
         yield last, BINARY, 0, b""
     if stats:
         yield last, SEARCHED, int(stats[1]), b""
+
+
+def in_one(chunks: Iterable[bytes], most: int) -> Iterator[bytes]:
+    """The same bytes at once, when all have come; PlentyError as soon as they are more lines than `most`.
+
+    Of very much it is a part at a time.
+    """
+    held: list[bytes] = []
+    lines = size = 0
+    try:
+        for chunk in chunks:
+            held.append(chunk)
+            lines, size = lines + chunk.count(b"\n"), size + len(chunk)
+            if lines > most:
+                raise PlentyError
+            if size > _MAX_LINE:
+                yield b"".join(held)
+                held, size = [], 0
+    except TimeoutError:
+        yield b"".join(held)
+        raise
+    yield b"".join(held)
 
 
 def started_once(rows: Iterator[tuple[bytes, int, int, bytes]]) -> Iterator[tuple[bytes, int, int, bytes]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from toolroll.host.token import Token
 from toolroll.mcp.offer import Item, Offer, Unknown
@@ -13,8 +14,7 @@ from toolroll.mcp.wire import INVALID_PARAMS, NO_RESOURCE, Id, RpcError
 _COMPLETIONS = 100
 
 
-@dataclass(slots=True)
-class Request:
+class Request(msgspec.Struct):
     """One request that waits for its answer."""
 
     id: Id

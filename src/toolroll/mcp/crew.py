@@ -78,12 +78,13 @@ class Crew(Generic[T]):
 
     def work(self, job: Callable[[], None], long: bool) -> bool:
         """Do a job in this thread or, when too many are busy, later; False when too many wait already."""
-        with self._lock:
-            if self._threads - self._spare > self._most:
-                if len(self._waiting) >= _WAITING:
-                    return False
-                self._waiting.append(job)
-                return True
+        if self._threads - self._spare > self._most:  # a first look, without the lock
+            with self._lock:
+                if self._threads - self._spare > self._most:
+                    if len(self._waiting) >= _WAITING:
+                        return False
+                    self._waiting.append(job)
+                    return True
         if long:
             self.hand_over()
         job()
@@ -130,7 +131,7 @@ class Crew(Generic[T]):
             self._stir.set()
         job(*message)
         with self._lock:
-            if not self.reads():
+            if self._reader != threading.get_ident():
                 return False
             self._busy = False
         return True

@@ -22,6 +22,7 @@ from toolroll.mcp.wire import (
     INVALID_REQUEST,
     UNKNOWN_METHOD,
     Id,
+    Line,
     Message,
     RpcError,
     encode,
@@ -50,6 +51,7 @@ class Session:
         self._log = log
         self._placing = placing
         self._version = ""
+        self._dated = False  # a version that does not know all we answer
         self._capabilities: Item = {}
         self._level: int | None = None
         self._running: dict[Id, Request] = {}
@@ -57,10 +59,11 @@ class Session:
         self._numbers = itertools.count(1)
         self._listeners: dict[Id, frozenset[str]] = {}
         self._lock = threading.Lock()
-        self._listed: tuple[msgspec.Raw, frozenset[str]] | None = None
+        self._listed: msgspec.Raw | None = None
+        self._long: frozenset[str] = frozenset()
         self._unwatch = offer.watch(self._changed)
 
-    def handle(self, line: bytearray) -> None:
+    def handle(self, line: Line) -> None:
         """Answer one line of input, whatever it holds."""
         try:
             if not line:
@@ -161,11 +164,12 @@ class Session:
             self._finish(request, refusal(id, RpcError(BUSY, "Too many calls wait. Send fewer at once.")))
 
     def _is_long(self, name: Any) -> bool:
-        return self._listed is not None and isinstance(name, str) and name in self._listed[1]
+        return isinstance(name, str) and name in self._long
 
     def _answer(self, request: Request) -> None:
         try:
-            request.meta = versions.envelope(request.params)
+            if "_meta" in request.params:
+                request.meta = versions.envelope(request.params)
             if self._placing is not None and not self._version and request.method != "initialize":
                 self._placing(None)  # without a handshake nobody is asked where it works
             if (method := _METHODS.get(request.method)) is None:
@@ -183,7 +187,8 @@ class Session:
             self._finish(request, refusal(request.id, RpcError(INTERNAL, f"Internal error: {type(error).__name__}.")))
         else:
             if result is not None:  # else the answer comes later
-                self._finish(request, result_of(request.id, self._shaped(request, result)))
+                shaped = self._shaped(request, result) if request.meta or self._dated else result
+                self._finish(request, result_of(request.id, shaped))
 
     def _finish(self, request: Request, answer: Item) -> None:
         try:
@@ -198,9 +203,7 @@ class Session:
             return versions.complete(request.method, plain, self.offer)
         if isinstance(result, msgspec.Raw):
             return result
-        if request.method == "tools/call" and self._version and self._version < versions.LINKS:
-            return versions.without_links(result)
-        return result
+        return versions.without_links(result) if request.method == "tools/call" else result
 
     def _place(self) -> None:
         """Ask the client where it works, and tell it to those who want to know."""
@@ -243,6 +246,7 @@ class Session:
         version = versions.negotiated(request.params)
         self._capabilities = request.table("capabilities")
         self._version = version
+        self._dated = version < versions.LINKS
         return versions.initialized(self.offer, version)
 
     def discover(self, request: Request) -> Item:
@@ -274,16 +278,20 @@ class Session:
         listed = self._listed
         if listed is None:
             tools = self.offer.tools()
-            long = frozenset(one["name"] for one in tools if _is_long(one.get("annotations", {})))
-            listed = self._listed = (msgspec.Raw(encode({"tools": tools})), long)
-        return listed[0]
+            self._long = frozenset(one["name"] for one in tools if _is_long(one.get("annotations", {})))
+            listed = self._listed = msgspec.Raw(encode({"tools": tools}))
+        return listed
 
     def call(self, request: Request) -> Item:
-        stateless = request.meta is not None
-        can = request.meta[versions.CLIENT_CAN] if request.meta is not None else self._capabilities
-        peer = Client(request, can, None if stateless else self._ask)
+        if request.meta is None:
+            peer = Client(request, self._capabilities, self._ask)
+        else:
+            peer = Client(request, request.meta[versions.CLIENT_CAN], None)
+        name, arguments = request.params.get("name"), request.params.get("arguments")
+        if not isinstance(name, str) or not isinstance(arguments, dict):  # is it wrong, or only left out?
+            name, arguments = request.text("name"), request.table("arguments")
         try:
-            return self.offer.call(request.text("name"), request.table("arguments"), peer)
+            return self.offer.call(name, arguments, peer)
         except Unknown as error:
             raise RpcError(INVALID_PARAMS, str(error)) from None
 

@@ -15,7 +15,7 @@ from typing import Any
 from toolroll.mcp.crew import Crew
 from toolroll.mcp.offer import Offer
 from toolroll.mcp.session import Placing, Session
-from toolroll.mcp.wire import Inbox, Outbox
+from toolroll.mcp.wire import Inbox, Line, Outbox
 
 _HUNG_UP = 129
 _CALLS, _ANSWERS = 5.0, 10.0  # seconds that calls, and answers that only tell something, get when the input has ended
@@ -44,7 +44,7 @@ class _Server:
         self, offer: Offer, source: int, target: int, placing: Placing | None, listed: Callable[[], None] | None
     ) -> None:
         self._inbox, self._outbox = Inbox(source), Outbox(target)
-        self._crew: Crew[bytearray] = Crew(self._inbox.next, self._handle, begin=self._flush)
+        self._crew: Crew[Line] = Crew(self._inbox.next, self._handle, begin=self._flush)
         self._session = Session(offer, self._send, self._crew.work, self._log, placing)
         self._listed = listed
         self._failed = False
@@ -67,9 +67,9 @@ class _Server:
     def _gone(self) -> bool:
         return self._failed or any(event & select.POLLERR for _, event in self._reader.poll(0))
 
-    def _handle(self, line: bytearray) -> None:
+    def _handle(self, line: Line) -> None:
         self._session.handle(line)
-        if self._outbox.due or not (self._crew.reads() and self._inbox.ready):
+        if not (self._inbox.ready and self._crew.reads()) or self._outbox.due:
             self._flush()
         if self._listed is not None and self._session.listed:
             threading.Thread(target=self._listed, name="toolroll-open", daemon=True).start()

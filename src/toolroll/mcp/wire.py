@@ -17,6 +17,7 @@ _CHUNK = 64 * 1024
 _HELD = 0.002  # seconds that an answer may wait for others to go with it
 
 Id = int | str
+Line = bytes | bytearray
 
 
 class RpcError(Exception):
@@ -51,7 +52,7 @@ _any = msgspec.json.Decoder()
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def parse(line: bytes | bytearray) -> Message | list[Any]:
+def parse(line: Line) -> Message | list[Any]:
     """The message on a line, or the items of a batch; raises RpcError with its id, if it has one."""
     try:
         message = _one.decode(line)
@@ -100,7 +101,7 @@ def told(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
-def _unusual(line: bytes | bytearray, why: str) -> list[Any]:
+def _unusual(line: Line, why: str) -> list[Any]:
     try:
         found = _any.decode(line)
     except _BROKEN as error:
@@ -111,7 +112,7 @@ def _unusual(line: bytes | bytearray, why: str) -> list[Any]:
     raise RpcError(INVALID_REQUEST, f"This is no JSON-RPC message: {why}.", id=id if isinstance(id, Id) else None)
 
 
-def _salvaged(line: bytes | bytearray) -> Id | None:
+def _salvaged(line: Line) -> Id | None:
     """The id of what other programs take for JSON, such as half of an emoji: its sender waits for an answer."""
     import json
 
@@ -149,38 +150,39 @@ class Inbox:
     def __init__(self, fd: int, most: int = MOST_BYTES) -> None:
         self._fd = fd
         self._most = most
-        self._rest = bytearray()
-        self._looked = 0
-        self._skipped = 0
+        self._lines: deque[Line] = deque()
+        self._rest = bytearray()  # how the next line begins
+        self._too_long = False
 
-    def next(self) -> bytearray | None:
+    def next(self) -> Line | None:
         """The next line, None at the end; an empty line stands for one that was too long."""
-        while True:
-            at = self._rest.find(b"\n", self._looked)
-            if at >= 0:
-                line, self._rest[: at + 1] = self._rest[:at], b""
-                self._looked = 0
-                if self._skipped:
-                    self._skipped = 0
-                    return bytearray()
-                if line and not line.isspace():
-                    return line
-                continue
-            self._looked = len(self._rest)
-            if self._looked > self._most:
-                self._skipped += self._looked
-                self._rest.clear()
-                self._looked = 0
+        while not self._lines:
             chunk = os.read(self._fd, _CHUNK)
             if not chunk:
                 return None
-            self._rest += chunk
+            self._split(chunk)
+        return self._lines.popleft()
 
     @property
     def ready(self) -> bool:
         """Whether the next line is here already."""
-        end = self._rest.rfind(b"\n") + 1
-        return end > 0 and (self._skipped > 0 or not self._rest[:end].isspace())
+        return len(self._lines) > 0
+
+    def _split(self, chunk: bytes) -> None:
+        ended: list[Line] = [*chunk.split(b"\n")]
+        rest = ended.pop()
+        if ended and self._too_long:
+            ended[0] = b""
+            self._lines.append(b"")
+            self._too_long = False
+        elif ended and self._rest:
+            ended[0], self._rest = self._rest + ended[0], bytearray()
+        self._lines.extend([line for line in ended if line and not line.isspace()])
+        if rest and not self._too_long:
+            self._rest += rest
+            if len(self._rest) > self._most:
+                self._rest.clear()
+                self._too_long = True
 
 
 class Outbox:
@@ -208,6 +210,7 @@ class Outbox:
         if not self._lines:
             return  # nor wait for the one who writes
         with self._lock:
-            data = memoryview(b"".join([self._lines.popleft() for _ in range(len(self._lines))]))
-            while data:
-                data = data[os.write(self._fd, data) :]
+            data = b"".join([self._lines.popleft() for _ in range(len(self._lines))])
+            done = os.write(self._fd, data) if data else 0
+            while done < len(data):
+                done += os.write(self._fd, memoryview(data)[done:])

@@ -17,7 +17,7 @@ class Limits:
     output_chars: int = 50_000
     """What one result may show; the rest is kept and can be read on."""
     search_bytes: int = 50_000_000
-    """Larger files are passed over by a search of a folder, and counted."""
+    """Of larger files a search of a folder shows nothing."""
     search_rows: int = 20_000
     """A search stops after this many matching lines, and says so."""
     search_seconds: float = 20.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import methodcaller
 
 from toolroll.result import ErrorCode, ToolError
@@ -84,6 +85,7 @@ class Filter:
         return not any(self.excludes("/".join(steps[: n + 1])) for n in range(len(steps)))
 
 
+@lru_cache(maxsize=256)
 def compile(pattern: str, *, case: bool = True) -> Matcher:
     """A matcher for `pattern`; a pattern that cannot be read is a ValidationError that says why."""
     names: list[str] = []

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def sentence(searched: int, skipped: Mapping[str, int], elsewhere: Mapping[str, int]) -> str:
-    """Such as "Searched 12 files; not searched: 3 ignored, 1 binary. Matches there: 2 in ignored files." """
+    """Such as "Searched 12 files; not searched: 3 ignored. There are more matches: 2 in ignored files." """
     parts = [f"Searched {searched} file{'s' if searched != 1 else ''}"]
     if passed := _counts(skipped):
         parts.append(f"; not searched: {passed}")

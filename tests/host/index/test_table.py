@@ -15,6 +15,7 @@ import pytest
 from toolroll.host.index import table as module
 from toolroll.host.index.table import Table, TooMuchError
 from toolroll.host.index.watch import Watch
+from toolroll.host.query import Entry
 from toolroll.host.root import Root
 from toolroll.host.walk import Walk
 
@@ -65,9 +66,14 @@ def test_whatever_happens_it_is_what_a_walk_finds(moves: int, root: Root, monkey
             aged = sorted((-modified, path) for path, modified in files.items())
             assert table.newest() == aged
             order = table.order("inner", lambda path: path.startswith("c/"))
-            assert order.aged == (inner := [one for one in aged if one[1].startswith("c/")])
+            inner = [one for one in aged if one[1].startswith("c/")]
+            assert order.aged == inner
             assert order.paths(2) == [path[2:] for _, path in inner]
             assert order.lines(1, 3) == "\n".join(path for _, path in inner[1:3])
+            known = table.files()
+            every = [Entry(path, "file", known[path][2], known[path][3]) for _, path in inner]
+            assert [list(order.first(count, known)) for count in (None, 2, 1)] == [every, every[:2], every[:1]]
+            assert order.first(1, known) is order.first(1, known)
             seen += len(files)
     table.close()
     assert seen > 300

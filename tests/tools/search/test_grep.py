@@ -57,7 +57,7 @@ def test_an_empty_answer_tells_what_was_not_searched_and_the_call_that_would(kit
     result = kit.call("grep", {"pattern": "main(=|.*pass)"})
     assert result.ok
     assert "No matches." in result.text
-    assert "Searched 3 files" in result.text
+    assert "Searched 4 files" in result.text
     assert "1 in ignored files" in result.text
     assert "1 in hidden files" in result.text
     again = kit.call(result.meta["next"]["name"], result.meta["next"]["arguments"])
@@ -116,3 +116,20 @@ def test_of_a_large_tree_that_is_known_no_more_is_searched_than_is_shown(ctx, pu
     assert (found.shown, found.status) == (10, "success")
     assert [row.path for row in found.rows] == ["many/f1499.txt"] * 5 + ["many/f1498.txt"] * 5
     assert found.note == "(10 of more than 15 matches in more than 3 files shown (limit reached).)"
+
+
+def test_of_few_files_with_very_many_matches_the_newest_are_looked_at(ctx, put, ws, tmp_path):
+    put({f"many/f{n:02}.txt": f"needle {n}\n" * 100 for n in range(40)})
+    put({"odd": "needle\rin the middle\n" * 3, "last": "needle\n"})
+    for n in range(40):
+        os.utime(ws / f"many/f{n:02}.txt", (n, n))
+    os.utime(ws / "odd", (50, 50))
+    os.utime(ws / "last", (0, 0))
+    state = State(str(tmp_path / "kept"))
+    with closing(state), closing(Search(ctx.files.root, limits=ctx.limits, state=state)) as search:
+        search.close()  # so that nothing is known of the tree
+        found = grep.function(replace(ctx, search=search), pattern="needle", path=".", limit=10)
+        everything = grep.function(replace(ctx, search=search), pattern="needle", path=".", output="count")
+    assert [row.path for row in found.rows] == ["odd"] * 3 + ["many/f39.txt"] * 7
+    assert found.note == "(10 of more than 14 matches in more than 2 files shown (limit reached).)"
+    assert (found.status, found.whole, everything.total, everything.files) == ("success", None, 4004, 42)

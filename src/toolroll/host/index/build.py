@@ -14,6 +14,7 @@ from toolroll.host.folders import SETTLED
 from toolroll.host.glance import SIGNS
 from toolroll.host.index.postings import ALWAYS, BINARY, FOLDED, Postings
 from toolroll.host.state import nameless
+from toolroll.host.texts import is_binary
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
@@ -162,21 +163,6 @@ def _kind(fd: int, size: int) -> tuple[int, str]:
     if b"\0" in data:
         return kind | BINARY, data.replace(b"\0", b"\n").decode("latin-1")
     return kind, data.decode("latin-1")
-
-
-def is_binary(fd: int) -> bool:
-    """Whether a file holds a NUL, in whatever encoding it says it is."""
-    wide = os.pread(fd, 2, 0) in (b"\xff\xfe", b"\xfe\xff")
-    at = 0
-    while block := os.pread(fd, _BLOCK, at):
-        if b"\0" in block and (not wide or _has_wide_nul(block)):
-            return True
-        at += len(block)
-    return False
-
-
-def _has_wide_nul(block: bytes) -> bool:
-    return b"\0\0" in (block[at : at + 2] for at in range(0, len(block), 2))
 
 
 def _stamp(about: os.stat_result) -> Stamp:

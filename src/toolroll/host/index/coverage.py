@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from toolroll.host.index.build import is_binary
 from toolroll.host.index.postings import BINARY, CommonError, Postings
+from toolroll.host.texts import is_binary
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:

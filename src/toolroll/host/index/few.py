@@ -31,5 +31,4 @@ def passed(sight: Sight) -> Sight | None:
     look = sight.glance
     if look is None or look.looked != len(sight.files):
         return None
-    binaries = len(look.binary)
-    return replace(sight, narrowed=True, binary=look.binary, text=len(sight.files) - binaries, binaries=binaries)
+    return replace(sight, narrowed=True, binary=look.binary, searched=len(sight.files))

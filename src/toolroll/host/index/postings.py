@@ -66,11 +66,12 @@ class Postings:
 
     def news(self) -> set[str] | None:
         """The paths of which more has become known since it was last asked; None for all of them."""
-        self._base.execute("begin")
-        try:
-            self._load()
-        finally:
-            self._base.execute("commit")
+        if self._made() != self._state:
+            self._base.execute("begin")
+            try:
+                self._load()
+            finally:
+                self._base.execute("commit")
         found, self._news = self._news, set()
         return found
 
@@ -79,15 +80,11 @@ class Postings:
 
         CommonError if there are so many that it is no use to know them.
         """
-        self._base.execute("begin")  # so that what is known and what is found belong together
-        try:
-            if self._made() != self._state:
-                return None
-            found = self._base.execute("select rowid from runs where runs match ?", (query,))
-            rows = found.fetchmany(MOST + 1)
-            found.close()
-        finally:
-            self._base.execute("commit")
+        found = self._base.execute("select rowid from runs where runs match ?", (query,))
+        rows = found.fetchmany(MOST + 1)
+        found.close()
+        if self._made() != self._state:  # asked afterwards: then what is known and what was found belong together
+            return None
         if len(rows) > MOST:
             raise CommonError
         paths = self._paths
@@ -134,8 +131,6 @@ class Postings:
 
     def _load(self) -> None:
         made = self._made()
-        if made == self._state:
-            return
         if made[0] != self._state[0]:
             self.known, self.always, self.folded = {}, set(), set()
             self._paths, self._last, self._news = {}, 0, None

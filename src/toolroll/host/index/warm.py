@@ -18,8 +18,8 @@ from toolroll.host.index.table import Table, TooMuchError
 from toolroll.text import patterns, trigrams
 
 if TYPE_CHECKING:
-    from toolroll.host.index.order import Wants
-    from toolroll.host.query import Query, Scope
+    from toolroll.host.index.order import Order, Wants
+    from toolroll.host.query import Entry, Query, Scope
     from toolroll.host.root import Root
     from toolroll.host.sheets import Stamp
     from toolroll.host.state import State
@@ -48,10 +48,9 @@ class Sight:
     """The index has told which can match."""
     binary: list[str] = field(default_factory=list)
     """Binary files that can match. This and what follows is known if it is narrowed."""
-    text: int = 0
-    binaries: int = 0
+    searched: int = 0
     big: int = 0
-    """How many files in scope are searched, are binary, and are too big."""
+    """How many files in scope are looked at, and are too big for that."""
     left: list[tuple[str, Kind]] = field(default_factory=list)
     """What is hidden or ignored, in scope or not; of a folder nothing in it is named."""
     plenty: bool = False
@@ -65,12 +64,12 @@ class Sight:
 class First(NamedTuple):
     """The files of an answer, newest first."""
 
-    files: list[tuple[str, Stamp]]
-    """The first ones, from the searched folder, with their states."""
+    entries: Sequence[Entry]
+    """The first ones."""
     total: int
     """How many there are."""
-    more: str
-    """The paths of those that come next, from the workspace, a line each."""
+    whole: str
+    """The paths of all, from the workspace, a line each, if there are more; the same object until one changes."""
 
 
 class Warm:
@@ -128,22 +127,27 @@ class Warm:
 
     def newest(self, scope: Scope, folder: Sequence[str], matcher: Matcher) -> list[tuple[str, Stamp]] | None:
         """The files in scope whose names match, with their states, newest first; None if they are not known."""
-        found = self.first(None, 0, scope, folder, matcher)
-        return None if found is None else found.files
+        prefix = "".join(f"{name}/" for name in folder)
+
+        def see(table: Table) -> list[tuple[str, Stamp]] | None:
+            order, files, cut = self._order(table, scope, prefix, matcher), table.files(), len(prefix)
+            return None if order is None else [(path[cut:], files[path]) for _, path in order.aged]
+
+        with self._lock:
+            return self._with(see)
 
     def first(
         self, first: int | None, most: int, scope: Scope, folder: Sequence[str], matcher: Matcher
     ) -> First | None:
-        """The same, of the first ones only, or of all; of the others as many paths as are wanted in all at most."""
+        """The first of them, or all; and if there are others, the paths of `most` of all."""
         prefix = "".join(f"{name}/" for name in folder)
 
         def see(table: Table) -> First | None:
-            if not self._is_kept(table, scope, prefix):
+            order = self._order(table, scope, prefix, matcher)
+            if order is None:
                 return None
-            files, cut = table.files(), len(prefix)
-            order = table.order((prefix, scope, matcher), _wants(scope, prefix, matcher))
-            shown = [(path[cut:], files[path]) for _, path in order.aged[:first]]
-            return First(shown, len(order.aged), "" if first is None else order.lines(first, most))
+            entries, total = order.first(first, table.files()), len(order.aged)
+            return First(entries, total, order.lines(0, most) if total > len(entries) else "")
 
         with self._lock:
             return self._with(see)
@@ -187,6 +191,12 @@ class Warm:
             table.close()
         if coverage is not None:
             coverage.close()
+
+    def _order(self, table: Table, scope: Scope, prefix: str, matcher: Matcher) -> Order | None:
+        """The files in scope whose names match, if they are known."""
+        if not self._is_kept(table, scope, prefix):
+            return None
+        return table.order((prefix, scope, matcher), _wants(scope, prefix, matcher))
 
     def _is_kept(self, table: Table, scope: Scope, prefix: str) -> bool:
         """Whether the table, now brought up to date, has what is in scope."""
@@ -248,8 +258,7 @@ class Warm:
             [path[cut:] for path in plain],
             True,
             [path[cut:] for path in matching & binaries],
-            total - len(binaries) - len(big),
-            len(binaries),
+            total - len(big),
             len(big),
             [(path[cut:], kind) for path, kind in table.left(prefix)],
         )

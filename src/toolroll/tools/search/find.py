@@ -67,12 +67,11 @@ def find(
 
 def _text(entries: Sequence[Entry]) -> str:
     """A path a line; folders end in a slash."""
-    return "\n".join(one.path + ("/" if one.kind == "directory" else "") for one in entries)
+    return "\n".join([f"{one.path}/" if one.kind == "directory" else one.path for one in entries])
 
 
 def _whole(found: Listing) -> str:
-    text = _text(found.entries)
-    return f"{text}\n{found.more}" if found.more else text
+    return found.whole or _text(found.entries)
 
 
 def _note(found: Listing, limit: int, seconds: float) -> str:

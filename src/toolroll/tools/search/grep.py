@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -93,14 +94,16 @@ def _text(rows: Sequence[Row], output: Output) -> str:
     """Rows by file, `12:` before a matching line and `12-` before one of its context."""
     if output == "files":
         return "\n".join(dict.fromkeys(row.path for row in rows))
-    blocks = []
-    for path, group in groupby(rows, key=lambda row: row.path):
-        found = list(group)
-        if output == "count":
-            blocks.append(f"{path}: {sum(1 for row in found if row.column)}")
-        else:
-            blocks.append("\n".join([path, *(f"{row.line}{':' if row.column else '-'}{row.text}" for row in found)]))
-    return "\n".join(blocks)
+    if output == "count":
+        counts = Counter(row.path for row in rows if row.column)
+        return "\n".join(f"{path}: {count}" for path, count in counts.items())
+    lines, last = [], None
+    for row in rows:
+        if row.path != last:
+            last = row.path
+            lines.append(last)
+        lines.append(f"{row.line}{':' if row.column else '-'}{row.text}")
+    return "\n".join(lines)
 
 
 def _globs(glob: str | None) -> tuple[str, ...]:
