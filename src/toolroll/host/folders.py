@@ -124,39 +124,37 @@ class Folders:
         above = ("/".join(parts[:depth]) for depth in range(len(parts) + 1))  # rules there hold here too
         inner = (entry.path for entry in found.entries if entry.kind == "directory")
         every = list(chain(above, inner))
-        states = zip(self.stamps(every, began), map(self._names, every), strict=True)
-        rules = [f"{folder}/{name}" if folder else name for folder in every for name in NAMES]
-        there = [rule for rule in rules if self._is_there(rule)]
+        inside = [self._inside(folder) for folder in every]
+        states = zip(self.stamps(every, began), (names for names, _ in inside), strict=True)
+        rules = [
+            f"{folder}/{name}" if folder else name
+            for folder, (_, some) in zip(every, inside, strict=True)
+            for name in some
+        ]
         return _Held(
-            listed, dict(zip(every, states, strict=True)), dict(zip(there, self.stamps(there, began), strict=True))
+            listed, dict(zip(every, states, strict=True)), dict(zip(rules, self.stamps(rules, began), strict=True))
         )
 
     def _is_same(self, held: _Held) -> bool:
         """Whether nothing came, went, or is ignored now that was not."""
         now = self.stamps(held.folders)
         for (folder, (before, names)), stamp in zip(list(held.folders.items()), now, strict=True):
-            if before is None or (stamp != before and self._names(folder) != names):
+            if before is None or (stamp != before and self._inside(folder)[0] != names):
                 return False
             if stamp is not None:
                 held.folders[folder] = (stamp, names)
         return None not in held.rules.values() and self.stamps(held.rules) == list(held.rules.values())
 
-    def _names(self, folder: str) -> int:
-        """A digest of the names in a folder."""
+    def _inside(self, folder: str) -> tuple[int, list[str]]:
+        """A digest of the names in a folder, and those of its ignore files."""
         try:
             fd = os.open(folder or ".", _OPEN, dir_fd=self._root.fd)
         except OSError:
-            return 0
+            return 0, []
         try:
             with os.scandir(fd) as found:
                 kinds = [(one.name, one.is_dir(follow_symlinks=False), one.is_symlink()) for one in found]
-            return hash(tuple(sorted(kinds)))
+            names = {kind[0] for kind in kinds}
+            return hash(tuple(sorted(kinds))), [rule for rule in NAMES if rule in names]
         finally:
             os.close(fd)
-
-    def _is_there(self, path: str) -> bool:
-        try:
-            os.stat(path, dir_fd=self._root.fd, follow_symlinks=False)
-        except OSError:
-            return False
-        return True

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.result import ErrorCode, ToolError
@@ -31,7 +32,7 @@ _WALL_SECONDS = 60.0  # on a machine where others compute too
 _ANSWER = 256 << 20
 _TICK = 50  # milliseconds until a cancellation is noticed
 _TOGETHER = 16  # sources in a request
-_WORTH = 12  # requests that are worth the start of one more child
+_WORTH = 24  # requests that are worth the start of one more child
 # The package is put there bare: a child needs little of what its front imports.
 _CHILD = """
 import sys, types
@@ -69,24 +70,23 @@ class Parsers:
         self, sources: Sequence[Told], token: Token | None = None, *, whole: bool = True
     ) -> list[Tags | Exception]:
         """The tags of each source, or why it has none; without `whole` only its definitions, which is less work."""
-        from toolroll.text.structure.model import Tags
+        from toolroll.text.structure.packed import Packed
 
-        return self._each("tags" if whole else "definitions", "", sources, Tags, token)
+        return self._each("tags" if whole else "definitions", "", sources, Packed, token)
 
     def every_match(
         self, sources: Sequence[Told], pattern: str, token: Token | None = None
     ) -> list[list[Match] | Exception]:
         """Where each source fits a structural pattern, or why that cannot be told."""
+        import msgspec
+
         from toolroll.text.structure.patterns import Match
 
-        return self._each("matches", pattern, sources, list[Match], token)
+        return self._each("matches", pattern, sources, msgspec.json.Decoder(list[Match]).decode, token)
 
     def every_sheet(self, sources: Sequence[Told], token: Token | None = None) -> list[bytes | Exception]:
         """The packed sheet of each source, or why it has none; with no language, that of a text."""
-        import msgspec
-
-        made = self._each("sheet", "", sources, msgspec.Raw, token)
-        return [one if isinstance(one, Exception) else bytes(one) for one in made]
+        return self._each("sheet", "", sources, bytes, token)
 
     def spread(self, work: Callable[[Sequence[_S]], _T], items: Sequence[_S]) -> Iterator[_T]:
         """What comes of work on a few items each, in order; several at a time if there are many."""
@@ -114,24 +114,21 @@ class Parsers:
         self.close()
 
     def _each(
-        self, what: str, more: str, sources: Sequence[Told], kind: type[_T], token: Token | None
+        self, what: str, more: str, sources: Sequence[Told], unpack: Callable[[bytes], _T], token: Token | None
     ) -> list[_T | Exception]:
         """What came of each source. One at a time if they are too much together, so that only the hard one fails."""
         import msgspec
 
-        request = msgspec.msgpack.encode((what, more, sources))
+        head = msgspec.json.encode((what, more, [(language, len(source)) for language, source in sources]))
+        request = b"".join((len(head).to_bytes(4, "big"), head, *(source for _, source in sources)))
         try:
             with self._borrowed() as child:
-                answer = child.ask(request, token)
+                found = child.ask(request, token)
         except TooHardError as error:
             if len(sources) == 1:
                 return [error]
-            return [self._each(what, more, [one], kind, token)[0] for one in sources]
-        found = msgspec.msgpack.decode(answer, type=list[tuple[str, str, msgspec.Raw]])
-        decoder = msgspec.msgpack.Decoder(kind)
-        return [
-            ToolError(ErrorCode(code), message) if code else decoder.decode(payload) for code, message, payload in found
-        ]
+            return [self._each(what, more, [one], unpack, token)[0] for one in sources]
+        return [ToolError(ErrorCode(code), message) if code else unpack(answer) for code, message, answer in found]
 
     @contextmanager
     def _borrowed(self) -> Iterator[_Child]:
@@ -163,7 +160,8 @@ class _Child:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, request: bytes, token: Token | None) -> bytes:
+    def ask(self, request: bytes, token: Token | None) -> list[tuple[str, str, bytes]]:
+        """For each source the code and the message of an error, if there is one, and its packed answer."""
         deadline = time.monotonic() + _WALL_SECONDS
         for _ in range(3):  # one that was idle for long may end just when it is asked
             try:
@@ -206,7 +204,7 @@ class _Child:
             package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
             paths = [os.path.abspath(path) for path in sys.path if path]
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _CHILD, package, *paths],
+                [sys.executable, "-I", "-S", "-c", _CHILD, package, *paths],
                 cwd="/",
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -217,34 +215,41 @@ class _Child:
             )
         return self._process
 
-    def _answer(self, process: subprocess.Popen[bytes], request: bytes, token: Token | None, deadline: float) -> bytes:
+    def _answer(
+        self, process: subprocess.Popen[bytes], request: bytes, token: Token | None, deadline: float
+    ) -> list[tuple[str, str, bytes]]:
+        import msgspec
+
         assert process.stdin is not None
         assert process.stdout is not None
-        rest = memoryview(len(request).to_bytes(4, "big") + request)
+        rest = memoryview(request)
         while rest:
             rest = rest[os.write(process.stdin.fileno(), rest) :]
+        out = process.stdout.fileno()
         events = select.poll()
-        events.register(process.stdout.fileno(), select.POLLIN)
+        events.register(out, select.POLLIN)
 
         def read(count: int) -> bytes:
+            if count > _ANSWER:
+                raise TooHardError("has too much in it")
             parts: list[bytes] = []
-            while count:
+            while count > 0:
                 if token is not None:
                     token.check()
                 if time.monotonic() > deadline:
                     raise TooHardError("took too long")
                 if events.poll(_TICK):
-                    part = os.read(process.stdout.fileno(), min(count, 1 << 20))  # type: ignore[union-attr]
+                    part = os.read(out, min(count, 1 << 20))
                     if not part:
                         raise EOFError
                     parts.append(part)
                     count -= len(part)
             return b"".join(parts)
 
-        size = int.from_bytes(read(4), "big")
-        if size > _ANSWER:
-            raise TooHardError("has too much in it")
-        return read(size)
+        head = msgspec.json.decode(read(int.from_bytes(read(4), "big")), type=list[tuple[str, str, int]])
+        answers = read(sum(size for _, _, size in head))
+        ends = accumulate(size for _, _, size in head)
+        return [(code, why, answers[end - size : end]) for (code, why, size), end in zip(head, ends, strict=True)]
 
 
 def _reason(status: int) -> str:

@@ -94,6 +94,23 @@ elif y:
 else:
     def last(): ...
     # the end
+def quiet(): return 1  # beside
+def aliased():
+    if x:
+        type Within = int
+    return type (x)
+def commented():
+    if x:
+        return "#"
+        # at the end
+
+        # and after it
+def quoted():
+    return """
+    # no comment"""
+def importing():
+    from k import(m)
+def lazy(): x; import l
 '''
 
 
@@ -119,6 +136,7 @@ def test_a_walk_finds_what_the_query_finds(end):
     found = by_walk(source)
     assert found == by_query(source)
     assert {tag.name for tag in found} >= {"fallback", "Starred", "finally_", "unlooped", "Unmatched", "nested", "four"}
+    assert {tag.name for tag in found} >= {"Within", "k", "l"}
 
 
 @pytest.mark.parametrize("path", [*OWN, *(path for path in OTHERS if path.exists())], ids=lambda path: path.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import NamedTuple
 
@@ -28,6 +28,15 @@ class Ranking:
     files: Sequence[tuple[str, float]]
     asked: Mapping[str, float]
     """The terms of the question with what they tell; empty without one."""
+    shares: dict[str, float] = field(default_factory=dict)
+    """Of the names that were looked at, how much of the question is in them."""
+
+    def share(self, name: str) -> float:
+        """How much the terms tell that a name has in common with the question."""
+        known = self.shares.get(name)
+        if known is None:
+            known = self.shares[name] = sum(self.asked.get(term, 0.0) for term in set(words.terms(name)))
+        return known
 
 
 class _Held(NamedTuple):
@@ -147,7 +156,7 @@ class Chart:
     def values(self, path: str, ranking: Ranking) -> list[float]:
         """How much each definition of a file is worth showing, from 0 to 1."""
         total = sum(ranking.asked.values())
-        found = [self._value(mark, ranking.asked, total) for mark in self.marks(path)]
+        found = [self._value(mark, ranking, total) for mark in self.marks(path)]
         best = max(found, default=0.0)
         return [value / best for value in found] if best else found
 
@@ -155,15 +164,15 @@ class Chart:
         most = max(shares.values(), default=1.0)
         return {path: share / most for path, share in shares.items()}
 
-    def _value(self, mark: Mark, asked: Mapping[str, float], total: float) -> float:
-        value = KINDS.get(mark.kind, 0.3) * (1 + 0.2 * min(10, self._graph.users(mark.name)))
-        if mark.name.startswith("_"):
+    def _value(self, mark: Mark, ranking: Ranking, total: float) -> float:
+        name, kind, _, parent, _ = mark
+        value = KINDS.get(kind, 0.3) * (1 + 0.2 * min(10, self._graph.users(name)))
+        if name.startswith("_"):
             value *= 0.5
         if not total:
             return value
-        name = sum(asked.get(term, 0.0) for term in set(words.terms(mark.name)))
-        around = sum(asked.get(term, 0.0) for term in set(words.terms(mark.parent.rpartition(".")[2])))
-        return value * (_FLOOR + min(_FULL, (name + 0.3 * around) / total))
+        around = ranking.share(parent.rpartition(".")[2])
+        return value * (_FLOOR + min(_FULL, (ranking.share(name) + 0.3 * around) / total))
 
     def _follow(self, found: dict[str, float], play: Collection[str], weight: float) -> None:
         """Add what the best files, and those in play, depend on."""

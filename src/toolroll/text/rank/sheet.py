@@ -90,6 +90,13 @@ def made(text: str, tags: Tags | None) -> Sheet:
     )
 
 
+def pack(sheet: Sheet) -> bytes:
+    """A sheet as it is kept."""
+    import msgspec
+
+    return msgspec.msgpack.encode(sheet)
+
+
 @lru_cache(maxsize=512)  # files that are shown once are often shown again
 def marks_of(sheet_marks: bytes) -> Sequence[Mark]:
     """The definitions of a sheet, in the order of the source."""
@@ -102,10 +109,11 @@ def marks_of(sheet_marks: bytes) -> Sequence[Mark]:
 
 def _uses(tags: Tags) -> dict[str, int]:
     weights = [USED[kind] for kind in USES]
-    found = [0] * len(tags.words)
-    for word, how in zip(array("I", tags.which), tags.how, strict=True):
-        found[word] += weights[how]
-    return dict(zip(tags.words, found, strict=True))
+    words, which, kinds, *_ = tags.uses
+    found = [0] * len(words)
+    for word, kind in zip(array("I", which), kinds, strict=True):
+        found[word] += weights[kind]
+    return dict(zip(words, found, strict=True))
 
 
 def _cut(text: str) -> str:

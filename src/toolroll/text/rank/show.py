@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import NamedTuple
 
@@ -46,28 +47,39 @@ class Sketch:
         self._most = most
         self._files = files[: 1 + most // _FILE]
         self._marks = {path: marks(path) for path, _ in self._files}
-        self._items = sorted(self._candidates(values))[:most]  # nothing takes less than a few tokens
+        self._values = values
         self._chosen: dict[int, set[int]] = {}
 
     def parts(self, kept: int) -> list[Part]:
         """The files and definitions that fit, with so many tokens `kept` for something else."""
         self._chosen = {}
         most = self._most - kept
-        room, rest = most, self._items
+        room = most
+        rest: Iterable[_Item] = islice(self._candidates(), self._most)  # nothing takes less than a few tokens
         for _ in range(2):  # the second time with what rounding up has left
             rest = self._filled(rest, room)
             room = most - estimate("\n".join(rendered(self._made())))
         return self._made()
 
-    def _candidates(self, values: Callable[[str], Sequence[float]]) -> Iterator[_Item]:
-        for at, (path, score) in enumerate(self._files):
-            yield _Item(-score, at, -1)
-            worths = values(path)
-            best = sorted(range(len(worths)), key=lambda mark: (-worths[mark], mark))
-            for order, mark in enumerate(islice(best, 100)):
-                yield _Item(-score * worths[mark] * _NEXT ** (order + 1), at, mark)
+    def _candidates(self) -> Iterator[_Item]:
+        """The best first. No definition is worth more than its file: they are looked at when its turn has come."""
+        waiting = [_Item(-score, at, -1) for at, (_, score) in enumerate(self._files)]
+        heapify(waiting)
+        while waiting:
+            item = heappop(waiting)
+            yield item
+            if item.mark < 0:
+                for one in self._within(item.file):
+                    heappush(waiting, one)
 
-    def _filled(self, items: Sequence[_Item], room: int) -> list[_Item]:
+    def _within(self, file: int) -> Iterator[_Item]:
+        path, score = self._files[file]
+        worths = self._values(path)
+        best = sorted(range(len(worths)), key=lambda mark: (-worths[mark], mark))
+        for order, mark in enumerate(islice(best, 100)):
+            yield _Item(-score * worths[mark] * _NEXT ** (order + 1), file, mark)
+
+    def _filled(self, items: Iterable[_Item], room: int) -> list[_Item]:
         """Take what fits into the room; those that did not, to be tried with what rounding has left."""
         missed = []
         for item in items:

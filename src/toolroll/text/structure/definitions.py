@@ -27,6 +27,7 @@ _FIXED = re.compile(r"\b(?:const|constexpr|static final|static readonly)\b")
 _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 _QUOTES = "\"'`<>"
 _VALUES = frozenset({"variable", "constant", "key"})
+_CODE = frozenset({"function", "method", "class", "variable"})
 _WHOLE = frozenset({"import", "decorator"})  # nothing of them is a body
 _BRACED = frozenset({"class", "interface", "struct", "enum", "trait", "type", "module", "rule"})
 
@@ -72,15 +73,17 @@ class Definitions:
             start += len(head) - len(head.lstrip())
         name, parents = self._named(one)
         signature = self._signature(one, start)
+        line = self.where.line(start)
+        end_line = self.where.last_line(start, one.end)
         name_line, column = self.where.spot(max(one.name_at, start))
         return Tag(
             name,
             self._kind(one, name, parents, signature),
-            self.where.line(start),
-            self.where.last_line(start, one.end),
+            line,
+            end_line,
             column,
             signature,
-            ".".join(parents),
+            ".".join(parents) if parents else "",
             tuple([inner.name for inner in one.decorators]) if one.decorators else (),
             name_line,
         )
@@ -88,7 +91,9 @@ class Definitions:
     def _named(self, one: Definition) -> tuple[str, tuple[str, ...]]:
         """The name and those of the parents, also where a name holds some of them itself."""
         name = _plain(one.name)
-        parents = self._within(one.parent)
+        parents = self._within(one.parent) if one.parent is not None else ()
+        if one.kind in _CODE and self._language == "python":
+            return name, parents
         if one.kind == "decorator":
             name = name.partition("(")[0]
         elif one.kind in ("import", "key"):
@@ -105,9 +110,10 @@ class Definitions:
             parents = (found[1],) if (found := _RECEIVER.search(said)) else ()
         return name, parents
 
-    def _within(self, one: Definition | None) -> tuple[str, ...]:
+    def _within(self, inside: Definition) -> tuple[str, ...]:
         """The names above what is defined in this one: its own is the last of them."""
         unknown = []
+        one: Definition | None = inside
         while one is not None and one.within is None:
             unknown.append(one)
             one = one.parent

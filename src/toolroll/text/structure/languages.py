@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from toolroll.result import ErrorCode, ToolError
 from toolroll.text.structure.queries import compiled, data, scripts, web
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from tree_sitter import Language as Grammar
     from tree_sitter import Parser, Query
+
+    from toolroll.result import ToolError
 
 MOST_BYTES = 2 << 20
 """Larger sources are not parsed: they are generated, and nobody reads their outline."""
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(NamedTuple):
     """A language: its files, its grammar and what to look for in it."""
 
     name: str
@@ -37,7 +38,7 @@ class Language:
     """Characters that its names may hold besides letters, digits and underscores."""
     code: bool = True
     """False for languages in which nothing is called or used."""
-    holders: frozenset[str] = field(default=frozenset())
+    holders: frozenset[str] = frozenset()
     """Kinds, besides the usual ones, whose functions are methods."""
 
 
@@ -172,6 +173,8 @@ def of(path: str, source: bytes) -> Language | None:
 
 def unknown(path: str) -> ToolError:
     """The error for a file of a language that has no grammar here."""
+    from toolroll.result import ErrorCode, ToolError
+
     titles = ", ".join(language.title for language in _ALL)
     return ToolError(
         ErrorCode.UNSUPPORTED,
@@ -181,6 +184,8 @@ def unknown(path: str) -> ToolError:
 
 def missing(titles: str) -> ToolError:
     """The error for languages whose grammars are not installed."""
+    from toolroll.result import ErrorCode, ToolError
+
     return ToolError(
         ErrorCode.UNSUPPORTED, f"There is no grammar for {titles} here. Add it with: pip install 'toolroll[code]'."
     )
@@ -189,16 +194,31 @@ def missing(titles: str) -> ToolError:
 @cache
 def grammar(name: str) -> Grammar:
     """The grammar of a language, imported on first use."""
-    import importlib
-
     language = LANGUAGES[name]
     try:
         import tree_sitter
 
-        module = importlib.import_module(language.module)
+        module = _compiled(language.module)
     except ImportError:
         raise missing(language.title) from None
     return tree_sitter.Language(getattr(module, language.function)())
+
+
+def _compiled(package: str) -> ModuleType:
+    """The compiled part of a grammar's package: the rest of it imports much in order to read files of its own."""
+    import sys
+    from importlib import import_module
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    whole = PathFinder.find_spec(package) if package not in sys.modules else None
+    within = whole.submodule_search_locations if whole is not None else None
+    part = PathFinder.find_spec("_binding", within) if within else None
+    if part is None or part.loader is None:
+        return import_module(package)
+    module = module_from_spec(part)
+    part.loader.exec_module(module)
+    return module
 
 
 @cache

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
+
+from toolroll.text.structure.sketch import Shown, rendered, said
 
 KINDS = (
     *("function", "method", "class", "interface", "struct", "enum", "trait", "type", "module"),
@@ -21,6 +22,9 @@ around a name: "attribute" after a dot, and "name" for all others."""
 
 HOLDERS = frozenset({"class", "interface", "struct", "enum", "trait"})
 """Kinds whose functions are methods."""
+
+VALUES = frozenset({"variable", "constant"})
+"""Kinds that an outline of many files leaves out."""
 
 _ASIDE = frozenset({"import", "decorator"})
 
@@ -56,33 +60,76 @@ class Use(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True, eq=False)
-class Tags:
-    """The definitions and uses in one source."""
+class Uses(NamedTuple):
+    """Where names are used in one source."""
+
+    words: tuple[str, ...] = ()
+    """The names, each once; the next three hold one entry for each use, in the order of the source."""
+    which: bytes = b""
+    """Indices into `words`, as 32-bit numbers."""
+    how: bytes = b""
+    """Indices into `USES`."""
+    spots: bytes = b""
+    """`line << 32 | column`, as 64-bit numbers."""
+    quiet: bytes = b""
+    """Start and end, as 32-bit numbers, of each comment and text: there, a word is no use of anything."""
+
+
+class Head(NamedTuple):
+    """What is known of a source without a look at what it defines and uses."""
 
     language: str
     lines: int
     broken: int
     """The first line that does not parse; 0 if all do."""
-    definitions: tuple[Tag, ...]
-    """In the order of the source; what is in another follows it."""
-    words: tuple[str, ...]
-    """The names that are used, each once; the next three hold one entry for each use, in the order of the source."""
-    which: bytes
-    """Indices into `words`, as 32-bit numbers."""
-    how: bytes
-    """Indices into `USES`."""
-    spots: bytes
-    """`line << 32 | column`, as 64-bit numbers."""
-    quiet: bytes
-    """Start and end, as 32-bit numbers, of each comment and text: there, a word is no use of anything."""
-    whole: bool = True
+    whole: bool
     """False if only the definitions were asked for: then what is used is not known."""
+
+
+class Tags:
+    """The definitions and uses in one source. See `packed` for those that are unpacked when somebody asks."""
+
+    def __init__(self, head: Head, definitions: Iterable[Tag] = (), uses: Uses = Uses()) -> None:  # noqa: B008
+        self.language, self.lines, self.broken, self.whole = head
+        self._definitions = tuple(definitions)
+        self._uses = uses
+
+    @property
+    def head(self) -> Head:
+        """What is known of the source as a whole."""
+        return Head(self.language, self.lines, self.broken, self.whole)
+
+    @property
+    def definitions(self) -> tuple[Tag, ...]:
+        """In the order of the source; what is in another follows it."""
+        return self._definitions
+
+    @property
+    def uses(self) -> Uses:
+        """The uses that the grammar tells."""
+        return self._uses
 
     @cached_property
     def upper(self) -> tuple[Tag, ...]:
         """The definitions that are in no other one; no imports and decorators."""
-        return tuple(tag for level, tag in self.by_level() if level == 0)
+        above: list[str] = []
+        made: list[Tag] = []
+        for tag in self.definitions:
+            if tag.kind in _ASIDE:
+                continue
+            parent = tag.parent
+            while above and above[-1] != parent:
+                above.pop()
+            if not above:
+                made.append(tag)
+            above.append(f"{parent}.{tag.name}" if parent else tag.name)
+        return tuple(made)
+
+    @cached_property
+    def sketch(self) -> str:
+        """Those of them that are no values, a line each."""
+        shown = [Shown(tag.line, tag.end_line, 0, said(tag)) for tag in self.upper if tag.kind not in VALUES]
+        return "\n".join(rendered(shown, "  "))
 
     def by_level(self) -> Iterator[tuple[int, Tag]]:
         """The definitions with how many others each is in; no imports and decorators."""
@@ -90,7 +137,8 @@ class Tags:
         for tag in self.definitions:
             if tag.kind in _ASIDE:
                 continue
-            while above and above[-1] != tag.parent:
+            parent = tag.parent
+            while above and above[-1] != parent:
                 above.pop()
             yield len(above), tag
             above.append(tag.path)
@@ -102,12 +150,13 @@ class Tags:
 
     def uses_of(self, wanted: Callable[[str], bool]) -> Iterator[Use]:
         """Those of the names that are wanted."""
-        names = {number: word for number, word in enumerate(self.words) if wanted(word)}
+        words, which, how, spots, _ = self.uses
+        names = {number: word for number, word in enumerate(words) if wanted(word)}
         if not names:
             return
-        for word, how, spot in zip(array("I", self.which), self.how, array("Q", self.spots), strict=True):
+        for word, kind, spot in zip(array("I", which), how, array("Q", spots), strict=True):
             if word in names:
-                yield Use(names[word], USES[how], spot >> 32, spot & 0xFFFFFFFF)
+                yield Use(names[word], USES[kind], spot >> 32, spot & 0xFFFFFFFF)
 
     def is_quiet(self, offset: int) -> bool:
         """Whether a byte of the source is in a comment or a text."""
@@ -116,10 +165,10 @@ class Tags:
 
     @cached_property
     def _quiet(self) -> array[int]:
-        return array("I", self.quiet)
+        return array("I", self.uses.quiet)
 
     @property
     def weight(self) -> int:
         """About how many bytes it takes to keep this."""
-        words = 64 * len(self.words)
-        return words + 400 * len(self.definitions) + len(self.which) + len(self.how) + len(self.spots) + len(self.quiet)
+        words, *rest = self.uses
+        return 64 * len(words) + 400 * len(self.definitions) + sum(map(len, rest))

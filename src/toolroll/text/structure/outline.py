@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolroll.text.structure import sketch
 from toolroll.text.structure.languages import LANGUAGES
-from toolroll.text.structure.model import Tag, Tags
+from toolroll.text.structure.model import VALUES, Tags
+from toolroll.text.structure.sketch import Shown
 
 _IMPORTS = 20  # names of imports that are shown
 _NAMES = 12  # names of definitions that are shown in one line
-_VALUES = frozenset({"variable", "constant"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,9 @@ def lines(tags: Tags, depth: int, *, values: bool = True) -> list[Line]:
     """The definitions down to a depth, with or without variables, each with its decorators and its signature."""
     found = ((0, tag) for tag in tags.upper) if depth == 1 else tags.by_level()
     return [
-        Line(tag.name, tag.kind, tag.line, tag.end_line, level, _said(tag))
+        Line(tag.name, tag.kind, tag.line, tag.end_line, level, sketch.said(tag))
         for level, tag in found
-        if level < depth and (values or tag.kind not in _VALUES)
+        if level < depth and (values or tag.kind not in VALUES)
     ]
 
 
@@ -47,9 +48,12 @@ def header(path: str, tags: Tags) -> str:
 
 def rendered(found: Sequence[Line], indent: str = "") -> list[str]:
     """The lines as text, their numbers first."""
-    spans = [str(one.line) if one.line == one.end_line else f"{one.line}-{one.end_line}" for one in found]
-    width = max(map(len, spans), default=0)
-    return [f"{indent}{span:<{width}}  {'  ' * one.level}{one.text}" for span, one in zip(spans, found, strict=True)]
+    return sketch.rendered([Shown(one.line, one.end_line, one.level, one.text) for one in found], indent)
+
+
+def text(tags: Tags, depth: int) -> str:
+    """The definitions down to a depth without variables, as a part of the outline of many files."""
+    return tags.sketch if depth == 1 else "\n".join(rendered(lines(tags, depth, values=False), "  "))
 
 
 def summary(names: Sequence[str]) -> str:
@@ -63,8 +67,3 @@ def names(found: Sequence[Line]) -> str:
     upper = [one.name for one in found if one.level == 0]
     more = f", {len(upper) - _NAMES} more" if len(upper) > _NAMES else ""
     return f"{', '.join(upper[:_NAMES])}{more}"
-
-
-def _said(tag: Tag) -> str:
-    decorators = "".join(f"@{one.partition('(')[0]} " for one in tag.decorators)
-    return f"{decorators}{tag.signature or tag.name}"

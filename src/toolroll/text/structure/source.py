@@ -9,6 +9,8 @@ from itertools import accumulate, islice
 
 BOM = b"\xef\xbb\xbf"
 
+_FAR = 1 << 16  # bytes whose lines are not worth counting
+
 
 class Source:
     """The bytes of a source, in UTF-8 without a mark, and the spans of its comments."""
@@ -17,6 +19,7 @@ class Source:
         self.data = data
         self.comments = sorted(comments)
         self._ascii = data.isascii()
+        self._last = (0, 1, 0)  # a byte, its line and where that starts: what is asked next is mostly near
 
     @cached_property
     def starts(self) -> list[int]:
@@ -26,22 +29,30 @@ class Source:
     @property
     def lines(self) -> int:
         """How many lines there are."""
-        return len(self.starts) - (self.data.endswith(b"\n") or not self.data)
+        return self.data.count(b"\n") + (not self.data.endswith(b"\n") and bool(self.data))
 
     def spot(self, offset: int) -> tuple[int, int]:
         """Line and column of a byte, both from 1, the column in characters."""
-        line = bisect_right(self.starts, offset)
-        start = self.starts[line - 1]
+        line = self.line(offset)
+        start = self._last[2]
         return line, (offset - start if self._ascii else len(text(self.data[start:offset]))) + 1
 
     def line(self, offset: int) -> int:
         """The line of a byte."""
-        return bisect_right(self.starts, offset)
+        at, line, start = self._last
+        if start <= offset < at + _FAR:
+            if offset > at and (more := self.data.count(b"\n", at, offset)):
+                line, start = line + more, self.data.rfind(b"\n", at, offset) + 1
+        else:
+            line = bisect_right(self.starts, offset)
+            start = self.starts[line - 1]
+        self._last = (offset, line, start)
+        return line
 
     def last_line(self, start: int, end: int) -> int:
         """The last line between two bytes that holds more than blanks and comments."""
         data, comments = self.data, self.comments
-        at = bisect_left(comments, (end, 0))
+        at = bisect_left(comments, (end, 0)) if comments else 0
         while end > start + 1:
             if data[end - 1] in b" \t\r\n":
                 end -= 1
@@ -50,7 +61,9 @@ class Source:
                 end = comments[at][0]
             else:
                 break
-        return bisect_right(self.starts, max(start, end - 1))
+        if end - start > _FAR:
+            return bisect_right(self.starts, end - 1)
+        return self.line(start) + data.count(b"\n", start, max(start, end - 1))
 
     def line_text(self, line: int) -> str:
         """A line without its end."""
@@ -61,10 +74,8 @@ class Source:
 
     def between(self, start: int, end: int) -> bytes:
         """What is written there, without comments."""
-        if not self.comments:
-            return self.data[start:end]
-        at = bisect_left(self.comments, (start, 0))
-        kept = []
+        at = bisect_left(self.comments, (start, 0)) if self.comments else 0
+        kept: list[bytes] = []
         while at < len(self.comments) and self.comments[at][0] < end:
             kept.append(self.data[start : self.comments[at][0]])
             start = self.comments[at][1]

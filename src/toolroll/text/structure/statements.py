@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ _HOLDING = frozenset(
     }
 )
 """What statements stand in, besides functions and classes."""
+_ALIAS = re.compile(rb"type[ \t\\]")
 
 
 def read(source: bytes, root: Node) -> tuple[Source, list[Definition]]:
@@ -80,8 +82,19 @@ class _Walk:
             one.decorators = tuple(decorators)
             for inner in decorators:
                 inner.parent = one
-        if body is not None:
+        if body is not None and (kind == "class" or self._tells(body.start_byte, one.end)):
             self._todo.append((body, one, kind == "class"))
+
+    def _tells(self, start: int, end: int) -> bool:
+        """Whether statements of a function may be told, or comments at its end."""
+        find = self._source.find
+        return (
+            find(b"def", start, end) >= 0
+            or find(b"class", start, end) >= 0
+            or find(b"import", start, end) >= 0
+            or find(b"#", self._source.rfind(b"\n", start, end), end) >= 0
+            or (find(b"type", start, end) >= 0 and _ALIAS.search(self._source, start, end) is not None)
+        )
 
     def _variables(self, node: Node, holder: Definition | None) -> None:
         value = node.named_child(0)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from operator import le
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolroll.text.structure import captured, languages, statements
 from toolroll.text.structure.definitions import Definitions, headings
-from toolroll.text.structure.model import USES, Tag, Tags
+from toolroll.text.structure.model import USES, Head, Tag, Tags, Uses
 from toolroll.text.structure.source import BOM, Source, text
 
 if TYPE_CHECKING:
@@ -44,29 +43,21 @@ def tags(language: str, source: bytes) -> Tags:
     """What a source in UTF-8 defines and uses; of one that does not parse, what could be read."""
     read = _read(language, source)
     rows = _uses(read)
-    words, which, how = _words(read.where, rows)
     quiet = sorted((*_spans(read.found.get("comment", ())), *_spans(read.found.get("text", ()))))
-    return replace(
-        _tags(language, read),
-        words=words,
-        which=which,
-        how=how,
-        spots=_spots(read.where, rows),
-        quiet=_apart(quiet).tobytes(),
-        whole=True,
-    )
+    uses = Uses(*_words(read.where, rows), _spots(read.where, rows), _apart(quiet).tobytes())
+    return Tags(_head(language, read, whole=True), read.definitions, uses)
 
 
 def names(language: str, source: bytes) -> Tags:
     """The same without the places of the uses."""
     read = _read(language, source, "text")
-    words, which, how = _words(read.where, _uses(read))
-    return replace(_tags(language, read), words=words, which=which, how=how)
+    return Tags(_head(language, read), read.definitions, Uses(*_words(read.where, _uses(read))))
 
 
 def definitions(language: str, source: bytes) -> Tags:
     """The same without the uses, which are most of the work after the parse."""
-    return _tags(language, _read(language, source, "text", "ref."))
+    read = _read(language, source, "text", "ref.")
+    return Tags(_head(language, read), read.definitions)
 
 
 def _read(language: str, source: bytes, *aside: str) -> _Read:
@@ -94,20 +85,8 @@ def _captured(root: Node, query: Query) -> Captures:
     return found
 
 
-def _tags(language: str, read: _Read) -> Tags:
-    """What is known of a source without its uses."""
-    return Tags(
-        language=language,
-        lines=read.where.lines,
-        broken=_broken(read.where, read.found.get("error", ())),
-        definitions=tuple(read.definitions),
-        words=(),
-        which=b"",
-        how=b"",
-        spots=b"",
-        quiet=b"",
-        whole=False,
-    )
+def _head(language: str, read: _Read, *, whole: bool = False) -> Head:
+    return Head(language, read.where.lines, _broken(read.where, read.found.get("error", ())), whole)
 
 
 def _uses(read: _Read) -> list[_Use]:

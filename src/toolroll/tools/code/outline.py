@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from toolroll.host.context import Context
 from toolroll.result import Status
 from toolroll.schema import Field, FilePath
 from toolroll.text.structure import outline as outlines
+from toolroll.text.structure.model import Tags
 from toolroll.text.structure.outline import Line
 from toolroll.tool import Effect, tool
 
@@ -54,25 +55,37 @@ def outline(
     where = ctx.structure.place(ctx.files, path)
     if ctx.structure.is_file(where):
         tags = ctx.structure.tags_of(where, ctx.token)
-        part = Part(path, outlines.header(path, tags), outlines.imports(tags), outlines.lines(tags, depth or 3))
+        lines = outlines.lines(tags, depth or 3)
+        part = Part(path, outlines.header(path, tags), outlines.imports(tags), lines[:limit])
         fault = f"Line {tags.broken} does not parse: what follows it may be incomplete." if tags.broken else ""
-        return _made([part], 1, limit, fault)
+        whole = partial(_text, [replace(part, lines=lines)], False)
+        return _made([part], _Counts(len(lines), 1, 1), limit, fault, whole)
     look = ctx.structure.look(where, whole=False, token=ctx.token)
-    parts = [
-        Part(one, outlines.header(one, tags), [], lines)
-        for one, tags in look.found
-        if (lines := outlines.lines(tags, depth or 1, values=False))
-    ]
     broken = [f"{one}:{tags.broken}" for one, tags in look.found if tags.broken]
     faults = f" Not parsed in full: {', '.join(broken[:5])}{' ...' if len(broken) > 5 else ''}." if broken else ""
-    return _made(parts, len(look.found), limit, f"{look}{faults}", "partial" if look.stopped else "success")
+    texts = [(one, tags, text) for one, tags in look.found if (text := outlines.text(tags, depth or 1))]
+    counts = _Counts(sum(text.count("\n") + 1 for _, _, text in texts), len(texts), len(look.found))
+    most = limit if len(texts) == 1 else None
+    parts = [
+        Part(one, outlines.header(one, tags), [], outlines.lines(tags, depth or 1, values=False)[:most])
+        for one, tags, _ in texts[:limit]
+    ]
+    made = _made(parts, counts, limit, f"{look}{faults}", partial(_joined, texts))
+    return replace(made, status="partial") if look.stopped else made
 
 
-def _made(parts: list[Part], files: int, limit: int, note: str, status: Status = "success") -> Outline:
-    total = sum(len(part.lines) for part in parts)
-    brief = total > limit and len(parts) > 1
-    shown = parts[:limit] if brief else [replace(part, lines=part.lines[:limit]) for part in parts]
-    notes = [f"{len(shown)} of {len(parts)} files shown."] if len(shown) < len(parts) else []
+class _Counts(NamedTuple):
+    """Definitions, the files that have some, and all files."""
+
+    definitions: int
+    outlined: int
+    files: int
+
+
+def _made(shown: list[Part], counts: _Counts, limit: int, note: str, whole: Callable[[], str]) -> Outline:
+    total, outlined, files = counts
+    brief = total > limit and outlined > 1
+    notes = [f"{len(shown)} of {outlined} files shown."] if len(shown) < outlined else []
     if total > limit:
         told = f"{total} definitions: give a file as `path` for their lines." if brief else None
         notes.append(told or f"{limit} of {total} definitions shown.")
@@ -83,9 +96,12 @@ def _made(parts: list[Part], files: int, limit: int, note: str, status: Status =
         definitions=total,
         brief=brief,
         note=f"({' '.join(notes)})" if notes else "",
-        status=status,
-        whole=partial(_text, parts, False) if total > limit else None,
+        whole=whole if total > limit else None,
     )
+
+
+def _joined(texts: Sequence[tuple[str, Tags, str]]) -> str:
+    return "\n".join([f"{outlines.header(one, tags)}\n{text}" for one, tags, text in texts])
 
 
 def _text(parts: Sequence[Part], brief: bool) -> str:
