@@ -81,7 +81,7 @@ import asyncio, socket, uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 {_SDK}
 async def main():
-    sessions = StreamableHTTPSessionManager(server)
+    sessions = StreamableHTTPSessionManager(server, json_response=True)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # as uvicorn itself makes it
     listening.bind(("127.0.0.1", 0))
     listening.listen()

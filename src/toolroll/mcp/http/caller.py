@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,33 +61,70 @@ class Question:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What the SDK knows of a client."""
+
+    version: str
+    capabilities: types.ClientCapabilities | None
+
+    @classmethod
+    def of(cls, context: Context) -> Client:
+        """The client whose request this is."""
+        return cls(context.protocol_version, context.session.client_capabilities)
+
+    @property
+    def handshake(self) -> bool:
+        """Whether it has a session, in which it can be asked something while it waits."""
+        return self.version not in MODERN_PROTOCOL_VERSIONS
+
+
 class Caller:
     """A `Peer`: called from the worker thread of a call, it speaks to the client in the thread of the server.
 
     A client with the handshake is asked while it waits. One without it gets the question as the answer to its
     request and comes back with another request; `asked` tells that this is due, and `open` holds the questions.
+
+    Nothing can be said before the call is attached to a request of the SDK. `want` is called when it should be.
     """
 
-    def __init__(self, context: Context, answers: Mapping[str, Any]) -> None:
-        """`answers` came with the request: for those questions that have a name."""
+    def __init__(
+        self,
+        client: Client,
+        answers: Mapping[str, Any],
+        *,
+        progress: bool = True,
+        want: Callable[[], None] | None = None,
+    ) -> None:
+        """`answers` came with the request: for those questions that have a name. Not all want to know the progress."""
         self.token = Token()
         self.asked = asyncio.Event()
         self.open: dict[str, Question] = {}
-        self.context = context
+        self.client = client
+        self.want = want or nothing
         self._loop = asyncio.get_running_loop()
+        self.attached: asyncio.Future[None] = self._loop.create_future()
+        self._context: Context | None = None
+        self._progress = progress
         self._answers = dict(answers)
+        self._unasked: dict[str, Question] = {}
         self._pending: set[Answer] = set()
         self._outbox: list[tuple[str, Item]] = []
         self._sending: asyncio.Task[None] | None = None
         self._done = -1.0
 
-    @property
-    def handshake(self) -> bool:
-        return self.context.protocol_version not in MODERN_PROTOCOL_VERSIONS
+    def attach(self, context: Context) -> None:
+        """Speak to the client by this request from now on."""
+        self.client = Client.of(context)
+        self._context = context
+        if not self.attached.done():
+            self.attached.set_result(None)
+        self._put({})
+        self._start()
 
     def can(self, capability: str) -> bool:
         """Whether the client can do this: "elicitation", "roots" or "sampling"."""
-        return getattr(self.context.session.client_capabilities, capability, None) is not None
+        return getattr(self.client.capabilities, capability, None) is not None
 
     def request(self, method: str, params: Item, name: str | None = None) -> Item:
         """Ask the client and wait for its result.
@@ -113,7 +150,7 @@ class Caller:
 
     def progress(self, done: float, total: float | None, note: str) -> None:
         """Tell how far the work is, if the request asked for that; by the protocol it only ever grows."""
-        if done > self._done:
+        if self._progress and done > self._done:
             self._done = done
             self.notify(_PROGRESS, {"progress": done, "total": total, "message": note or None})
 
@@ -143,19 +180,24 @@ class Caller:
             self._pending.discard(question.answer)
 
     def _put(self, asked: dict[str, Question]) -> None:
+        self._unasked |= asked
+        if self._context is None:
+            self.want()
+            return
+        asked, self._unasked = self._unasked, {}
         for name, question in asked.items():
-            if self.handshake:
-                self._loop.create_task(self._put_now(question))
+            if self.client.handshake:
+                self._loop.create_task(self._put_now(question, self._context))
             elif not (name in self._answers and question.take(self._answers.pop(name))):
                 self.open[name] = question
         if self.open:
             self.asked.set()
 
-    async def _put_now(self, question: Question) -> None:
+    async def _put_now(self, question: Question, context: Context) -> None:
         request = types.server_request_adapter.validate_python({"method": question.method, "params": question.params})
-        related = ServerMessageMetadata(related_request_id=self.context.request_id)
+        related = ServerMessageMetadata(related_request_id=context.request_id)
         try:
-            result = await self.context.session.send_request(request, _RESULTS[question.method], metadata=related)
+            result = await context.session.send_request(request, _RESULTS[question.method], metadata=related)
         except (MCPError, ValidationError) as error:
             if not question.answer.done():
                 question.answer.set_exception(_as_answer(error))
@@ -163,26 +205,32 @@ class Caller:
             question.take(result)
 
     def _post(self, method: str, params: Item) -> None:
-        if method == _LOG and params.get("level") not in allowed_log_levels(
-            self.context.protocol_version, self.context.meta
-        ):
+        if method == _LOG and params.get("level") not in self._levels():
             return
         # Of how far the work is, only the newest matters to a client that is slow to read.
         if method == _PROGRESS and self._outbox and self._outbox[-1][0] == _PROGRESS:
             self._outbox[-1] = (method, params)
         elif len(self._outbox) < _MOST_WAITING:
             self._outbox.append((method, params))
-        if self._sending is None or self._sending.done():
-            self._sending = self._loop.create_task(self._send())
+        self._start()
 
-    async def _send(self) -> None:
+    def _levels(self) -> frozenset[str]:
+        return allowed_log_levels(self.client.version, self._context.meta if self._context else None)
+
+    def _start(self) -> None:
+        if self._context is None:
+            self.want()
+        elif self._outbox and (self._sending is None or self._sending.done()):
+            self._sending = self._loop.create_task(self._send(self._context))
+
+    async def _send(self, context: Context) -> None:
         while self._outbox:
             method, params = self._outbox.pop(0)
             if method == _PROGRESS:
-                await self.context.session.report_progress(**params)
+                await context.session.report_progress(**params)
                 continue
             told = types.server_notification_adapter.validate_python({"method": method, "params": params})
-            await self.context.session.send_notification(told, self.context.request_id)
+            await context.session.send_notification(told, context.request_id)
 
 
 def _as_answer(error: MCPError | ValidationError) -> MCPError:
@@ -191,3 +239,7 @@ def _as_answer(error: MCPError | ValidationError) -> MCPError:
 
 def _plain(value: Any) -> Any:
     return value.model_dump(by_alias=True, mode="json", exclude_none=True) if isinstance(value, BaseModel) else value
+
+
+def nothing() -> None:
+    """What is done when nobody waits for it."""

@@ -64,7 +64,8 @@ class Gate:
             return
         try:
             self._judge(scope)
-            body = await asyncio.wait_for(_body(scope, receive), SECONDS)
+            async with asyncio.timeout(SECONDS):
+                body = await _body(scope, receive)
         except RefusedError as refusal:
             await _refuse(scope, refusal, send)
         except TimeoutError:

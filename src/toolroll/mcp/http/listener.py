@@ -8,16 +8,18 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
+from typing import Any
 
-import h11
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from toolroll.mcp.http.calls import Calls
+from toolroll.mcp.http.connection import Connection
 from toolroll.mcp.http.gate import MOST_BYTES, Gate
 from toolroll.mcp.http.handlers import Handlers, server_of
+from toolroll.mcp.http.short import ShortWay
 from toolroll.mcp.offer import Offer
 
 HEAD_SECONDS = 10
@@ -47,8 +49,9 @@ async def _run(
         max_sessions=MOST_SESSIONS,
         max_request_body_size=MOST_BYTES,
     )
-    gate = Gate(sessions.handle_request, token=token, hosts=hosts)
-    server = _Server(gate, calls, handlers)
+    way = ShortWay(sessions.handle_request, calls, seconds=SESSION_SECONDS / 10)
+    gate = Gate(way, token=token, hosts=hosts)
+    server = _Server(gate, partial(Connection, way, HEAD_SECONDS), calls, handlers)
     forget = offer.watch(handlers.changed)
     try:
         async with sessions.run():
@@ -63,14 +66,14 @@ async def _run(
 class _Server(uvicorn.Server):
     """Ends all work when it is asked to end, and does not pass the signal on: this end is an ordinary one."""
 
-    def __init__(self, gate: Gate, calls: Calls, handlers: Handlers) -> None:
+    def __init__(self, gate: Gate, connection: Any, calls: Calls, handlers: Handlers) -> None:
         self._calls = calls
         self._handlers = handlers
         self._asked = False
         super().__init__(
             uvicorn.Config(
                 gate,
-                http=_Connection,
+                http=connection,
                 ws="none",
                 loop="asyncio",
                 lifespan="off",
@@ -107,27 +110,3 @@ class _Server(uvicorn.Server):
         finally:
             for one, handler in before.items():
                 signal.signal(one, handler)
-
-
-class _Connection(H11Protocol):
-    """A connection that is closed when the head of a request does not come to its end."""
-
-    _late: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._late = self.loop.call_later(HEAD_SECONDS, transport.close)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        unfinished = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
-        if self._late is not None and not unfinished:
-            self._late.cancel()
-            self._late = None
-        elif self._late is None and unfinished:
-            self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._late is not None:
-            self._late.cancel()
-        super().connection_lost(exc)
