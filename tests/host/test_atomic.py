@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -245,6 +245,26 @@ def test_what_is_not_a_file_is_refused(root, workspace, stage, monkeypatch):
                 write(root, path, stage=stage)
             assert caught.value.code is ErrorCode.UNSUPPORTED
     assert names(workspace) == ["pipe", "sock", "sub"]
+
+
+def test_many_are_made_ready_and_then_put(root, workspace, stage):
+    for name in "abc":
+        (workspace / name).write_text("old")
+    (workspace / "b").chmod(0o640)
+    with ExitStack() as held:
+        places = [held.enter_context(root.place("a"))]
+        places += [held.enter_context(places[0].beside(name)) for name in "bc"]
+        ready = [held.enter_context(atomic.Replacement(one, b"new", stage)) for one in places]
+        for one in ready:
+            one.begin()
+        for one in ready:
+            one.settle()
+        assert [(workspace / name).read_text() for name in "abc"] == ["old"] * 3
+        for one in ready[:2]:
+            one.put()
+    assert [(workspace / name).read_text() for name in "abc"] == ["new", "new", "old"]
+    assert stat.S_IMODE((workspace / "b").stat().st_mode) == 0o640
+    assert names(workspace) == ["a", "b", "c"]
 
 
 def test_a_link_itself_is_not_written_over(root, workspace, stage):

@@ -1,5 +1,6 @@
 """Every occurrence is replaced, and told by its line and column."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,3 +30,12 @@ def test_what_stays_the_same_changes_nothing_of_the_diff(text):
     assert text[: same.head] == made.text[: same.head]
     assert text[len(text) - same.tail :] == made.text[len(made.text) - same.tail :]
     assert diff.unified(text, made.text, same) == diff.unified(text, made.text)
+
+
+@pytest.mark.parametrize("find", ["line", "e 3\nlin", "\n", "line 7\nline 8\n", "e"])
+@pytest.mark.parametrize("replacement", ["line", "lines", "inline", "e 3\nlIn", "", "x\ny\n", "line 7\nline 9\n"])
+def test_what_is_the_same_on_both_sides_changes_no_diff(find, replacement):
+    text = "".join(f"line {number}\n" for number in range(12))
+    made = Finder(find, regex=False, case=True, words=False).replace(text, replacement)
+    assert made.text == text.replace(find, replacement)
+    assert diff.unified(text, made.text, made.same(text)) == diff.unified(text, made.text)

@@ -9,6 +9,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Self
 
 from toolroll.host.beneath import not_a_file, os_error
@@ -17,6 +18,7 @@ from toolroll.result import ErrorCode, ToolError
 
 Check = Callable[[], None]
 
+_WRITE = 2  # SYNC_FILE_RANGE_WRITE
 _TMPFILE: int = getattr(os, "O_TMPFILE", 0)
 _LOOK: int = getattr(os, "O_PATH", os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
 _TEMP = re.compile(r"\.toolroll-(\d+)-[0-9a-f]{16}")
@@ -49,8 +51,10 @@ def write(
         raise os_error(errno.EEXIST, place.shown)
     created = not taken and _create(place, data, mode, durable, check, create_only)
     if not created:
-        with _existing(place) as old:
-            _replace(place, old, data, stage, durable, check)
+        with Replacement(place, data, stage) as new:
+            if durable:
+                new.settle()
+            new.put(check)
     if durable:
         sync(place)
     return created
@@ -72,6 +76,61 @@ def sweep(stage: int, older: float) -> int:
     return removed
 
 
+class Replacement:
+    """The new content of a file, with the mode, owner and attributes of the old one, but not yet in its place.
+
+    Use it as a context manager: what was not put in its place is gone at the end of the block. To replace many
+    files, begin them all, then settle them all, then put them all: the disk is waited for once.
+    """
+
+    def __init__(self, place: Place, data: bytes, stage: int | None) -> None:
+        """Make it in `stage` if that is on the same device; else beside the old file, nameless if it can be."""
+        self._place = place
+        self._data = data
+        # From the stage a killed process leaves its unfinished file there, never in the workspace.
+        staged = stage is not None and os.fstat(stage).st_dev == os.fstat(place.fd).st_dev
+        self._stage = stage if staged else None
+        with _existing(place) as old, _Blaming(place):
+            folder = place.fd if self._stage is None else self._stage
+            self._draft = _Draft(folder, 0o600, nameless=not staged)  # nobody reads it before its mode is known
+            try:
+                self._draft.fill(data)
+                _keep(self._draft.fd, old)
+            except BaseException:
+                self._draft.drop()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._draft.drop()
+
+    def begin(self) -> None:
+        """Have the kernel begin to write it to the disk, where it can be asked to."""
+        if (write_out := _write_out()) is not None:
+            write_out(self._draft.fd, 0, 0, _WRITE)
+
+    def settle(self) -> None:
+        """Wait until it would survive a power cut."""
+        with _Blaming(self._place):
+            os.fsync(self._draft.fd)
+
+    def put(self, check: Check | None = None) -> None:
+        """Put it in its place; `check` is called at the last moment and may raise."""
+        if check is not None:
+            check()
+        try:
+            with _Blaming(self._place):
+                self._draft.publish_over(self._place)
+        except OSError as error:
+            if error.errno != errno.EXDEV or self._stage is None:
+                raise
+            with Replacement(self._place, self._data, None) as beside:  # one device, but mounted twice
+                beside.settle()
+                beside.put(check)
+
+
 class _Draft:
     """A file in the making, gone at the end of the block unless it was published. Nameless if it can be."""
 
@@ -90,6 +149,9 @@ class _Draft:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.drop()
+
+    def drop(self) -> None:
         os.close(self.fd)
         if self.name is not None:
             with suppress(FileNotFoundError):
@@ -148,35 +210,6 @@ def _create(place: Place, data: bytes, mode: int | None, durable: bool, check: C
                     raise
                 return False
     return True
-
-
-def _replace(place: Place, old: int, data: bytes, stage: int | None, durable: bool, check: Check | None) -> None:
-    """Put a new file over the `old` one."""
-    if stage is not None and os.fstat(stage).st_dev == os.fstat(place.fd).st_dev:
-        # From here a killed process leaves its unfinished file in the stage, never in the workspace.
-        try:
-            return _replace_from(stage, False, place, old, data, durable, check)
-        except OSError as error:
-            if error.errno != errno.EXDEV:  # one device, but mounted twice
-                raise
-    return _replace_from(place.fd, True, place, old, data, durable, check)
-
-
-def _replace_from(
-    folder: int, nameless: bool, place: Place, old: int, data: bytes, durable: bool, check: Check | None
-) -> None:
-    with _Blaming(place):
-        draft = _Draft(folder, 0o600, nameless=nameless)  # nobody else reads it before its mode is known
-    with draft:
-        with _Blaming(place):
-            draft.fill(data)
-            _keep(draft.fd, old)
-            if durable:
-                os.fsync(draft.fd)
-        if check is not None:
-            check()
-        with _Blaming(place):
-            draft.publish_over(place)
 
 
 @contextmanager
@@ -242,6 +275,17 @@ def _copy_attributes(new: int, old: str) -> None:
     for name in wanted:
         with suppress(OSError):
             os.setxattr(new, name, os.getxattr(old, name))
+
+
+@cache
+def _write_out() -> Callable[[int, int, int, int], int] | None:
+    """The call that has a file written out without waiting for it."""
+    import ctypes
+
+    found = getattr(ctypes.CDLL(None), "sync_file_range", None)
+    if found is not None:
+        found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return found
 
 
 def _passing_name() -> str:

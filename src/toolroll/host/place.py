@@ -44,6 +44,11 @@ class Place:
     def path(self) -> str:
         return "/".join(self.parts)
 
+    def beside(self, name: str) -> Place:
+        """The place of another name in the same folder, which must not be missing."""
+        parts = (*self.parts[:-1], name)
+        return Place(os.dup(self.fd), name, parts, "/".join(parts))
+
     def link(self) -> str | None:
         """What the name links to, or None if it is not a link."""
         if self.missing:

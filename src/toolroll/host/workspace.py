@@ -6,18 +6,20 @@ import copy
 import os
 import stat
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from toolroll.host import atomic, syntax
 from toolroll.host.contents import digest
 from toolroll.host.document import Change, Document, read_all
 from toolroll.host.fresh import EditGuard, Freshness, modified
+from toolroll.host.journal.entry import Change as Step
 from toolroll.host.journal.recorder import Recorder
 from toolroll.host.place import Place
 from toolroll.host.reader import Reader
-from toolroll.host.records import Version
+from toolroll.host.records import Version, stamp_of
 from toolroll.host.root import Root
 from toolroll.host.spill import PREFIX, Spill
 from toolroll.host.state import State
@@ -29,6 +31,20 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, named
 from toolroll.text.match import Spliced
+
+_TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
+
+
+@dataclass(frozen=True, slots=True)
+class _Save:
+    """A new file that is ready to be put in the place of the draft it was made of."""
+
+    draft: Document
+    place: Place
+    new: atomic.Replacement
+    digest: bytes
+    step: Step | None
+    note: Mapping[str, Any]
 
 
 class Workspace(Reader):
@@ -115,6 +131,53 @@ class Workspace(Reader):
                 self._recorder.note[draft.path] = dict(note)
         return change
 
+    def save_all(self, drafts: Sequence[tuple[Document, str, Mapping[str, Any]]]) -> None:
+        """Write the new texts of many drafts, each with its note; the disk is waited for once for many of them."""
+        for at in range(0, len(drafts), _TOGETHER):
+            with ExitStack() as held:
+                saves = list(self._saves(drafts[at : at + _TOGETHER], held))
+                if self._recorder is not None:
+                    self._recorder.about_to(*(one.step for one in saves if one.step is not None))
+                for one in saves:
+                    one.new.settle()
+                for one in saves:
+                    self._finish(one)
+
+    def _saves(self, drafts: Sequence[tuple[Document, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
+        """Make everything ready, so that putting the new files in their places is all that is left."""
+        place, recorder = None, self._recorder
+        for draft, text, note in drafts:
+            data = draft.encoding.encode(text)
+            self._check_size(draft.path, len(data), self._limits.write_bytes)
+            place = held.enter_context(self._place(draft.path, place))
+            found = self._contents.digest(place.path, data)
+            known = draft.version.digest, found
+            step = recorder.plan(place, data, draft.data, None, known) if recorder else None
+            new = held.enter_context(atomic.Replacement(place, data, self._stage()))
+            new.begin()
+            yield _Save(draft, place, new, found, step, note)
+
+    def _place(self, path: str, last: Place | None) -> Place:
+        """Where a draft is to be saved; in the folder of the last one, that is known."""
+        parts = tuple(path.split("/"))
+        if last is None or parts[:-1] != last.parts[:-1]:
+            return self.root.place(path, check=self.may_write)
+        self.may_write(parts)
+        return last.beside(parts[-1])
+
+    def _finish(self, save: _Save) -> None:
+        """Put a new file in its place, if the old one is still what it was."""
+        place, draft, recorder = save.place, save.draft, self._recorder
+        save.new.put(lambda: self._check_unchanged(place, draft.version))
+        status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        self.records.wrote(place.path, Version(stamp_of(status), save.digest), draft.encoding)
+        if recorder is not None and save.step is not None:
+            recorder.written(save.step, status)
+            recorder.folders.add(place)
+            recorder.note[place.path] = dict(save.note)
+        else:
+            place.sync()
+
     def write(
         self,
         path: str,
@@ -152,18 +215,19 @@ class Workspace(Reader):
         create_only: bool = False,
         mode: int | None = None,
     ) -> None:
-        def unchanged() -> None:
-            """Right before the new file takes the name: nobody may have changed it meanwhile."""
-            if version is not None and not self._is(place, version):
-                raise modified(place.path)
-
         mode = mode if mode is not None else self._new_file_mode
         digests = (version.digest if version else None, self._contents.digest(place.path, data))
         recorder = self._recorder
         sync = recorder.folders.add if recorder else Place.sync
         with recorder.writing(place, data, before, mode, digests) if recorder else nullcontext():
             atomic.write(
-                place, data, stage=self._stage(), create_only=create_only, mode=mode, check=unchanged, sync=sync
+                place,
+                data,
+                stage=self._stage(),
+                create_only=create_only,
+                mode=mode,
+                check=lambda: self._check_unchanged(place, version),
+                sync=sync,
             )
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
         self.records.wrote(place.path, Version(Version.of(status).stamp, digests[1]), encoding)
@@ -196,6 +260,11 @@ class Workspace(Reader):
                 f"{'/'.join(parts)!r} is protected: tools read {found!r} but never write to it.",
             )
         self._may_open(parts, Effect.WRITE | Effect.DELETE)
+
+    def _check_unchanged(self, place: Place, version: Version | None) -> None:
+        """Right before a new file takes the name: nobody may have changed the old one meanwhile."""
+        if version is not None and not self._is(place, version):
+            raise modified(place.path)
 
     def _is(self, place: Place, version: Version) -> bool:
         try:

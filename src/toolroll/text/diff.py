@@ -58,16 +58,17 @@ def _tail(a: AnyStr, b: AnyStr, most: int, known: int = 0) -> int:
 
 
 def _alike(at: int, most: int, same: Callable[[int, int], bool]) -> int:
-    """How far two texts are the same: from a place on, at most so far; in large steps first."""
-    step = _STEP
+    """How far two texts are the same: from a place on, at most so far; in large steps, unless some is known."""
+    step, grows = (1, True) if at else (_STEP, False)  # what is known is mostly all
     while at < most:
         size = min(step, most - at)
         if same(at, size):
             at += size
+            step = min(2 * step, _STEP) if grows else step
         elif size == 1:
             return at
         else:
-            step = max(1, size // 2)
+            step, grows = size // 2, False
     return at
 
 

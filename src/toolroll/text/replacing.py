@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ class Finder:
 
     def __init__(self, find: str, *, regex: bool, case: bool, words: bool) -> None:
         self._regex = regex
+        self._plain = find if case and not regex and not words else ""
         source = find if regex else re.escape(find)
         if words:
             source = rf"\b(?:{source})\b" if regex else rf"{_edge(find[0])}{source}{_edge(find[-1])}"
@@ -44,14 +45,25 @@ class Finder:
         """The text with each occurrence replaced."""
         pieces, spans, end = [], [], 0
         line_end = ending(text)
-        for match in self._pattern.finditer(text):
-            if match.start() == match.end():
+        for start, stop, written in self._found(text, replacement):
+            if start == stop:
                 raise ToolError(ErrorCode.VALIDATION, "`find` matches the empty text. Make it match something.")
-            written = _expanded(match, replacement) if self._regex else replacement
-            pieces += [text[end : match.start()], adapt(written, line_end)]
-            end = match.end()
-            spans.append((match.start(), end))
+            pieces += [text[end:start], adapt(written, line_end)]
+            end = stop
+            spans.append((start, stop))
         return Made("".join([*pieces, text[end:]]), spans, _places(text, spans))
+
+    def _found(self, text: str, replacement: str) -> Iterator[tuple[int, int, str]]:
+        """Where the occurrences begin and end, and what is to stand there."""
+        if not self._plain:
+            for match in self._pattern.finditer(text):
+                yield match.start(), match.end(), _expanded(match, replacement) if self._regex else replacement
+            return
+        size = len(self._plain)  # a text is found much sooner than by a pattern
+        at = text.find(self._plain)
+        while at >= 0:
+            yield at, at + size, replacement
+            at = text.find(self._plain, at + size)
 
 
 def _places(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -347,7 +347,7 @@ def test_two_may_use_it_at_once(searches: Make) -> None:
         while not stop.is_set():
             write(top / "src" / f"s{chance.randrange(5)}.py", chance)
             assert first.warm is not None
-            first.warm._built = -100.0  # as if much time had passed
+            first.warm._built = float("-inf")  # as if much time had passed
             first.warm.searched()
             time.sleep(0.01)
 
@@ -360,6 +360,42 @@ def test_two_may_use_it_at_once(searches: Make) -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_files_are_read_in_after_a_while_and_found_meanwhile(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    top, fast, _ = searches(files=40)
+    warm = known(fast).warm
+    assert warm is not None
+    monkeypatch.setattr(module, "_QUIET", 3600.0)
+    for number in range(80):
+        (top / f"changed{number}").write_text("needlepoint\n")
+    time.sleep(0.12)
+    warm._built, warm._rest = 0.0, 0.0
+    for _ in range(3):
+        assert fast.grep(Query("needlepoint", literal=True)).matches == 80
+        assert not warm._builder.running
+    assert warm._with(warm._lacking)
+    monkeypatch.setattr(module, "_QUIET", 0.1)
+    fast.grep(Query("needlepoint", literal=True))
+    assert warm._builder.wait(60)
+    assert fast.grep(Query("needlepoint", literal=True)).matches == 80
+    assert not warm._with(warm._lacking)
+
+
+def test_builds_rest_in_between(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    top, fast, _ = searches(files=40)
+    warm = known(fast).warm
+    assert warm is not None
+    monkeypatch.setattr(module, "_QUIET", 0.1)
+    for number in range(80):
+        (top / f"changed{number}").write_text("needlepoint\n")
+    time.sleep(0.12)
+    warm._built, warm._rest = time.monotonic(), 3600.0
+    fast.grep(Query("needlepoint", literal=True))
+    assert warm._with(warm._lacking)
+    assert not warm._builder.running
+    assert known(fast).grep(Query("needlepoint", literal=True)).matches == 80
+    assert not warm._with(warm._lacking)
 
 
 @pytest.mark.parametrize("word", ["off", "0"])

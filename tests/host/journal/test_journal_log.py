@@ -86,32 +86,32 @@ def test_the_journal_is_private(kit, log_file):
             assert os.stat(os.path.join(folder, name)).st_mode & 0o077 == 0, name
 
 
-def test_the_folders_of_a_call_are_synced_once_after_the_last_name(kit, ws, monkeypatch):
+def test_new_files_are_synced_before_their_names_and_folders_once_after_the_last(kit, ws, monkeypatch):
     """The calls go through; only their order is noted, since a power cut cannot be had in a test."""
     (ws / "sub").mkdir()
     files = [ws / name for name in ("a.txt", "b.txt", "sub/c.txt", "sub/d.txt")]
     for path in files:
         path.write_text("old\n")
     top, sub = (os.stat(folder).st_ino for folder in (ws, ws / "sub"))
-    calls: list[tuple[str, int | str]] = []
+    calls: list[tuple[str, int]] = []
     fsync, rename = os.fsync, os.rename
 
     def synced(fd):
         status = os.fstat(fd)
-        calls.append(("sync folder", status.st_ino) if stat.S_ISDIR(status.st_mode) else ("sync file", ""))
+        calls.append(("sync folder" if stat.S_ISDIR(status.st_mode) else "sync file", status.st_ino))
         fsync(fd)
 
     def renamed(source, target, **options):
         rename(source, target, **options)
         if options["dst_dir_fd"] is not None and target.endswith(".txt"):
-            calls.append(("name", target))
+            calls.append(("name", os.stat(target, dir_fd=options["dst_dir_fd"]).st_ino))
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "rename", renamed)
     result = kit.call("multiedit", {"pattern": "**/*.txt", "find": "old", "replace": "new"})
     assert [path.read_text() for path in files] == ["new\n"] * 4, result.text
-    each = [call for name in ("a.txt", "b.txt", "c.txt", "d.txt") for call in (("sync file", ""), ("name", name))]
-    assert calls[:-2] == each
+    new = [path.stat().st_ino for path in files]
+    assert calls[:-2] == [("sync file", one) for one in new] + [("name", one) for one in new]
     assert sorted(calls[-2:]) == sorted([("sync folder", top), ("sync folder", sub)])
 
 

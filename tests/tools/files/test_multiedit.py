@@ -1,8 +1,13 @@
 """Replace text in many files at once: all of them or none."""
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
+
+from toolroll import Kit
 
 
 @pytest.fixture(autouse=True)
@@ -92,3 +97,63 @@ def test_one_undo_takes_all_of_it_back(kit, ws):
 def test_a_pattern_that_explodes_elsewhere_ends(kit, put):
     put({"long.ts": "a" * 50_000 + "b\n"})
     assert kit.call("multiedit", BASE | {"find": "(a+)+$", "replace": "x", "regex": True}).error.code == "NotFound"
+
+
+KILLED = """
+import os, signal, sys
+from toolroll import Kit
+rename, left = os.rename, int(sys.argv[3])
+
+def renamed(source, target, **options):
+    global left
+    rename(source, target, **options)
+    left -= target.endswith(".md")
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+os.rename = renamed
+Kit(sys.argv[1], state_dir=sys.argv[2]).call("multiedit", dict(pattern="**/*.md", find="foo", replace="bar", max_files=200))
+"""
+
+
+@pytest.fixture
+def many(ws, put):
+    """Files in two folders, more than are replaced at a time; how they look now."""
+    put({f"d{number % 2}/f{number}.md": f"foo {number}\n" for number in range(120)})
+    return lambda: {path.relative_to(ws): path.read_text() for path in ws.rglob("*.md")}
+
+
+def test_many_files_are_changed_and_taken_back(kit, many):
+    before, opened = many(), len(os.listdir("/proc/self/fd"))
+    result = kit.call("multiedit", BASE | {"pattern": "**/*.md", "max_files": 200})
+    assert (result.data["total"], many()) == (121, {path: text.replace("foo", "bar") for path, text in before.items()})
+    assert len(kit.journal.entries()[0].changes) == 121
+    assert kit.call("undo").ok
+    assert many() == before
+    assert len(os.listdir("/proc/self/fd")) < opened + 50  # folders of our state, but none for each file
+
+
+@pytest.mark.parametrize("renames", [1, 60, 110])
+def test_a_kill_among_many_leaves_none_changed(ws, many, tmp_path, renames):
+    before, state = many(), tmp_path / "state of the killed"
+    child = subprocess.run([sys.executable, "-c", KILLED, ws, state, str(renames)], check=False)
+    assert child.returncode == -signal.SIGKILL
+    assert sum(text.startswith("bar") for text in many().values()) == renames
+    with Kit(ws, state_dir=state) as kit:
+        assert (kit.recovered, many()) == ([], before)
+
+
+def test_a_change_by_others_among_many_takes_all_back_but_theirs(kit, ws, many, monkeypatch):
+    before, rename = many(), os.rename
+    last = max(before)
+
+    def renamed(source, target, **options):
+        rename(source, target, **options)
+        if target.endswith(".md"):
+            (ws / last).write_text("foo theirs\n")
+
+    monkeypatch.setattr(os, "rename", renamed)
+    result = kit.call("multiedit", BASE | {"pattern": "**/*.md", "max_files": 200})
+    assert (result.error.code, str(last) in result.text) == ("Conflict", True)
+    assert many() == before | {last: "foo theirs\n"}
+    assert kit.journal.entries() == []

@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -35,6 +35,9 @@ LEAST = 100
 
 _MOST_TEXT = 500_000_000  # bytes; the index takes less than half of that
 _SOON = 30.0  # seconds after which few changed files are taken into the index too
+_QUIET = 2.0  # seconds without a change until a file is taken in, and at least between two builds
+_REST = 0.01  # seconds between two builds for each file of the last one: ten times what reading it in takes
+_NEVER = float("-inf")
 _RETRY = 60.0  # seconds until a tree that could not be kept, or a file that could not be read, is tried again
 
 
@@ -43,7 +46,7 @@ class Sight:
     """What there is to search in one folder at one time. All paths are from that folder."""
 
     files: list[str]
-    """Those that can match, newest first; if it is not narrowed, all."""
+    """Those that can match, newest first; if it is not narrowed, all. If they are `few`, in no order."""
     narrowed: bool
     """The index has told which can match."""
     binary: list[str] = field(default_factory=list)
@@ -56,7 +59,7 @@ class Sight:
     plenty: bool = False
     """So many of the files match that the newest of them will do."""
     few: bool = False
-    """These are all files, and it is known how large they are: see `few`."""
+    """These are all files, and nothing is known of them but their names: see `few`."""
     glance: Glance | None = None
     """How to look into few files, if the query is one for that."""
 
@@ -86,7 +89,8 @@ class Warm:
         self._next = 0.0
         self._coverage: Coverage | None = None
         self._builder = Builder(root, index_path(state, root.path), most_bytes)
-        self._built = -_SOON
+        self._built = _NEVER
+        self._rest = 0.0
         self._tried: dict[str, Stamp] = {}
 
     def searched(self) -> None:
@@ -107,7 +111,7 @@ class Warm:
             with self._lock:
                 if self._table is not None and (not indexed or self._with(self._is_covered)):
                     return True
-                self._built = -_SOON
+                self._built = _NEVER
             self.searched()
             time.sleep(0.02)
         return False
@@ -212,13 +216,20 @@ class Warm:
             return
         if now - self._built > _RETRY:
             self._tried.clear()
-        lacking = self._lacking(table)
-        if not lacking or (len(lacking) < MOST_CHANGED // 2 and now - self._built < _SOON):
-            return
-        if sum(stamp[2] for stamp in files.values() if stamp[2] <= self._most_bytes) <= _MOST_TEXT:
-            self._built = now
-            self._tried.update((path, files[path]) for path in lacking)
-            self._builder.start(sorted(lacking))
+        due = self._due(self._lacking(table), files, now)
+        if due and sum(stamp[2] for stamp in files.values() if stamp[2] <= self._most_bytes) <= _MOST_TEXT:
+            self._built, self._rest = now, min(max(_QUIET, len(due) * _REST), _SOON)
+            self._tried.update((path, files[path]) for path in due)
+            self._builder.start(sorted(due))
+
+    def _due(self, lacking: list[str], files: Mapping[str, Stamp], now: float) -> list[str]:
+        """Those to be read in now. The others are looked at in every search, so that waiting costs no match."""
+        if self._built == _NEVER:
+            return lacking
+        quiet = (time.time() - _QUIET) * 1e9
+        due = [path for path in lacking if max(files[path][3:]) < quiet]
+        rest = _SOON if len(due) < MOST_CHANGED // 2 else self._rest
+        return due if now - self._built >= rest else []
 
     def _lacking(self, table: Table) -> list[str]:
         """The files that the index does not have as they are now, and that were not tried in vain."""

@@ -25,6 +25,17 @@ _START = "0" * 32
 _SWEEP_EVERY = 200  # entries, after which old contents go
 
 
+class _Numbered(msgspec.Struct):
+    """Of an entry, what the next one needs; the rest, which may be much, is not decoded."""
+
+    number: int
+
+
+class _Line(msgspec.Struct):
+    hash: str
+    entry: _Numbered
+
+
 class Log:
     """Entries in order, each bound to the one before by its hash. Several processes may append."""
 
@@ -39,7 +50,7 @@ class Log:
         with self._lock, self._opened() as fd:
             fcntl.flock(fd, fcntl.LOCK_EX)
             last = _last_line(fd)
-            number, above = (last["entry"]["number"] + 1, last["hash"]) if last else (1, _START)
+            number, above = (last.entry.number + 1, last.hash) if last else (1, _START)
             entry = replace(entry, number=number)
             body = msgspec.json.encode(entry, order="sorted")
             line = {"above": above, "hash": _hash(above, body), "entry": msgspec.Raw(body)}
@@ -118,11 +129,13 @@ class Pending:
         self._name = ""
         self._fd: int | None = None
 
-    def about_to(self, step: Change) -> None:
-        """Write down a step that is going to be taken."""
+    def about_to(self, *steps: Change) -> None:
+        """Write down steps that are going to be taken."""
         if self._fd is None:
             self._fd = self._opened()
-        os.write(self._fd, msgspec.json.encode(step) + b"\n")
+        rest = memoryview(b"".join(msgspec.json.encode(step) + b"\n" for step in steps))
+        while rest:  # a write may be short
+            rest = rest[os.write(self._fd, rest) :]
 
     def _opened(self) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -179,7 +192,7 @@ def _hash(above: str, body: bytes) -> str:
     return digest(above.encode() + body).hex()
 
 
-def _last_line(fd: int) -> dict[str, Any] | None:
+def _last_line(fd: int) -> _Line | None:
     """The last whole line; what a killed process left of one is cut off."""
     size = os.fstat(fd).st_size
     step = 1 << 12
@@ -191,8 +204,7 @@ def _last_line(fd: int) -> dict[str, Any] | None:
         if begin >= 0 or (start == 0 and end >= 0):
             if end + 1 < len(tail):
                 os.ftruncate(fd, start + end + 1)
-            found: dict[str, Any] = msgspec.json.decode(tail[begin + 1 : end])
-            return found
+            return msgspec.json.decode(tail[begin + 1 : end], type=_Line)
         if start == 0:
             os.ftruncate(fd, 0)
             return None

@@ -40,17 +40,36 @@ class Recorder:
         digests: tuple[bytes | None, bytes | None] = (None, None),
     ) -> Iterator[None]:
         """Around a write of `data`: what is there now, and what will be. Digests of both may be known."""
+        step = self.plan(place, data, before, mode, digests)
+        self.about_to(step)
+        yield
+        self.written(step, os.stat(place.name, dir_fd=place.fd, follow_symlinks=False))
+
+    def plan(
+        self,
+        place: Place,
+        data: bytes,
+        before: bytes | None,
+        mode: int | None,
+        digests: tuple[bytes | None, bytes | None],
+    ) -> Change:
+        """The step that a write will be; what undoing it needs is kept."""
         state = self._kept(place, before, digests[0])
         known = state.mode if state is not None and state.kind == "file" else mode
         like = (state.content, before) if state is not None and before is not None else None
         kept = self._log.blobs.keep(data, digests[1], like)
-        planned = State("file", known if known is not None else -1, kept)
-        self._pending.about_to(Change(place.path, state, planned))
-        yield
-        actual = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode & 0o7777
-        after = State("file", actual, planned.content)
-        if after != state:
-            self.changes.append(Change(place.path, state, after))
+        return Change(place.path, state, State("file", known if known is not None else -1, kept))
+
+    def about_to(self, *steps: Change) -> None:
+        """Planned steps are going to be taken, in this order: they are taken back if we are killed."""
+        self._pending.about_to(*steps)
+
+    def written(self, step: Change, status: os.stat_result) -> None:
+        """A planned write was done, and this stands there now."""
+        if step.after is not None:
+            after = State("file", stat.S_IMODE(status.st_mode), step.after.content)
+            if after != step.before:
+                self.changes.append(Change(step.path, step.before, after))
 
     @contextmanager
     def setting_mode(self, place: Place, mode: int) -> Iterator[None]:

@@ -68,15 +68,14 @@ def multiedit(
         draft = _draft(ctx, entry.path)
         made = finder.replace(draft.text, replace) if draft is not None else None
         if draft is not None and made is not None and made.text != draft.text:
-            drafts.append((draft, made))
+            drafts.append((draft, made.text, {"relation": "exact", "spans": made.spans}))
             ids = [f"{entry.path}:{line}:{column}" for line, column in made.places]
             shown = diff.unified(draft.text, made.text, made.same(draft.text))
             files.append(FileChange(entry.path, len(ids), ids, shown))
     total = sum(one.replacements for one in files)
     _check(total, len(files), expected_count, max_files, len(found.entries))
     if not preview:
-        for draft, made in drafts:
-            ctx.files.save(draft, made.text, note={"relation": "exact", "spans": made.spans})
+        ctx.files.save_all(drafts)
     return Replacements(files, total, len(found.entries), preview)
 
 
