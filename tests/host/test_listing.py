@@ -131,11 +131,11 @@ def test_what_is_left_out_though_it_is_wanted(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("gone*\nout/\n")
     with Root(str(tmp_path)) as root, ground(root) as where:
         left: listing.Left = []
-        found, _ = listing.newest(where, Scope(), globs.compile("*.py"), left=left)
-        assert sorted(path for _, path, _ in found) == ["a.py", "in/c.py"]
+        python = listing.folders(where, Scope(), left, lambda name: name.endswith(".py"))
+        assert sorted(folder + file.name for folder, files in python for file in files) == ["a.py", "in/c.py"]
         assert sorted(left) == [(".b.py", "file"), (".f", "directory"), ("gone.py", "file"), ("out", "directory")]
         left.clear()
-        listing.newest(where, Scope(), globs.compile("**"), left=left)
+        assert sorted(listing.names(where, Scope(), left)) == ["a.py", "a.txt", "in/c.py", "in/d.txt"]
         assert sorted(path for path, _ in left) == sorted(
             [".b.py", ".b.txt", ".f", ".gitignore", "gone.py", "gone.txt", "out"]
         )

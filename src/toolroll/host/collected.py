@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import TYPE_CHECKING, cast
 
 from toolroll.host import listing
 from toolroll.host.gathered import Gathered, batches
 from toolroll.host.glance import FEW, glance
-from toolroll.host.texts import is_text
+from toolroll.host.texts import SEARCHABLE, sort_of
 from toolroll.host.written import PlentyError
 from toolroll.text import globs
 
@@ -40,9 +41,12 @@ def collected(
     hits, stopped = work.taken(sight)
     if stopped != "rows" or limit is None:
         return hits, stopped
-    newest, whole = work.newest(sight)
-    hits, stopped = work.taken(newest)
-    return hits, stopped if whole else "time"
+    for newest, whole in work.newest(sight):
+        hits, stopped = work.taken(newest)
+        stopped = stopped if whole else "time"
+        if stopped is not None:
+            break
+    return hits, stopped
 
 
 @dataclass(slots=True)
@@ -77,15 +81,24 @@ class _Work:
         """How many matching lines are so many that it is better to look at the newest files, if those are wanted."""
         return None if self.limit is None else max(PLENTY, 2 * self.limit)
 
-    def newest(self, sight: Sight | None) -> tuple[Sight, bool]:
-        """All files, newest first, because so many match; and whether there was time to list them."""
+    def newest(self, sight: Sight | None) -> Iterator[tuple[Sight, bool]]:
+        """The newest files, because so many match, and then all, newest first; and whether there was time to list them.
+
+        It takes long to bring all in order, and the first are nearly always enough.
+        """
+        if sight is not None and sight.files and not sight.few:
+            yield self._plenty(sight.files), True
+            return
+        aged, whole = listing.aged(self.ground, self.scope, globs.compile("**"))
+        aged = [one for one in aged if one[2] <= self.limits.search_bytes]
+        if len(aged) > FEW:
+            yield self._plenty([path for _, path, _ in nsmallest(FEW, aged)]), whole
+        yield self._plenty([path for _, path, _ in sorted(aged)]), whole
+
+    def _plenty(self, files: list[str]) -> Sight:
         from toolroll.host.index.warm import Sight
 
-        files, whole = ([] if sight is None else sight.files), True
-        if not files:
-            aged, whole = listing.newest(self.ground, self.scope, globs.compile("**"))
-            files = [path for _, path, size in aged if size <= self.limits.search_bytes]
-        return Sight(files, False, plenty=True, glance=glance(self.query)), whole
+        return Sight(files, False, plenty=True, glance=glance(self.query))
 
     def _rows(self, sight: Sight | None, only: list[str] | None) -> Generator[Hit, None, None]:
         ground = self.ground
@@ -107,8 +120,9 @@ class _Work:
             yield from cast("Ripgrep", self.engine).rows(ground, self.query, self.scope, left, most)
 
     def _texts(self, paths: list[str], sight: Sight) -> list[str]:
-        """Those of some files that are not binary."""
-        found = [path for path in paths if is_text(self.ground, path, self.limits.search_bytes)]
+        """Those of some files that are neither binary nor too big, and that there are."""
+        sorts = {path: sort_of(self.ground, path, self.limits.search_bytes) for path in paths}
         if sight.glance is not None:
-            sight.glance.binary += set(paths).difference(found)
-        return found
+            sight.glance.binary += [path for path, sort in sorts.items() if sort == "binary"]
+            sight.glance.big += sum(sort == "too big" for sort in sorts.values())
+        return [path for path, sort in sorts.items() if sort in SEARCHABLE]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from toolroll.host.query import AGAIN, BINARY, Row
+from toolroll.host.query import AGAIN, Row
 
 if TYPE_CHECKING:
     from toolroll.host.index.warm import Sight
@@ -28,22 +28,23 @@ class Gathered:
         self._ground = ground
         self._width = limits.line_chars
         self._most = limits.search_rows if most is None else min(most, limits.search_rows)
+        self._most_rows = _CONTEXT * self._most
         self._count = 0
         self.matches = 0
         self.hits: dict[str, list[Row]] = {}
 
     def take(self, rows: Iterable[Hit]) -> bool:
         """Take in rows, file by file; False if there are more than may be kept."""
-        hits, most, width = self.hits, self._most, self._width
-        last, name, found = None, "", []
+        hits, width, last, name, found = self.hits, self._width, None, "", []
         for path, line, byte, raw in rows:
-            if line in (BINARY, AGAIN):
+            if line < 0:  # BINARY or AGAIN
                 self._drop(None if line == AGAIN else path)
                 last = None
                 continue
-            self.matches += byte > 0
+            if byte:
+                self.matches += 1
             self._count += 1
-            if self.matches > most or self._count > _CONTEXT * most:
+            if self.matches > self._most or self._count > self._most_rows:
                 return False
             if path != last:
                 last, name = path, shown(self._ground, path)
@@ -95,7 +96,7 @@ def _cut(raw: bytes, column: int, width: int) -> tuple[str, int]:
 
 def batches(sight: Sight | None, limit: int | None) -> Iterator[list[str] | None]:
     """The files to look at one after the other, newest first; None for a look at all that there are."""
-    files = [] if sight is None else sight.files
+    files = [] if sight is None or sight.few else sight.files
     narrowed = sight is not None and sight.narrowed
     here = sight is not None and sight.glance is not None
     first, more = (FIRST_HERE, _MORE_HERE) if here else (_FIRST, _MORE)

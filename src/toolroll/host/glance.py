@@ -42,6 +42,10 @@ class Glance:
         """How many files were looked into."""
         self.binary: list[str] = []
         """Those of them that are binary."""
+        self.big = 0
+        """How many of them are too big to be searched."""
+        self.most_bytes = _MOST_BYTES
+        """Of a file; a larger one is not looked into here."""
 
     def rows(
         self, ground: Ground, paths: Iterable[str], left: list[str], most: int, enough: int | None = None
@@ -57,7 +61,7 @@ class Glance:
             if self.looked % _UNCHECKED == 0:
                 ground.check()
             self.looked += 1
-            data = text(ground, path)
+            data = text(ground, path, self.most_bytes)
             if data is not None and b"\0" in data:
                 self.binary.append(path)
                 continue
@@ -78,12 +82,11 @@ class Glance:
         """The matching lines and those around them, from the first match on."""
         found = islice(_lines(data, seek, first), most)
         if not self._before and not self._after:
-            for line, column, begin in found:
-                end = data.find(b"\n", begin)
-                yield line, column, data[begin : end if end >= 0 else None]
+            for line, column, begin, end in found:
+                yield line, column, data[begin:end]
         else:
             lines, shown = data.removesuffix(b"\n").split(b"\n"), 0
-            columns = {line: column for line, column, _ in found}
+            columns = {line: column for line, column, _, _ in found}
             for line in columns:
                 first = max(shown + 1, line - self._before)
                 shown = max(shown, min(len(lines), line + self._after))
@@ -146,8 +149,16 @@ def _regex(pattern: str, fold: bool) -> Finder | None:
 
     def may_match(data: bytes) -> bool:
         """Whether a line with letters of other languages can match."""
-        others = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
-        return widest.search(others) is not None or (fold and any(sign in others for sign in SIGNS))
+        if fold and any(sign in data for sign in SIGNS):
+            return True
+        end = -1
+        while found := widest.search(data, end + 1):
+            begin, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.start())
+            if not data[begin : end if end >= 0 else None].isascii():
+                return True
+            if end < 0:
+                break
+        return False
 
     def seek(data: bytes, at: int) -> int:
         found = exact.search(data, at)
@@ -176,9 +187,9 @@ def _compiled(pattern: str, fold: bool, *, in_bytes: bool = False) -> Any:
         return None
 
 
-def _lines(data: bytes, seek: Seek, at: int) -> Iterator[tuple[int, int, int]]:
+def _lines(data: bytes, seek: Seek, at: int) -> Iterator[tuple[int, int, int, int]]:
     """Each line that matches, the first one `at` a place: its number, the byte from 1 where its first match starts,
-    and where it begins.
+    and where it begins and ends.
     """
     line, begin = 1, 0
     while at >= 0:
@@ -186,6 +197,9 @@ def _lines(data: bytes, seek: Seek, at: int) -> Iterator[tuple[int, int, int]]:
         if begin == len(data):
             return  # after the last line end there is no line
         line += data.count(b"\n", before, begin)
-        yield line, at - begin + 1, begin
         end = data.find(b"\n", at)
-        at = seek(end + 1) if end >= 0 else -1
+        if end < 0:
+            yield line, at - begin + 1, begin, len(data)
+            return
+        yield line, at - begin + 1, begin, end
+        at = seek(end + 1)

@@ -35,21 +35,23 @@ _CLOSED = -1
 _UNCHECKED = 200  # files and folders that may be passed by before the clock is looked at
 
 
-def names(ground: Ground, scope: Scope) -> Iterator[str]:
-    """The path of every regular file in scope, from the searched folder."""
+def names(ground: Ground, scope: Scope, left: Left | None = None) -> Iterator[str]:
+    """The path of every regular file in scope, from the searched folder. `left` is as in `folders`."""
     wanted = scope.filter()
-    for folder, files in folders(ground, scope):
+    for folder, files in folders(ground, scope, left):
         paths = [folder + entry.name for entry in files if entry.is_file(follow_symlinks=False)]
         yield from filter(wanted.includes, paths) if wanted.include else paths
 
 
-def newest(
-    ground: Ground, scope: Scope, matcher: Matcher, most: int | None = None, left: Left | None = None
-) -> tuple[list[Aged], bool]:
-    """The regular files in scope that match, newest first; and whether that is all.
+def newest(ground: Ground, scope: Scope, matcher: Matcher) -> tuple[list[Aged], bool]:
+    """The regular files in scope that match, newest first; and whether there was time for all."""
+    found, whole = aged(ground, scope, matcher)
+    found.sort()
+    return found, whole
 
-    It is not if the time was up before, or if there are more than `most`. `left` is as in `folders`.
-    """
+
+def aged(ground: Ground, scope: Scope, matcher: Matcher) -> tuple[list[Aged], bool]:
+    """The same in no order."""
     found: list[Aged] = []
     every = "**" in matcher.names
     by_name = None if every else matcher.by_name()
@@ -58,16 +60,12 @@ def newest(
         asked.append(scope.filter().includes)
     whole = True
     try:
-        for folder, files in folders(ground, scope, left, by_name):
+        for folder, files in folders(ground, scope, None, by_name):
             meant = [one for one in files if all(tell(folder + one.name) for tell in asked)] if asked else files
             if meant:
                 _add(found, folder, meant)
-            if most is not None and len(found) > most:
-                whole = False
-                break
     except TimeoutError:
         whole = False
-    found.sort()
     return found, whole
 
 

@@ -72,7 +72,9 @@ class Parsers:
         """The tags of each source, or why it has none; without `whole` only its definitions, which is less work."""
         from toolroll.text.structure.packed import Packed
 
-        return self._each("tags" if whole else "definitions", "", sources, Packed, token)
+        packed = self._each("tags" if whole else "definitions", "", sources, bytes, token)
+        found = zip(packed, sources, strict=True)
+        return [one if isinstance(one, Exception) else Packed(one, source) for one, (_, source) in found]
 
     def every_match(
         self, sources: Sequence[Told], pattern: str, token: Token | None = None

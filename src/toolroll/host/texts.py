@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 Sort = Literal["text", "binary", "too big", "unreadable", "gone"]
 
+SEARCHABLE: tuple[Sort, ...] = ("text", "unreadable")
+"""What can be given by its name to ripgrep, which takes all for text and counts what it may not read."""
+
 _BLOCK = 1 << 20
 _LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # which says nothing of the file
 
@@ -38,20 +41,22 @@ def sort_of(ground: Ground, path: str, max_bytes: int) -> Sort:
 
 
 def is_text(ground: Ground, path: str, max_bytes: int) -> bool:
-    """Whether a file can be given by its name to ripgrep, which takes all for text and counts what it may not read."""
-    return sort_of(ground, path, max_bytes) in ("text", "unreadable")
+    """Whether what is at a path can be given by its name to ripgrep."""
+    return sort_of(ground, path, max_bytes) in SEARCHABLE
 
 
 def is_binary(fd: int, size: int = _BLOCK) -> bool:
     """Whether a file holds a NUL, in whatever encoding it says it is; `size` bytes are likely to be all of it."""
-    at, wide, step = 0, False, min(size + 2 - size % 2, _BLOCK)
-    while block := os.pread(fd, step, at):
-        wide = wide or (at == 0 and block.startswith((b"\xff\xfe", b"\xfe\xff")))
+    step = size + 2 - size % 2 if size < _BLOCK else _BLOCK
+    at, block = 0, os.pread(fd, step, 0)
+    if b"\0" not in block and len(block) < step:  # nearly all
+        return False
+    wide = block.startswith((b"\xff\xfe", b"\xfe\xff"))
+    while block:
         if b"\0" in block and (not wide or _has_wide_nul(block)):
             return True
-        if len(block) < step:
-            break
-        at, step = at + step, _BLOCK
+        at += len(block)
+        block = os.pread(fd, _BLOCK, at)
     return False
 
 

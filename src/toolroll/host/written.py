@@ -27,18 +27,16 @@ def read_rows(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int, bytes]
     """File, line, column and text of each row, as in a `query.Hit`; BINARY for a file that is found to be."""
     last, tail = b"", b""
     for block in whole_lines(chunks):
-        data, row = tail + block, None
-        for row in _ROW.finditer(data):
-            name, line, match, column, text = row.groups()
+        data = tail + block
+        for name, line, match, column, text in _ROW.findall(data):
             if name != last:
                 notice = _NOTICE.match(name, len(last)) if name.startswith(last) else None
                 if notice:
                     yield last, BINARY, 0, b""
-                    name = name[notice.end() :]
-                last = name
+                last = name[notice.end() :] if notice else name
             at = int(column) if column else len(text.removesuffix(b"\r")) + 1 if match else 0
             yield last, int(line), at, text
-        tail = data if row is None else data[row.end() :]
+        tail = data[data.find(b"\n", data.rfind(b"\0")) + 1 :] if b"\0" in data else data
     stats = _STATS.search(tail)
     if tail and (stats is None or stats.start()):
         yield last, BINARY, 0, b""

@@ -7,7 +7,9 @@ import pytest
 import tree_sitter
 
 from toolroll.text.structure import captured, languages, statements
+from toolroll.text.structure.bare import Bare
 from toolroll.text.structure.definitions import Definitions
+from toolroll.text.structure.model import Head
 from toolroll.text.structure.source import Source
 from toolroll.text.structure.tags import definitions
 
@@ -125,8 +127,7 @@ def by_query(source):
 
 
 def by_walk(source):
-    where, read = statements.read(source, tree(source))
-    return Definitions(PYTHON, where, read).tags()
+    return list(Bare(Head("python", 0, 0, False), *statements.read(source, tree(source))).definitions)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

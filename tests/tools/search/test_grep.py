@@ -133,3 +133,26 @@ def test_of_few_files_with_very_many_matches_the_newest_are_looked_at(ctx, put, 
     assert [row.path for row in found.rows] == ["odd"] * 3 + ["many/f39.txt"] * 7
     assert found.note == "(10 of more than 14 matches in more than 2 files shown (limit reached).)"
     assert (found.status, found.whole, everything.total, everything.files) == ("success", None, 4004, 42)
+
+
+def test_the_newest_of_very_many_matches_may_be_in_old_files(ctx, put, ws, tmp_path):
+    put({f"new/f{n:03}.txt": "nothing\n" for n in range(260)})
+    put({f"old/f{n:02}.txt": f"needle {n}\n" * 100 for n in range(40)})
+    for n in range(40):
+        os.utime(ws / f"old/f{n:02}.txt", (n, n))
+    state = State(str(tmp_path / "kept"))
+    with closing(state), closing(Search(ctx.files.root, limits=ctx.limits, state=state)) as search:
+        search.close()
+        found = grep.function(replace(ctx, search=search), pattern="needle", limit=10)
+    assert [row.path for row in found.rows] == ["old/f39.txt"] * 10
+    assert found.note == "(10 of more than 11 matches in more than 1 files shown (limit reached).)"
+
+
+def test_of_few_files_none_is_searched_that_is_too_big(ctx, put, tmp_path):
+    put({"big.txt": "needle\n" * 100, "small.txt": "thread\n"})
+    state, limits = State(str(tmp_path / "kept")), replace(ctx.limits, search_bytes=200)
+    with closing(state), closing(Search(ctx.files.root, limits=limits, state=state)) as search:
+        search.close()
+        found = [grep.function(replace(ctx, search=search), pattern=word) for word in ("thread", "needle")]
+    assert [str(one) for one in found] == ["small.txt\n1:thread", "No matches."]
+    assert "1 too big" in found[1].note

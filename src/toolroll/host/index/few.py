@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from toolroll.host import listing
 from toolroll.host.glance import FEW
 from toolroll.host.index.warm import Sight
-from toolroll.text import globs
 
 if TYPE_CHECKING:
     from toolroll.host.glance import Glance
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 
 def sight(ground: Ground, look: Glance, scope: Scope, most_bytes: int) -> Sight | None:
-    """All files, newest first; None if they are not few, or not everything can be read."""
+    """All files, in no order; None if they are not few, or not everything can be read."""
     ground, left = replace(ground), listing.Left()
-    aged, whole = listing.newest(ground, scope, globs.compile("**"), FEW, left)
-    if not whole or ground.unreadable:
+    try:
+        files = list(islice(listing.names(ground, scope, left), FEW + 1))
+    except TimeoutError:
         return None
-    files = [path for _, path, size in aged if size <= most_bytes]
-    big = len(aged) - len(files)
-    return Sight(files, False, big=big, left=left, few=True, glance=look)
+    if len(files) > FEW or ground.unreadable:
+        return None
+    look.most_bytes = most_bytes
+    return Sight(files, False, left=left, few=True, glance=look)
 
 
 def passed(sight: Sight) -> Sight | None:
@@ -31,4 +33,4 @@ def passed(sight: Sight) -> Sight | None:
     look = sight.glance
     if look is None or look.looked != len(sight.files):
         return None
-    return replace(sight, narrowed=True, binary=look.binary, searched=len(sight.files))
+    return replace(sight, narrowed=True, binary=look.binary, searched=look.looked - look.big, big=look.big)

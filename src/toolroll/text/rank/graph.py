@@ -115,4 +115,7 @@ class Graph:
                 del self._where[name]
         for name in after - before:
             self._where.setdefault(name, set()).add(path)
-        self._rows.clear()
+        changed = before ^ after
+        for other in [one for one in self._rows if not self._used[one].keys().isdisjoint(changed)]:
+            del self._rows[other]
+        self._rows.pop(path, None)

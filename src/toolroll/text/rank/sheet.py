@@ -12,12 +12,12 @@ from typing import NamedTuple
 from toolroll.text.rank import words
 from toolroll.text.rank.weights import USED
 from toolroll.text.structure.languages import LANGUAGES
-from toolroll.text.structure.model import USES, Tags
+from toolroll.text.structure.model import KINDS, USES, Tags
 
 FORMAT = 1
 """Of what is kept; raise it when the same file would now give another sheet."""
 
-_ASIDE = frozenset({"import", "decorator"})
+_SHOWN = frozenset(KINDS) - {"import", "decorator"}
 _INNER = frozenset({"variable", "constant"})
 _MOST_MARKS = 2_000
 _SIGNATURE = 120
@@ -73,8 +73,8 @@ def made(text: str, tags: Tags | None) -> Sheet:
 
     kept = [
         Mark(tag.name, tag.kind, tag.line, tag.parent, _cut(tag.signature or tag.name))
-        for tag in tags.definitions
-        if tag.kind not in _ASIDE and not (tag.parent and tag.kind in _INNER)
+        for tag in tags.of(_SHOWN)
+        if not (tag.parent and tag.kind in _INNER)
     ][:_MOST_MARKS]
     names: Counter[str] = Counter()
     for mark in kept:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.text.structure.languages import Language
@@ -29,21 +29,27 @@ _QUOTES = "\"'`<>"
 _VALUES = frozenset({"variable", "constant", "key"})
 _CODE = frozenset({"function", "method", "class", "variable"})
 _WHOLE = frozenset({"import", "decorator"})  # nothing of them is a body
+_READ_AS = {"method": "function", "constant": "variable"}  # until it is known what they are in, or called
 _BRACED = frozenset({"class", "interface", "struct", "enum", "trait", "type", "module", "rule"})
 
 
 class Definition:
     """A definition that is being read: its name, and those of what it is in, may come later."""
 
-    __slots__ = ("decorators", "end", "head_end", "kind", "name", "name_at", "node", "parent", "start", "within")
+    __slots__ = (
+        *("decorators", "end", "head_end", "kind", "name", "name_at", "name_end", "node", "parent"),
+        *("start", "within"),
+    )
 
-    def __init__(self, kind: str, start: int, end: int, node: Node, parent: Definition | None) -> None:
+    def __init__(self, kind: str, start: int, end: int, node: Node | None, parent: Definition | None) -> None:
         self.kind = kind
         self.node = node
         self.start = self.name_at = start
         self.end = end
         self.parent = parent
         self.name = ""
+        self.name_end = 0
+        """Where a name ends that was seen and not read yet; else 0."""
         self.decorators: tuple[Definition, ...] = ()
         self.head_end = -1
         """Where its signature ends; -1 if nobody has looked."""
@@ -60,10 +66,13 @@ class Definitions:
         self._language = language.name
         self._holders = HOLDERS | language.holders | {"scope"}
 
-    def tags(self) -> list[Tag]:
-        """The definitions in the order of the source; those without a name are left out."""
-        made = (self._tag(one) for one in self.read if one.kind != "scope")
-        return [tag for tag in made if tag.name]
+    def tags(self, kinds: Collection[str] | None = None) -> list[Tag]:
+        """The definitions in the order of the source, all or those of some kinds; not those without a name."""
+        if kinds is None:
+            return [tag for one in self.read if one.kind != "scope" and (tag := self._tag(one)).name]
+        asked = {_READ_AS.get(kind, kind) for kind in kinds}
+        made = (self._tag(one) for one in self.read if one.kind in asked)
+        return [tag for tag in made if tag.name and tag.kind in kinds]
 
     def _tag(self, one: Definition) -> Tag:
         start = one.start
@@ -84,13 +93,13 @@ class Definitions:
             column,
             signature,
             ".".join(parents) if parents else "",
-            tuple([inner.name for inner in one.decorators]) if one.decorators else (),
+            tuple([self._name(inner) for inner in one.decorators]) if one.decorators else (),
             name_line,
         )
 
     def _named(self, one: Definition) -> tuple[str, tuple[str, ...]]:
         """The name and those of the parents, also where a name holds some of them itself."""
-        name = _plain(one.name)
+        name = _plain(self._name(one))
         parents = self._within(one.parent) if one.parent is not None else ()
         if one.kind in _CODE and self._language == "python":
             return name, parents
@@ -105,10 +114,17 @@ class Definitions:
             one.name_at += len(above.encode()) + 2
             parents += tuple(above.split("::"))
         elif self._language == "go" and one.kind == "method" and not parents:
-            receiver = one.node.child_by_field_name("receiver")
+            receiver = one.node.child_by_field_name("receiver") if one.node is not None else None
             said = text(self.where.data[receiver.start_byte : receiver.end_byte]) if receiver else ""
             parents = (found[1],) if (found := _RECEIVER.search(said)) else ()
         return name, parents
+
+    def _name(self, one: Definition) -> str:
+        if not one.name and one.name_end:
+            start, end = one.name_at, one.name_end
+            decorates = one.kind == "decorator"
+            one.name = decoration(self.where, start, end) if decorates else name_of(self.where.data, start, end)
+        return one.name
 
     def _within(self, inside: Definition) -> tuple[str, ...]:
         """The names above what is defined in this one: its own is the last of them."""
@@ -121,7 +137,7 @@ class Definitions:
         for inner in reversed(unknown):
             # A struct within a typedef is not its member.
             hidden = inner.kind == "import" or (inner.kind == "type" and self._language in ("c", "cpp"))
-            if inner.name and not hidden:
+            if self._name(inner) and not hidden:
                 names = (*names, _plain(inner.name).strip(_QUOTES).replace("::", "."))[-_DEEP:]
             inner.within = names
         return names
@@ -156,7 +172,7 @@ class Definitions:
             return one.head_end
         node, kind = one.node, one.kind
         end = min(one.end, start + HEAD)
-        if kind in _WHOLE or kind in _VALUES:
+        if kind in _WHOLE or kind in _VALUES or node is None:
             return end
         if kind == "element":
             first = node.child(0) if node.child_count else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -87,7 +87,7 @@ class Head(NamedTuple):
 
 
 class Tags:
-    """The definitions and uses in one source. See `packed` for those that are unpacked when somebody asks."""
+    """The definitions and uses in one source. See `bare` and `packed` for those that wait until somebody asks."""
 
     def __init__(self, head: Head, definitions: Iterable[Tag] = (), uses: Uses = Uses()) -> None:  # noqa: B008
         self.language, self.lines, self.broken, self.whole = head
@@ -103,6 +103,10 @@ class Tags:
     def definitions(self) -> tuple[Tag, ...]:
         """In the order of the source; what is in another follows it."""
         return self._definitions
+
+    def of(self, kinds: Collection[str]) -> list[Tag]:
+        """Those of some kinds."""
+        return [tag for tag in self.definitions if tag.kind in kinds]
 
     @property
     def uses(self) -> Uses:

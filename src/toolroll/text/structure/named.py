@@ -60,8 +60,8 @@ class Named:
         kinds = _KINDS[self._kind]
         return [
             Row(path, tag.line, tag.end_line, tag.column, tag.kind, tag.name, tag.signature, tag.parent)
-            for tag in tags.definitions
-            if tag.kind in kinds and self._fits(tag)
+            for tag in tags.of(kinds)
+            if self._fits(tag)
         ]
 
     def _fits(self, tag: Tag) -> bool:

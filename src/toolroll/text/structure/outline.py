@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from toolroll.text.structure import sketch
 from toolroll.text.structure.languages import LANGUAGES
-from toolroll.text.structure.model import VALUES, Tags
+from toolroll.text.structure.model import VALUES, Tag, Tags
 from toolroll.text.structure.sketch import Shown
 
 _IMPORTS = 20  # names of imports that are shown
@@ -28,12 +29,17 @@ class Line:
 
 def lines(tags: Tags, depth: int, *, values: bool = True) -> list[Line]:
     """The definitions down to a depth, with or without variables, each with its decorators and its signature."""
-    found = ((0, tag) for tag in tags.upper) if depth == 1 else tags.by_level()
-    return [
-        Line(tag.name, tag.kind, tag.line, tag.end_line, level, sketch.said(tag))
-        for level, tag in found
-        if level < depth and (values or tag.kind not in VALUES)
-    ]
+    found = _upper(tags) if depth == 1 else [_line(level, tag) for level, tag in tags.by_level() if level < depth]
+    return [line for line in found if values or line.kind not in VALUES]
+
+
+@lru_cache(maxsize=512)  # files that are shown once are often shown again
+def _upper(tags: Tags) -> Sequence[Line]:
+    return [_line(0, tag) for tag in tags.upper]
+
+
+def _line(level: int, tag: Tag) -> Line:
+    return Line(tag.name, tag.kind, tag.line, tag.end_line, level, sketch.said(tag))
 
 
 def imports(tags: Tags) -> list[str]:

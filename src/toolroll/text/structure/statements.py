@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cache
-from operator import attrgetter
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from toolroll.text.structure import languages
-from toolroll.text.structure.definitions import HEAD, MOST, Definition, decoration, name_of
+from toolroll.text.structure.bare import CLASS, DECORATOR, FUNCTION, IMPORT, TYPE, VARIABLE, Row
+from toolroll.text.structure.definitions import HEAD, MOST
 from toolroll.text.structure.source import Source
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query
 
-_DEFINING = {"function_definition": "function", "class_definition": "class"}
+_DEFINING = {"function_definition": FUNCTION, "class_definition": CLASS}
 _IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})
 _HOLDING = frozenset(
     {
@@ -24,18 +27,16 @@ _HOLDING = frozenset(
     }
 )
 """What statements stand in, besides functions and classes."""
+_OTHERS = frozenset({"expression_statement", "comment", "decorator", "type_alias_statement"})
+_TELLING = (b"def", b"class", b"import")
 _ALIAS = re.compile(rb"type[ \t\\]")
 
 
-def read(source: bytes, root: Node) -> tuple[Source, list[Definition]]:
+def read(source: bytes, root: Node) -> tuple[Source, list[Row]]:
     """What `captured.read` finds in a source without errors; of comments, the source tells those at definitions."""
     walk = _Walk(source, root)
     walk.run()
-    where = Source(source, walk.comments)
-    for one in walk.made:
-        if one.kind == "decorator":
-            one.name = decoration(where, one.start, one.end)
-    return where, walk.made
+    return Source(source, walk.comments), walk.made
 
 
 class _Walk:
@@ -44,21 +45,26 @@ class _Walk:
     def __init__(self, source: bytes, root: Node) -> None:
         self._source = source
         self._root = root
-        self._todo: list[tuple[Node, Definition | None, bool]] = [(root, None, True)]
-        self.made: list[Definition] = []
+        self._telling = _telling(source)
+        self._hashes = _ends(source, b"#")
+        self._todo: list[tuple[Node, int, bool]] = [(root, 0, True)]
+        self.made: list[Row] = []
         self.comments: list[tuple[int, int]] = []
 
     def run(self) -> None:
         while self._todo:
             self._list(*self._todo.pop())
-        self.made.sort(key=attrgetter("start"))
+        self.made.sort()
         del self.made[MOST:]
 
-    def _list(self, node: Node, holder: Definition | None, upper: bool) -> None:
+    def _list(self, node: Node, holder: int, upper: bool) -> None:
         """Read statements that stand in a definition; `upper` if its variables are told: in modules and classes."""
-        decorators: list[Definition] = []
-        for child in node.named_children:
-            kind = child.type
+        decorators: list[Node] = []
+        kinds = _kinds()
+        for child in node.children:
+            kind = kinds.get(child.kind_id)
+            if kind is None:
+                continue
             if kind == "expression_statement":
                 if upper:
                     self._variables(child, holder)
@@ -71,32 +77,31 @@ class _Walk:
             elif kind == "comment":
                 self.comments.append(child.byte_range)
             elif kind == "decorator":
-                decorators.append(self._made("decorator", child, holder))
-            elif kind == "type_alias_statement":
+                decorators.append(child)
+            else:
                 self._alias(child, holder)
 
-    def _definition(self, kind: str, node: Node, holder: Definition | None, decorators: list[Definition]) -> None:
-        body = node.child_by_field_name("body")
-        one = self._made(kind, node, holder, node.child_by_field_name("name"), body)
-        if decorators:
-            one.decorators = tuple(decorators)
-            for inner in decorators:
-                inner.parent = one
-        if body is not None and (kind == "class" or self._tells(body.start_byte, one.end)):
-            self._todo.append((body, one, kind == "class"))
+    def _definition(self, kind: int, node: Node, holder: int, decorators: Sequence[Node]) -> None:
+        body, name = node.child_by_field_name("body"), node.child_by_field_name("name")
+        if body is None or name is None:
+            return
+        start, end = node.byte_range
+        inner = body.start_byte
+        self._made(kind, start, end, holder, name, inner)
+        for one in decorators:
+            self._made(DECORATOR, *one.byte_range, start + 1, one)
+        if kind == CLASS or self._tells(inner, end):
+            self._todo.append((body, start + 1, kind == CLASS))
 
     def _tells(self, start: int, end: int) -> bool:
         """Whether statements of a function may be told, or comments at its end."""
-        find = self._source.find
-        return (
-            find(b"def", start, end) >= 0
-            or find(b"class", start, end) >= 0
-            or find(b"import", start, end) >= 0
-            or find(b"#", self._source.rfind(b"\n", start, end), end) >= 0
-            or (find(b"type", start, end) >= 0 and _ALIAS.search(self._source, start, end) is not None)
-        )
+        telling, hashes = self._telling, self._hashes
+        if telling[bisect_right(telling, start)] <= end:
+            return True
+        last = hashes[bisect_right(hashes, end) - 1]
+        return start < last <= end and self._source.find(b"\n", last, end) < 0
 
-    def _variables(self, node: Node, holder: Definition | None) -> None:
+    def _variables(self, node: Node, holder: int) -> None:
         value = node.named_child(0)
         if value is None or value.type != "assignment":
             return
@@ -104,40 +109,58 @@ class _Walk:
         if left is None:
             return
         if left.type == "identifier":
-            self._made("variable", value, holder, left)
-        elif left.type == "pattern_list" and holder is None:
+            self._made(VARIABLE, *value.byte_range, holder, left)
+        elif left.type == "pattern_list" and not holder:
             for one in left.named_children:
                 if one.type == "identifier":
-                    self._made("variable", one, holder, one)
+                    self._made(VARIABLE, *one.byte_range, holder, one)
 
-    def _import(self, node: Node, holder: Definition | None) -> None:
+    def _import(self, node: Node, holder: int) -> None:
         if node.type == "future_import_statement":
             name = next((one for one in node.children if one.type == "__future__"), None)
         else:
             name = node.child_by_field_name("name" if node.type == "import_statement" else "module_name")
             if name is not None and name.type == "aliased_import":
                 name = name.child_by_field_name("name")
-        self._made("import", node, holder, name)
+        if name is not None:
+            self._made(IMPORT, *node.byte_range, holder, name)
 
-    def _alias(self, node: Node, holder: Definition | None) -> None:
+    def _alias(self, node: Node, holder: int) -> None:
         left = node.child_by_field_name("left")
         name = left.named_child(0) if left is not None else None
         if name is not None and name.type == "identifier":
-            self._made("type", node, holder, name)
+            self._made(TYPE, *node.byte_range, holder, name)
 
-    def _made(
-        self, kind: str, node: Node, holder: Definition | None, name: Node | None = None, body: Node | None = None
-    ) -> Definition:
-        start, end = node.byte_range
-        one = Definition(kind, start, end, node, holder)
-        if name is not None:
-            one.name_at, name_end = name.byte_range
-            one.name = name_of(self._source, one.name_at, name_end)
-        one.head_end = min(end, start + HEAD, body.start_byte if body is not None else end)
-        if self._source.find(b"#", start, one.head_end) >= 0:
-            self.comments += _comments(self._root, start, one.head_end)
-        self.made.append(one)
-        return one
+    def _made(self, kind: int, start: int, end: int, holder: int, name: Node, body: int = 0) -> None:
+        head_end = min(end, start + HEAD, body or end)
+        hashes = self._hashes
+        if hashes[bisect_right(hashes, start)] <= head_end:
+            self.comments += _comments(self._root, start, head_end)
+        name_at, name_end = name.byte_range
+        self.made.append((start, end, kind, name_at, name_end, head_end, holder))
+
+
+def _telling(source: bytes) -> list[int]:
+    """Where words end that statements begin with which are told; the last place is beyond the source."""
+    places = [end for word in _TELLING for end in _ends(source, word)]
+    if b"type" in source:
+        places += [found.end() for found in _ALIAS.finditer(source)]
+    places.sort()
+    return places
+
+
+def _ends(source: bytes, word: bytes) -> list[int]:
+    """Where a word ends, wherever it is; the last place is beyond the source."""
+    return list(accumulate(map(len(word).__add__, map(len, source.split(word)))))
+
+
+@cache
+def _kinds() -> dict[int, str]:
+    """The statements to look at, by their numbers."""
+    grammar = languages.grammar("python")
+    wanted = _OTHERS | _HOLDING | _IMPORTS | _DEFINING.keys()
+    named = ((number, grammar.node_kind_for_id(number)) for number in range(grammar.node_kind_count))
+    return {number: kind for number, kind in named if kind in wanted and grammar.node_kind_is_named(number)}
 
 
 def _comments(root: Node, start: int, end: int) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from operator import le
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolroll.text.structure import captured, languages, statements
+from toolroll.text.structure.bare import KINDS, Bare, Row
 from toolroll.text.structure.definitions import Definitions, headings
 from toolroll.text.structure.model import USES, Head, Tag, Tags, Uses
 from toolroll.text.structure.source import BOM, Source, text
@@ -34,9 +35,17 @@ class _Read(NamedTuple):
 
     where: Source
     found: Captures
-    definitions: list[Tag]
     names: set[int]
     """Where the names of definitions are."""
+    definitions: Sequence[Tag]
+    rows: Sequence[Row] | None = None
+    """Of definitions that were seen in a walk: these can wait until somebody asks."""
+
+    def tags(self, head: Head, uses: Uses = Uses()) -> Tags:  # noqa: B008
+        """What was found, with what is used."""
+        if self.rows is None:
+            return Tags(head, self.definitions, uses)
+        return Bare(head, self.where, self.rows, uses)
 
 
 def tags(language: str, source: bytes) -> Tags:
@@ -45,19 +54,19 @@ def tags(language: str, source: bytes) -> Tags:
     rows = _uses(read)
     quiet = sorted((*_spans(read.found.get("comment", ())), *_spans(read.found.get("text", ()))))
     uses = Uses(*_words(read.where, rows), _spots(read.where, rows), _apart(quiet).tobytes())
-    return Tags(_head(language, read, whole=True), read.definitions, uses)
+    return read.tags(_head(language, read, whole=True), uses)
 
 
 def names(language: str, source: bytes) -> Tags:
     """The same without the places of the uses."""
     read = _read(language, source, "text")
-    return Tags(_head(language, read), read.definitions, Uses(*_words(read.where, _uses(read))))
+    return read.tags(_head(language, read), Uses(*_words(read.where, _uses(read))))
 
 
 def definitions(language: str, source: bytes) -> Tags:
     """The same without the uses, which are most of the work after the parse."""
     read = _read(language, source, "text", "ref.")
-    return Tags(_head(language, read), read.definitions)
+    return read.tags(_head(language, read))
 
 
 def _read(language: str, source: bytes, *aside: str) -> _Read:
@@ -65,17 +74,19 @@ def _read(language: str, source: bytes, *aside: str) -> _Read:
     source = source.removeprefix(BOM)
     root = languages.parser(language).parse(source).root_node
     if language == "python" and not root.has_error:
-        where, read = statements.read(source, root)
+        where, rows = statements.read(source, root)
+        if "ref." in aside:
+            return _Read(where, {}, set(), (), rows)
         # Of the comments, a walk sees those at definitions; that is enough where the others need not be quiet.
         rest = (*aside, *_WALKED, *(("comment",) if "text" in aside else ()))
-        found = _captured(root, languages.query_without(language, *rest)) if "ref." not in aside else {}
-    else:
-        found = _captured(root, languages.query_without(language, *aside))
-        where = Source(source, _spans(found.get("comment", ())))
-        read = captured.read(where, found)
+        found = _captured(root, languages.query_without(language, *rest))
+        return _Read(where, found, {row[3] for row in rows if KINDS[row[2]] not in _UNNAMED}, (), rows)
+    found = _captured(root, languages.query_without(language, *aside))
+    where = Source(source, _spans(found.get("comment", ())))
+    read = captured.read(where, found)
     reading = Definitions(languages.LANGUAGES[language], where, read)
     made = headings(reading) if language == "markdown" else reading.tags()
-    return _Read(where, found, made, {one.name_at for one in read if one.kind not in _UNNAMED})
+    return _Read(where, found, {one.name_at for one in read if one.kind not in _UNNAMED}, made)
 
 
 def _captured(root: Node, query: Query) -> Captures:

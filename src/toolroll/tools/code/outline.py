@@ -38,9 +38,11 @@ class Outline:
     note: str
     status: Status = "success"
     whole: Callable[[], str] | None = None
+    form: Callable[[], str] | None = None
 
     def __str__(self) -> str:
-        return _text(self.parts, self.brief) or "Nothing is defined here."
+        said = self.form() if self.form is not None else _text(self.parts, self.brief)
+        return said or "Nothing is defined here."
 
 
 @tool(Effect.READ, rare=True)
@@ -97,6 +99,7 @@ def _made(shown: list[Part], counts: _Counts, limit: int, note: str, whole: Call
         brief=brief,
         note=f"({' '.join(notes)})" if notes else "",
         whole=whole if total > limit else None,
+        form=whole if total <= limit else None,
     )
 
 
