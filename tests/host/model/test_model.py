@@ -205,7 +205,7 @@ def test_it_waits_as_long_as_it_is_asked_to(serve: Serve, headers: dict[str, str
     assert time.monotonic() - started >= seconds
 
 
-@pytest.mark.parametrize("wait", ["3600", formatdate(time.time() + 7200, usegmt=True)])
+@pytest.mark.parametrize("wait", ["3600", formatdate(time.time() + 7200, usegmt=True)], ids=["seconds", "date"])
 def test_too_long_a_wait_is_told_and_not_sat_through(serve: Serve, wait: str) -> None:
     server = serve("openai", failure(429, "", "no", retry_after=wait))
     assert failed(server).kind is Kind.RATE
