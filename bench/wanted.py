@@ -63,6 +63,6 @@ GOALS = (
     Goal("G9", "command under bubblewrap : one bwrap each", "spawn", "*bubblewrap*small*", beside("bwrap"), 1 / 7),
     Goal("G8", "rag, 10,000 pieces : numpy", "rag", "*10,000*", beside("numpy"), 1),
     Goal("G10", "growth of rag, 1,000 to 100,000 pieces", "rag", "*", growth, 4, grows=True),
-    Goal("G10", "growth of warm grep, flask to 30,000 files", "grep", "*warm*", growth, 4, grows=True),
-    Goal("G10", "growth of warm find, flask to 30,000 files", "find", "*warm*", growth, 4, grows=True),
+    Goal("G10", "growth of warm grep, flask to 100,000 files", "grep", "*warm*", growth, 4, grows=True),
+    Goal("G10", "growth of warm find, flask to 100,000 files", "find", "*warm*", growth, 4, grows=True),
 )

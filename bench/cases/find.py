@@ -21,7 +21,7 @@ from bench.peers import ripgrep
 from toolroll import Kit
 
 FIRST = 100
-LARGER = 30_000  # files of the second made tree
+LARGER = (30_000, 100_000)  # files of the other made trees
 SECONDS = 60.0  # until the tree must be known
 OPTIONS = ["--no-config", "--no-ignore-parent", "--no-ignore-global", "--no-require-git"]
 ARGUMENTS = {"pattern": "**/*.py", "limit": FIRST}
@@ -31,7 +31,7 @@ def races(settings: Settings) -> Iterator[Race]:
     program = ripgrep()
     trees = corpora.trees(settings.trees, settings.files)
     if not settings.quick:
-        trees[f"synthetic, {LARGER:,} files"] = corpora.synthetic(LARGER)
+        trees |= {f"synthetic, {count:,} files": corpora.synthetic(count) for count in LARGER}
     for name, tree in trees.items():
         size = sum(len(files) for _, _, files in os.walk(tree))
         for known in ("cold", "warm"):

@@ -36,7 +36,7 @@ QUERIES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "no match": ({"pattern": "zqxj_not_there", "literal": True}, ["--fixed-strings", "zqxj_not_there"]),
     "very common word": ({"pattern": "self", "literal": True}, ["--fixed-strings", "self"]),
 }
-LARGE = 30_000  # files of the made tree, so that flask, django and it show how the cost grows
+LARGE, LARGER = 30_000, 100_000  # files of the made trees, so that flask, django and they show how the cost grows
 SECONDS = 600.0  # until the index must be there
 OPTIONS = [
     *(
@@ -54,8 +54,10 @@ OPTIONS = [
 
 def races(settings: Settings) -> Iterator[Race]:
     program = ripgrep()
-    files = settings.files if settings.quick else max(settings.files, LARGE)
-    for name, tree in corpora.trees(settings.trees, files).items():
+    trees = corpora.trees(settings.trees, settings.files if settings.quick else max(settings.files, LARGE))
+    if not settings.quick:
+        trees[f"synthetic, {LARGER:,} files"] = corpora.synthetic(LARGER)
+    for name, tree in trees.items():
         size = sum(len(inner) for _, _, inner in os.walk(tree))
         for known in ("no index", "warm index"):
             with Kit(tree, state_dir=settings.state) as kit:
