@@ -11,12 +11,13 @@ def start(kit, command):
     return kit.call("bash", {"command": command, "background": True})
 
 
-def test_a_job_is_polled_from_an_offset(kit):
-    begun = start(kit, "echo one; sleep 1.3; echo two")
+def test_a_job_is_polled_from_an_offset(kit, put):
+    begun = start(kit, "echo one; until [ -e go ]; do sleep 0.05; done; echo two")
     assert begun.data["job"] == "1"
     assert begun.text.startswith("one\nStill running as job 1.")
     first = kit.call("job", {"action": "output", "id": "1"}).data
     assert (first["output"], first["next"], first["state"]) == ("one\n", 4, "running")
+    put({"go": ""})
     rest = kit.call("job", {"action": "output", "id": "1", "offset": 4, "wait": 30}).data
     assert (rest["output"], rest["next"], rest["state"]) == ("two\n", 8, "exited with 0")
 
@@ -29,7 +30,10 @@ def test_what_fails_at_once_is_told_at_once(kit):
 
 def test_input_reaches_it(kit):
     start(kit, 'read -r name; echo "hello $name"; read -r rest; echo done')
-    said = kit.call("job", {"action": "input", "id": "1", "input": "you\n", "wait": 0.5})
+    said = kit.call("job", {"action": "input", "id": "1", "input": "you\n", "wait": 0.1})
+    until = time.monotonic() + 60
+    while "hello you" not in said.text and time.monotonic() < until:
+        said = kit.call("job", {"action": "output", "id": "1", "wait": 0.1})
     assert "hello you" in said.text
     kit.call("job", {"action": "input", "id": "1", "input": "\n", "wait": 30})
     assert kit.call("job", {"action": "output", "id": "1"}).data["output"] == "hello you\ndone\n"
