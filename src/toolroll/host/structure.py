@@ -43,7 +43,7 @@ _REASONS = {
     ErrorCode.TOO_LARGE: "too large",
     ErrorCode.PERMISSION: "not allowed",
     ErrorCode.SECURITY: "not allowed",
-    ErrorCode.UNSUPPORTED: "without a grammar here",
+    ErrorCode.UNSUPPORTED: "without a grammar, which pip install 'toolroll[code]' adds",
     ErrorCode.EXECUTION: "too hard to parse",
     ErrorCode.NOT_FOUND: "unreadable",
 }

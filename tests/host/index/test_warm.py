@@ -362,14 +362,18 @@ def test_two_may_use_it_at_once(searches: Make) -> None:
         thread.join()
 
 
+def change_many(top: Path) -> None:
+    for number in range(80):
+        (top / f"changed{number}").write_text("needlepoint\n")
+    time.sleep(0.12)  # until their times can be relied on
+
+
 def test_files_are_read_in_after_a_while_and_found_meanwhile(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     top, fast, _ = searches(files=40)
     warm = known(fast).warm
     assert warm is not None
     monkeypatch.setattr(module, "_QUIET", 3600.0)
-    for number in range(80):
-        (top / f"changed{number}").write_text("needlepoint\n")
-    time.sleep(0.12)
+    change_many(top)
     warm._built, warm._rest = 0.0, 0.0
     for _ in range(3):
         assert fast.grep(Query("needlepoint", literal=True)).matches == 80
@@ -387,9 +391,7 @@ def test_builds_rest_in_between(searches: Make, monkeypatch: pytest.MonkeyPatch)
     warm = known(fast).warm
     assert warm is not None
     monkeypatch.setattr(module, "_QUIET", 0.1)
-    for number in range(80):
-        (top / f"changed{number}").write_text("needlepoint\n")
-    time.sleep(0.12)
+    change_many(top)
     warm._built, warm._rest = time.monotonic(), 3600.0
     fast.grep(Query("needlepoint", literal=True))
     assert warm._with(warm._lacking)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.host.sandbox.choose import strongest
+from toolroll.host.sandbox.kernel import Kernel, machine
 from toolroll.host.sandbox.tiers import Reach, Sandbox
 from toolroll.result import ToolError
 
@@ -28,6 +29,14 @@ def tier(name: str) -> Sandbox:
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """Each tier that confines."""
     return tier(request.param)
+
+
+@pytest.fixture
+def kernel() -> Kernel:
+    here = machine()
+    if here is None:
+        pytest.skip(f"not for {sys.platform}")
+    return Kernel(here.numbers)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import pytest
 
 from toolroll.host.launch import Launcher
 from toolroll.host.root import Root
-from toolroll.host.sandbox.kernel import Kernel, machine
+from toolroll.host.sandbox.kernel import Kernel
 from toolroll.host.sandbox.network import Network, entered
 from toolroll.host.sandbox.tiers import Reach, Sandbox
 from toolroll.host.spill import Spill
@@ -51,14 +50,6 @@ for family, address in ((socket.AF_INET, ("127.0.0.1", int(sys.argv[1]))), (sock
 REACHED, REFUSED = (0, "reached\n" * 2), (0, "Connection refused\n" * 2)
 
 pytestmark = pytest.mark.skipif(not os.path.exists(PYTHON), reason="no Python of the system's own")
-
-
-@pytest.fixture
-def kernel() -> Kernel:
-    here = machine()
-    if here is None:
-        pytest.skip(f"not for {sys.platform}")
-    return Kernel(here.numbers)
 
 
 @pytest.fixture

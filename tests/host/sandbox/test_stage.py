@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.sandbox.kernel import Kernel, apart, machine
+from toolroll.host.sandbox.kernel import Kernel, apart
 from toolroll.host.sandbox.stage import PLACE, Stage, entered
 from toolroll.host.sandbox.system import System, system
 from toolroll.host.sandbox.tiers import Reach, Sandbox
@@ -25,14 +25,6 @@ Run = Callable[..., tuple[int, str]]
 IS_STAGED = "grep -q ' /dev ro,' /proc/self/mountinfo && echo staged || echo not"
 LISTING = "cd {}; stat -c '%n %F %a %U %t %T' $(ls -A) | sort; readlink $(ls -A)"
 FLAGS = "awk '{print $5, $6, $9}' FS='[ ]' /proc/self/mountinfo | sort"
-
-
-@pytest.fixture
-def kernel() -> Kernel:
-    here = machine()
-    if here is None:
-        pytest.skip(f"not for {sys.platform}")
-    return Kernel(here.numbers)
 
 
 @pytest.fixture

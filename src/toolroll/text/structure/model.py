@@ -116,18 +116,7 @@ class Tags:
     @cached_property
     def upper(self) -> tuple[Tag, ...]:
         """The definitions that are in no other one; no imports and decorators."""
-        above: list[str] = []
-        made: list[Tag] = []
-        for tag in self.definitions:
-            if tag.kind in _ASIDE:
-                continue
-            parent = tag.parent
-            while above and above[-1] != parent:
-                above.pop()
-            if not above:
-                made.append(tag)
-            above.append(f"{parent}.{tag.name}" if parent else tag.name)
-        return tuple(made)
+        return tuple(tag for level, tag in self.by_level() if not level)
 
     @cached_property
     def sketch(self) -> str:
