@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.host import descendants
+from toolroll.host.marks import Marks
 from toolroll.host.sandbox.tiers import Reach, Sandbox, Unconfined
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
@@ -112,6 +113,21 @@ def test_limits_reach_those_that_were_started_at_once(run: Run) -> None:
     running = run(script, Bounds(seconds=20, files=64), Late())
     running.wait()
     assert running.output.ends(1000) == (b"64\n" * 7, 0, b"")
+
+
+@pytest.mark.clock
+def test_limits_reach_those_that_were_started_with_the_mark(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has the mark of a command is not looked at for limits, so nobody may have the one without the other."""
+    brand = Marks.brand
+
+    def slowly(self: Marks, pid: int) -> None:
+        brand(self, pid)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(Marks, "brand", slowly)
+    running = run("sleep 0.1; (sleep 0.5; ulimit -n)", Bounds(seconds=20, files=64))
+    running.wait()
+    assert running.output.ends(1000) == (b"64\n", 0, b"")
 
 
 FLOOD = """

@@ -62,12 +62,15 @@ def test_a_limit_is_inherited_and_cannot_be_raised() -> None:
     mine = Marks()
     bare = child("read line; env -i bash -c 'echo $$; read line'")
     pid = int(bare.stdout.readline())
-    assert marks.limit_of(pid) == 0
-    assert [mine.brand(pid), mine.brand(pid), marks.limit_of(pid)] == [True, False, mine.limit]
+    assert (marks.limit_of(pid), mine.branded(pid)) == (0, False)
+    mine.brand(pid)
+    mine.brand(pid)
+    assert (marks.limit_of(pid), mine.branded(pid), Marks().branded(pid)) == (mine.limit, True, False)
     bare.stdin.write(b"\n")
     bare.stdin.flush()
     assert seen(bare)[1] == mine.limit
-    assert mine.brand(bare.pid) is False  # it is gone
+    mine.brand(bare.pid)  # it is gone
+    assert not mine.branded(bare.pid)
 
 
 def test_a_command_that_runs_commands_marks_them_below_its_own() -> None:

@@ -58,7 +58,7 @@ class Watch:
     def __init__(self, bounds: Bounds, family: Family) -> None:
         self._bounds = bounds
         self._family = family
-        self._limits: list[tuple[int, int]] = []
+        self._limits = _limits(bounds)
         self._count = 1
         self._counted: tuple[float, float] = (0.0, 0.0)
         self.due = 0.0
@@ -66,9 +66,9 @@ class Watch:
 
     def begin(self, pid: int) -> None:
         """The first process runs: give it its limits, which all that it starts inherit."""
-        self._family.begin(pid)
-        self._limits = _limits(self._bounds)
+        # The limits before the mark: whoever is marked has them too, from whomever it was started.
         self._limit(pid)
+        self._family.begin(pid)
         self.due = time.monotonic() + _FIRST
 
     def look(self) -> Outcome | None:
@@ -86,8 +86,10 @@ class Watch:
 
     def _new(self, process: Process) -> None:
         # Whoever was started before the first process had its limits has inherited none.
-        if process.alive and process.pid != self._family.first and self._family.marks.brand(process.pid):
+        marks = self._family.marks
+        if process.alive and process.pid != self._family.first and not marks.branded(process.pid):
             self._limit(process.pid)
+            marks.brand(process.pid)
 
     def _takes_more(self, alive: list[Process], most: int) -> bool:
         """Whether they hold more memory: a quick sum first, which counts what they share for each of them."""

@@ -12,6 +12,7 @@ import _signal  # type: ignore[import-not-found]
 import os
 import signal
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple, cast
 
 TAG = "TOOLROLL_RUN"
@@ -55,19 +56,22 @@ class Marks:
         if self.signals:
             mask(signal.SIG_UNBLOCK, _SIGNALS)
 
-    def brand(self, pid: int) -> bool:
-        """Put the limit on a process for all that it will start; False if it has it already, or cannot have it."""
-        if not self.limit:
-            return False
+    def brand(self, pid: int) -> None:
+        """Put the limit on a process for all that it will start, where that can be done: there are other marks."""
+        with suppress(ImportError, AttributeError, OSError, ValueError):
+            import resource
+
+            if self.limit:
+                resource.prlimit(pid, _LIMIT, (self.limit, self.limit))
+
+    def branded(self, pid: int) -> bool:
+        """Whether a process has the limit, from `brand` or from the one that started it."""
         try:
             import resource
 
-            if resource.prlimit(pid, _LIMIT)[1] == self.limit:
-                return False
-            resource.prlimit(pid, _LIMIT, (self.limit, self.limit))
-        except (AttributeError, OSError, ValueError):
-            return False  # no such call here, or the process is gone or not ours: there are other marks
-        return True
+            return resource.prlimit(pid, _LIMIT)[1] == self.limit != 0
+        except (ImportError, AttributeError, OSError):
+            return False  # no such call here, or the process is gone or not ours
 
     def on(self, seen: Seen) -> bool:
         """Whether a process carries one of them."""

@@ -61,7 +61,7 @@ class Family:
         found = view.tree(roots + self._house.strays(self, view, fresh=fresh))
         if new is not None:
             for one in found.values():
-                if one.pid not in self.known:
+                if self.known.get(one.pid) != one.started:
                     new(one)
         alive = {pid: one for pid, one in found.items() if one.alive}
         self.known = {pid: one.started for pid, one in alive.items()}
