@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs import generate, replay
-from toolroll import Kit, Tool, tools
+from toolroll import Kit, Tool, cli, dialects, tools
 from toolroll.dialect import View
 from toolroll.registry import discover
 
@@ -40,6 +40,15 @@ def test_the_readme_lists_every_tool_and_no_other() -> None:
     table = generate.TABLE.search((ROOT / "README.md").read_text())
     assert table is not None
     assert re.findall(r"^\| \[`(\w+)`\]", table[0], re.MULTILINE) == [tool.name for tool in TOOLS]
+
+
+def test_the_readme_lists_every_command_and_every_dialect_and_no_other() -> None:
+    text = (ROOT / "README.md").read_text()
+    told = set(re.findall(r"`toolroll (\w+)[^`]*`", text[text.index("## Command line") :]))
+    assert told == set(cli.COMMANDS)
+    sentence = re.search(r"^Dialects: (.*?)\. Modes", text, re.MULTILINE | re.DOTALL)
+    assert sentence is not None
+    assert set(re.findall(r"`([\w-]+)`", sentence[1])) == set(dialects.names())
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

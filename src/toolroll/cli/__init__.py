@@ -124,7 +124,7 @@ def _overview() -> str:
     return f"""\
 usage: toolroll COMMAND ...
 
-The hands of AI agents: read, search and change files safely, in the tool language a model knows.
+The hands of AI agents: read, search, edit, run and remember, safely, in the tool language that a model knows.
 
 commands:
 {commands}
