@@ -63,6 +63,25 @@ for _ in range(2):
 time.sleep(0.7)
 os._exit(0)
 '; exit 5"""
+# Memory that is in no process, and numbers that the dead keep.
+HOARD = """$PYTHON -c '
+import os, time
+held = [os.memfd_create("x") for _ in range(2)]
+time.sleep(0.5)
+for fd in held:
+    os.write(fd, bytes(150 << 20))
+time.sleep(20)
+'"""
+DEAD = "$PYTHON -c 'import os, time; [time.sleep(0.003) if os.fork() else os._exit(0) for _ in range(200)]; time.sleep(20)'"
+# Each starts two more that leave their parents, for a second at most: faster than they can be looked at.
+BOMB = """$PYTHON -c '
+import os, time
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    if os.fork() == 0:
+        os.setsid()
+        os.fork() and os._exit(0)
+'"""
 MANY = "for n in $(seq 60); do {} sleep 60 & done; wait"
 
 
@@ -72,6 +91,9 @@ MANY = "for n in $(seq 60); do {} sleep 60 & done; wait"
         (HOG.format(""), Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
         (HOG.format("& wait"), Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
         ("setsid " + HOG.format("& sleep 20"), Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
+        (HOARD, Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
+        (DEAD, Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
+        (BOMB, Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
         (SHARED, Bounds(seconds=20, memory=200 * MB), Outcome.EXITED, 5),
         (MANY.format(""), Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
         (MANY.format("setsid"), Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),

@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -145,6 +147,9 @@ def test_a_signal_reaches_only_who_is_meant() -> None:
     assert descendants.send(seen, signal.SIGKILL) is True
     assert process.wait() == -9
     assert descendants.send(seen, signal.SIGKILL) is False
+    with ThreadPoolExecutor(1) as pool:  # its number may be that of a thread by now
+        thread = pool.submit(threading.get_native_id).result()
+        assert descendants.send(seen._replace(pid=thread), signal.SIGKILL) is False
 
 
 def test_memory_that_is_shared_is_counted_once() -> None:

@@ -51,16 +51,16 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 def test_jobs_are_numbered_and_found(run: Run) -> None:
     jobs = Jobs()
-    with pytest.raises(ToolError, match=r"There is no job '1'\. There are none\.") as caught:
-        jobs.get("1")
+    with pytest.raises(ToolError, match=r"There is no job 1\. There are none\.") as caught:
+        jobs.get(1)
     assert caught.value.code is ErrorCode.NOT_FOUND
     before = time.time()
     first, second = (jobs.add(run("sleep 60"), title=title) for title in ("one", "two"))
-    assert [(job.id, job.title) for job in jobs.all()] == [("1", "one"), ("2", "two")]
+    assert [(job.id, job.title) for job in jobs.all()] == [(1, "one"), (2, "two")]
     assert before <= first.started <= second.started <= time.time()
-    assert jobs.get("2") is second
-    with pytest.raises(ToolError, match=r"There is no job '3'\. There are: 1, 2\."):
-        jobs.get("3")
+    assert jobs.get(2) is second
+    with pytest.raises(ToolError, match=r"There is no job 3\. There are: 1, 2\."):
+        jobs.get(3)
     late = run("sleep 60")
     late.wait(0.2)
     later = jobs.add(late, title="moved")  # it counts from its start, not from when it became a job
@@ -75,8 +75,8 @@ def test_those_that_have_ended_make_room(run: Run) -> None:
     for number in range(5):
         job = jobs.add(run(f"exit {number}"), title=str(number))
         job.running.wait()
-    assert [(job.id, job.title) for job in jobs.all()] == [("1", "runs"), ("5", "3"), ("6", "4")]
-    assert jobs.get("6").running.ended.status == 4
+    assert [(job.id, job.title) for job in jobs.all()] == [(1, "runs"), (5, "3"), (6, "4")]
+    assert jobs.get(6).running.ended.status == 4
     jobs.close()
 
 
@@ -91,9 +91,9 @@ def test_there_is_an_end_to_it(run: Run) -> None:
             refused()
         assert caught.value.code is ErrorCode.CONFLICT
     assert one_more.wait(0) is None
-    jobs.get("1").running.kill()
-    assert jobs.add(one_more, title="one more").id == "3"
-    assert [job.id for job in jobs.all()] == ["2", "3"]
+    jobs.get(1).running.kill()
+    assert jobs.add(one_more, title="one more").id == 3
+    assert [job.id for job in jobs.all()] == [2, 3]
     jobs.close()
 
 
@@ -138,4 +138,4 @@ def test_many_threads(run: Run) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [job.id for job in jobs.all()] == [str(number) for number in range(31, 41)]
+    assert [job.id for job in jobs.all()] == list(range(31, 41))

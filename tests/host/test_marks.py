@@ -62,7 +62,7 @@ def test_a_limit_is_inherited_and_cannot_be_raised() -> None:
     mine = Marks()
     bare = child("read line; env -i bash -c 'echo $$; read line'")
     pid = int(bare.stdout.readline())
-    assert (marks.limit_of(pid), mine.branded(pid)) == (0, False)
+    assert (marks.limit_of(pid), mine.branded(pid)) == (None, False)
     mine.brand(pid)
     mine.brand(pid)
     assert (marks.limit_of(pid), mine.branded(pid), Marks().branded(pid)) == (mine.limit, True, False)
@@ -74,19 +74,19 @@ def test_a_limit_is_inherited_and_cannot_be_raised() -> None:
 
 
 def test_a_command_that_runs_commands_marks_them_below_its_own() -> None:
-    code = "import os; from toolroll.host import marks; print(os.getpid(), flush=True); input(); print(marks.Marks().limit, marks.limit_of(os.getpid()))"
+    code = "import os; from toolroll.host import marks; print(os.getpid(), flush=True); input(); print(marks.Marks().limit, marks.limit_of(os.getpid()) is None)"
     inner, outer = (
         subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE),
         Marks(),
     )
     outer.brand(int(inner.stdout.readline()))
-    limit, of_itself = map(int, inner.communicate(b"\n")[0].split())
-    assert 1 << 40 < limit < outer.limit
-    assert of_itself == 0  # what it has from outside is not its own
+    limit, of_itself = inner.communicate(b"\n")[0].split()
+    assert 1 << 40 < int(limit) < outer.limit
+    assert of_itself == b"True"  # what it has from outside is not its own
 
 
 def test_those_that_are_gone_have_none() -> None:
     process = child("exit")
     process.communicate()
-    assert (marks.look(process.pid), marks.limit_of(process.pid)) == (Seen(), 0)
-    assert marks.limit_of(os.getpid()) == 0
+    assert (marks.look(process.pid), marks.limit_of(process.pid)) == (Seen(), None)
+    assert marks.limit_of(os.getpid()) is None

@@ -61,6 +61,7 @@ class Watch:
         self._limits = _limits(bounds)
         self._count = 1
         self._counted: tuple[float, float] = (0.0, 0.0)
+        self._before = float("inf")  # bytes of memory in files, of everybody
         self.due = 0.0
         """When to look next, on the monotonic clock."""
 
@@ -73,12 +74,13 @@ class Watch:
 
     def look(self) -> Outcome | None:
         """What the command must be ended for, if anything."""
-        alive = self._family.look(new=self._new)
+        most = self._bounds.processes
+        alive = self._family.look(new=self._new, most=float("inf") if most is None else most)
         grown = len(alive) - self._count
         self._count = len(alive)
         pause = _OFTEN if grown > _BURST else _SELDOM
         self.due = time.monotonic() + (pause if descendants.quick() else _SLOW)
-        if self._bounds.processes is not None and len(alive) > self._bounds.processes:
+        if self._family.many:
             return Outcome.PROCESSES
         if self._bounds.memory is not None and self._takes_more(list(alive.values()), self._bounds.memory):
             return Outcome.MEMORY
@@ -93,12 +95,23 @@ class Watch:
 
     def _takes_more(self, alive: list[Process], most: int) -> bool:
         """Whether they hold more memory: a quick sum first, which counts what they share for each of them."""
+        if self._hoard(alive, most):
+            return True
         quick = sum(one.rss for one in alive)
         at, then = self._counted
         if quick <= most or (quick < 1.05 * then and time.monotonic() < at + _AGAIN):
             return False
         self._counted = (time.monotonic(), quick)
         return sum(map(descendants.shared_out, alive)) > most
+
+    def _hoard(self, alive: list[Process], most: int) -> bool:
+        """Whether they have put more into files that are nothing but memory."""
+        now = descendants.in_files()
+        self._before = min(self._before, now)
+        if now - self._before <= most:
+            return False
+        files = {name: size for one in alive for name, size in descendants.in_nameless_files(one).items()}
+        return sum(files.values()) > most
 
     def _limit(self, pid: int) -> None:
         try:

@@ -102,9 +102,17 @@ class Captured:
             return head, self.total - len(head) - len(tail), tail
 
     def read(self, offset: int, most: int) -> bytes:
-        """Up to `most` bytes from `present(offset)` on; nothing when there is nothing more yet."""
+        """Up to `most` bytes from `present(offset)` on; nothing when there is nothing more yet.
+
+        A character whose rest comes later is left for then, unless there is room for nothing else.
+        """
         with self._lock:
-            return self._read(self._present(max(0, offset)), most)
+            at = self._present(max(0, offset))
+            found = self._read(at, most)
+            end = at + len(found)
+            if end == self.total:
+                return found if self._finished else _to_character(found)
+            return (_to_character(found) if self._present(end) == end else b"") or found
 
     def present(self, offset: int) -> int:
         """The first offset from this one on whose byte was kept; beyond the end, the end."""

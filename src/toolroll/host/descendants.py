@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
 _UNSEEN = (FileNotFoundError, ProcessLookupError, PermissionError)  # the last where other users' are hidden
+_NO_PROCESS = (errno.ESRCH, errno.EINVAL, errno.ENOENT)  # the last two when its number is that of a thread now
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _ASK_PS = ("ps", "-A", "-o", "pid=,ppid=,pgid=,rss=,state=,lstart=")
 
@@ -34,6 +37,11 @@ class Process(NamedTuple):
         """Whether it still runs. One whose first thread alone has ended looks dead, and is not."""
         return self.state not in "ZX" or self.threads > 1
 
+    @property
+    def weight(self) -> float:
+        """What it counts where there is a bound: a dead one that nobody waits for has a number still."""
+        return 1 if self.alive else 1 / 8
+
 
 class View(ABC):
     """A look at the processes. What it has seen may have changed since."""
@@ -50,17 +58,36 @@ class View(ABC):
     def everybody(self) -> Iterable[Process]:
         """All that can be seen."""
 
-    def tree(self, roots: Iterable[Process]) -> dict[int, Process]:
-        """These processes and everything below them, by number."""
-        found = {root.pid: root for root in roots}
-        above = [root for root in found.values() if root.alive]  # a dead one has no children
-        while above:
-            parent = above.pop()
-            for pid in self.children(parent.pid, parent.threads):
-                if pid not in found and (child := self.get(pid)) is not None:
-                    found[pid] = child
-                    above.append(child)
+    def tree(
+        self, roots: Iterable[Process], each: Callable[[Process], None] | None = None, most: float = float("inf")
+    ) -> dict[int, Process]:
+        """These processes and everything below them, by number, until they count more than `most`.
+
+        `each` is called with one as soon as it is found, before its children are looked for.
+        """
+        found: dict[int, Process] = {}
+        count = 0.0
+        for one in self._down(roots, found):
+            found[one.pid] = one
+            count += one.weight
+            if each is not None:
+                each(one)
+            if count > most:
+                break
         return found
+
+    def _down(self, roots: Iterable[Process], found: Container[int]) -> Iterator[Process]:
+        """The processes and those below them, each looked up when it is asked for, without those that are found."""
+        for root in roots:
+            numbers: list[int] = []
+            one: Process | None = root
+            while one is not None or numbers:
+                if one is not None and one.pid not in found:
+                    yield one
+                    if one.alive:  # a dead one has no children
+                        numbers += self.children(one.pid, one.threads)
+                pid = numbers.pop() if numbers else 0
+                one = self.get(pid) if pid and pid not in found else None
 
 
 class Live(View):
@@ -133,8 +160,10 @@ def send(process: Process, number: signal.Signals) -> bool:
             os.kill(process.pid, number)
             return True
         fd = os.pidfd_open(process.pid)
-    except ProcessLookupError:
-        return False
+    except OSError as error:
+        if error.errno in _NO_PROCESS:
+            return False
+        raise
     try:
         now = _from_proc(process.pid)
         if now is None or now.started != process.started:
@@ -147,6 +176,30 @@ def send(process: Process, number: signal.Signals) -> bool:
     return True
 
 
+def kill_group(pid: int) -> None:
+    """Kill a process and all that are in its group."""
+    with suppress(ProcessLookupError, PermissionError):  # macOS denies it for a group of zombies
+        if pid:  # else the group would be our own
+            os.killpg(pid, signal.SIGKILL)
+
+
+def wait_a_moment(one: Process) -> None:
+    """Until it has ended, or a moment."""
+    try:
+        fd = os.pidfd_open(one.pid)
+    except ProcessLookupError:
+        return
+    except (AttributeError, OSError):
+        time.sleep(0.001)
+        return
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll(20)
+    finally:
+        os.close(fd)
+
+
 def shared_out(process: Process) -> int:
     """Its memory, with what it shares divided among those who share it. Exact, and slow for a large process."""
     try:
@@ -157,6 +210,28 @@ def shared_out(process: Process) -> int:
     except OSError:
         pass  # gone, or not ours to look into
     return process.rss
+
+
+def in_files() -> int:
+    """How many bytes of this machine's memory are in files; 0 where that is not told."""
+    try:
+        lines = _content("/proc/meminfo").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Shmem:")), 0)
+
+
+def in_nameless_files(process: Process) -> dict[tuple[int, int], int]:
+    """The files without a name that it has open, and how many bytes each takes, which are memory of no process."""
+    found: dict[tuple[int, int], int] = {}
+    with suppress(OSError):  # gone, or not ours to look into
+        folder = f"/proc/{process.pid}/fd"
+        for name in os.listdir(folder):
+            with suppress(OSError):
+                if os.readlink(f"{folder}/{name}").startswith("/memfd:"):
+                    about = os.stat(f"{folder}/{name}")
+                    found[about.st_dev, about.st_ino] = about.st_blocks * 512
+    return found
 
 
 def ticks() -> int:

@@ -31,7 +31,7 @@ class Finished:
     errors: str
     exit_code: int | None
     outcome: str
-    job: str | None
+    job: int | None
     cwd: str
     seconds: float
     start: int

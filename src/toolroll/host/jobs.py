@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Job:
     """A command under a number."""
 
-    id: str
+    id: int
     title: str
     running: Running
     started: float
@@ -37,7 +37,7 @@ class Jobs:
     def __init__(self, most: int = 50) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[int, Job] = {}
         self._last = 0
         self._closed = False
 
@@ -46,9 +46,9 @@ class Jobs:
         with self._lock:
             self._check()
             if len(self._jobs) >= self._most:
-                del self._jobs[next(job.id for job in self._jobs.values() if job.running.ended is not None)]
+                del self._jobs[next(job.id for job in self._jobs.values() if job.running.over)]
             self._last += 1
-            job = Job(str(self._last), title, running, time.time() - (time.monotonic() - running.started))
+            job = Job(self._last, title, running, time.time() - (time.monotonic() - running.started))
             self._jobs[job.id] = job
             return job
 
@@ -57,13 +57,13 @@ class Jobs:
         with self._lock:
             self._check()
 
-    def get(self, id: str) -> Job:
+    def get(self, id: int) -> Job:
         """The job of this number; ToolError that names the others if there is none."""
         with self._lock:
             if (job := self._jobs.get(id)) is not None:
                 return job
-            there = f"There are: {', '.join(self._jobs)}." if self._jobs else "There are none."
-            raise ToolError(ErrorCode.NOT_FOUND, f"There is no job {id!r}. {there}")
+            there = f"There are: {', '.join(map(str, self._jobs))}." if self._jobs else "There are none."
+            raise ToolError(ErrorCode.NOT_FOUND, f"There is no job {id}. {there}")
 
     def all(self) -> list[Job]:
         """All jobs, oldest first, those that have ended included."""
@@ -77,14 +77,14 @@ class Jobs:
             jobs, self._jobs = list(self._jobs.values()), {}
         with ExitStack() as ends:  # all of them, also when the end of one raises
             for job in jobs:
-                if job.running.ended is None:
+                if not job.running.over:
                     job.running.ask()
                     ends.callback(job.running.kill)
 
     def _check(self) -> None:
         if self._closed:
             raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more jobs can be started.")
-        if len(self._jobs) >= self._most and all(job.running.ended is None for job in self._jobs.values()):
+        if len(self._jobs) >= self._most and not any(job.running.over for job in self._jobs.values()):
             raise ToolError(
                 ErrorCode.CONFLICT,
                 f"{len(self._jobs)} jobs run already, which is the most. Kill one with `job` first.",

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakSet
 
 from toolroll.host.root import Root
 from toolroll.host.spill import Spill
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
-from toolroll.result import ToolError
+from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import subprocess
@@ -52,16 +53,22 @@ class Launcher:
         self._policy = policy
         self._limits = limits
         self._environ = environ
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
         self._last_kept: Kept | None = None
+        self._running: WeakSet[Running] = WeakSet()
+        self._starting = 0
+        self._closed = False
 
-    def sandbox(self) -> Sandbox:
+    def sandbox(self, *, confined: bool = True) -> Sandbox:
         """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
         from toolroll.host.sandbox.choose import strongest
 
+        if not confined:
+            return strongest("none")
         with self._lock:
+            self._check()
             if self._sandbox is None:
                 self._sandbox = strongest(self._policy.sandbox).group()
             return self._sandbox
@@ -79,15 +86,13 @@ class Launcher:
         confined: bool = True,
         on_output: Callable[[bytes], None] | None = None,
     ) -> Launched:
-        """Start a program; `reads` gives it a pipe to read from, `extra` goes into its environment."""
+        """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host import supervisor
-        from toolroll.host.sandbox.choose import strongest
 
-        sandbox = self.sandbox() if confined else strongest("none")
-        folder = self.folder(cwd)
-        kept = self._kept(sandbox, writes)
-        mended: list[str] = []
+        sandbox, mended = self.sandbox(confined=confined), list[str]()
+        folder, kept = self.folder(cwd), None
         try:
+            kept = self._kept(sandbox, writes)
             where = "/".join((self._root.path, *self._root.real(folder)))
             env, reach = self._world(writes, extra or {})
             running = supervisor.start(
@@ -103,6 +108,7 @@ class Launcher:
                 on_output=on_output,
                 after=None if kept is None else lambda: mended.extend(kept.mend()),
             )
+            self._running.add(running)
         except BaseException:
             if kept is not None:
                 kept.close()
@@ -152,16 +158,18 @@ class Launcher:
         import tempfile
 
         with self._lock:
+            self._check()
             if self._temp is None:
                 self._temp = tempfile.mkdtemp(prefix="toolroll-")
             return self._temp
 
     def close(self) -> None:
-        """Remove the temporary folder, and let go what is kept for the next command."""
+        """End what still runs, remove the temporary folder, and let go what is kept for the next command."""
         import shutil
 
         from toolroll.host.orphans import house
 
+        self._end()
         house().rest()
         with self._lock:
             temp, self._temp = self._temp, None
@@ -171,6 +179,35 @@ class Launcher:
         if temp is not None:
             # What a command has made unremovable stays where temporary files are swept anyway.
             shutil.rmtree(temp, ignore_errors=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """`close` waits for the end of the block, and then knows what was started in it; ToolError if it has been."""
+        with self._lock:
+            self._check()
+            self._starting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._starting -= 1
+                self._lock.notify_all()
+
+    def _check(self) -> None:
+        if self._closed:
+            raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more commands can be started.")
+
+    def _end(self) -> None:
+        from toolroll.host.bounds import Outcome
+
+        with self._lock:
+            self._closed = True
+            self._lock.wait_for(lambda: self._starting == 0)
+            running = [one for one in self._running if not one.over]
+        for one in running:
+            one.ask(Outcome.CANCELLED)
+        for one in running:
+            one.settle()
 
     def folder(self, cwd: str) -> int:
         """A descriptor of the folder that a command is to run in."""

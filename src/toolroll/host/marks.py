@@ -86,15 +86,20 @@ def mask(how: int, signals: Iterable[int]) -> set[int]:
     return cast("set[int]", _signal.pthread_sigmask(how, signals))
 
 
-def limit_of(pid: int) -> int:
-    """The limit of a command of ours, or a smaller one that such a command has set; 0 if there is none."""
+def limit_of(pid: int) -> int | None:
+    """The limit of a command of ours, or a smaller one that it may have set in its place; None if there is none."""
     try:
         import resource
 
         hard, most = resource.prlimit(pid, _LIMIT)[1], _most()
     except (AttributeError, OSError):
-        return 0
-    return hard if _LEAST <= hard < most else 0
+        return None
+    return hard if 0 <= hard < most else None
+
+
+def likely(limit: int | None) -> bool:
+    """Whether nobody but a command of ours would have such a limit."""
+    return limit is not None and limit >= _LEAST
 
 
 def look(pid: int) -> Seen:

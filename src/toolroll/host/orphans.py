@@ -7,14 +7,14 @@ commands run that is us, so that nobody gets away. The flag is the whole process
 from __future__ import annotations
 
 import os
-import select
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from typing import cast
 
 from toolroll.host import descendants, marks
@@ -40,6 +40,8 @@ class Family:
         """Who was seen, by number: when it was started."""
         self.sessions: frozenset[int] = frozenset()
         """Sessions and groups of those alive; while somebody is in one, no stranger can be."""
+        self.many = False
+        """The last look has found more than it was to."""
         self._house = house
         self._passed_on = False
 
@@ -50,19 +52,29 @@ class Family:
         self.sessions = frozenset((pid,))
         self.marks.unblock()
 
-    def look(self, *, fresh: bool = False, new: Callable[[Process], None] | None = None) -> dict[int, Process]:
+    def look(
+        self,
+        *,
+        fresh: bool = False,
+        new: Callable[[Process], None] | None = None,
+        most: float = float("inf"),
+    ) -> dict[int, Process]:
         """Those of the command that are alive, by number. Dead ones that became our children are waited for.
 
-        `fresh`: also those of the last 0.1 s; `new` is called with each that was not seen before.
+        `fresh`: also those of the last 0.1 s; `new` is called with each that was not seen before, as soon as it is.
+        When they are more than `most`, no more are looked for: others could be started faster than that.
         """
         view = descendants.view()
         seen = [one for pid in (self.first, *self.known) if (one := view.get(pid)) is not None]
         roots = [one for one in seen if one.pid == self.first or one.started == self.known.get(one.pid)]
-        found = view.tree(roots + self._house.strays(self, view, fresh=fresh))
-        if new is not None:
-            for one in found.values():
-                if self.known.get(one.pid) != one.started:
-                    new(one)
+        known = self.known
+
+        def each(one: Process) -> None:
+            if new is not None and known.get(one.pid) != one.started:
+                new(one)
+
+        found = view.tree(chain(roots, self._house.strays(self, view, fresh=fresh)), each, most)
+        self.many = sum(one.weight for one in found.values()) > most
         alive = {pid: one for pid, one in found.items() if one.alive}
         self.known = {pid: one.started for pid, one in alive.items()}
         self.sessions = frozenset(
@@ -84,7 +96,7 @@ class Family:
         try:
             return () if over and self._over(whole) else self._end(whole)
         except OSError:
-            _signal_group(self.first)  # no descriptor is left to look around with, but this much can be done
+            descendants.kill_group(self.first)  # no descriptor is left to look around with, but this much can be done
             raise
 
     def _over(self, whole: bool) -> bool:
@@ -100,27 +112,39 @@ class Family:
         view = descendants.view()
         others = [(pid, started) for pid, started in self.known.items() if pid != self.first]
         seen = [one for pid, started in others if (one := view.get(pid)) is not None and one.started == started]
-        return seen + self._house.strays(self, view, fresh=True)
+        return [*seen, *self._house.strays(self, view, fresh=True)]
 
     def _end(self, whole: bool) -> tuple[int, ...]:
         denied: dict[int, int] = {}
-        left = self._left(denied)
-        if left:
-            _signal_group(self.first)
         until = time.monotonic() + _LONGEST
+        if self.many:
+            _go_first()
+        if whole:
+            descendants.kill_group(self.first)  # before the first look, which takes long where there are many
+        left = self._left(denied, whole)
+        if left and not whole:
+            descendants.kill_group(self.first)
         while left and time.monotonic() < until:
             if not whole:
                 self._freeze(left, denied, until)
             for one in left.values():
                 _send(one, signal.SIGKILL, denied)
-            _await(next(iter(left.values())))
-            left = self._left(denied)
+            descendants.wait_a_moment(next(iter(left.values())))
+            left = self._left(denied, whole)
         return (*denied, *left)
 
-    def _left(self, denied: dict[int, int]) -> dict[int, Process]:
-        """Those that are alive and that we may kill. None means none, not even one that changed hands meanwhile."""
+    def _left(self, denied: dict[int, int], whole: bool) -> dict[int, Process]:
+        """Those that are alive and that we may kill. None means none, not even one that changed hands meanwhile.
+
+        Whoever was not known is stopped when it is found, unless they are `whole`: else it might start more meanwhile.
+        """
+
+        def stop(one: Process) -> None:
+            if one.alive and not whole:
+                _send(one, signal.SIGSTOP, denied)
+
         for _ in range(_PASSES):
-            alive = self.look(fresh=True)
+            alive = self.look(fresh=True, new=stop)
             if alive or not self._passed_on:
                 break
             # What a dead one had was given to us, perhaps after we had looked at what we have.
@@ -135,7 +159,7 @@ class Family:
             for one in new:
                 stopped[one.pid] = one.started
                 _send(one, signal.SIGSTOP, denied)
-            left |= self._left(denied)
+            left |= self._left(denied, whole=False)
 
 
 class House:
@@ -193,7 +217,7 @@ class House:
             self._lifeline.close()
             self._lifeline = None
 
-    def strays(self, family: Family, view: View, *, fresh: bool) -> list[Process]:
+    def strays(self, family: Family, view: View, *, fresh: bool) -> Iterator[Process]:
         """Children of ours that are of this command: their parents are gone. The program's own are none of them."""
         with self._lock:
             families = list(self._families)
@@ -201,14 +225,12 @@ class House:
         oldest = min((one.born for one in families), default=0)
         none = {lifeline, *(one.first for one in families), *family.known}
         session = os.getsid(0)
-        found = []
         for pid in self._candidates(view, fresh):
             if pid in none or (one := view.get(pid)) is None:
                 continue
             # None of our commands is in our session, and none is older than itself.
             if one.session != session and one.started >= oldest and _owner(one, families, view) is family:
-                found.append(one)
-        return found
+                yield one
 
     def _candidates(self, view: View, fresh: bool) -> list[int]:
         """Our children; everybody where orphans do not come to us."""
@@ -250,7 +272,7 @@ def _owner(one: Process, families: list[Family], view: View) -> Family | None:
     limit = marks.limit_of(one.pid)
     for family in families:
         known = family.known.get(one.pid) == one.started
-        if known or (limit and limit == family.marks.limit) or family.sessions & {one.session, one.group}:
+        if known or (limit or 0) == family.marks.limit != 0 or family.sessions & {one.session, one.group}:
             return family
     seen = marks.look(one.pid)
     for family in families:
@@ -260,18 +282,19 @@ def _owner(one: Process, families: list[Family], view: View) -> Family | None:
         return None  # where orphans do not come to us, others have theirs too
     might = [family for family in families if family.born <= one.started]
     # It is somebody's: it belongs to the last of those that ran when it was started.
-    return might[0] if len(might) == 1 and (limit or _escaped(one, seen, view)) else None
+    ours = marks.likely(limit) or (_confined(seen) and (limit is not None or _is_daemon(one, view)))
+    return might[0] if len(might) == 1 and ours else None
 
 
-def _escaped(one: Process, seen: Seen, view: View) -> bool:
-    """Whether it is confined as commands are and has lost its session, as a daemon does.
-
-    One that has its session still may be a language server, which is confined and ours, but no command.
-    """
-    leader = view.get(one.session)
-    if leader is not None and leader.alive:
-        return False
+def _confined(seen: Seen) -> bool:
+    """Whether it is held as commands are."""
     return not seen.privileged and seen.filters > marks.look(os.getpid()).filters
+
+
+def _is_daemon(one: Process, view: View) -> bool:
+    """Whether it has lost its session. One that has it may be a language server, which is ours, but no command."""
+    leader = view.get(one.session)
+    return leader is None or not leader.alive
 
 
 def _become_subreaper() -> tuple[bool, bool]:
@@ -302,11 +325,6 @@ def _send(one: Process, number: signal.Signals, denied: dict[int, int]) -> None:
         denied[one.pid] = one.started
 
 
-def _signal_group(pid: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # macOS denies it for a group of zombies
-        os.killpg(pid, signal.SIGKILL)
-
-
 def _wait_for(pid: int) -> None:
     with suppress(ChildProcessError):  # who ignores SIGCHLD has no dead children
         os.waitpid(pid, os.WNOHANG)
@@ -316,25 +334,14 @@ def _ended(one: Process) -> bool:
     """Whether a child of ours has ended within a moment; it has been waited for then."""
     if one.parent != os.getpid():
         return False
-    _await(one)
+    descendants.wait_a_moment(one)
     try:
         return os.waitpid(one.pid, os.WNOHANG)[0] == one.pid
     except ChildProcessError:  # who ignores SIGCHLD has no dead children
         return True
 
 
-def _await(one: Process) -> None:
-    """Until it has ended, or a moment."""
-    try:
-        fd = os.pidfd_open(one.pid)
-    except ProcessLookupError:
-        return
-    except (AttributeError, OSError):
-        time.sleep(0.001)
-        return
-    try:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        poll.poll(20)
-    finally:
-        os.close(fd)
+def _go_first() -> None:
+    """Let the calling thread run before others: many that start more leave no time to whoever is to stop them."""
+    with suppress(AttributeError, OSError):  # not ours to do, and then the kernel bounds how many there are
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))

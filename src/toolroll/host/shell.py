@@ -196,8 +196,11 @@ class Shell:
 
     def enter(self, session: str, folder: str) -> None:
         """Make a folder of the workspace the one that a session's `look`s start in."""
-        os.close(self._launcher.folder(folder))
-        self._entered[session] = folder
+        fd = self._launcher.folder(os.path.normpath(folder))  # as a shell does, also out of a folder that is gone
+        try:
+            self._entered[session] = "/".join(self._root.real(fd)) or "."
+        finally:
+            os.close(fd)
 
     def entered(self, session: str) -> str:
         """The folder that a session is in."""
@@ -245,7 +248,8 @@ class Shell:
     def _start(self, argv: Sequence[str], *, seconds: float | None, **how: Any) -> Launched:
         caller = self._for()
         caller.token.check()
-        return self._launcher.start(argv, seconds=seconds, on_output=_live(caller.progress, seconds), **how)
+        with self._launcher.held():
+            return self._launcher.start(argv, seconds=seconds, on_output=_live(caller.progress, seconds), **how)
 
     def _settled(self, launched: Launched, title: str, *, patience: float | None) -> Ran:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""

@@ -124,7 +124,7 @@ def _renewed(folder: int, name: str) -> bool:
 def _sweep(folder: int, room: int) -> int:
     """Remove what is older than some days, and the oldest of the rest until it fits the room; what is left then."""
     with os.scandir(folder) as found:
-        kept = sorted(_aged(entry) for entry in found)
+        kept = sorted(aged for entry in found if (aged := _aged(entry)) is not None)
     total = sum(size for _, size, _ in kept)
     oldest = time.time() - _DAYS
     for mtime, size, name in kept:
@@ -136,6 +136,9 @@ def _sweep(folder: int, room: int) -> int:
     return total
 
 
-def _aged(entry: os.DirEntry[str]) -> tuple[float, int, str]:
-    about = entry.stat()
+def _aged(entry: os.DirEntry[str]) -> tuple[float, int, str] | None:
+    try:
+        about = entry.stat()
+    except FileNotFoundError:  # another session has swept it
+        return None
     return about.st_mtime, about.st_size, entry.name

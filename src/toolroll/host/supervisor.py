@@ -79,14 +79,24 @@ class Running:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def wait(self, seconds: float | None = None, token: Token | None = None) -> Ended | None:
-        """How it ended, or None if it still runs after so many seconds. A cancelled token kills it."""
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it runs any more; without `ended` then, something has failed."""
+        return self._done.is_set()
+
+    def wait(self, seconds: float | None = None, token: Token | None = None, *, kill: bool = True) -> Ended | None:
+        """How it ended, or None if it still runs after so many seconds.
+
+        A cancelled token kills it, or with `kill=False` only ends the wait.
+        """
         until = float("inf") if seconds is None else time.monotonic() + seconds
         while not self._done.is_set():
             left = until - time.monotonic()
             if left <= 0:
                 return None
             if token is not None and (token.cancelled or token.remaining() <= 0):
+                if not kill:
+                    return None
                 return self.kill(Outcome.CANCELLED if token.cancelled else Outcome.TIMED_OUT)
             self._done.wait(min(left, threading.TIMEOUT_MAX if token is None else _TICK))
         if self._failure is not None:
@@ -104,11 +114,15 @@ class Running:
     def kill(self, outcome: Outcome = Outcome.KILLED) -> Ended:
         """End it and all that it started; how it ended, which may be by itself just before."""
         self.ask(outcome)
-        self._done.wait()
+        self.settle()
         if self._failure is not None:
             raise self._failure
         assert self.ended is not None
         return self.ended
+
+    def settle(self) -> None:
+        """Wait until nothing of it runs any more, however that went."""
+        self._done.wait()
 
     def ask(self, outcome: Outcome = Outcome.KILLED) -> None:
         """Have it killed, without waiting until it is."""
@@ -134,12 +148,14 @@ class Running:
         except BaseException as error:  # carried to who waits: there is nobody else to see it here
             self._failure = error
         finally:
-            self._pump.close()
-            self.output.finish()
-            if self.errors is not None:
-                self.errors.finish()
-            self._begun.set()
-            self._done.set()
+            try:
+                self._pump.close()
+                self.output.finish()
+                if self.errors is not None:
+                    self.errors.finish()
+            finally:  # or whoever waits would do so for ever
+                self._begun.set()
+                self._done.set()
 
     def _live(self) -> None:
         """The whole life of the command, in its thread, which the sandbox binds its life to."""
@@ -171,7 +187,7 @@ class Running:
                     left = family.end(over=outcome is Outcome.EXITED, whole=order.sandbox.whole)
                 finally:
                     status = _wait(process)
-                    self._pump.drain(until=time.monotonic() + _GRACE)
+                    self._pump.drain()
             seconds = time.monotonic() - self.started
             if order.after is not None:
                 order.after()

@@ -80,14 +80,15 @@ def test_what_a_command_leaves_running_is_ended(kit, ws):
     assert (ws / "alive").stat().st_mtime_ns == before
 
 
-def test_a_long_output_is_cut_in_the_middle_and_kept(kit):
-    result = kit.call("bash", {"command": "echo FIRST; yes filler | head -n 100000; echo LAST"})
+@pytest.mark.parametrize("lines", [18_000, 100_000], ids=["in memory", "more"])
+def test_a_long_output_is_cut_in_the_middle_and_kept(kit, lines):
+    result = kit.call("bash", {"command": f"echo FIRST; yes filler | head -n {lines}; echo LAST"})
     assert result.text.startswith("FIRST\n")
     assert "LAST" in result.text
     assert len(result.text) < 31_000
     handle = result.meta["spill"]
     assert kit.call("grep", {"pattern": "FIRST|LAST", "path": handle}).data["total"] == 2
-    assert kit.call("read", {"path": handle, "offset": 100_002, "limit": 1}).data["content"] == "LAST"
+    assert kit.call("read", {"path": handle, "offset": lines + 2, "limit": 1}).data["content"] == "LAST"
 
 
 def test_nothing_to_read_and_no_terminal(kit):
@@ -159,6 +160,19 @@ def test_cancelling_ends_it(kit, ws):
     assert time.monotonic() - started < 50
 
 
+def test_closing_the_kit_ends_it(kit, ws):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(kit.call, "bash", {"command": "touch begun; sleep 100"})
+        until = time.monotonic() + 60
+        while not (ws / "begun").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        kit.close()
+        assert call.done() or call.result(50).error.code == "Cancelled"
+    assert call.result().error.code == kit.call("bash", {"command": "true"}).error.code == "Cancelled"
+
+
 def test_live_output_is_told(kit):
     told = []
     kit.call(
@@ -172,9 +186,9 @@ def test_live_output_is_told(kit):
 def test_a_command_that_takes_long_becomes_a_job(open_kit):
     kit = open_kit(limits={"foreground_seconds": 0.3})
     result = kit.call("bash", {"command": "echo begun; sleep 1; echo ended"})
-    assert (result.ok, result.data["outcome"], result.data["job"]) == (True, "running", "1")
-    assert result.meta["next"] == {"name": "job", "arguments": {"action": "output", "id": "1"}}
-    polled = kit.call("job", {"action": "output", "id": "1", "wait": 20})
+    assert (result.ok, result.data["outcome"], result.data["job"]) == (True, "running", 1)
+    assert result.meta["next"] == {"name": "job", "arguments": {"action": "output", "id": 1}}
+    polled = kit.call("job", {"action": "output", "id": 1, "wait": 20})
     assert (polled.data["output"], polled.data["state"]) == ("begun\nended\n", "exited with 0")
     assert kit.call("bash", {"command": "sleep 20", "timeout": 0.2}).error.code == "TimeoutError"
 

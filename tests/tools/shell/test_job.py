@@ -1,24 +1,33 @@
 """`job`: polling with an offset, input, killing, the list; nothing survives the kit."""
 
+import threading
 import time
 
 import pytest
 
 from toolroll import Kit
+from toolroll.host import shell
+from toolroll.host.token import Token
 
 
 def start(kit, command):
     return kit.call("bash", {"command": command, "background": True})
 
 
+@pytest.fixture
+def at_once(monkeypatch):
+    """What is started in the background is a job without a wait for an early end."""
+    monkeypatch.setattr(shell, "_QUICK", 0.01)
+
+
 def test_a_job_is_polled_from_an_offset(kit, put):
     begun = start(kit, "echo one; until [ -e go ]; do sleep 0.05; done; echo two")
-    assert begun.data["job"] == "1"
+    assert begun.data["job"] == 1
     assert begun.text.startswith("one\nStill running as job 1.")
-    first = kit.call("job", {"action": "output", "id": "1"}).data
+    first = kit.call("job", {"action": "output", "id": 1}).data
     assert (first["output"], first["next"], first["state"]) == ("one\n", 4, "running")
     put({"go": ""})
-    rest = kit.call("job", {"action": "output", "id": "1", "offset": 4, "wait": 30}).data
+    rest = kit.call("job", {"action": "output", "id": 1, "offset": 4, "wait": 30}).data
     assert (rest["output"], rest["next"], rest["state"]) == ("two\n", 8, "exited with 0")
 
 
@@ -30,23 +39,33 @@ def test_what_fails_at_once_is_told_at_once(kit):
 
 def test_input_reaches_it(kit):
     start(kit, 'read -r name; echo "hello $name"; read -r rest; echo done')
-    said = kit.call("job", {"action": "input", "id": "1", "input": "you\n", "wait": 0.1})
+    said = kit.call("job", {"action": "input", "id": 1, "input": "you\n", "wait": 0.1})
     until = time.monotonic() + 60
     while "hello you" not in said.text and time.monotonic() < until:
         said = kit.call("job", {"action": "output", "id": "1", "wait": 0.1})
     assert "hello you" in said.text
-    kit.call("job", {"action": "input", "id": "1", "input": "\n", "wait": 30})
-    assert kit.call("job", {"action": "output", "id": "1"}).data["output"] == "hello you\ndone\n"
+    kit.call("job", {"action": "input", "id": 1, "input": "\n", "wait": 30})
+    assert kit.call("job", {"action": "output", "id": 1}).data["output"] == "hello you\ndone\n"
 
 
+@pytest.mark.usefixtures("at_once")
+def test_a_wait_that_is_cancelled_ends_nothing(kit):
+    start(kit, "sleep 100")
+    token = Token()
+    threading.Timer(0.3, token.cancel).start()
+    assert kit.call("job", {"action": "output", "id": 1, "wait": 30}, token=token).error.code == "Cancelled"
+    assert kit.call("job", {"action": "output", "id": 1}).data["state"] == "running"
+
+
+@pytest.mark.usefixtures("at_once")
 def test_killing_and_listing(kit):
     start(kit, "sleep 100")
     start(kit, "sleep 200")
     assert [(one["id"], one["state"]) for one in kit.call("job", {"action": "list"}).data["jobs"]] == [
-        ("1", "running"),
-        ("2", "running"),
+        (1, "running"),
+        (2, "running"),
     ]
-    assert kit.call("job", {"action": "kill", "id": "1"}).data["state"] == "killed"
+    assert kit.call("job", {"action": "kill", "id": 1}).data["state"] == "killed"
     listed = kit.call("job", {}).text
     assert "1  killed" in listed
     assert "2  running" in listed
@@ -57,11 +76,12 @@ def test_killing_and_listing(kit):
     ("arguments", "code", "words"),
     [
         ({"action": "output"}, "ValidationError", "id"),
-        ({"action": "output", "id": "9"}, "NotFound", "9"),
-        ({"action": "output", "id": "1", "offset": 10**9}, "ValidationError", "beyond"),
+        ({"action": "output", "id": 9}, "NotFound", "9"),
+        ({"action": "output", "id": 1, "offset": 10**9}, "ValidationError", "beyond"),
         ({"action": "burn"}, "ValidationError", "burn"),
     ],
 )
+@pytest.mark.usefixtures("at_once")
 def test_bad_input(kit, arguments, code, words):
     start(kit, "sleep 100")
     result = kit.call("job", arguments)
@@ -69,10 +89,11 @@ def test_bad_input(kit, arguments, code, words):
     assert words in result.text
 
 
+@pytest.mark.usefixtures("at_once")
 def test_input_to_one_that_has_ended(kit):
-    start(kit, "sleep 1.2")
-    kit.call("job", {"action": "output", "id": "1", "wait": 30})
-    assert kit.call("job", {"action": "input", "id": "1", "input": "x"}).error.code == "Conflict"
+    start(kit, "sleep 0.3")
+    kit.call("job", {"action": "output", "id": 1, "wait": 30})
+    assert kit.call("job", {"action": "input", "id": 1, "input": "x"}).error.code == "Conflict"
 
 
 def test_nothing_survives_the_kit(ws, tmp_path):

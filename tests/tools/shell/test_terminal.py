@@ -55,7 +55,11 @@ def test_a_folder_that_is_entered_stays_entered(kit, ws):
     assert kit.call("terminal", {"command": "cd .."}).text == str(ws)
     assert kit.call("terminal", {"command": "cd /etc"}).error.code == "SecurityError"
     assert kit.call("terminal", {"command": "cd none"}).error.code == "NotFound"
+    (ws / "sub").rename(ws / "gone")
     assert kit.call("terminal", {"command": "pwd"}).text == str(ws)
+    assert kit.call("terminal", {"command": "cd gone"}).ok
+    (ws / "gone").rename(ws / "sub")
+    assert kit.call("terminal", {"command": "cd ../sub"}).text == f"{ws}/sub"
 
 
 def test_it_is_there_while_thinking(ws, tmp_path):

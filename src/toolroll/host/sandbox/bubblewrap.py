@@ -17,7 +17,7 @@ from toolroll.host.sandbox import stage
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.network import Network, entered
-from toolroll.host.sandbox.system import PROC, beneath, system
+from toolroll.host.sandbox.system import DEV, PROC, beneath, system
 from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, cannot_run, check, launch, told
 from toolroll.host.sandbox.view import View, resolved, view, visible, words
 from toolroll.host.state import nameless
@@ -205,7 +205,7 @@ def _mounts(files: View, kept: Sequence[str], *, on_stage: bool) -> list[str]:
     # they can be written. And without the last one a write outside would seem to have worked; a stage is read-only.
     if on_stage:
         return ["--dev-bind", stage.PLACE, "/", *words(files.own), *kept, "--remount-ro", PROC]
-    return [*words(files.parts), *kept, "--remount-ro", PROC, "--remount-ro", "/"]
+    return [*words(files.parts), *kept, *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path))]
 
 
 def _own(stack: ExitStack, fd: int) -> int:

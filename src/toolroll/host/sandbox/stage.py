@@ -182,7 +182,7 @@ def _close(held: list[int]) -> None:
 
 def _covers(path: str, how: tuple[str, ...]) -> bool:
     """Whether a part is there to cover a secret."""
-    return how in (("--tmpfs", path), ("--ro-bind-try", "/dev/null", path))
+    return how in (("--tmpfs", path, "--remount-ro", path), ("--ro-bind-try", "/dev/null", path))
 
 
 def _seen(fixed: Sequence[Part]) -> list[tuple[int, ...]]:
@@ -247,7 +247,7 @@ def _build(kernel: Kernel, fixed: Sequence[Part], places: Sequence[str]) -> None
             case ("--dev", _):
                 _make(path, ground)
                 _make_devices(kernel)
-            case ("--tmpfs", _):
+            case ("--tmpfs", *_):
                 _mount(kernel, "tmpfs", PLACE + path, _NOSUID | _NODEV, "mode=755")
             case ("--ro-bind-try", source, _) if os.path.exists(source):
                 _make(path, ground, folder=os.path.isdir(source))

@@ -34,10 +34,10 @@ class View:
 def view(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> View:
     """What a command with this reach sees."""
     found = _parts(write, read, own, sized)
-    fresh = [path for path, how in found.items() if path in (PROC, _TEMP) or how[0] == "--bind"]
+    fresh = [path for path, how in found.items() if path in (PROC, _TEMP, _SHARED) or how[0] == "--bind"]
     apart = {path: how for path, how in found.items() if any(beneath(path, one) for one in fresh)}
     fixed = {path: how for path, how in found.items() if path not in apart}
-    return View(_in_order(found), _in_order(fixed), _in_order({_SHARED: ("--tmpfs", _SHARED), **apart}))
+    return View(_in_order(found), _in_order(fixed), _in_order(apart))
 
 
 def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> dict[str, tuple[str, ...]]:
@@ -45,6 +45,8 @@ def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bo
     found: dict[str, tuple[str, ...]] = {
         PROC: ("--proc", PROC),
         DEV: ("--dev", DEV),
+        # What is in these two is memory of no process, so that nobody counts it: they must have an end themselves.
+        _SHARED: (*size, "--tmpfs", _SHARED),
         _TEMP: (*size, "--tmpfs", _TEMP),
         "/var/tmp": ("--symlink", "../tmp", "/var/tmp"),
     }
@@ -57,7 +59,9 @@ def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bo
         found[path] = ("--bind", path, path)
     for path in own.covered:
         if path not in read and not any(beneath(path, one) for one in changed):
-            found[path] = ("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind-try", "/dev/null", path)
+            found[path] = (
+                ("--tmpfs", path, "--remount-ro", path) if os.path.isdir(path) else ("--ro-bind-try", "/dev/null", path)
+            )
     bound = [path for path, how in found.items() if how[0] in ("--bind", "--ro-bind-try")]
     for path in (*own.folders, *read, *write):
         if os.path.islink(path) and not any(beneath(path, one) for one in bound):  # else it is there already

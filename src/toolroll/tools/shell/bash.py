@@ -7,11 +7,13 @@ from typing import Annotated, Literal
 from toolroll.host.context import Context
 from toolroll.host.finished import Finished, On, finished
 from toolroll.policy import programs
+from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text.bound import Keep
 from toolroll.tool import Effect, tool
 
 _INSTALL_SECONDS = 300
+_MARKS = ";|&<>`$\n"  # of a shell
 
 
 @tool(Effect.SHELL)
@@ -41,7 +43,7 @@ def bash(
 
     def run() -> Finished:
         if args is not None:
-            ran = ctx.shell.words([command, *args], cwd=where, seconds=timeout)
+            ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)
         elif background:
             ran = ctx.shell.background(command, cwd=where)
         else:
@@ -52,6 +54,22 @@ def bash(
     if install and done.missing and _install(ctx, done.missing):
         done = run()
     return done.checked(on_failure=on_failure, on_timeout=on_timeout)
+
+
+def _words(command: str) -> list[str]:
+    """The program, and the arguments that were written behind it; raises ToolError for what only a shell would do."""
+    import shlex
+
+    if found := next((mark for mark in _MARKS if mark in command), None):
+        raise ToolError(
+            ErrorCode.SECURITY,
+            f"{command!r} is not allowed: no shell is used, and {found!r} is for one. "
+            "Give one program as `command` and the rest as `args`.",
+        )
+    try:
+        return shlex.split(command) or [command]
+    except ValueError as error:
+        raise ToolError(ErrorCode.VALIDATION, f"{command!r} cannot be split into words: {error}.") from error
 
 
 def _install(ctx: Context, program: str) -> bool:

@@ -19,7 +19,7 @@ _MOST = 30_000
 class Row:
     """A job in a list."""
 
-    id: str
+    id: int
     command: str
     state: str
     seconds: float
@@ -40,7 +40,7 @@ class Listed:
 class Polled:
     """What a job has printed from an offset on, and how it stands."""
 
-    id: str
+    id: int
     state: str
     output: str
     next: int
@@ -56,7 +56,7 @@ class Polled:
 def job(
     ctx: Context,
     action: Annotated[Literal["output", "input", "kill", "list"], "What to do."] = "list",
-    id: Annotated[str, "Number of the job."] = "",
+    id: Annotated[int | None, "Number of the job."] = None,
     input: Annotated[str, "Text for its standard input."] = "",
     offset: Annotated[int, Field(ge=0), "Byte of its output to start at."] = 0,
     wait: Annotated[float, Field(ge=0, le=300), "Seconds to wait for its end."] = 0,
@@ -65,7 +65,7 @@ def job(
     jobs = ctx.shell.jobs
     if action == "list":
         return Listed([_row(one) for one in jobs.all()])
-    if not id:
+    if id is None:
         raise ToolError(ErrorCode.VALIDATION, f"Which job? Give the `id` to {action}.")
     one = jobs.get(id)
     if action == "kill":
@@ -73,7 +73,8 @@ def job(
     elif action == "input":
         one.running.write(input.encode())
     if wait:
-        one.running.wait(wait, ctx.token)
+        one.running.wait(wait, ctx.token, kill=False)
+        ctx.token.check()
     return _polled(one, offset)
 
 
@@ -96,5 +97,5 @@ def _row(job: Job) -> Row:
 def _state(job: Job) -> str:
     ended = job.running.ended
     if ended is None:
-        return "running"
+        return "failed" if job.running.over else "running"
     return f"exited with {ended.status}" if ended.outcome == "exited" else ended.outcome.replace("_", " ")

@@ -22,9 +22,8 @@ def terminal(
     """Run shell commands that only read; anything else is refused. `cd` alone stays in force."""
     here = ctx.shell.entered(ctx.session)
     if (target := _moved(command)) is not None:
-        here = target if target.startswith("/") else f"{here}/{target}"
-        ctx.shell.enter(ctx.session, here)
-        command = "pwd"
+        ctx.shell.enter(ctx.session, target if target.startswith("/") else f"{here}/{target}")
+        here, command = ctx.shell.entered(ctx.session), "pwd"
     ran = ctx.shell.look(command, cwd=here, seconds=timeout, table="terminal")
     return finished(ran, most).checked()
 
