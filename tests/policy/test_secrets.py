@@ -50,7 +50,8 @@ SECRET_VALUES = [
     "Endpoint=sb://h/;SharedAccessKeyName=n;SharedAccessKey=abc", "-Djavax.net.ssl.trustStorePassword=changeit", "host=h password='p'",
     "Authorization: Bearer abcdef", "Bearer abcdef123", "Basic dTpw", "X-Api-Key: abc", "Cookie: a=b", '{"auths": {"h": {"auth": "dTpw"}}}',
     '{"type": "service_account", "private_key": "x"}', "//registry.npmjs.org/:_authToken=abc", "https://hooks.slack.com/services/T0/B0/x",
-    "https://discord.com/api/webhooks/1/abc", "eyJhdXRocyI6IHsiaCI6IHsiYXV0aCI6ICJkVHB3In19fQ==",
+    "https://discord.com/api/webhooks/1/abc", "https://outlook.office.com/webhook/abc", "machine h login u password p", "--token abc",
+    "eyJhdXRocyI6IHsiaCI6IHsiYXV0aCI6ICJkVHB3In19fQ==",
 ]  # fmt: skip
 
 PLAIN_VALUES = [
@@ -60,6 +61,7 @@ PLAIN_VALUES = [
     "refs/heads/main", "/home/u/Projects/App/build/outputs/debug/a", "home/user/Projects/App1/build/outputs/xx", "\\u@\\h:\\w\\$ ",
     "sk-SK", "key-value", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUU=", "-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----",
     "tokenizer=fast;tokens=5", "author: Ann", "postgres://localhost/db", "pwd: /home/u", "eyJ", "authority=none", "no password needed",
+    "Basic usage", "Basic plan", "https://outlook.office.com/mail/",
 ]  # fmt: skip
 
 
@@ -112,6 +114,7 @@ def test_hostile_values_take_no_time():
 
 
 REFUSED = words("""
+SED AWK AUTOMAKE LIBTOOLIZE CCACHE_COMPILER SCCACHE_DIR TS_NODE_COMPILER COMPOSER_HOME GVIMINIT
 LD_PRELOAD LD_LIBRARY_PATH ld_preload DYLD_INSERT_LIBRARIES BASH_ENV BASHOPTS ENV IFS PS4 PROMPT_COMMAND SHELLOPTS CDPATH ZDOTDIR SHELL
 PATH HOME TMPDIR PAGER MANPAGER EDITOR VISUAL BROWSER LESS LESSOPEN GIT_SSH GIT_SSH_COMMAND GIT_EXTERNAL_DIFF GIT_DIR GIT_CONFIG_COUNT
 GIT_EXEC_PATH GIT_ASKPASS GIT_PROXY_COMMAND SSH_AUTH_SOCK SUDO_ASKPASS PYTHONSTARTUP PYTHONHOME PYTHONINSPECT PYTHONBREAKPOINT

@@ -129,7 +129,7 @@ _SHAPES = re.compile(
     | \bAIza[\w-]{30,} | \bya29\.[\w-]{10,} | \bGOCSPX-[\w-]{10,}         # Google
     | \bgh[opusr]_\w{16,} | \bgithub_pat_\w{16,} | \bgl(?:pat|dt|rt|ptt|cbt|soat|ft)-[\w-]{10,}
     | \bxox[abeoprs]-[\w-]{8,} | \bxapp-[\w-]{8,} | hooks\.slack\.com/services/ | discord(?:app)?\.com/api/webhooks/
-    | webhook\.office\.com/ | api\.telegram\.org/bot\d
+    | webhook\.office\.com/ | outlook\.office\.com/webhook/ | api\.telegram\.org/bot\d
     | \b[sr]k_(?:live|test)_\w{8,} | \bwhsec_\w{8,} | \bsk-(?:proj-|ant-|or-|svcacct-|admin-)?[\w-]{16,}
     | \bhf_[A-Za-z0-9]{16,} | \bnpm_[A-Za-z0-9]{20,} | \bpypi-AgE[\w-]{10,} | \bdop_v1_\w{16,}
     | \bdckr_(?:pat|oat)_[\w-]{10,}
@@ -137,7 +137,8 @@ _SHAPES = re.compile(
     | \b[0-9a-f]{32}-us\d{1,2}\b | \bsq0(?:atp|csp)-[\w-]{10,} | \bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}
     | \bATATT[\w-]{10,} | \bPMAK-[\w-]{10,} | \bNRAK-[A-Z0-9]{10,} | \bglsa_\w{16,}
     | \blin_api_\w{10,} | \bfigd_[\w-]{10,}
-    | \bsntry[su]_[\w=-]{10,}
+    | \bsntry[su]_[\w=-]{10,} | \bsecret_[A-Za-z0-9]{40,} | \bfc-[0-9a-f]{32}\b | \bCFPAT-[\w-]{16,}
+    | \bEAACEdEose0cBA\w | \bamzn\.mws\.[0-9a-f-]{36}\b
     | \b(?:gsk|r8|sbp|rubygems|nvapi|pplx|tvly|xai|ntn|ops|dapi|rnd|vercel|tskey)[_-][\w-]{16,}
     | \b\d{8,10}:[\w-]{35}\b                             # Telegram
     | \$2[abxy]\$\d\d\$ | \$argon2id?\$ | \$[156]\$[^$\s]{1,80}\$              # hashes of passwords
@@ -159,10 +160,12 @@ _ASSIGNED = re.compile(
     | (?<![a-z])(?:pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|shared[_-]?access[_-]?key
       |client[_-]?secret|private[_-]?key|auths?|_auth|_authtoken)["']?\s{0,9}[=:]\s{0,9}["']?[^\s;&"'/.~$]
     | \b(?:proxy-)?authorization["']?\s{0,9}[:=] | \b(?:x-api-key|x-auth-token|private-token|set-cookie|cookie)\s{0,9}:
-    | \bbearer\s{1,9}[\w.~+/=-]{6} | ^basic\s{1,9}[A-Za-z0-9+/=]{4,}$
+    | \bbearer\s{1,9}[\w.~+/=-]{6} | --(?:password|passwd|passphrase|token|secret|api-?key)\s{1,9}[^\s-]
+    | \blogin\s{1,9}\S{1,200}\s{1,9}password\s                             # .netrc
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_BASIC = re.compile(r"\s*basic\s{1,9}([A-Za-z0-9+/=]{4,})\s*", re.IGNORECASE)
 _FORTY = re.compile(r"[A-Za-z0-9/+]{40}")
 _ENCODED = re.compile(r"(?:LS0tLS1CRUdJT|eyJ[A-Za-z0-9+/]{4})[A-Za-z0-9+/=\s]*")
 _LONGEST = 32_768  # characters; what is longer is not looked through, and not shown
@@ -173,7 +176,7 @@ def _secret_value(value: str) -> bool:
         return True
     if any(shape.search(value) for shape in (_SHAPES, _ADDRESS, _ASSIGNED)):
         return True
-    return _is_random(value) or _hides_key(value)
+    return _is_random(value) or _hides_key(value) or _is_basic(value)
 
 
 def _is_random(value: str) -> bool:
@@ -184,6 +187,15 @@ def _is_random(value: str) -> bool:
     if any(part.isalpha() and (part.islower() or part.isupper() or part.istitle()) for part in parts):
         return False
     return all(any(test(char) for char in value) for test in (str.isupper, str.islower, str.isdigit))
+
+
+def _is_basic(value: str) -> bool:
+    """What the Basic scheme sends: a user and a password in base64."""
+    found = _BASIC.fullmatch(value)
+    try:
+        return found is not None and b":" in b64decode(found[1])
+    except (NotBase64, ValueError):
+        return False
 
 
 def _hides_key(value: str) -> bool:

@@ -136,6 +136,20 @@ READS = [
     "import sys\nname = sys.argv[1] if len(sys.argv) > 1 else input()",
     "import subprocess\nsubprocess.run(['bash', '-c', 'read x'])",
     "import subprocess\nsubprocess.run(['python3', '-c', 'input()'])",
+    "import fileinput\nfor l in fileinput.input(files=('-',)): pass",
+    "class A:\n    def __enter__(self): pass\n    def __exit__(self, *a): input()\nwith A(): pass",
+    "class A:\n    def __str__(self): return input()\nprint(f'{A()}')",
+    "class A:\n    def __getitem__(self, key): return input()\nA()[0]",
+    "class A:\n    def __getattr__(self, name): return input()\nA().x",
+    "class A:\n    def __len__(self): return int(input())\nlen(A())",
+    "class A:\n    def __iter__(self): yield input()\nfor x in A(): pass",
+    "class A:\n    def go(self): self.ask()\nclass B(A):\n    def go(self): super().go()\n    def ask(self): input()\nB().go()",
+    "import sys\nvars(sys)['stdin'].read()",
+    "def f(n):\n    if n == 0: return input()\n    return f(n - 1)\nf(3)",
+    "match 1:\n    case 2: pass\n    case _: input()",
+    "import csv, sys\nr = csv.reader(sys.stdin)\nnext(r)",
+    "import threading\nt = threading.Thread(target=input)\nt.start()\nt.join()",
+    "list(input() for _ in [1])",
 ]
 
 READS_NOT_RUN = [
@@ -232,6 +246,16 @@ HARMLESS = [
     "import sys\nfor name in sys.argv[1:]: input()",
     "import select, sys\nselect.select([sys.stdin], [], [], 0)",
     "import subprocess\nsubprocess.run(['bash', '-c', 'echo x'])",
+    "import sys\nm = map(int, sys.stdin)",
+    "import csv, sys\nr = csv.reader(sys.stdin)",
+    "x = (input() for _ in [1])",
+    "import threading\nthreading.Thread(target=input)",
+    "import functools\nfunctools.partial(input, 'x')",
+    "try:\n    x = 1\nexcept ValueError:\n    input()",
+    "for i in range(3):\n    break\nelse:\n    input()",
+    "x = 1\nmatch x:\n    case 1: pass\n    case _: input()",
+    "do = {'a': input, 'b': print}\ndo['b'](1)",
+    "class A:\n    def go(self): input()\nclass B(A):\n    def go(self): return 1\nB().go()",
 ]  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def commands(text):
         ("cat <<'E'\n$(a)\nE", [["cat"]]),
         ("bash <<< 'a b'", [["bash"], ["a", "b"]]),
         ("a >x b >y c", [["a", "b", "c"]]),
-        ('eval a "b $x"', [["eval", "a", "b $x"], ["a", "b", "$_"]]),
+        ('eval a "b $x"', [["eval", "a", "b $x"], ["a", "b", "${_}"]]),
         ("trap 'a' EXIT; trap - EXIT", [["trap", "a", "EXIT"], ["a"], ["trap", "-", "EXIT"]]),
         ("command -v a", [["command", "-v", "a"]]),
         ("flock l -c 'a b'", [["flock", "l", "-c", "a b"], ["a", "b"]]),

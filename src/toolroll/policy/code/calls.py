@@ -6,7 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from toolroll.policy.code import known
-from toolroll.policy.code.values import READER, STDIN, UNKNOWN, Const, Instance, Many, Named, Patch, Value, truth
+from toolroll.policy.code.values import (
+    READER,
+    STDIN,
+    UNKNOWN,
+    Above,
+    Const,
+    Instance,
+    Later,
+    Many,
+    Named,
+    Patch,
+    Value,
+    truth,
+)
 
 
 class Reads(Exception):  # noqa: N818 - it is a finding, not an error
@@ -35,6 +48,12 @@ class Machine(Protocol):
     def escape(self, values: Args) -> None:
         """Hand values to code that is not known."""
 
+    def special(self, value: Value, name: str) -> Value:
+        """What an object gives through one of its special methods."""
+
+    def owner(self) -> Value | None:
+        """The object whose method is running."""
+
     def run_text(self, text: str) -> Value:
         """Run a text as code, in the scope that is active."""
 
@@ -53,9 +72,16 @@ def call(machine: Machine, path: str, args: Args, keywords: Keywords) -> Value:
         return Const(0) if path == "os.open" else STDIN
     if path in known.WRAPPERS and len(args) == 1:
         return args[0]
+    if path in known.LAZY:
+        return Later(lambda: _handed_on(machine, args, keywords))
     if path not in known.HARMLESS and not path.startswith(known.HARMLESS_MODULES):
         machine.escape([*args, *keywords.values()])
     return Named(f"{path}()")
+
+
+def _handed_on(machine: Machine, args: Args, keywords: Keywords) -> Value:
+    machine.escape([*args, *keywords.values()])
+    return UNKNOWN
 
 
 def reads_when_called(machine: Machine, value: Value) -> bool:
@@ -77,7 +103,8 @@ def _is_place(value: Value) -> bool:
 def _reader(machine: Machine, path: str, args: Args, keywords: Keywords) -> Value:
     if path.startswith("fileinput."):
         files = keywords.get("files", args[0] if args else Const(None))
-        if truth(files) is not False and files != Const("-"):
+        standard = files == Const("-") or (isinstance(files, Many) and Const("-") in files.values)
+        if truth(files) is not False and not standard:
             return UNKNOWN
     if _is_replaced(machine, path):
         return UNKNOWN
@@ -183,10 +210,34 @@ def _help(_machine: Machine, args: Args, _keywords: Keywords) -> Value:
     return UNKNOWN
 
 
-def _len(_machine: Machine, args: Args, _keywords: Keywords) -> Value:
+def _len(machine: Machine, args: Args, _keywords: Keywords) -> Value:
+    for one in args:
+        machine.special(one, "__len__")
     if args and args[0] == Named("sys.argv"):
         return Const(1)
     return Const(len(args[0].values)) if args and isinstance(args[0], Many) and args[0].fixed else UNKNOWN
+
+
+def _show(machine: Machine, args: Args, _keywords: Keywords) -> Value:
+    for one in args:
+        machine.special(one, "__str__")
+        machine.special(one, "__repr__")
+    return Named("builtins.str()")
+
+
+def _super(machine: Machine, _args: Args, _keywords: Keywords) -> Value:
+    owner = machine.owner()
+    return Above(owner) if isinstance(owner, Instance) else UNKNOWN
+
+
+def _vars(_machine: Machine, args: Args, _keywords: Keywords) -> Value:
+    return args[0] if args and isinstance(args[0], Named) else UNKNOWN
+
+
+def _partial(machine: Machine, args: Args, keywords: Keywords) -> Value:
+    if args and (len(args) == 1 or reads_when_called(machine, args[0])):
+        return args[0]
+    return _handed_on(machine, args, keywords)
 
 
 def _select(machine: Machine, args: Args, _keywords: Keywords) -> Value:
@@ -219,6 +270,10 @@ _SPECIAL: dict[str, Callable[[Machine, Args, Keywords], Value]] = {
     "builtins.next": _next,
     "builtins.help": _help,
     "builtins.len": _len,
+    **dict.fromkeys(("builtins.print", "builtins.str", "builtins.repr", "builtins.format"), _show),
+    "builtins.super": _super,
+    "builtins.vars": _vars,
+    "functools.partial": _partial,
     "select.select": _select,
     "unittest.mock.patch": _patch,
     "mock.patch": _patch,

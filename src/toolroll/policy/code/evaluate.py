@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 from toolroll.policy.code import calls, known
 from toolroll.policy.code.calls import Reads
@@ -14,6 +13,7 @@ from toolroll.policy.code.values import (
     READER,
     STDIN,
     UNKNOWN,
+    Above,
     Class,
     Const,
     Function,
@@ -24,20 +24,11 @@ from toolroll.policy.code.values import (
     Scope,
     Value,
     best,
+    compared,
     truth,
 )
 
 _STEPS = 50_000  # of work; a program that takes more is not followed to its end
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 
 
 class TooMuch(Exception):  # noqa: N818 - it is an outcome, not an error
@@ -106,6 +97,10 @@ class Evaluate(ABC):
             return self._of_instance(value, name)
         if isinstance(value, Class):
             return value.find(name) or self._of_base(value, name)
+        if isinstance(value, Above):
+            return value.find(name) or self._of_base(value.owner.kind, name)
+        if isinstance(value, Later) and name in known.STARTS:
+            return value.run()
         if value is UNKNOWN:  # perhaps an object of a class that the program has made objects of
             found = next((kind.members[name] for kind in self.made if name in kind.members), None)
             return found.of(UNKNOWN) if isinstance(found, Function) else UNKNOWN
@@ -119,6 +114,8 @@ class Evaluate(ABC):
         if found is None and name == "start":  # a thread or process runs its `run`
             found = value.kind.find("run")
             return found.of(value) if isinstance(found, Function) else UNKNOWN
+        if found is None and isinstance(value.kind.find("__getattr__"), Function):
+            return self.special(value, "__getattr__")
         return found or self._of_base(value.kind, name)
 
     def _of_base(self, kind: Class, name: str) -> Value:
@@ -144,7 +141,19 @@ class Evaluate(ABC):
             return Many(())  # there are no arguments
         if isinstance(value, Named) and isinstance(key, Const) and isinstance(key.value, str):
             return self.attribute(value, key.value)
-        return best(value.values) if isinstance(value, Many) else UNKNOWN
+        return value.at(key) if isinstance(value, Many) else self.special(value, "__getitem__")
+
+    def special(self, value: Value, name: str) -> Value:
+        """What an object of the program gives through one of its special methods."""
+        found = value.kind.find(name) if isinstance(value, Instance) else None
+        return self.run_function(found.of(value), ()) if isinstance(found, Function) else UNKNOWN
+
+    def owner(self) -> Value | None:
+        """The object whose method is running."""
+        return self.scope.owner
+
+    def _formattedvalue(self, node: ast.FormattedValue) -> Value:
+        return self.special(self.value(node.value), "__str__")
 
     def _tuple(self, node: ast.Tuple | ast.List | ast.Set) -> Value:
         return Many(tuple(self.value(one) for one in node.elts))
@@ -152,9 +161,8 @@ class Evaluate(ABC):
     _list = _set = _tuple  # lists grow only once they have a name
 
     def _dict(self, node: ast.Dict) -> Value:
-        for key in node.keys:
-            self.value(key)
-        return Many(tuple(self.value(one) for one in node.values))
+        keys = tuple(self.value(key) for key in node.keys)
+        return Many(tuple(self.value(one) for one in node.values), keys=keys)
 
     def _starred(self, node: ast.Starred) -> Value:
         self.iterated(self.value(node.value))
@@ -215,13 +223,8 @@ class Evaluate(ABC):
         left, rights = self.value(node.left), [self.value(one) for one in node.comparators]
         if isinstance(node.ops[0], ast.In | ast.NotIn):
             self.iterated(rights[0])
-        compare = _COMPARE.get(type(node.ops[0]))
-        if compare is None or len(rights) > 1 or not isinstance(left, Const) or not isinstance(rights[0], Const):
-            return UNKNOWN
-        try:
-            return Const(bool(compare(left.value, rights[0].value)))
-        except TypeError:
-            return UNKNOWN
+            self.special(rights[0], "__contains__")
+        return compared(node.ops[0], left, rights[0]) if len(rights) == 1 else UNKNOWN
 
     def _listcomp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
         outer, self.scope = self.scope, Scope(around=self.scope)
@@ -240,7 +243,20 @@ class Evaluate(ABC):
         finally:
             self.scope = outer
 
-    _setcomp = _generatorexp = _dictcomp = _listcomp
+    _setcomp = _dictcomp = _listcomp
+
+    def _generatorexp(self, node: ast.GeneratorExp) -> Value:
+        self.value(node.generators[0].iter)  # only this is worked out at once
+        scope = self.scope
+
+        def run() -> Value:
+            outer, self.scope = self.scope, scope
+            try:
+                return self._listcomp(node)
+            finally:
+                self.scope = outer
+
+        return Later(run)
 
     def iterated(self, value: Value) -> None:
         """Go through a value."""
@@ -248,15 +264,14 @@ class Evaluate(ABC):
             raise Reads
         if isinstance(value, Later):
             value.run()
-        if isinstance(value, Instance):
-            for name in ("__iter__", "__next__"):
-                if isinstance(found := value.kind.find(name), Function):
-                    self.run_function(found.of(value), ())
+        for name in ("__iter__", "__next__"):
+            if isinstance(given := self.special(value, name), Later):
+                given.run()
 
     def bind(self, target: ast.expr, value: Value) -> None:
         """Let what stands left of an assignment stand for a value."""
         if isinstance(target, ast.Name):
-            self.scope.put(target.id, Many(value.values, fixed=False) if isinstance(value, Many) else value)
+            self.scope.put(target.id, replace(value, fixed=False) if isinstance(value, Many) else value)
         elif isinstance(target, ast.Attribute):
             self.store(self.value(target.value), target.attr, value)
         elif isinstance(target, ast.Tuple | ast.List):

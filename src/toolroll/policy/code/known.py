@@ -40,6 +40,14 @@ WRAPPERS = frozenset({
 })  # fmt: skip
 """What they give reads as what they were given does."""
 
+LAZY = frozenset({
+    "builtins.map", "builtins.filter", "builtins.zip", "builtins.enumerate", "itertools.islice", "itertools.chain",
+    "itertools.takewhile", "itertools.dropwhile", "itertools.zip_longest", "csv.reader", "csv.DictReader",
+    "threading.Thread", "threading.Timer",
+})  # fmt: skip
+"""What they are given is read or called when somebody goes through what they give, or starts it."""
+STARTS = frozenset({"start", "run", "send", "__next__", "fieldnames"})
+
 HARMLESS = frozenset({
     *(f"builtins.{name}" for name in (
         "print", "type", "isinstance", "issubclass", "hasattr", "id", "repr", "str", "callable", "format", "hash",

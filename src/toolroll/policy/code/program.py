@@ -8,6 +8,7 @@ from typing import Literal
 
 from toolroll.policy.code.calls import Ended, Reads
 from toolroll.policy.code.evaluate import Evaluate, TooMuch
+from toolroll.policy.code.shapes import bound, breaks, cannot_fail, is_lazy, matches
 from toolroll.policy.code.values import (
     UNKNOWN,
     Class,
@@ -60,20 +61,23 @@ class Program(Evaluate):
         self, function: Function, args: Sequence[Value], keywords: dict[str, Value] | None = None
     ) -> Value:
         """Run a function's body with what it is given, at once or when its value is used."""
-        if not _is_lazy(function.node):
+        if not is_lazy(function.node):
             return self._run(function, args, keywords)
         return Later(lambda: self._run(function, args, keywords))
 
     def _run(self, function: Function, args: Sequence[Value], keywords: dict[str, Value] | None) -> Value:
-        node = function.node
-        if id(node) in self._active or len(self._active) > _DEEPEST:
+        node, mark = function.node, id(function.node)
+        if mark in self._active:  # within itself it is run once more, with whatever it may be given there
+            mark, args, keywords = -mark, [UNKNOWN] * len(args), None
+        if mark in self._active or len(self._active) > _DEEPEST:
             return UNKNOWN
         given = [*([function.owner] if function.owner is not None else []), *args]
-        inner = Scope(_bound(node.args, given, {**function.defaults, **(keywords or {})}), function.scope)
+        inner = Scope(bound(node.args, given, {**function.defaults, **(keywords or {})}), function.scope)
+        inner.owner = function.owner
         outer, self.scope = self.scope, inner
         before = dict(self.replaced)
         self.replaced.update(dict.fromkeys(function.patches, UNKNOWN))
-        self._active.add(id(node))
+        self._active.add(mark)
         try:
             if isinstance(node, ast.Lambda):
                 return self.value(node.body)
@@ -81,7 +85,7 @@ class Program(Evaluate):
                 raise Ended
             return best(inner.returned) if inner.returned else UNKNOWN
         finally:
-            self._active.discard(id(node))
+            self._active.discard(mark)
             self.scope = outer
             for target in function.patches:
                 self._restore(target, before)
@@ -233,7 +237,7 @@ class Program(Evaluate):
         if known is False:
             return self._block(node.orelse)
         left = self._block(node.body)
-        if known and not _breaks(node.body):
+        if known and not breaks(node.body):
             return left or "left"
         self._block(node.orelse)
         return None
@@ -247,8 +251,7 @@ class Program(Evaluate):
                 self.bind(node.target, one)
                 if self._block(node.body) is not None:
                     break
-        self._block(node.orelse)
-        return None
+        return self._block([] if any(isinstance(one, ast.Break) for one in node.body) else node.orelse)
 
     _do_asyncfor = _do_for
 
@@ -266,28 +269,39 @@ class Program(Evaluate):
         def handled(handler: ast.ExceptHandler) -> Left:
             return self._block(handler.body)
 
-        left = self._branches([tried, *(lambda one=one: handled(one) for one in node.handlers)])
+        handlers = [] if cannot_fail(node.body) else node.handlers
+        left = self._branches([tried, *(lambda one=one: handled(one) for one in handlers)])
         return self._block(node.finalbody) or left
 
     _do_trystar = _do_try
 
     def _do_match(self, node: ast.Match) -> Left:
-        self.value(node.subject)
-        return self._branches([*(lambda one=one: self._block(one.body) for one in node.cases), lambda: None])
+        subject, ways = self.value(node.subject), []
+        for case in node.cases:
+            taken = matches(case.pattern, subject)
+            if taken is not False:
+                ways.append(lambda case=case: self._block(case.body))
+            if taken and case.guard is None:
+                return self._branches(ways)
+        return self._branches([*ways, lambda: None])
 
     def _do_with(self, node: ast.With | ast.AsyncWith) -> Left:
         before = dict(self.replaced)
         patched: list[str] = []
+        entered_all: list[Value] = []
         for item in node.items:
             value = self.value(item.context_expr)
+            entered_all.append(value)
             if isinstance(value, Patch):
                 patched.append(value.target)
                 self.replaced[value.target] = UNKNOWN
-            if isinstance(value, Instance) and isinstance(entered := value.kind.find("__enter__"), Function):
-                value = self.run_function(entered.of(value), ())
+            if isinstance(value, Instance) and value.kind.find("__enter__"):
+                value = self.special(value, "__enter__")
             if item.optional_vars is not None:
                 self.bind(item.optional_vars, value)
         left = self._block(node.body)
+        for value in entered_all:
+            self.special(value, "__exit__")
         for target in patched:
             self._restore(target, before)
         return left
@@ -297,45 +311,3 @@ class Program(Evaluate):
 
 def _parse(source: str) -> list[ast.stmt]:
     return ast.parse(source).body
-
-
-def _bound(args: ast.arguments, given: Sequence[Value], named: dict[str, Value]) -> dict[str, Value]:
-    """The parameters of a function with their values."""
-    positional = [one.arg for one in (*args.posonlyargs, *args.args)]
-    names: dict[str, Value] = dict.fromkeys((*positional, *(one.arg for one in args.kwonlyargs)), UNKNOWN)
-    for rest in (args.vararg, args.kwarg):
-        if rest is not None:
-            names[rest.arg] = Many(tuple(given[len(positional) :])) if rest is args.vararg else UNKNOWN
-    return (
-        names
-        | {name: value for name, value in named.items() if name in names}
-        | dict(zip(positional, given, strict=False))
-    )
-
-
-def _is_lazy(node: ast.AST) -> bool:
-    """Whether a function is a coroutine or generator."""
-    if isinstance(node, ast.AsyncFunctionDef):
-        return True
-    waiting = list(ast.iter_child_nodes(node))
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(one)
-    return False
-
-
-def _breaks(body: Sequence[ast.stmt]) -> bool:
-    """Whether a loop may be left by `break`."""
-    waiting: list[ast.AST] = list(body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Break):
-            return True
-        if not isinstance(
-            node, ast.For | ast.While | ast.AsyncFor | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
-        ):
-            waiting += ast.iter_child_nodes(node)
-    return False

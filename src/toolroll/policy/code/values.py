@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 class Value:
@@ -39,6 +41,16 @@ class Many(Value):
     values: tuple[Value, ...]
     fixed: bool = True
     """Nobody else can have put more into it."""
+    keys: tuple[Value, ...] = ()
+    """For a dictionary."""
+
+    def at(self, key: Value) -> Value:
+        """What stands at this index or key, as far as can be told."""
+        if key in self.keys:
+            return self.values[self.keys.index(key)]
+        index = key.value if isinstance(key, Const) and not self.keys else None
+        known = type(index) is int and -len(self.values) <= index < len(self.values)
+        return self.values[index] if known and isinstance(index, int) else best(self.values)
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,8 @@ class Scope:
     """Names that were declared to belong to another scope."""
     returned: list[Value] = field(default_factory=list)
     is_class: bool = False
+    owner: Value | None = None
+    """The object whose method this is the inside of."""
 
     def find(self, name: str) -> Value | None:
         """What the name stands for here."""
@@ -124,6 +138,18 @@ class Later(Value):
 
 
 @dataclass(eq=False)
+class Above(Value):
+    """What `super()` gives: the object, seen as one of the classes that its own derives from."""
+
+    owner: Instance
+
+    def find(self, name: str) -> Value | None:
+        """A member of those classes, as the object's."""
+        found = Class({}, self.owner.kind.bases).find(name)
+        return found.of(self.owner) if isinstance(found, Function) else found
+
+
+@dataclass(eq=False)
 class Instance(Value):
     """An object of a class of the program."""
 
@@ -140,6 +166,29 @@ def best(values: Iterable[Value]) -> Value:
                 return one
     same = bool(chosen) and all(one == chosen[0] for one in chosen)
     return chosen[0] if same else UNKNOWN
+
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def compared(by: ast.cmpop, left: Value, right: Value) -> Value:
+    """What comparing two values gives."""
+    compare = _COMPARE.get(type(by))
+    if compare is None or not isinstance(left, Const) or not isinstance(right, Const):
+        return UNKNOWN
+    try:
+        return Const(bool(compare(left.value, right.value)))
+    except TypeError:
+        return UNKNOWN
 
 
 def truth(value: Value) -> bool | None:

@@ -41,6 +41,7 @@ DESTRUCTIVE: tuple[Row, ...] = (
             "shred -u /etc/passwd",
             "rm -rf /var/lib",
             "rm -f /etc/hosts",
+            "find / -type f | xargs rm",
         ),
         (
             "rm -rf build",
@@ -53,6 +54,10 @@ DESTRUCTIVE: tuple[Row, ...] = (
             "rm -rf $x",
             "rm --help",
             "rm -rf ~/ws/build",
+            "rm -rf './~'",
+            "./rm -rf /",
+            "find . | xargs rm",
+            "find / | xargs grep rm",
         ),
     ),
     _row(
@@ -79,7 +84,7 @@ DESTRUCTIVE: tuple[Row, ...] = (
         LOSS,
         harm.moves_away,
         ("mv ~ /dev/null", "mv /etc /tmp", "mv a /dev/null", "mv a /dev/sda", "mv / x", "mv x -t /etc"),
-        ("mv a b", "mv a ../b", "mv /tmp/a b"),
+        ("mv a b", "mv a ../b", "mv /tmp/a b", "mv a /tmp"),
     ),
     _row(
         "cp tee install ln rsync truncate sponge",
@@ -92,6 +97,7 @@ DESTRUCTIVE: tuple[Row, ...] = (
             "truncate -s 0 /etc/passwd",
             "ln -sf a /etc/x",
             "rsync --delete a/ /",
+            "cp --target-directory=/etc a",
         ),
         (
             "cp a b",
@@ -101,7 +107,15 @@ DESTRUCTIVE: tuple[Row, ...] = (
             "rsync -a a/ b/",
             "ln -s /usr/bin/x y",
             "cp a /usr/local/bin/b",
+            "cp a /tmp/",
         ),
+    ),
+    _row(
+        "sed perl",
+        SYSTEM,
+        harm.edits_system,
+        ("sed -i d /etc/passwd", "sed -i.bak 's/a/b/' /etc/x", "perl -pi -e 1 /etc/x"),
+        ("sed -i d a", "sed -n p /etc/passwd", "perl -e 1 /etc/passwd"),
     ),
     _row(
         "chmod chown chgrp chattr setfacl",
@@ -215,7 +229,7 @@ DESTRUCTIVE: tuple[Row, ...] = (
         ALL,
         harm.kills_user,
         ("pkill -9 -u root", "pkill .", "killall -u me", "pkill -f '.*'", "killall -9 -r '.*'", "pkill -U 0"),
-        ("pkill -f pytest", "killall node", "pkill -u me node"),
+        ("pkill -f pytest", "killall node", "pkill -u me node", "killall -g node"),
     ),
     _row(
         "userdel groupdel deluser delgroup usermod",
@@ -242,7 +256,7 @@ DESTRUCTIVE: tuple[Row, ...] = (
         "git",
         LOSS,
         harm.git_outside,
-        ("git clean -fdx /", "git clean -fdx ~", "git -C / clean -fd", "git clean -xf .."),
+        ("git clean -fdx /", "git clean -fdx ~", "git -C / clean -fd", "git --work-tree=/ clean -fd"),
         ("git clean -fd", "git clean -n /", "git clean -fdx build", "git status"),
     ),
     _row(
@@ -250,12 +264,12 @@ DESTRUCTIVE: tuple[Row, ...] = (
         SYSTEM,
         harm.unpacks_over,
         ("tar xf x.tar -C /", "tar -xzf a --directory=/etc", "unzip a -d /", "tar -C / -xf a", "tar xf a -C/usr"),
-        ("tar xf x.tar -C build", "tar cf a.tar -C / etc", "unzip a", "tar tf a -C /", "unzip a -d build"),
+        ("tar xf x.tar -C build", "tar cf a.tar -C / etc", "unzip a", "tar tf a -C /", "tar xf a -C /usr/local"),
     ),
     _row(
         "iptables ip6tables nft ufw ip ifconfig route nmcli",
         SYSTEM,
-        harm.has_word("-F --flush flush disable reset down -X off", ""),
+        harm.has_word("-F --flush flush disable reset down -X off del", ""),
         ("iptables -F", "ip link set eth0 down", "nft flush ruleset", "ufw disable", "ifconfig eth0 down"),
         ("iptables -L", "ip addr", "ifconfig", "nmcli device"),
     ),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from toolroll.policy.shell import options
 from toolroll.policy.shell.items import Simple
 from toolroll.policy.shell.options import Options
-from toolroll.policy.shell.places import Place, kinds
+from toolroll.policy.shell.places import Place, kinds, takes_files
 from toolroll.policy.shell.words import Piece, Word, names, plain
 from toolroll.policy.shell.wrappers import SHELLS
 
@@ -70,7 +70,12 @@ def deletes(command: Simple) -> bool:
     lost = ABROAD | {Place.KEYS}
     if command.program == "rm" and _flag(command, "rR", "--recursive"):
         lost |= {Place.WORKSPACE, Place.HISTORY}
-    return any(place in lost for place in _places(command, _operands(command)))
+    return _gets_too_much(command) or any(place in lost for place in _places(command, _operands(command)))
+
+
+def _gets_too_much(command: Simple) -> bool:
+    """`find / | xargs rm`."""
+    return command.source is not None and command.source.program == "find" and _is_wide(command.source)
 
 
 DELETING = names("rm unlink shred mv chmod chown chgrp truncate dd rmdir srm")
@@ -86,8 +91,12 @@ def finds_and_deletes(command: Simple) -> bool:
         and texts[at + 1].rpartition("/")[2] in DELETING
         for at, text in enumerate(texts)
     )
-    if not runs and "-delete" not in texts:
-        return False
+    return (runs or "-delete" in texts) and _is_wide(command)
+
+
+def _is_wide(command: Simple) -> bool:
+    """Whether find looks at places outside, with no name to narrow it."""
+    texts = [word.text for word in command.words]
     roots = []
     for word in command.words[1:]:
         if word.text in ("-L", "-P", "-H"):
@@ -109,10 +118,15 @@ def _temporary(roots: list[Word]) -> bool:
 def _destination(command: Simple) -> list[Word]:
     """Where mv and cp put things: the last operand, or the folder of -t."""
     given = options.read(command.words[1:], Options("t:S:m:o:g:", "target-directory= suffix= mode= owner= group="))
-    folder = next((word for name, word, _ in given.options if name in ("t", "target-directory") and word), None)
-    if folder is not None:
-        return [folder]
+    folder = [_value(word, text) for name, word, text in given.options if name in ("t", "target-directory") and word]
+    if folder:
+        return folder[-1:]
     return given.operands[-1:] if len(given.operands) > 1 else []
+
+
+def _value(word: Word, text: str) -> Word:
+    """The value of an option, which may be a part of the word that it stands in."""
+    return plain(text) if word.literal else word
 
 
 def moves_away(command: Simple) -> bool:
@@ -122,8 +136,13 @@ def moves_away(command: Simple) -> bool:
     lost = ABROAD | {Place.KEYS}
     onto = {Place.ROOT, Place.SYSTEM, Place.DEVICE, Place.KERNEL, Place.NULL}
     return any(place in lost for place in _places(command, sources)) or any(
-        place in onto for place in _places(command, target)
+        place in onto for place in _places(command, _filled(command, target))
     )
+
+
+def _filled(command: Simple, words: list[Word]) -> list[Word]:
+    """Of the places that files are put in, those that are not there for it."""
+    return [word for word in words if not takes_files(command.where, word)]
 
 
 def writes_over(command: Simple) -> bool:
@@ -131,10 +150,18 @@ def writes_over(command: Simple) -> bool:
     onto = {Place.DEVICE, Place.KERNEL, Place.SYSTEM, Place.ROOT}
     if command.program in ("tee", "truncate", "sponge"):
         return any(place in onto for place in _places(command, _operands(command)))
-    if command.program == "rsync":
-        deletes_too = any(word.text.startswith("--delete") for word in command.words)
-        onto |= {Place.HOME, Place.PARENT} if deletes_too else set()
-    return any(place in onto for place in _places(command, _destination(command)))
+    target = _destination(command)
+    if command.program == "rsync" and any(word.text.startswith("--delete") for word in command.words):
+        onto |= {Place.HOME, Place.PARENT}
+    else:
+        target = _filled(command, target)
+    return any(place in onto for place in _places(command, target))
+
+
+def edits_system(command: Simple) -> bool:
+    """Files of the system, changed in place by sed or perl."""
+    onto = {Place.DEVICE, Place.KERNEL, Place.SYSTEM}
+    return _flag(command, "i", "--in-place") and any(place in onto for place in _places(command, _operands(command)))
 
 
 def changes_owner(command: Simple) -> bool:
@@ -142,7 +169,7 @@ def changes_owner(command: Simple) -> bool:
     onto = {Place.ROOT, Place.SYSTEM, Place.DEVICE, Place.KERNEL}
     if _flag(command, "R", "--recursive"):
         onto |= {Place.HOME, Place.PARENT}
-    return any(place in onto for place in _places(command, _operands(command)))
+    return _gets_too_much(command) or any(place in onto for place in _places(command, _operands(command)))
 
 
 def copies_to_disk(command: Simple) -> bool:
@@ -194,13 +221,15 @@ def kills_all(command: Simple) -> bool:
     return ("-1" in texts and stops) or ("1" in texts and ends)
 
 
+PKILL = Options("u:U:G:g:P:s:t:fxnovewqilr", "euid= uid= group= pgroup= parent= session= terminal= signal= exact full")
+KILLALL = Options("u:s:y:o:n:Z:egIilqrvw", "user= signal= younger-than= older-than= ns= regexp exact process-group")
+
+
 def kills_user(command: Simple) -> bool:
     """All processes of a user, or of any name."""
-    given = options.read(
-        command.words[1:], Options("u:U:G:g:P:s:t:fxnovewqIilry:", "euid= uid= signal= user= regexp exact")
-    )
+    given = options.read(command.words[1:], KILLALL if command.program == "killall" else PKILL)
     names = [word.text for word in given.operands]
-    user = given.has("u", "U", "euid", "uid", "user", "G", "g")
+    user = given.has("u", "U", "euid", "uid", "user", "G", "group")
     return (user and not names) or any(name in (".", ".*", "", "*", "^") for name in names)
 
 
@@ -219,7 +248,7 @@ def git_outside(command: Simple) -> bool:
     if not any(flag == "--force" or re.match(r"-\w*f", flag) for flag in flags):
         return False
     targets = [word for word in words[1:] if not word.text.startswith("-")]
-    targets += [word for name, word, _ in given.options if name in ("C", "work-tree") and word]
+    targets += [_value(word, text) for name, word, text in given.options if name in ("C", "work-tree") and word]
     return any(place in ABROAD for place in _places(command, targets))
 
 
@@ -234,7 +263,7 @@ def unpacks_over(command: Simple) -> bool:
         folders = _values(command, "-C", "--directory")
     else:
         folders = _values(command, "-d", "-D", "--directory", "-o")
-    return any(place in (Place.ROOT, Place.SYSTEM) for place in _places(command, folders))
+    return any(place in (Place.ROOT, Place.SYSTEM) for place in _places(command, _filled(command, folders)))
 
 
 def _values(command: Simple, *names: str) -> list[Word]:

@@ -8,8 +8,9 @@ from toolroll.policy.shell.words import Kind, Word
 
 
 def _program(word: Word) -> str | None:
+    pieces = [piece for piece in word.pieces if piece.text]
     known = word.literal or (
-        word.pieces[0].kind is Kind.HOME and all(piece.kind is Kind.TEXT for piece in word.pieces[1:])
+        bool(pieces) and pieces[0].kind is Kind.HOME and all(piece.kind is Kind.TEXT for piece in pieces[1:])
     )
     return word.text.rpartition("/")[2] if known else None
 
@@ -26,6 +27,8 @@ class Simple:
     """What it reads, when the text itself says it."""
     downloaded: bool = False
     """It reads what a download in front of the pipe gives."""
+    source: Simple | None = None
+    """The command in front of the pipe whose lines become its words, as with xargs."""
     more: bool = False
     """Further words that nobody knows are added when it runs, as xargs does."""
     sure: bool = True

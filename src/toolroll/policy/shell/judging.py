@@ -84,16 +84,17 @@ def _unclear(item: Unclear) -> Part:
 
 
 def _command(command: Simple, rules: Rules) -> Part:
-    if row := rules.destruction(command) if command.whole else None:
+    of_workspace = places.of_workspace(command.where, command.words[0])
+    if row := rules.destruction(command) if command.whole and not of_workspace else None:
         return _refused(command, row)
     rule, maybe = user_rule(command, rules.user)
     if rule:
         why = rule.reason or f"A rule of the user says so for {' '.join(rule.command)!r}."
         return Part(command.literal, command.text, rule.decision, "" if rule.decision == "allow" else why, by_rule=True)
-    row = rules.ban(command) if command.sure and not places.of_workspace(command.where, command.words[0]) else None
-    if row:
+    if row := rules.ban(command) if command.sure and not of_workspace else None:
         return _banned(command, row)
-    if not maybe and (command.clear or _only_reads(command, rules)):
+    wraps = command.clear and (rules.wraps or rules.reader(command.program or "") is not None)
+    if not maybe and (wraps or _only_reads(command, rules)):
         return Part(command.literal, command.text, "allow")
     return Part(command.literal, command.text, "ask", _why_ask(command, rules))
 

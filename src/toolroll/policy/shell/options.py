@@ -41,6 +41,8 @@ class Given:
     operands: list[Word] = field(default_factory=list)
     unknown: str | None = None
     """The first word that is no option of the program."""
+    doubtful: bool = False
+    """The last option is none of the program's, so the word after it may be its value."""
     rest: int = 0
     """Where the operands begin, for programs whose options stop there."""
 
@@ -61,7 +63,7 @@ def read(words: Sequence[Word], known: Options, stop: bool = False, numbers: boo
         text = words[at].text
         if text == "--":
             given.operands += words[at + 1 :]
-            given.rest = at + 1
+            given.rest, given.doubtful = at + 1, False
             return given
         if not text.startswith("-") or text == "-":
             if stop:
@@ -88,6 +90,7 @@ def _long(given: Given, words: Sequence[Word], at: int, known: Options) -> int:
         or (not words[at].literal and not words[at].start.startswith(f"--{name}="))
     ):
         given.unknown = given.unknown or words[at].text
+    given.doubtful = takes is None and not equals
     if takes == "=" and not equals:
         following = words[at + 1] if at + 1 < len(words) else None
         given.options.append((name, following, following.text if following else ""))
@@ -102,6 +105,7 @@ def _short(given: Given, words: Sequence[Word], at: int, known: Options) -> int:
         given.unknown = given.unknown or text
     for place, letter in enumerate(text[1:], 1):
         takes = known.takes(letter)
+        given.doubtful = takes is None
         if takes is None:
             given.unknown = given.unknown or text
         if takes == "::" or (takes == ":" and text[place + 1 :]):

@@ -30,6 +30,7 @@ TOP = names(
     " Users System Library Applications Volumes private"
 )
 DEEP = names("bin boot etc lib lib32 lib64 libx32 sbin System Library")
+SHARED = names("/tmp /var/tmp /private/tmp /opt /srv /mnt /media /usr/local")
 HOMES = ("home", "Users")
 PRIVATE = (".ssh", ".gnupg", ".aws", ".kube", ".password-store", ".docker", ".azure")
 """Folders of a home that hold keys: nothing in them is to be lost."""
@@ -59,7 +60,10 @@ def resolve(where: str | None, path: str) -> str | None:
     """`path` as seen from the workspace when the command runs in `where`; None when that is not known."""
     if path.startswith(("/", "~")):
         return normal(path)
-    return normal(f"{where}/{path}") if where is not None else None
+    if where is None:
+        return None
+    found = normal(f"{where}/{path}")
+    return f"./{found}" if found.startswith("~") and not where.startswith("~") else found  # a file of that name
 
 
 def after(where: str | None, words: Sequence[Word]) -> str | None:
@@ -86,6 +90,11 @@ def of_workspace(where: str | None, word: Word) -> bool:
         return False
     path = resolve(where, name)
     return path is None or not path.startswith(("/", "~", ".."))
+
+
+def takes_files(where: str | None, word: Word) -> bool:
+    """Whether it is a shared folder that files may be added to."""
+    return word.place is not None and resolve(where, word.place) in SHARED
 
 
 def kinds(where: str | None, word: Word) -> Place | None:

@@ -8,7 +8,7 @@ from toolroll.policy.shell.readers import READERS, TERMINAL_NAMES, cut
 from toolroll.policy.shell.rows import Rules
 
 STANDARD = Rules("standard", banned.STANDARD, DESTRUCTIVE, READERS)
-TERMINAL = Rules("terminal", banned.STANDARD, DESTRUCTIVE, cut(READERS, TERMINAL_NAMES))
+TERMINAL = Rules("terminal", banned.STANDARD, DESTRUCTIVE, cut(READERS, TERMINAL_NAMES), wraps=False)
 
 PRESETS: dict[str, Rules] = {
     "standard": STANDARD,

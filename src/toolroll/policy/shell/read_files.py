@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolroll.policy.shell.options import Options
-from toolroll.policy.shell.reading import Reader, is_awk, is_cd, is_find, is_sed
+from toolroll.policy.shell.reading import Reader, is_awk, is_cd, is_find, is_sed, is_tree
 
 FILES = (
     Reader(
@@ -27,8 +27,9 @@ FILES = (
             "dirsfirst filesfirst noreport prune du si timefmt= gitignore ignore-case matchdirs sort= charset="
             " filelimit= inodes device help version",
         ),
-        allows=("tree", "tree -L 2 docs", "tree -a -I node_modules --dirsfirst"),
-        asks=("tree -o out", "tree -R -H . -L 1", "tree *", "tree --output x"),
+        check=is_tree,
+        allows=("tree", "tree -L 2 docs", "tree -a -I node_modules --dirsfirst", "tree --filelimit=9"),
+        asks=("tree -o out", "tree -Io x out", "tree -R -H . -L 1", "tree *", "tree --output x"),
     ),
     Reader(
         ("cat",),

@@ -104,6 +104,13 @@ FIND_VALUE = names(
 NEWER = re.compile(r"-newer[aBcmt][aBcmt]")
 
 
+def is_tree(given: Given) -> bool:
+    """tree takes the next word for a value even where letters follow the option: `-Io x y` writes to y."""
+    return all(
+        word is None or not word.text.startswith("-") or word.text.startswith("--") for _, word, _ in given.options
+    )
+
+
 def is_find(words: Sequence[Word]) -> bool:
     """Tests and printing; commands after -exec are judged by themselves."""
     at = 0

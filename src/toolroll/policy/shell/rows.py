@@ -59,6 +59,8 @@ class Rules:
     destructive: tuple[Row, ...] = ()
     read: tuple[Reader, ...] = ()
     user: tuple[Rule, ...] = ()
+    wraps: bool = True
+    """Whether a program that runs others (env, timeout, `sh -c`) counts for what it runs, if it is in no table."""
     _banned: dict[str, tuple[Row, ...]] = field(init=False, repr=False, compare=False)
     _destructive: dict[str, tuple[Row, ...]] = field(init=False, repr=False, compare=False)
     _read: dict[str, Reader] = field(init=False, repr=False, compare=False)

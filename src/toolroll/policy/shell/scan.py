@@ -45,8 +45,9 @@ def prepare(text: str) -> Prepared:
     if "\\\n" in text:
         scan = _Scan(text)
         scan.run()
-        for place in reversed(scan.joins):
-            text = text[:place] + text[place + 2 :]
+        joins = sorted(set(scan.joins))
+        kept = zip([0, *(place + 2 for place in joins)], [*joins, len(text)], strict=True)
+        text = "".join(text[start:end] for start, end in kept)
     scan = _Scan(text)
     scan.run()
     return Prepared("".join(scan.code), scan.here)

@@ -64,7 +64,7 @@ def _sed_part(script: str, place: int, mark: str) -> int | None:
     return _pattern_end(script, place, mark)
 
 
-BRACKETS = re.compile(r"\[\^?(?:[^\[\]\\]|\[:\w+:\])+\]")
+BRACKETS = re.compile(r"\[\^?(?:[^\[\]\\]|\\[a-z.]|\[:\w+:\])+\]")
 
 
 def _pattern_end(text: str, place: int, mark: str) -> int | None:

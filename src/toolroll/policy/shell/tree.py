@@ -12,6 +12,7 @@ from toolroll.policy.shell import places, plain
 from toolroll.policy.shell.grammar import first_error, is_bomb, parse, strings
 from toolroll.policy.shell.items import Assign, Bomb, Found, Item, Redirect, Simple, Unclear
 from toolroll.policy.shell.nodes import Decoder
+from toolroll.policy.shell.pipes import DOWNLOADED, printed
 from toolroll.policy.shell.scan import Here, prepare, substitutions
 from toolroll.policy.shell.words import Word, bare, join, names, unknown
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 LONGEST = 16_000
 """Characters of code, blanks and here-documents not counted."""
-MARKS = re.compile(r"[()<>$|&;`\[{?*]")
+LONGEST_TEXT = 200_000
+"""Characters in all; as many take a good part of a second."""
+MARKS = re.compile(r"[()<>$|&;`\[{?*\x00-\x08\x0e-\x1f]")
 MOST_MARKS = 2_000
 """Texts of nothing but brackets take the grammar time that grows with the square of their number."""
 DEEPEST = 100
@@ -32,9 +35,6 @@ ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-
-
-DOWNLOADED = "\0"
 
 
 class TooMuchError(Exception):
@@ -64,6 +64,8 @@ def read(text: str, where: str | None = ".") -> Text:
 
 class _Walk(Decoder):
     def __init__(self, text: str, where: str | None, into: Text, depth: int) -> None:
+        if len(text) > LONGEST_TEXT:
+            raise TooMuchError(f"it is longer than {LONGEST_TEXT} characters")
         prepared = prepare(text)
         if len(prepared.code) - prepared.code.count(" ") - prepared.code.count("\n") > LONGEST:
             raise TooMuchError(f"it is longer than {LONGEST} characters")
@@ -126,11 +128,13 @@ class _Walk(Decoder):
     def sequence(self, node: Node, stdin: str | None) -> None:
         """A list; its left side may be a list again, a thousand times over. A redirection belongs to its last one."""
         rest: list[tuple[str, Node]] = []
-        while node.type == "list" and len(node.children) == 3:
-            left, operator, right = node.children
+        while node.type == "list" and len(parts := _parts(node)) == 3:
+            node, operator, right = parts
             rest.append((operator.type, right))
-            node = left
-        self.visit(node)
+        if node.type == "list":  # the grammar failed in it
+            self.children(node)
+        else:
+            self.visit(node)
         for place, (operator_type, right) in enumerate(reversed(rest), 1):
             where = self.where
             self.visit(right, stdin if place == len(rest) else None)
@@ -138,14 +142,17 @@ class _Walk(Decoder):
                 self.where = None
 
     def pipeline(self, node: Node, stdin: str | None) -> None:
-        stages = node.named_children
+        stages = [stage for stage in _parts(node) if stage.is_named]
         piped = None
+        last: Item | None = None
         for stage in stages:
             before = len(self.into.found)
             with self.apart():
                 self.visit(stage, stdin if stage is stages[-1] and stdin is not None else piped)
-            last = self.into.found[-1].item if len(self.into.found) > before else None
-            piped = _printed(last) if isinstance(last, Simple) else None
+            source, last = last, self.into.found[-1].item if len(self.into.found) > before else None
+            if isinstance(source, Simple) and isinstance(last, Simple) and last.program == "xargs":
+                self.into.found[-1] = Found(replace(last, source=source), self.owner)
+            piped = printed(last) if isinstance(last, Simple) else None
 
     def substitution(self, node: Node, _stdin: str | None) -> None:
         text = self.text(node)
@@ -233,8 +240,9 @@ class _Walk(Decoder):
 
     def expansion(self, node: Node, _stdin: str | None) -> None:
         self.children(node)
-        if "`" in self.text(node):  # the grammar does not look into backticks here
-            self.expansions(self.text(node)[2:-1])
+        text = self.text(node)
+        if "`" in text or ("$(" in text and PATTERN.match(text)):  # the grammar does not look into them here
+            self.expansions(text[2:-1])
 
     def expansions(self, text: str) -> None:
         """What is run in a text that is expanded as in double quotes."""
@@ -303,22 +311,11 @@ class _Walk(Decoder):
             self.add(Unclear(self.text(node), "its test is computed"))
 
 
-def _printed(command: Simple) -> str | None:
-    """What a literal echo or printf prints, or cat passes on; a mark for what a download gives."""
-    if command.downloaded or command.program in ("curl", "wget"):
-        return DOWNLOADED
-    words = command.literal
-    if not words:
-        return None
-    if words == ("cat",):
-        return command.stdin
-    if words[0] == "echo" and not (words[1:] and words[1].startswith("-")) and "\\" not in command.text:
-        return " ".join(words[1:])
-    if words[0] == "printf" and len(words) == 2 and "%" not in words[1]:
-        return words[1].replace("\\n", "\n")
-    return None
+def _parts(node: Node) -> list[Node]:
+    return [child for child in node.children if child.type != "comment"]
 
 
+PATTERN = re.compile(r"\$\{[!#]?\w+(?:\[[^\]]*\])?[#%^,/@]")
 WORDS = names("word number string raw_string ansi_c_string concatenation simple_expansion expansion")
 OPERATORS = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|", "<&-", ">&-"})
 HANDLERS: dict[str, Callable[[_Walk, Node, str | None], None]] = {

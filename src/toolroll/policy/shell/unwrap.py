@@ -13,6 +13,10 @@ from toolroll.policy.shell.options import Options
 from toolroll.policy.shell.words import Kind, Piece, Word, plain, unknown
 from toolroll.policy.shell.wrappers import SHELLS, Wrapper, wrapper
 
+SAME = frozenset({Kind.TEXT, Kind.GLOB, Kind.HOME, Kind.HERE, Kind.USER})
+"""What means the same in the shell inside as outside."""
+MOST_GIVEN = 20
+"""Arguments of parallel that are looked at."""
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
 
 
@@ -40,14 +44,8 @@ def unwrap(command: Simple) -> Inside | None:
 
 
 def script(words: Sequence[Word]) -> str:
-    """The words as one shell text, up to the first that is not known."""
-    parts = []
-    for word in words:
-        if not word.literal:
-            parts.append(f"{word.start}$_")
-            break
-        parts.append(word.text)
-    return " ".join(parts)
+    """The words as one shell text; what is not known of them is a variable."""
+    return " ".join("".join(piece.text if piece.kind in SAME else "${_}" for piece in word.pieces) for word in words)
 
 
 def _inner(command: Simple, words: Sequence[Word], **changes: object) -> Simple:
@@ -64,16 +62,18 @@ def _wrapped(command: Simple, row: Wrapper) -> Inside:
         if not words or words[0].text not in row.verbs:
             return inside
         again = options.read(words[1:], row.options, stop=True)
-        given.options += again.options
-        words = [words[0], *again.operands]
+        again.options = given.options + again.options
+        given, words = again, [words[0], *again.operands]
     if row.text and _texts(inside, given, row):
         return inside
     words = _variables(inside, words) if row.variables else words
     words = words[row.skip :]
-    if row.joined and words and not given.has("x", "exec"):
-        inside.texts += _shell_texts(words)
+    if row.each:
+        inside.texts += [script([word]) for word in words if not given.doubtful]
+    elif row.joined and words and not given.has("x", "exec"):
+        inside.texts += _shell_texts(words) if not given.doubtful else []
     elif words:
-        inside.items.append(_inner(command, words))
+        inside.items.append(_inner(command, words, sure=command.whole and not given.doubtful))
     return inside
 
 
@@ -96,7 +96,13 @@ def _shell_texts(words: Sequence[Word]) -> list[str]:
     marks = [place for place, word in enumerate(words) if word.text in (":::", "::::", ":::+")]
     if not marks:
         return [script(words)]
-    return [script(words[: marks[0]])] if marks[0] else [script([word]) for word in words[1:]]
+    command, given = script(words[: marks[0]]), words[marks[0] + 1 :]
+    if not command:
+        return [script([word]) for word in given]
+    if len(marks) > 1 or words[marks[0]].text != ":::":
+        return [command]
+    command = command if "{}" in command else f"{command} {{}}"
+    return [command.replace("{}", shlex.quote(word.text) if word.literal else "${_}") for word in given[:MOST_GIVEN]]
 
 
 def _variables(inside: Inside, words: list[Word]) -> list[Word]:
@@ -125,21 +131,17 @@ def _shell(command: Simple, program: str) -> Inside:
     return Inside()
 
 
-SPLIT = re.compile(r"-[a-zA-Z0]*S|--split-string(?:=|$)")
-
-
 def _env(command: Simple) -> Inside:
     row = wrapper("env")
     assert row is not None
-    for place, word in enumerate(command.words[1:], 1):
-        found = SPLIT.match(word.text)
-        if found and word.literal:
-            text, rest = word.text[found.end() :], command.words[place + 1 :]
-            if not text and rest:
-                text, rest = rest[0].text if rest[0].literal else "$_", rest[1:]
-            return Inside(texts=[" ".join([text, *(shlex.quote(one.text) for one in rest if one.literal)])])
-        if not word.text.startswith("-"):
-            break
+    if command.words[1:2] and command.words[1].text == "-":
+        command = replace(command, words=(command.words[0], plain("-i"), *command.words[2:]))  # it says the same
+    given = options.read(command.words[1:], row.options, stop=True)
+    for name, word, text in given.options:
+        if name in ("S", "split-string") and word is not None:
+            place = next(at for at, one in enumerate(command.words) if one is word)
+            rest = (shlex.quote(one.text) for one in command.words[place + 1 :] if one.literal)
+            return Inside(texts=[" ".join(["env", text if word.literal else "${_}", *rest])])
     inside = _wrapped(command, row)
     only = command.words[1:2] and not command.words[1].text.startswith("-")
     inside.clear = inside.clear and bool(inside.items) and bool(only)
@@ -155,7 +157,8 @@ def _command(command: Simple) -> Inside | None:
 
 
 def _eval(command: Simple) -> Inside:
-    return Inside(texts=[script(command.words[1:])])
+    words = command.words[1:]
+    return Inside(texts=[script(words[1:] if words and words[0].text == "--" else words)])
 
 
 def _trap(command: Simple) -> Inside | None:
@@ -168,7 +171,7 @@ def _trap(command: Simple) -> Inside | None:
 XARGS = Options(
     "0rtpoxa:d:E:e::I:i::L:l::n:P:s:",
     "null no-run-if-empty verbose interactive open-tty exit arg-file= delimiter= eof? replace? max-lines? max-args="
-    " max-procs= max-chars= show-limits",
+    " max-procs= max-chars= process-slot-var= show-limits",
 )
 
 
@@ -183,13 +186,25 @@ def _xargs(command: Simple) -> Inside:
         simple = _inner(command, [*words, *more], more=known is None, stdin=None)
     else:
         simple = _inner(command, [_replaced(word, mark, known) for word in words], stdin=None)
+    simple = replace(simple, sure=simple.sure and not given.doubtful)
     return Inside(items=[simple], clear=clear)
 
 
 def _replaced(word: Word, mark: str, known: str | None) -> Word:
     if mark not in word.text:
         return word
-    return plain(word.text.replace(mark, known)) if known is not None and word.literal else unknown(word.text)
+    if not word.literal:
+        return unknown(word.text)
+    return plain(word.text.replace(mark, known)) if known is not None else _filled(word.text, mark)
+
+
+def _filled(text: str, mark: str) -> Word:
+    """The word with something unknown wherever the mark stands."""
+    first, *rest = text.split(mark)
+    pieces = [Piece(Kind.TEXT, first)]
+    for part in rest:
+        pieces += [Piece(Kind.VALUE, mark), Piece(Kind.TEXT, part)]
+    return Word(tuple(piece for piece in pieces if piece.text))
 
 
 FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
@@ -206,7 +221,7 @@ def _find(command: Simple) -> Inside | None:
         while at < len(command.words) and not _ends_run(command.words, at):
             at += 1
         words = [Word((Piece(Kind.GLOB, "{}"),)) if word.text == "{}" else word for word in command.words[start:at]]
-        words = [unknown(word.text) if "{}" in word.text and word.literal else word for word in words]
+        words = [_filled(word.text, "{}") if "{}" in word.text and word.literal else word for word in words]
         inside.items.append(_inner(command, words) if words else Unclear(command.text, "find runs nothing"))
     return inside if inside.items else None
 
