@@ -23,7 +23,11 @@ from toolroll.text.git.settings import ENVIRONMENT, SENTINEL, harmless, variable
 
 _MOST = 4_000_000  # bytes of an answer that are taken apart
 _ERRORS = 20_000
-_RETRIES = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index
+_RETRIES = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index or a branch
+_ONGOING = (
+    ("rebase-merge", "rebase"), ("rebase-apply", "rebase"), ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert"), ("BISECT_LOG", "bisect"),
+)  # fmt: skip
 _OWN = r"^(user\.(name|email|useconfigonly)|core\.(autocrlf|excludesfile))$"
 _IGNORE_BYTES = 100_000
 _AUTHOR = frozenset(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE"))
@@ -112,10 +116,12 @@ class Repository:
         settings = self._settings(strict=command.strict)
         for pause in (*_RETRIES, None):
             printed = self._git(command.words, settings, changes=command.changes)
-            if pause is None or not (printed.status and "index.lock': File exists" in printed.errors):
+            if pause is None or not (printed.status and ".lock': File exists" in printed.errors):
                 break
             time.sleep(pause)
             self._ctx.token.check()
+        if command.changes and any(name.startswith("include") for name in self._names):
+            self._names = []  # another branch, or a file of the working tree, may have brought other settings
         return printed
 
     def _settings(self, *, strict: bool) -> dict[str, str]:
@@ -155,7 +161,8 @@ class Repository:
         )
         finished(ran, _ERRORS).checked()  # out of time, out of memory
         output = ran.launched.running.output
-        return Printed(decoded(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0)
+        ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
+        return Printed(decoded(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0, ongoing)
 
     def _own(self) -> dict[str, str]:
         """What is taken over of the user's own settings; the repository's come before them."""
@@ -202,24 +209,44 @@ def _own_folder(root: Root, parts: tuple[str, ...]) -> str:
     fd = root.open(where, PATH)
     try:
         mode = os.fstat(fd).st_mode
-        real = "/".join((root.path, *root.real(fd)))
+        own = root.real(fd)
     finally:
         os.close(fd)
-    if not stat.S_ISREG(mode):
-        return real
+    if stat.S_ISREG(mode):
+        own = _pointed(root, where, own[:-1], _text(root, where).removeprefix("gitdir:"))
+    with suppress(FileNotFoundError, NotADirectoryError):
+        common = "/".join((*own, "commondir"))
+        _check_parts(root, _pointed(root, common, own, _text(root, common)))
+    _check_parts(root, own)
+    return "/".join((root.path, *own))
+
+
+def _text(root: Root, where: str) -> str:
     fd = root.file(where)
     try:
-        text = os.read(fd, 5000).decode("utf-8", "surrogateescape")
+        return os.read(fd, 5000).decode("utf-8", "surrogateescape")
     finally:
         os.close(fd)
-    target = os.path.join(os.path.dirname(real), text.removeprefix("gitdir:").strip())
-    if beneath(os.path.normpath(target), root.path) is None:
+
+
+def _pointed(root: Root, where: str, start: tuple[str, ...], text: str) -> tuple[str, ...]:
+    """The folder of the workspace that the file `where` names; raises ToolError when it is none of the workspace."""
+    target = os.path.join(root.path, *start, text.strip())
+    inside = beneath(os.path.normpath(target), root.path)
+    if inside is None:
         raise ToolError(
             ErrorCode.PERMISSION,
             f"{where!r} says that the repository's own files are in {target!r}, out of reach from this workspace. "
             "Ask the user to open the main working tree instead.",
         )
-    return os.path.normpath(target)
+    return inside
+
+
+def _check_parts(root: Root, folder: tuple[str, ...]) -> None:
+    """Raise ToolError when a link leads from a repository's own folder out of the workspace."""
+    for name in (".", "HEAD", "config", "index", "objects", "packed-refs", "refs"):
+        with suppress(FileNotFoundError, NotADirectoryError):  # of a repository that is not a whole one git tells
+            os.close(root.open("/".join((*folder, name)), PATH))
 
 
 def _others(root: Root) -> str:

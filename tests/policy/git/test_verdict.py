@@ -61,6 +61,8 @@ ROWS = [
     ("deny", "blame:--contents=/etc/passwd_a blame:--cont_/etc/passwd_a diff:-O/etc/x format-patch:-o_/tmp/x bundle:create_/tmp/x_--all"),
     ("deny", "clone:x_/tmp/y clone:h:x_../y clone:/etc/x clone:file:///etc clone:--_../x worktree:add_../x push:/tmp/x ls-remote:/tmp/x init:/tmp"),
     ("deny", "clone:ext::sh fetch:fd::17 remote:add_x_ext::sh submodule:add_ext::sh archive:--remote=ext::sh_HEAD push:--repo=ext::x clone:foo::bar"),
+    ("deny", "remote:add_x_/tmp/x remote:add_-t_main_x_../y archive:--remote=/tmp/x_HEAD push:--repo=../x submodule:set-url_a_/tmp/x http-push:-D_u_b"),
+    ("deny", "commit-tree:x_-F_/etc/passwd mailsplit:-o/tmp_x"),
     ("deny", "clone:ssh://-oProxyCommand=x/y clone:--_-oProxyCommand=x:y fetch:ssh://u@-x/y merge:-s_evil_x pull:--strategy=evil cherry-pick:--strategy_x_y"),
     ("deny", "-c_a=b:status -ca=b:status --git-dir=/x:status --work-tree=/:log --exec-path=/x:log -C_..:status -C_/etc:log --paginate:log -p:log"),
     ("deny", "--bare:log --config-env=a=b:log --namespace=x:log --unheard-of:log remote-ext:x submodule--helper:x credential:fill"),

@@ -10,6 +10,27 @@ from toolroll.text.git.refusals import explained
     [
         ("fatal: a.x: clean filter 'x y' failed", "Unsupported", "'x y'"),
         ("fatal: Unable to create '/w/.git/index.lock': File exists.\n\nAnother git", "Conflict", "Another git"),
+        (
+            "fatal: cannot lock ref 'HEAD': Unable to create '/w/.git/refs/heads/x.lock': File exists.",
+            "Conflict",
+            "x.lock",
+        ),
+        ("error: pathspec ':(literal,prefix:0)u' did not match any file(s) known to git", "NotFound", "no file 'u'."),
+        (
+            "error: ab^{commit}: expected commit type, but the object dereferences to blob type",
+            "ValidationError",
+            "blob",
+        ),
+        ("fatal: bad revision 'HEAD~1 HEAD'", "NotFound", "a..b"),
+        ("fatal: 'one' is already checked out at '/w/one'", "Conflict", "'one' is checked out in another"),
+        ("fatal: a branch is expected, got commit 'ab12'", "ValidationError", "'ab12' is no branch"),
+        ("fatal: a branch is expected, got remote branch 'o/x'", "ValidationError", "'o/x' is no branch"),
+        ("fatal: cannot switch branch while merging\nConsider", "Conflict", "while merging. End"),
+        (
+            "The following paths are ignored by one of your .gitignore files:\nx.log\nhint: Use",
+            "ValidationError",
+            "'x.log'.",
+        ),
         ("fatal: your current branch 'main' does not have any commits yet", "NotFound", "no commits yet"),
         ("fatal: Not a valid object name: 'HEAD'.", "NotFound", "no commits yet"),
         ("fatal: Not a valid object name: 'nope'.", "NotFound", "no 'nope'"),

@@ -15,6 +15,8 @@ from toolroll.text.git.settings import SENTINEL, harmless, variables
         ("filter.x.smudge", ""),
         ("filter.a.b=c d.process", ""),
         ("filter.\n.clean", ""),
+        ("filter..clean", ""),
+        ("merge..driver", "false"),
         ("diff.x.textconv", ""),
         ("diff.x.command", ""),
         ("merge.x.driver", "false"),
@@ -52,6 +54,12 @@ def test_a_filter_is_an_error_only_when_files_are_stored():
 
 def test_a_hook_of_the_settings_is_switched_off():
     assert harmless(["hook.a.b.event"])["hook.a.b.enabled"] == "false"
+
+
+def test_a_name_that_was_not_utf_8_is_refused():
+    with pytest.raises(ToolError, match="git is not run there"):
+        harmless(["filter.\ufffd.clean"])
+    assert harmless(["branch.\ufffd.remote"]) == harmless([])
 
 
 def test_settings_without_end_are_refused():

@@ -14,7 +14,12 @@ _REMOTES = frozenset({
     "clone", "fetch", "pull", "push", "ls-remote", "send-pack", "remote add", "submodule add", "submodule set-url",
     "archive",
 })  # fmt: skip
-_FIRST_IS_REMOTE = frozenset({"clone", "fetch", "pull", "push", "ls-remote", "send-pack", "submodule add"})
+_ADDRESS = {
+    "clone": 0, "fetch": 0, "pull": 0, "push": 0, "ls-remote": 0, "send-pack": 0, "submodule add": 0, "remote add": 1,
+    "submodule set-url": 1,
+}  # fmt: skip
+"""Which of the names is that of another repository."""
+_ADDRESSES = frozenset({"--remote", "--repo"})
 _PATHS = frozenset({
     "add", "stage", "rm", "mv", "apply", "am", "init", "hash-object", "diff", "clone", "worktree add", "worktree move",
     "bundle create", "bundle verify", "bundle list-heads", "bundle unbundle", "submodule add", "checkout-index",
@@ -52,7 +57,7 @@ def reason(key: str, words: Words) -> str | None:
         return "names a place outside the repository, or in its .git"
     if key in _REMOTES and _names_program(words):
         return "has an address that names a program"
-    if key in _FIRST_IS_REMOTE and any(_local(one) for one in [*words.names, *words.paths][:1]):
+    if key in _REMOTES and any(_local(one) for one in _addresses(key, words)):
         return "names a repository elsewhere on this machine"
     if key in _MERGING and (option := words.has(_STRATEGY)) and option.value not in _STRATEGIES:
         return "names a program of its own as strategy"
@@ -86,6 +91,12 @@ def _places(key: str, words: Words) -> list[str]:
     if key in ("worktree add", "bundle create"):
         return words.names[:1] or words.paths[:1]
     return [*words.names, *words.paths]
+
+
+def _addresses(key: str, words: Words) -> list[str]:
+    at = _ADDRESS.get(key, len(words.names) + len(words.paths))
+    option = words.has(_ADDRESSES)
+    return [*[*words.names, *words.paths][at : at + 1], *([option.value] if option and option.value else [])]
 
 
 def _names_program(words: Words) -> bool:

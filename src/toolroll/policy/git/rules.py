@@ -47,7 +47,7 @@ _SHOWS = (
 
 DESTRUCTIVE: tuple[Rule, ...] = (
     Rule(
-        "push|send-pack",
+        "push|send-pack|http-push",
         "-f --force --force-with-lease --force-if-includes --mirror",
         "overwrites what others may have pushed",
         ("push -f", "push -qf", "push --forc origin main", "push origin main --force-with-lease=main", "push --mirror"),
@@ -55,8 +55,8 @@ DESTRUCTIVE: tuple[Rule, ...] = (
         fine=("push origin force", "push -o --force origin", "push --dry-run --force"),
     ),
     Rule(
-        "push|send-pack",
-        "-d --delete --prune",
+        "push|send-pack|http-push",
+        "-d -D --delete --prune",
         "deletes branches or tags of the remote",
         ("push origin --delete main", "push -d origin v1", "push --prune origin", "push origin --del main"),
         unless=_DRY,

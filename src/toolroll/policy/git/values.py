@@ -63,7 +63,7 @@ def _path(value: str) -> str | None:
 
 def _message(value: str) -> str | None:
     if not value.strip() or "\0" in value:
-        return "is not a message. Give text without NUL."
+        return "is not a message. Say what changed and why, without NUL."
     return None
 
 

@@ -136,6 +136,7 @@ CHANGES: dict[str, str] = {
     "commit": """F@ m: c: C: t@ S? u? --file@ --author: --date: --message: --reedit-message: --reuse-message: --fixup:
         --squash: --trailer: --template@ --cleanup: --gpg-sign? --untracked-files? --pathspec-from-file@ --all
         --allow-empty --allow-empty-message""",
+    "commit-tree": "p: m: F@ S? --gpg-sign?",
     "config": """f@ t: z l e --file@ --blob: --type: --default: --comment: --value: --url: --get --get-all --get-regexp
         --get-urlmatch --get-color --get-colorbool --list --global --system --local --worktree --add --replace-all
         --unset --unset-all --rename-section --remove-section --edit""",
@@ -147,6 +148,7 @@ CHANGES: dict[str, str] = {
     "hash-object": "t: --path:",
     "init": "b: --template: --separate-git-dir: --initial-branch: --object-format: --shared?",
     "ls-remote": "o: --upload-pack: --exec: --sort: --server-option: --exit-code",
+    "mailsplit": "o@ d: f:",
     "merge": f"{_MERGE} m: F@ --message: --file@ --into-name:",
     "notes": "m: F@ c: C: s: --ref: --message: --file@ --strategy: --separator?",
     "pull": f"{_FETCH} {_MERGE} j? r? --jobs? --rebase? --no-rebase --signoff? --progress --all --append",
@@ -155,6 +157,7 @@ CHANGES: dict[str, str] = {
     "read-tree": "--prefix@ --index-output@ --exclude-per-directory:",
     "rebase": """C: x: s: X: S? r? --whitespace: --exec: --strategy: --strategy-option: --onto: --gpg-sign? --empty:
         --rebase-merges?""",
+    "remote add": "t: m: --track: --master: --mirror?",
     "reset": "U: --unified: --pathspec-from-file@ --recurse-submodules?",
     "restore": "s: --source: --conflict: --pathspec-from-file@",
     "revert": _PICK,

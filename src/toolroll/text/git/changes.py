@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolroll.text.git.names import plain
+from toolroll.text.git.names import plain_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class Counted:
     """Where it was renamed or copied from."""
 
     def __str__(self) -> str:
-        origin = f"{plain(self.source)} -> " if self.source else ""
+        origin = f"{plain_path(self.source)} -> " if self.source else ""
         lines = "binary" if self.added is None else f"+{self.added} -{self.deleted}"
-        return f"{origin}{plain(self.path)} {lines}"
+        return f"{origin}{plain_path(self.path)} {lines}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def part(title: str, printed: str, inside: str = "") -> Part | None:
 
 def counted(printed: str, inside: str = "") -> tuple[list[Counted], str]:
     """The files with their counts, and the patch that follows them; `inside` is put before paths."""
-    files: list[Counted] = []
+    files: dict[str, Counted] = {}  # one in conflict comes twice, first without its counts
     rest = printed
     while rest and not rest.startswith("\0"):
         record, end, rest = rest.partition("\0")
@@ -71,8 +71,9 @@ def counted(printed: str, inside: str = "") -> tuple[list[Counted], str]:
         if not counts[2]:
             source, counts[2], rest = rest.split("\0", 2)
             source = inside + source
-        files.append(Counted(inside + counts[2], _number(counts[0]), _number(counts[1]), source))
-    return files, rest.removeprefix("\0")
+        path = inside + counts[2]
+        files[path] = Counted(path, _number(counts[0]), _number(counts[1]), source)
+    return list(files.values()), rest.removeprefix("\0")
 
 
 def _number(text: str) -> int | None:

@@ -58,6 +58,7 @@ class Shown:
     commit: Commit
     files: list[Counted]
     patch: str = ""
+    note: str = ""
 
     def __str__(self) -> str:
         one = self.commit

@@ -36,6 +36,12 @@ def plain(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\n", " ")).strip()
 
 
+def plain_path(path: str) -> str:
+    """A path of others on one line; what would not be seen of it is."""
+    text = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), path.replace("\n", "\\n"))
+    return repr(text) if text != text.strip() else text
+
+
 def decoded(data: bytes) -> str:
     """What git printed, as text."""
     return data.decode("utf-8", "replace")

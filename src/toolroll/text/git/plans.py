@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolroll.result import ErrorCode, ToolError
@@ -19,9 +19,10 @@ from toolroll.text.git.status import Status, status
 
 _HEAD = f"--format={history.COMMIT}"
 _RAW = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative", "-z", "--numstat")
-_LINES = re.compile(r"\s*(\d{1,9})(?:\s*[-,:]\s*(\d{1,9}))?\s*")
+_LINES = re.compile(r"\s*(0*[1-9]\d{0,8})(?:\s*[-,:]\s*(\d{1,9}))?\s*")
 _STASH = re.compile(r"(?:stash@)?\{?(\d{1,6})\}?")
 _GITLINK = re.compile(r"160000 \S+ \d\t(.*)", re.DOTALL)
+_EMBEDDED = re.compile(r"adding embedded git repository: (.*)")
 _SHARED: frozenset[str] = frozenset({"list"})
 
 
@@ -70,6 +71,8 @@ class Printed:
     out: str
     errors: str = ""
     status: int = 0
+    ongoing: str = ""
+    """What the repository is in the middle of afterwards, such as "merge"."""
 
 
 Plan = Generator[Command, Printed, Any]
@@ -111,7 +114,7 @@ def plan(asked: Asked) -> Plan:
 
 
 def _status(asked: Asked) -> Plan:
-    return status((yield _look(asked.files)).out, asked.prefix, asked.inside)
+    return _stands(asked, (yield _look(asked.files)))
 
 
 def _diff(asked: Asked) -> Plan:
@@ -120,8 +123,9 @@ def _diff(asked: Asked) -> Plan:
         printed = yield Command((*words, "--end-of-options", asked.ref, "--", *asked.files))
         found = [part(f"Compared with {plain(asked.ref)}", printed.out, asked.inside)]
     else:
-        staged = yield Command((*words, "--cached", "--", *asked.files))
-        unstaged = yield Command((*words, "--", *asked.files))
+        # Of a file in conflict, the one comparison that can be taken apart and counted is that with our side.
+        staged = yield Command((*words, "--cached", "--diff-filter=u", "--", *asked.files))
+        unstaged = yield Command((*words, "--ours", "--", *asked.files))
         found = [part("Staged", staged.out, asked.inside), part("Not staged", unstaged.out, asked.inside)]
     return Diff([one for one in found if one is not None])
 
@@ -139,10 +143,15 @@ def _show(asked: Asked) -> Plan:
         raise _invalid(f"`ref` {ref!r} is a range. `show` takes one commit; use `diff` or `log` for a range.")
     if ":" in ref and not ref.startswith(":/"):
         printed = yield Command(("show", "--no-textconv", "--end-of-options", ref))
-        return Content(ref, printed.out)
+        return Content(ref, "(A binary file, which is not shown.)" if "\0" in printed.out else printed.out)
     # ":/text" is the newest commit whose message matches, and takes nothing behind it.
     commit = ("--end-of-options", ref if ref.startswith(":/") else f"{ref}^{{commit}}", "--")
     printed = yield Command((*_show_words(asked), "--patch", *commit, *asked.files))
+    if not printed.out:  # none of these files is in it
+        printed = yield Command(("show", "--no-patch", f"{_HEAD}%B%x00", *commit))
+        return replace(
+            history.shown(printed.out), note="(None of `files` changed. Action log finds what changed them.)"
+        )
     return history.shown(printed.out, asked.inside)
 
 
@@ -151,10 +160,14 @@ def _add(asked: Asked) -> Plan:
     # To see whether a submodule has changed, git would run itself there, by the submodule's own settings.
     submodules = [found[1] for record in listed.out.split("\0") if (found := _GITLINK.fullmatch(record))]
     left_out = tuple(f":(exclude,literal){path}" for path in submodules)
-    yield Command(("add", "--", *asked.files, *left_out), changes=True, strict=True)
-    now = status((yield _look(())).out, asked.prefix, asked.inside)
-    note = f"(Left out, being submodules: {', '.join(map(plain, submodules))}.)" if submodules else ""
-    return Done(f"Staged now: {_files(len(now.staged))}.", now, note)
+    added = yield Command(("add", "--", *asked.files, *left_out), changes=True, strict=True)
+    now = _stands(asked, (yield _look(())))
+    notes = [f"(Left out, being submodules: {', '.join(map(plain, submodules))}.)"] if submodules else []
+    if inner := _EMBEDDED.findall(added.errors):
+        notes.append(
+            f"(Repositories of their own, of which only the commit is staged: {', '.join(map(plain, inner))}.)"
+        )
+    return Done(f"Staged now: {_files(len(now.staged))}.", now, "\n".join(notes))
 
 
 def _commit(asked: Asked) -> Plan:
@@ -163,8 +176,8 @@ def _commit(asked: Asked) -> Plan:
     if asked.files and not asked.prefix:
         raise _invalid("A commit takes what is staged, not `files`. `add` them first, then commit.")
     # Asked before: a commit that finds nothing to commit looks into submodules, by the settings in them.
-    now = status((yield _look(())).out, asked.prefix, asked.inside)
-    if not now.staged and not now.conflicts:
+    now = _stands(asked, (yield _look(())))
+    if not now.staged and not now.conflicts and now.ongoing != "merge":
         return history.Committed(None, note=f"{now}\nStage files with action `add` first.", status="partial")
     words = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=whitespace")
     yield Command((*words, f"--message={asked.message}"), changes=True)
@@ -186,10 +199,12 @@ def _blame(asked: Asked) -> Plan:
     printed = yield Command(words, may_fail=True)
     path = f"{asked.inside}{asked.path}"
     if printed.status and "no such path" in printed.errors:
-        note = f"(There is no {path!r} in {asked.ref or 'HEAD'}: only what is committed has authors.)"
+        note = f"(There is no file {path!r} in {asked.ref or 'HEAD'}: only what is committed has authors.)"
         return Blame(path, [], note, "partial")
     if printed.status:
         raise refusal(printed, "blame")
+    if "\0" in printed.out:
+        return Blame(path, [], f"({path!r} is a binary file, which has no lines.)", "partial")
     return blame(printed.out, path)
 
 
@@ -208,7 +223,7 @@ def _create(asked: Asked) -> Plan:
 def _switch(asked: Asked) -> Plan:
     force = ("--discard-changes",) if asked.force else ()
     yield Command(("switch", "--quiet", "--no-recurse-submodules", *force, _named(asked)), changes=True)
-    return Done(f"Switched to branch {asked.name!r}.", status((yield _look(())).out, asked.prefix, asked.inside))
+    return Done(f"Switched to branch {asked.name!r}.", _stands(asked, (yield _look(()))))
 
 
 def _delete(asked: Asked) -> Plan:
@@ -225,12 +240,12 @@ def _save(asked: Asked) -> Plan:
     paths = ("--", *asked.files) if asked.files else ()
     printed = yield Command(("stash", "push", *message, *paths), changes=True)
     told = plain(printed.out.partition("\n")[0]) or "Nothing to put aside."
-    return Done(told, status((yield _look(())).out, asked.prefix, asked.inside))
+    return Done(told, _stands(asked, (yield _look(()))))
 
 
 def _pop(asked: Asked) -> Plan:
     yield Command(("stash", "pop", "--quiet", _stash(asked)), changes=True)
-    return Done(f"Took back {_stash(asked)}.", status((yield _look(())).out, asked.prefix, asked.inside))
+    return Done(f"Took back {_stash(asked)}.", _stands(asked, (yield _look(()))))
 
 
 def _drop(asked: Asked) -> Plan:
@@ -276,6 +291,10 @@ def _show_words(asked: Asked) -> tuple[str, ...]:
 def _look(files: tuple[str, ...]) -> Command:
     words = ("status", "--porcelain=v2", "--branch", "--show-stash", "-z", "--ignore-submodules=dirty")
     return Command((*words, "--untracked-files=normal", "--", *files))
+
+
+def _stands(asked: Asked, looked: Printed) -> Status:
+    return status(looked.out, asked.prefix, asked.inside, looked.ongoing)
 
 
 def _named(asked: Asked) -> str:

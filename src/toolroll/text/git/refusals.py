@@ -19,10 +19,10 @@ _TABLE: tuple[tuple[str, ErrorCode, str], ...] = (
         "Leave that file out of `files`, or ask the user to add it.",
     ),
     (
-        r"index\.lock': File exists",
+        r"(?P<name>\.git/[^'\n]*\.lock|[^/'\n]*\.lock)': File exists",
         ErrorCode.CONFLICT,
         "Another git is at work in this repository. Try again in a moment; if it stays so, ask the user to remove "
-        ".git/index.lock.",
+        "{name}.",
     ),
     (
         r"does not have any commits yet|Failed to resolve 'HEAD'|bad revision 'HEAD(?:\^\{commit\})?'"
@@ -32,7 +32,12 @@ _TABLE: tuple[tuple[str, ErrorCode, str], ...] = (
         "There are no commits yet. `add` files and make the first one.",
     ),
     (
-        r"pathspec '(?::\((?:literal|glob)\))?(?P<name>.*)' did not match any file",
+        r"pathspec '(?::\([^)]*\))?(?P<name>.*)' did not match any file\(s\) known to git",
+        ErrorCode.NOT_FOUND,
+        "git knows no file {name!r}. If it is a new one, `add` it first; else look at action status.",
+    ),
+    (
+        r"pathspec '(?::\([^)]*\))?(?P<name>.*)' did not match any file",
         ErrorCode.NOT_FOUND,
         "There is no file {name!r} that git could take. Look at action status, or use `find`.",
     ),
@@ -40,6 +45,16 @@ _TABLE: tuple[tuple[str, ErrorCode, str], ...] = (
         r"path '(?P<name>.*?)' (?:does not exist|exists on disk, but not) in",
         ErrorCode.NOT_FOUND,
         "There is no file {name!r} in that commit.",
+    ),
+    (
+        r"dereferences to (?P<name>\w+) type",
+        ErrorCode.VALIDATION,
+        "`ref` is a {name}, not a commit. Give a file or folder as commit:path.",
+    ),
+    (
+        r"bad revision '(?P<name>[^'\n]*\S \S[^'\n]*)'",
+        ErrorCode.NOT_FOUND,
+        "There is no {name!r} in this repository. Give one commit, branch or tag, or two of them as a..b.",
     ),
     (
         r"(?:bad revision|ambiguous argument|[Ii]nvalid object name|invalid reference:|[Nn]ot a valid object name:?) "
@@ -63,6 +78,22 @@ _TABLE: tuple[tuple[str, ErrorCode, str], ...] = (
         r"[Cc]annot delete branch '(?P<name>.*)' (?:checked out|used by)",
         ErrorCode.CONFLICT,
         "Branch {name!r} is checked out. Switch to another one first.",
+    ),
+    (
+        r"'(?P<name>.*)' is already (?:checked out|used by)",
+        ErrorCode.CONFLICT,
+        "Branch {name!r} is checked out in another working tree. Work there, or create a branch of another name.",
+    ),
+    (
+        r"a branch is expected, got (?:\w+ )+'(?P<name>.*)'",
+        ErrorCode.VALIDATION,
+        "{name!r} is no branch of this repository. Create one with it as `ref`, then switch to that.",
+    ),
+    (
+        r"cannot switch branch (?:while|in the middle of) (?P<name>.*)",
+        ErrorCode.CONFLICT,
+        "Branches cannot be switched while {name}. End that first: mend and `add` what is in conflict and `commit`, "
+        "or ask the user.",
     ),
     (
         r"would be overwritten by|[Pp]lease commit your changes or stash them",
@@ -91,9 +122,9 @@ _TABLE: tuple[tuple[str, ErrorCode, str], ...] = (
         "The file has only {name} lines. Give `lines` within them.",
     ),
     (
-        r"ignored by one of your \.gitignore",
+        r"ignored by one of your \.gitignore files:\n(?P<name>(?:(?!hint:).+\n?)*)",
         ErrorCode.VALIDATION,
-        "Files that .gitignore leaves out are not added. Leave them out of `files`.",
+        "Files that .gitignore leaves out are not added: {name!r}. Leave them out of `files`; the others are staged.",
     ),
     (
         r"Read-only file system|Permission denied|insufficient permission",
@@ -111,5 +142,5 @@ def explained(said: str, verb: str) -> ToolError:
     for pattern, code, message in _RULES:
         if found := pattern.search(said):
             name = next((value for value in found.groupdict().values() if value), "")
-            return ToolError(code, message.format(name=name), details={"git": words[:2000]})
+            return ToolError(code, message.format(name=name.strip()), details={"git": words[:2000]})
     return ToolError(ErrorCode.EXECUTION, f"git {verb} failed. {words[:2000] or 'It said nothing.'}")

@@ -36,14 +36,18 @@ _FIXED: Mapping[str, str] = {
     "maintenance.auto": "false",
     "protocol.allow": "never",
     "submodule.recurse": "false",
+    "diff.submodule": "short",  # else git runs itself in a submodule, by the settings there
     # Looking leaves the index as it is.
     "diff.autoRefreshIndex": "false",
     # What git prints, so that it can be taken apart.
     "core.quotePath": "false",
     "color.ui": "false",
+    "color.diff": "false",
+    "log.showRoot": "true",
     "diff.noprefix": "false",
     "diff.mnemonicPrefix": "false",
     "diff.wordRegex": "",
+    "i18n.commitEncoding": "UTF-8",
     "i18n.logOutputEncoding": "UTF-8",
     "status.submoduleSummary": "false",
     "blame.coloring": "none",
@@ -53,22 +57,22 @@ _FIXED: Mapping[str, str] = {
 _NAMED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.DOTALL), value)
     for pattern, value in (
-        (r"filter\..+\.(?:clean|smudge|process)", ""),
-        (r"diff\..+\.(?:command|textconv)", ""),
-        (r"merge\..+\.driver", "false"),  # an empty one would end git; this one makes it a conflict
-        (r"credential\..+\.helper", ""),
-        (r"gpg\..+\.(?:program|defaultkeycommand)", "false"),
-        (r"remote\..+\.(?:uploadpack|receivepack|vcs)", "false"),
-        (r"protocol\..+\.allow", "never"),
-        (r"trailer\..+\.(?:command|cmd)", "false"),
-        (r"hook\..+\.command", "false"),
-        (r"(?:difftool|mergetool|browser|man|guitool|tar)\..+\.(?:cmd|path|command)", "false"),
-        (r"submodule\..+\.update", "none"),
+        (r"filter\..*\.(?:clean|smudge|process)", ""),
+        (r"diff\..*\.(?:command|textconv)", ""),
+        (r"merge\..*\.driver", "false"),  # an empty one would end git; this one makes it a conflict
+        (r"credential\..*\.helper", ""),
+        (r"gpg\..*\.(?:program|defaultkeycommand)", "false"),
+        (r"remote\..*\.(?:uploadpack|receivepack|vcs)", "false"),
+        (r"protocol\..*\.allow", "never"),
+        (r"trailer\..*\.(?:command|cmd)", "false"),
+        (r"hook\..*\.command", "false"),
+        (r"(?:difftool|mergetool|browser|man|guitool|tar)\..*\.(?:cmd|path|command)", "false"),
+        (r"submodule\..*\.update", "none"),
         (r"pager\..+", "false"),
     )
 )
-_FILTER = re.compile(r"filter\.(.+)\.[^.]+", re.DOTALL)
-_HOOK = re.compile(r"hook\.(.+)\.[^.]+", re.DOTALL)
+_FILTER = re.compile(r"filter\.(.*)\.[^.]+", re.DOTALL)
+_HOOK = re.compile(r"hook\.(.*)\.[^.]+", re.DOTALL)
 _MOST = 1000
 
 
@@ -85,6 +89,12 @@ def harmless(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
     # The users' own settings, where Git LFS is mostly set up, are not read: its filter is known all the same.
     filters = {found[1] for name in names if (found := _FILTER.fullmatch(name))} | {"lfs"}
     settings |= {f"filter.{name}.required": "true" if strict else "false" for name in filters}
+    if odd := next((name for name in settings if "\ufffd" in name), None):
+        raise ToolError(
+            ErrorCode.SECURITY,
+            f"The repository's settings name a program as {odd!r}, which is not UTF-8; git is not run there. Look at "
+            ".git/config.",
+        )
     if len(settings) > _MOST:
         raise ToolError(
             ErrorCode.SECURITY,

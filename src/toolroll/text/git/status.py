@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from toolroll.text.git.names import plain
+from toolroll.text.git.names import plain, plain_path
 
 Kind = Literal["modified", "added", "deleted", "renamed", "copied", "type changed", "conflict"]
 
@@ -32,8 +32,8 @@ class Change:
     """Where it was renamed or copied from."""
 
     def __str__(self) -> str:
-        origin = f"{plain(self.source)} -> " if self.source else ""
-        return f"{_LETTERS.get(self.kind, 'U')} {origin}{plain(self.path)}"
+        origin = f"{plain_path(self.source)} -> " if self.source else ""
+        return f"{_LETTERS.get(self.kind, 'U')} {origin}{plain_path(self.path)}"
 
 
 @dataclass(slots=True)
@@ -48,6 +48,8 @@ class Status:
     ahead: int = 0
     behind: int = 0
     stashes: int = 0
+    ongoing: str | None = None
+    """What was begun and is not ended, such as "merge"."""
     staged: list[Change] = field(default_factory=list)
     unstaged: list[Change] = field(default_factory=list)
     untracked: list[str] = field(default_factory=list)
@@ -71,14 +73,19 @@ class Status:
             ("Conflicts", self.conflicts),
             ("Staged", self.staged),
             ("Not staged", self.unstaged),
-            ("Untracked", [f"? {plain(path)}" for path in self.untracked]),
+            ("Untracked", [f"? {plain_path(path)}" for path in self.untracked]),
         ))  # fmt: skip
         lines = [self._head()]
         for title, rows in lists:
             if rows:
                 lines += [f"{title}:", *(f"  {row}" for row in rows[:most])]
                 lines += [f"  ... and {len(rows) - most} more"] if len(rows) > most else []
-        return "\n".join([*lines, "Nothing to commit, the working tree is clean."] if self.clean else lines)
+        return "\n".join([*lines, self._nothing()] if self.clean else lines)
+
+    def _nothing(self) -> str:
+        if self.ongoing == "merge":
+            return "Nothing differs from before the merge. Action `commit` concludes it."
+        return "Nothing to commit, the working tree is clean."
 
     def _head(self) -> str:
         where = f"On branch {plain(self.branch)}" if self.branch else f"On no branch, at {(self.commit or '')[:10]}"
@@ -88,16 +95,18 @@ class Status:
             parts.append(f"{' and '.join(moved) or 'up to date with'} {'of ' if moved else ''}{plain(self.upstream)}")
         if self.stashes:
             parts.append(f"{self.stashes} stashed")
+        if self.ongoing:
+            parts.append(f"in the middle of a {self.ongoing}")
         return ", ".join(parts)
 
 
-def status(printed: str, prefix: str = "", inside: str = "") -> Status:
+def status(printed: str, prefix: str = "", inside: str = "", ongoing: str = "") -> Status:
     """The status from what git printed; in paths, `inside` takes the place of `prefix`."""
 
     def placed(path: str) -> str:
         return inside + path.removeprefix(prefix) or "./"
 
-    found = Status()
+    found = Status(ongoing=ongoing or None)
     records = iter(printed.split("\0"))
     for record in records:
         kind, _, rest = record.partition(" ")
