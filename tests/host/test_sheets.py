@@ -25,7 +25,7 @@ def state(tmp_path):
 
 
 def base(state):
-    return f"{state.path}/atlas/sheets-1.sqlite"
+    return f"{state.path}/atlas/sheets-2.sqlite"
 
 
 def test_what_is_kept_is_there_for_the_next(state):

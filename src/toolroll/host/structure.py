@@ -97,9 +97,12 @@ class Structure:
         holds: Query | None = None,
         wanted: Callable[[Language], bool] = lambda _: True,
         whole: bool = True,
+        include: str | None = None,
         token: Token | None = None,
     ) -> Look[Tags]:
         """The tags of a file, or of the files of a folder that are `wanted`; with `holds`, of those that match it.
+
+        `include` is a glob that the path of a file must match.
 
         Without `whole`, for less work, what is used in them may not be told.
         """
@@ -110,7 +113,8 @@ class Structure:
             found = ((one, self._tagged.of_file(one, whole=whole)) for one in paths)
             return {one: tags for one, tags in found if tags is not None}
 
-        return self._look(path, holds, wanted, lambda some: self._tags_of(some, token, whole=whole), token, known)
+        scope = Scope(path, () if include is None else (include,))
+        return self._look(scope, holds, wanted, lambda some: self._tags_of(some, token, whole=whole), token, known)
 
     def fitting(
         self, pattern: str, path: str = ".", *, holds: Query | None = None, token: Token | None = None
@@ -123,7 +127,7 @@ class Structure:
 
             return self._asked(paths, lambda copy: bool(copy.language.pattern), ask)
 
-        return self._look(path, holds, lambda language: bool(language.pattern), fits, token)
+        return self._look(Scope(path), holds, lambda language: bool(language.pattern), fits, token)
 
     def place(self, files: Reader, path: str) -> str:
         """A path as a call gives it, from the workspace; kept outputs have no structure."""
@@ -154,7 +158,7 @@ class Structure:
 
     def _look(
         self,
-        path: str,
+        scope: Scope,
         holds: Query | None,
         wanted: Callable[[Language], bool],
         work: Callable[[Sequence[str]], list[T | Exception | None]],
@@ -164,7 +168,10 @@ class Structure:
         seen: Look[T] = Look()
         left = self._limits.search_seconds
         deadline = time.monotonic() + (left if token is None else min(left, _SHARE * token.remaining()))
-        listed, stamps = self._listed(Scope(path), holds, seen, token)
+        listed, stamps = self._listed(scope, holds, seen, token)
+        if scope.include:
+            above, wants = f"{self._files.root.text(scope.path)}/", scope.filter().wants
+            listed = [one for one in listed if wants(one.removeprefix(above))]
         paths = self._wanted(listed, wanted, seen)
         results = known(paths, stamps)
         for one, result, reason in self._each([one for one in paths if one not in results], work, deadline):

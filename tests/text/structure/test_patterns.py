@@ -18,6 +18,18 @@ def test_code_that_fits_a_pattern():
     assert matches("python", SOURCE, "function f() {") == []
 
 
+CALLS = [
+    ("c", "int f(void) { opened(1); return opened(2); }", "opened($A)", ["opened(1)", "opened(2)"]),
+    ("cpp", "void f() { auto x = std::move(y); }", "std::move($A)", ["std::move(y)"]),
+    ("go", 'package p\nfunc f() { fmt.Println("x") }', "fmt.Println($$$)", ['fmt.Println("x")']),
+]
+
+
+@pytest.mark.parametrize(("language", "source", "pattern", "found"), CALLS, ids=[row[0] for row in CALLS])
+def test_a_call_is_one_where_it_could_be_read_as_another_thing(language, source, pattern, found):
+    assert [match.text for match in matches(language, source.encode(), pattern)] == found
+
+
 @pytest.mark.parametrize("language", [one.name for one in LANGUAGES.values() if one.pattern])
 def test_every_language_that_says_so_has_patterns(language):
     assert matches(language, b"a\n", "some_very_long_name") == []

@@ -84,6 +84,7 @@ BROKEN = [
     ("go", "package a\nfunc whole() {}\nfunc }\n", 3, ["whole"]),
     ("json", '{"a": 1,\n"b" 2,\n"c": 3}\n', 2, ["a", "c"]),
     ("rust", "fn whole() {}\nfn open( {\n", 2, ["whole"]),
+    ("c", "int whole;\nint *;\n", 2, ["whole"]),  # a declaration of nothing
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from toolroll.text.structure.tags import tags
 
 ROOT = Path(__file__).parents[3]
-SOURCES = sorted(path for folder in ("src", "bench", "docs") for path in (ROOT / folder).rglob("*.py"))[::3]
+SOURCES = sorted(path for folder in ("src", "bench", "docs") for path in (ROOT / folder).rglob("*.py"))[::6]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

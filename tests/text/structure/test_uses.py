@@ -16,7 +16,7 @@ SYMBOLS = [
     ("Class#method", Symbol("method", "Class")),
     ("p->field", Symbol("field", "p")),
     ("App\\Models\\User", Symbol("User", "App.Models")),
-    ("$variable", Symbol("variable")),
+    ("$variable", Symbol("variable", "", "$variable")),
     ("@field", Symbol("field")),
     ("open?", Symbol("open?")),
 ]
@@ -110,6 +110,10 @@ FOUND = [
         "2:10 =function, 2:16 name, 2:31 call, 2:37 name",
     ),
     ("python", "größe = 1\nprint(größe, große)\n", "größe", "1:1 =variable, 2:7 name"),
+    ("python", 'def f(x: "list[Car]"): "Car"\n', "Car", "1:16 name"),
+    ("javascript", "const $el = el\n$go(`$el ${$el}`)\n", "$el", "1:7 =variable, 2:12 name"),
+    ("javascript", "class P { #x = 1; f() { return this.#x } }\n", "P.#x", "1:12 =variable, 1:38 attribute"),
+    ("rust", "macro_rules! mac { () => {} }\nfn f() { mac!() }\n", "mac!", "1:14 =function, 2:10 call"),
 ]
 
 

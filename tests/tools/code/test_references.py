@@ -93,3 +93,10 @@ def test_what_is_no_name(ctx):
     with pytest.raises(ToolError, match="is no name of a symbol") as caught:
         references(ctx, "two words")
     assert caught.value.code == ErrorCode.VALIDATION
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_name_in_other_letters(ctx, put, encoding):
+    put({"a.py": "class Café: ...\nCafé()\n".encode(encoding), "b.py": "x = 1\n"})
+    found = references(ctx, "Café")
+    assert [(one.line, one.kind) for one in (*found.definitions, *found.uses)] == [(1, "class"), (2, "call")]

@@ -14,7 +14,7 @@ from toolroll.text.rank.weights import USED
 from toolroll.text.structure.languages import LANGUAGES
 from toolroll.text.structure.model import KINDS, USES, Tags
 
-FORMAT = 1
+FORMAT = 2
 """Of what is kept; raise it when the same file would now give another sheet."""
 
 _SHOWN = frozenset(KINDS) - {"import", "decorator"}

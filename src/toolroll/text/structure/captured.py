@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from toolroll.text.structure.definitions import MOST, Definition, decoration, name_of
+from toolroll.text.structure import declarators
+from toolroll.text.structure.definitions import MOST, Definition, decoration
 from toolroll.text.structure.model import KINDS
+from toolroll.text.structure.names import name_of
 from toolroll.text.structure.source import Source
 
 if TYPE_CHECKING:
@@ -25,6 +28,12 @@ _EVENTS = (
     "name",
 )
 _NAMED = len(_EVENTS) - 1
+_VARIABLE = _EVENTS.index("variable")
+_PROMOTED = frozenset({"property_promotion_parameter", "required_parameter", "optional_parameter"})
+"""Parameters of constructors that are members of the class too."""
+_MEMBERS = frozenset({"property_signature", "field_declaration"})
+_SEVERAL = frozenset({"variable", "constant", "type", "import"})
+"""What may have several names, as in `int a, b`."""
 _Event = tuple[int, int, int, int, "Node"]
 _PLACE = itemgetter(0, 1, 2, 3)
 
@@ -34,23 +43,36 @@ def read(where: Source, found: Mapping[str, Sequence[Node]]) -> list[Definition]
     stack: list[Definition] = []
     waiting: list[Definition] = []
     made: list[Definition] = []
-    for start, _, order, end, node in _events(found):
+    for start, _, order, end, node in _events(declarators.resolved(found)):
         while stack and stack[-1].end <= start:
             stack.pop()
         if order == _NAMED:
-            _name(where, stack, start, end)
-            continue
-        one = Definition(_EVENTS[order], start, end, node, stack[-1] if stack else None)
-        made.append(one)
-        if one.kind == "decorator":
-            _decorate(where, one, stack, waiting)
-            continue
-        if waiting and one.kind != "import":
-            _take(where, one, waiting)
-        stack.append(one)
+            made += _name(where, stack, start, end)
+        elif not _is_local(stack, order, node):
+            made.append(_put(where, Definition(_EVENTS[order], start, end, node, _holder(stack, node)), stack, waiting))
         if len(made) >= MOST:
             break
+    for one in made:
+        if one.others:
+            _part(where, one)
     return made
+
+
+def _put(where: Source, one: Definition, stack: list[Definition], waiting: list[Definition]) -> Definition:
+    """Put a definition among those that the next ones may be in; a decorator, to what it belongs to."""
+    if one.kind == "decorator":
+        _decorate(where, one, stack, waiting)
+        return one
+    if waiting and one.kind != "import":
+        _take(where, one, waiting)
+    stack.append(one)
+    return one
+
+
+def _holder(stack: Sequence[Definition], node: Node) -> Definition | None:
+    """What a definition is in."""
+    inner = stack[-1] if stack else None
+    return inner.parent if inner is not None and node.type in _PROMOTED else inner
 
 
 def _events(found: Mapping[str, Sequence[Node]]) -> list[_Event]:
@@ -71,12 +93,48 @@ def _events(found: Mapping[str, Sequence[Node]]) -> list[_Event]:
     return kept
 
 
-def _name(where: Source, stack: list[Definition], start: int, end: int) -> None:
+def _name(where: Source, stack: list[Definition], start: int, end: int) -> tuple[Definition, ...]:
+    """Give the innermost definition without a name its own; else the definition that a further name makes."""
+    if stack and (one := stack[-1]).name and _has_several(one) and not _is_importing(stack):
+        last = one.others[-1] if one.others else one
+        if start < last.name_at + len(last.name.encode()):
+            return ()  # seen before, or a part of it
+        other = Definition(one.kind, one.start, one.end, one.node, one.parent)
+        other.name, other.name_at = name_of(where.data, start, end), start
+        other.first, other.decorators = one, one.decorators
+        one.others = (*one.others, other)
+        return (other,)
     for one in reversed(stack):
         if not one.name:
             one.name = name_of(where.data, start, end)
             one.name_at = start
-            return
+            break
+    return ()
+
+
+def _is_local(stack: Sequence[Definition], order: int, node: Node) -> bool:
+    """Whether a value is a function's own, or of the type of what it takes."""
+    if not stack or (order != _VARIABLE and node.type != "declaration"):
+        return False
+    return stack[-1].kind == "function" or (stack[-1].kind == "method" and node.type in _MEMBERS)
+
+
+def _has_several(one: Definition) -> bool:
+    """Whether it may have several names; a call that defines, such as Ruby's `attr_reader :a, :b`, may too."""
+    return one.kind in _SEVERAL or (one.node is not None and one.node.type == "call")
+
+
+def _is_importing(stack: Sequence[Definition]) -> bool:
+    """Whether an import waits for its name, as in `const fs = require("fs")`."""
+    return any(one.kind == "import" and not one.name for one in stack)
+
+
+def _part(where: Source, one: Definition) -> None:
+    """Give each name of a declaration its own lines, if there are several."""
+    every = (one, *one.others)
+    if one.kind != "import" and b"\n" in where.data[one.name_at : every[-1].name_at]:
+        for upper, lower in pairwise(every):
+            upper.end = lower.start = lower.name_at
 
 
 def _decorate(where: Source, one: Definition, stack: list[Definition], waiting: list[Definition]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.text.structure.languages import Language
 from toolroll.text.structure.model import HOLDERS, Tag
+from toolroll.text.structure.names import QUOTES, bare, name_of, plain, scoped, unquoted
 from toolroll.text.structure.source import Source, text
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ MOST = 50_000
 
 _SIGNATURE = 200  # characters of a signature that are kept
 _VALUE = 100  # the same of a variable, whose value may be long
-_NAME = 200
 _DEEP = 50  # parents that a definition is told with
 _ENDS = " \t\r\n{[:=;,"  # what leads from a signature to what it is of
-_FIXED = re.compile(r"\b(?:const|constexpr|static final|static readonly)\b")
+_FIXED = re.compile(r"\b(?:const|constexpr|static final|final static|static readonly)\b")
+_LOUD = frozenset({"python", "javascript", "typescript", "tsx", "php", "bash"})
+"""Languages in which a name in capitals is how a constant is told."""
 _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
-_QUOTES = "\"'`<>"
 _VALUES = frozenset({"variable", "constant", "key"})
 _CODE = frozenset({"function", "method", "class", "variable"})
 _WHOLE = frozenset({"import", "decorator"})  # nothing of them is a body
@@ -37,8 +38,8 @@ class Definition:
     """A definition that is being read: its name, and those of what it is in, may come later."""
 
     __slots__ = (
-        *("decorators", "end", "head_end", "kind", "name", "name_at", "name_end", "node", "parent"),
-        *("start", "within"),
+        *("decorators", "end", "first", "head_end", "kind", "name", "name_at", "name_end", "node", "others"),
+        *("parent", "start", "within"),
     )
 
     def __init__(self, kind: str, start: int, end: int, node: Node | None, parent: Definition | None) -> None:
@@ -51,6 +52,10 @@ class Definition:
         self.name_end = 0
         """Where a name ends that was seen and not read yet; else 0."""
         self.decorators: tuple[Definition, ...] = ()
+        self.others: tuple[Definition, ...] = ()
+        """Those that further names in it make, as in `int a, b`."""
+        self.first: Definition | None = None
+        """The one whose further name this is."""
         self.head_end = -1
         """Where its signature ends; -1 if nobody has looked."""
         self.within: tuple[str, ...] | None = None
@@ -79,7 +84,7 @@ class Definitions:
         if one.decorators and one.decorators[-1].end > start:
             start = one.decorators[-1].end  # it stands within: what matters comes after it
             head = self.where.data[start : start + HEAD]
-            start += len(head) - len(head.lstrip())
+            start += len(head) - len(head.lstrip(b" \t\r\n],"))
         name, parents = self._named(one)
         signature = self._signature(one, start)
         line = self.where.line(start)
@@ -99,25 +104,41 @@ class Definitions:
 
     def _named(self, one: Definition) -> tuple[str, tuple[str, ...]]:
         """The name and those of the parents, also where a name holds some of them itself."""
-        name = _plain(self._name(one))
+        name = plain(self._name(one))
         parents = self._within(one.parent) if one.parent is not None else ()
         if one.kind in _CODE and self._language == "python":
             return name, parents
         if one.kind == "decorator":
             name = name.partition("(")[0]
-        elif one.kind in ("import", "key"):
-            name = name.strip(_QUOTES)
+        elif one.kind == "import" or (one.kind == "module" and name[:1] in ("'", '"')):
+            name = name.strip(QUOTES)
+        elif one.kind == "key" and (inner := unquoted(name)) != name:
+            name, one.name_at = inner, one.name_at + 1
         elif one.kind == "rule" and not name:
             name = self._signature(one, one.start)
-        elif self._language == "cpp" and "::" in name:
-            above, _, name = name.rpartition("::")
-            one.name_at += len(above.encode()) + 2
-            parents += tuple(above.split("::"))
+        elif self._language in ("cpp", "ruby"):
+            name, parents = self._scoped(one, name, parents)
         elif self._language == "go" and one.kind == "method" and not parents:
-            receiver = one.node.child_by_field_name("receiver") if one.node is not None else None
-            said = text(self.where.data[receiver.start_byte : receiver.end_byte]) if receiver else ""
-            parents = (found[1],) if (found := _RECEIVER.search(said)) else ()
+            parents = self._receiver(one)
+        elif self._language == "csharp" and one.node is not None and "operator" in one.node.type:
+            name = f"operator {name}"
         return name, parents
+
+    def _scoped(self, one: Definition, said: str, parents: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+        """The same for a name that is written with what it is in: `A::f`; or as a symbol: `:f`."""
+        scope, name = scoped(said)
+        if scope:
+            one.name_at += len(scope.encode()) + 2
+            parents += tuple(bare(scope).split("::"))
+        elif name.startswith(":"):
+            name, one.name_at = name[1:], one.name_at + 1
+        return name, parents
+
+    def _receiver(self, one: Definition) -> tuple[str, ...]:
+        """What a method of Go is of, which stands before its name."""
+        receiver = one.node.child_by_field_name("receiver") if one.node is not None else None
+        said = text(self.where.data[receiver.start_byte : receiver.end_byte]) if receiver else ""
+        return (found[1],) if (found := _RECEIVER.search(said)) else ()
 
     def _name(self, one: Definition) -> str:
         if not one.name and one.name_end:
@@ -135,23 +156,44 @@ class Definitions:
             one = one.parent
         names = one.within or () if one is not None else ()
         for inner in reversed(unknown):
-            # A struct within a typedef is not its member.
-            hidden = inner.kind == "import" or (inner.kind == "type" and self._language in ("c", "cpp"))
-            if self._name(inner) and not hidden:
-                names = (*names, _plain(inner.name).strip(_QUOTES).replace("::", "."))[-_DEEP:]
+            if inner.kind == "method" and self._language == "go" and not names:
+                names = self._receiver(inner)
+            if self._name(inner) and not self._is_hidden(inner):
+                above = plain(inner.name)
+                above = unquoted(above) if inner.kind == "key" else above.strip(QUOTES).replace("::", ".")
+                names = (*names, above)[-_DEEP:]
             inner.within = names
         return names
+
+    def _is_hidden(self, one: Definition) -> bool:
+        """Whether what is in it is not its own: of `typedef struct a {...} b`, only a has members."""
+        if one.kind == "import" or (one.kind == "variable" and self._language == "python"):
+            return True  # of `a = b = 1`, each is told for itself
+        if one.kind == "scope":
+            return one.name == "self"
+        if one.kind not in ("type", "variable") or self._language not in ("c", "cpp") or one.node is None:
+            return False
+        made = one.node.child_by_field_name("type")
+        return made is not None and made.child_by_field_name("name") is not None
 
     def _kind(self, one: Definition, name: str, parents: tuple[str, ...], signature: str) -> str:
         kind = one.kind
         if kind == "function" and parents:
-            if one.parent is None:  # `A::f` outside of A; that A may be a namespace cannot be seen here
-                return "method"
+            if one.parent is None or parents != self._within(one.parent):
+                return "method"  # `A::f` outside of A; that A may be a namespace cannot be seen here
             return "method" if one.parent.kind in self._holders else "function"
-        if kind == "variable":
-            fixed = (len(name) > 1 and name.isupper()) or _FIXED.search(signature.partition(name)[0])
-            return "constant" if fixed else "variable"
+        if kind == "variable" and name:
+            return "constant" if self._is_fixed(one, name, signature) else "variable"
         return kind
+
+    def _is_fixed(self, one: Definition, name: str, signature: str) -> bool:
+        if self._language == "ruby":
+            return name[0].isupper()
+        if self._language in _LOUD and len(name) > 1 and name.isupper():
+            return True
+        first = one.first
+        before = text(self.where.data[first.start : first.name_at]) if first else signature.partition(name)[0]
+        return _FIXED.search(before) is not None
 
     def _signature(self, one: Definition, start: int) -> str:
         """What stands before the body, on one line."""
@@ -159,12 +201,14 @@ class Definitions:
         said = text(self.where.between(start, self._head_end(one, start)))
         if kind == "key" or (self._language == "ruby" and kind == "function"):
             said = said.partition("\n")[0]
-        elif kind in _BRACED or (self._language == "rust" and kind == "function"):
+        elif (kind in _BRACED or (self._language == "rust" and kind == "function")) and not _has_body(one):
             said = said.partition("{")[0]
         said = _joined(said)
         if kind != "decorator":
             said = said.rstrip(_ENDS)
             said = said.removesuffix("=>").rstrip(_ENDS)
+        if kind == "type" and self._language in ("c", "cpp") and one.name not in said:
+            said = f"{said} {one.name}"  # it stands after the body
         return _cut(said, _VALUE if kind in _VALUES else _SIGNATURE)
 
     def _head_end(self, one: Definition, start: int) -> int:
@@ -181,12 +225,14 @@ class Definitions:
         if body is None and kind in ("function", "method", "class"):
             value = node.child_by_field_name("value") or node.child_by_field_name("right")
             body = value.child_by_field_name("body") if value else None
+        if body is not None and body.type == "ordered_field_declaration_list":
+            return end
         return min(end, body.start_byte) if body is not None and body.start_byte > start else end
 
 
-def name_of(data: bytes, start: int, end: int) -> str:
-    """A name as it is kept, however long it is."""
-    return text(data[start : min(end, start + _NAME)])
+def _has_body(one: Definition) -> bool:
+    """Whether its signature ends where its body begins; else a brace may tell."""
+    return one.head_end >= 0 or (one.node is not None and one.node.child_by_field_name("body") is not None)
 
 
 def decoration(where: Source, start: int, end: int) -> str:
@@ -204,7 +250,7 @@ def headings(reading: Definitions) -> list[Tag]:
     for one in reading.read:
         level = int(one.kind.removeprefix("heading."))
         line, column = reading.where.spot(one.name_at)
-        name = re.sub(r"\s+#+$", "", _plain(one.name))
+        name = re.sub(r"\s+#+$", "", plain(one.name))
         while above and above[-1][0] >= level:
             at = above.pop()[1]
             made[at] = made[at]._replace(end_line=max(made[at].line, line - 1))
@@ -231,7 +277,3 @@ def _joined(said: str) -> str:
 
 def _cut(said: str, most: int) -> str:
     return said if len(said) <= most else f"{said[: most - 1]}…"
-
-
-def _plain(name: str) -> str:
-    return " ".join(name.split()) if not name.isidentifier() else name

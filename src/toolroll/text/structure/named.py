@@ -25,7 +25,7 @@ _KINDS: Mapping[str, frozenset[str]] = {
     "decorators": frozenset({"decorator"}),
 }
 _GLOB = re.compile(r"[*?\[\]]")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w+", re.ASCII)  # the bytes of other letters depend on how a file is written
 _IMPORTED = re.compile(r"[\w./:@\\-]+")
 _LINE = 200
 
@@ -57,11 +57,12 @@ class Named:
         """All that fits; of calls, only the first `room` have their text, which costs a look at the source."""
         if self._kind == "calls":
             return self._calls(path, tags, source, room)
-        kinds = _KINDS[self._kind]
+        found = [tag for tag in tags.of(_KINDS[self._kind]) if self._fits(tag)]
+        if self._kind == "imports":  # `import a, b` is two in one statement
+            found = list({(tag.line, tag.signature): tag for tag in reversed(found)}.values())[::-1]
         return [
             Row(path, tag.line, tag.end_line, tag.column, tag.kind, tag.name, tag.signature, tag.parent)
-            for tag in tags.of(kinds)
-            if self._fits(tag)
+            for tag in found
         ]
 
     def _fits(self, tag: Tag) -> bool:

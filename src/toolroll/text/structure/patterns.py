@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.structure.languages import LANGUAGES
 from toolroll.text.structure.source import BOM, text
 
 _WILD = re.compile(r"\$+\w*")
-_WORD = re.compile(r"[^\W\d]\w*")
+_WORD = re.compile(r"[^\W\d]\w*", re.ASCII)  # the bytes of other letters depend on how a file is written
+_CALL = re.compile(r"[\w$:.>-]+\(.*\)", re.DOTALL)
+_CALLING = {
+    "c": "void f() {{ int x = {}; }}",
+    "cpp": "void f() {{ int x = {}; }}",
+    "go": "package p\nfunc f() {{ x = {} }}",
+}
+"""Where a call is one for sure: alone, `open(x)` may as well declare x in C, and be a conversion in Go."""
 _MOST = 5_000  # matches in one source
 _SHOWN = 300  # characters of a match that are kept
 
@@ -40,7 +47,7 @@ def matches(language: str, source: bytes, pattern: str) -> list[Match]:
 
     root = SgRoot(text(source.removeprefix(BOM)), LANGUAGES[language].pattern).root()
     try:
-        found = root.find_all(pattern=pattern)
+        found = root.find_all(any=_rules(language, pattern))
     except RuntimeError:  # what ast-grep says of it is about rules, which the caller has not written
         raise refused(pattern) from None
     made = []
@@ -50,6 +57,15 @@ def matches(language: str, source: bytes, pattern: str) -> list[Match]:
         shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
         made.append(Match(span.start.line + 1, span.end.line + 1, span.start.column + 1, shown))
     return made
+
+
+def _rules(language: str, pattern: str) -> list[Any]:
+    """What fits a pattern: what it says, and the call that it may be."""
+    rules: list[Any] = [{"pattern": pattern}]
+    if language in _CALLING and _CALL.fullmatch(pattern.strip()):
+        context = _CALLING[language].format(pattern.strip())
+        rules.append({"pattern": {"context": context, "selector": "call_expression"}})
+    return rules
 
 
 def refused(pattern: str) -> ToolError:

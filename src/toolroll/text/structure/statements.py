@@ -27,6 +27,7 @@ _HOLDING = frozenset(
     }
 )
 """What statements stand in, besides functions and classes."""
+_SEVERAL = frozenset({"pattern_list", "tuple_pattern", "list_pattern"})
 _OTHERS = frozenset({"expression_statement", "comment", "decorator", "type_alias_statement"})
 _TELLING = (b"def", b"class", b"import")
 _ALIAS = re.compile(rb"type[ \t\\]")
@@ -71,7 +72,7 @@ class _Walk:
             elif kind in _DEFINING:
                 self._definition(_DEFINING[kind], child, holder, decorators)
             elif kind in _HOLDING:
-                self._todo.append((child, holder, False))
+                self._todo.append((child, holder, upper))
             elif kind in _IMPORTS:
                 self._import(child, holder)
             elif kind == "comment":
@@ -103,31 +104,33 @@ class _Walk:
 
     def _variables(self, node: Node, holder: int) -> None:
         value = node.named_child(0)
-        if value is None or value.type != "assignment":
-            return
-        left = value.child_by_field_name("left")
-        if left is None:
-            return
-        if left.type == "identifier":
-            self._made(VARIABLE, *value.byte_range, holder, left)
-        elif left.type == "pattern_list" and not holder:
-            for one in left.named_children:
-                if one.type == "identifier":
-                    self._made(VARIABLE, *one.byte_range, holder, one)
+        while value is not None and value.type == "assignment":
+            left = value.child_by_field_name("left")
+            if left is None:
+                return
+            if left.type == "identifier":
+                self._made(VARIABLE, *value.byte_range, holder, left)
+            elif left.type in _SEVERAL:
+                for one in left.named_children:
+                    if one.type == "identifier":
+                        self._made(VARIABLE, *one.byte_range, holder, one)
+            value = value.child_by_field_name("right")
 
     def _import(self, node: Node, holder: int) -> None:
         if node.type == "future_import_statement":
-            name = next((one for one in node.children if one.type == "__future__"), None)
+            names = [one for one in node.children if one.type == "__future__"][:1]
         else:
-            name = node.child_by_field_name("name" if node.type == "import_statement" else "module_name")
-            if name is not None and name.type == "aliased_import":
-                name = name.child_by_field_name("name")
-        if name is not None:
-            self._made(IMPORT, *node.byte_range, holder, name)
+            names = node.children_by_field_name("name" if node.type == "import_statement" else "module_name")
+        for one in names:
+            name = one.child_by_field_name("name") if one.type == "aliased_import" else one
+            if name is not None:
+                self._made(IMPORT, *node.byte_range, holder, name)
 
     def _alias(self, node: Node, holder: int) -> None:
         left = node.child_by_field_name("left")
         name = left.named_child(0) if left is not None else None
+        if name is not None and name.type == "generic_type":
+            name = name.named_child(0)
         if name is not None and name.type == "identifier":
             self._made(TYPE, *node.byte_range, holder, name)
 

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from operator import le
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolroll.text.structure import captured, languages, statements
+from toolroll.text.structure import captured, declarators, languages, statements
 from toolroll.text.structure.bare import KINDS, Bare, Row
 from toolroll.text.structure.definitions import Definitions, headings
 from toolroll.text.structure.model import USES, Head, Tag, Tags, Uses
@@ -52,7 +52,9 @@ def tags(language: str, source: bytes) -> Tags:
     """What a source in UTF-8 defines and uses; of one that does not parse, what could be read."""
     read = _read(language, source)
     rows = _uses(read)
-    quiet = sorted((*_spans(read.found.get("comment", ())), *_spans(read.found.get("text", ()))))
+    typed = set(_spans(read.found.get("ref.type", ())))  # a type in quotes is used all the same
+    texts = (span for span in _spans(read.found.get("text", ())) if span not in typed)
+    quiet = sorted((*_spans(read.found.get("comment", ())), *texts))
     uses = Uses(*_words(read.where, rows), _spots(read.where, rows), _apart(quiet).tobytes())
     return read.tags(_head(language, read, whole=True), uses)
 
@@ -72,7 +74,8 @@ def definitions(language: str, source: bytes) -> Tags:
 def _read(language: str, source: bytes, *aside: str) -> _Read:
     """Parse a source and look for all but what is left aside, told by how its captures begin."""
     source = source.removeprefix(BOM)
-    root = languages.parser(language).parse(source).root_node
+    parsed = declarators.plain(source) if language in ("c", "cpp") else source
+    root = languages.parser(language).parse(parsed).root_node
     if language == "python" and not root.has_error:
         where, rows = statements.read(source, root)
         if "ref." in aside:

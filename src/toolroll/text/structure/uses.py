@@ -26,6 +26,19 @@ class Symbol(NamedTuple):
 
     name: str
     above: str = ""
+    whole: str = ""
+    """The name where `$` is a letter like others, if it has one."""
+
+    def spelled(self, language: str) -> str:
+        """The name as the sources of a language write it."""
+        if "$" in LANGUAGES[language].word:
+            return self.whole or self.name
+        return self.name.removesuffix("!") if language == "rust" else self.name
+
+    @property
+    def stem(self) -> str:
+        """What every file holds that names it."""
+        return self.name.rstrip("!?=") or self.name
 
 
 class Place(NamedTuple):
@@ -49,26 +62,29 @@ def symbol(typed: str) -> Symbol:
         raise ToolError(
             ErrorCode.VALIDATION, f"{typed!r} is no name of a symbol. Give one such as 'parse' or 'Parser.parse'."
         )
-    return Symbol(parts[-1].strip(_SIGILS), ".".join(parts[:-1]))
+    name = parts[-1].strip("#@")
+    return Symbol(name.strip(_SIGILS), ".".join(parts[:-1]), name if "$" in name else "")
 
 
 def places(tags: Tags, source: Source, wanted: Symbol, path: str) -> list[Place]:
     """Where the symbol is defined and used, in the order of the source; none in comments and texts."""
+    looked, word = wanted.spelled(tags.language), LANGUAGES[tags.language].word
+    sigils = "".join(one for one in _SIGILS if one not in word)
     defined = {}
     for tag in tags.definitions:
-        bare = tag.name.lstrip(_SIGILS)
-        if bare == wanted.name and tag.kind not in ("import", "decorator"):
+        bare = tag.name.lstrip(sigils)
+        if bare == looked and tag.kind not in ("import", "decorator"):
             defined[tag.name_line, tag.column + len(tag.name) - len(bare)] = tag
-    used = {(use.line, use.column): use.kind for use in tags.uses_of(lambda name: name.lstrip(_SIGILS) == wanted.name)}
+    used = {(use.line, use.column): use.kind for use in tags.uses_of(lambda name: name.lstrip(sigils) == looked)}
     made = []
-    for offset in _offsets(source.data, wanted.name, LANGUAGES[tags.language].word):
+    for offset in _offsets(source.data, looked, word):
         line, column = spot = source.spot(offset)
         shown = source.line_text(line)
         if (own := defined.get(spot)) is not None:
             if _is_in(own, wanted.above, path):
                 made.append(Place(line, column, own.kind, _cut(shown), definition=True))
         elif (kind := used.get(spot)) or not tags.is_quiet(offset):
-            before = receiver(shown[: column - 1])
+            before = receiver(shown[: column - 1].rstrip(sigils))
             kind = kind or ("name" if before is None else "attribute")
             sure = _is_meant(tags, wanted.above, before, line, kind)
             if sure is not None:

@@ -59,12 +59,16 @@ def references(
     path: Annotated[FilePath, "Folder or file."] = ".",
     *,
     limit: Annotated[int, Field(ge=1), "Most uses to show."] = 200,
+    include: Annotated[str | None, "Only files whose path matches this glob."] = None,
 ) -> References:
     """Find where a symbol is defined and where it is used, in code, not in comments or strings."""
     wanted = uses.symbol(symbol)
     where = ctx.structure.place(ctx.files, path)
-    holds = Query(wanted.name, literal=True, whole_word=True)
-    look = ctx.structure.look(where, holds=holds, wanted=lambda language: language.code, token=ctx.token)
+    # Beyond ASCII, the bytes of a name depend on how the file is written.
+    holds = Query(wanted.stem, literal=True, whole_word=True) if wanted.stem.isascii() else None
+    look = ctx.structure.look(
+        where, holds=holds, wanted=lambda language: language.code, include=include, token=ctx.token
+    )
     found = [
         (one, place)
         for one, tags in look.found

@@ -42,13 +42,15 @@ def symbols(
         str | None, Field(min_length=1), "Instead: code that looks like this, such as open($FILE, $$$REST)."
     ] = None,
     limit: Annotated[int, Field(ge=1), "Most to show."] = 200,
+    *,
+    include: Annotated[str | None, "Only files whose path matches this glob."] = None,
 ) -> Symbols:
     """List what is defined, imported, called or used to decorate, by syntax, with file and line."""
     where = ctx.structure.place(ctx.files, path)
     if pattern is not None:
         return _fitting(ctx, pattern, where, limit)
     word = literal(name)
-    look = ctx.structure.look(where, holds=_holds(word), whole=kind == "calls", token=ctx.token)
+    look = ctx.structure.look(where, holds=_holds(word), whole=kind == "calls", include=include, token=ctx.token)
     wanted = Named(kind, name)
     rows: list[Row] = []
     for one, tags in look.found:

@@ -9,7 +9,7 @@ GO = """
 (type_alias name: (type_identifier) @name) @type
 (method_elem name: (field_identifier) @name) @method
 (field_declaration name: (field_identifier) @name) @variable
-(source_file (const_declaration (const_spec name: (identifier) @name) @constant))
+(source_file (const_declaration (const_spec (identifier) @name) @constant))
 (source_file (var_declaration (var_spec name: (identifier) @name) @variable))
 (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @variable)))
 (import_spec path: [
@@ -45,14 +45,18 @@ RUST = """
 (field_declaration name: (field_identifier) @name) @variable
 (trait_item name: (type_identifier) @name) @trait
 (type_item name: (type_identifier) @name) @type
+(associated_type name: (type_identifier) @name) @type
 (mod_item name: (identifier) @name) @module
 (const_item name: (identifier) @name) @constant
 (static_item name: (identifier) @name) @constant
 (impl_item type: [
   (type_identifier) @name
-  (generic_type type: (type_identifier) @name)
+  (generic_type type: [(type_identifier) @name (scoped_type_identifier name: (type_identifier) @name)])
   (scoped_type_identifier name: (type_identifier) @name)
 ]) @scope
+(impl_item type: [
+  (reference_type) (array_type) (tuple_type) (pointer_type) (dynamic_type) (primitive_type) (unit_type) (function_type)
+] @name) @scope
 (use_declaration argument: [(use_as_clause path: (_) @name) (scoped_use_list path: (_) @name) (_) @name]) @import
 (extern_crate_declaration name: (identifier) @name) @import
 
@@ -100,9 +104,12 @@ JAVA = """
 (method_declaration name: (identifier) @name) @method
 (constructor_declaration name: (identifier) @name) @method
 (compact_constructor_declaration name: (identifier) @name) @method
+(annotation_type_element_declaration name: (identifier) @name) @method
+(record_declaration parameters: (formal_parameters (formal_parameter name: (identifier) @name) @variable))
 (field_declaration declarator: (variable_declarator name: (identifier) @name)) @variable
-(constant_declaration declarator: (variable_declarator name: (identifier) @name)) @variable
+(constant_declaration declarator: (variable_declarator name: (identifier) @name)) @constant
 (package_declaration [(identifier) (scoped_identifier)] @name) @module
+(module_declaration name: (_) @name) @module
 (import_declaration [(identifier) (scoped_identifier)] @name) @import
 
 [(marker_annotation) (annotation)] @decorator
@@ -127,38 +134,19 @@ JAVA = """
 """
 
 C = """
-(function_definition declarator: [
-  (function_declarator declarator: (identifier) @name)
-  (_ declarator: (function_declarator declarator: (identifier) @name))
-  (_ declarator: (_ declarator: (function_declarator declarator: (identifier) @name)))
-]) @function
-(translation_unit (declaration declarator: [
-  (function_declarator declarator: (identifier) @name)
-  (_ declarator: (function_declarator declarator: (identifier) @name))
-]) @function)
+[(function_definition) (field_declaration) (type_definition)] @declared
+(translation_unit (declaration) @declared)
+(preproc_ifdef (declaration) @declared)
+(preproc_if (declaration) @declared)
+(preproc_elif (declaration) @declared)
+(preproc_else (declaration) @declared)
+(declaration_list (declaration) @declared)
 (preproc_function_def name: (identifier) @name) @function
 (preproc_def name: (identifier) @name) @constant
 (struct_specifier name: (type_identifier) @name body: (_)) @struct
 (union_specifier name: (type_identifier) @name body: (_)) @struct
 (enum_specifier name: (type_identifier) @name body: (_)) @enum
 (enumerator name: (identifier) @name) @constant
-(field_declaration declarator: [
-  (field_identifier) @name
-  (pointer_declarator declarator: (field_identifier) @name)
-  (array_declarator declarator: (field_identifier) @name)
-]) @variable
-(type_definition declarator: [
-  (type_identifier) @name
-  (_ declarator: (type_identifier) @name)
-  (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))
-]) @type
-(translation_unit (declaration declarator: [
-  (identifier) @name
-  (init_declarator declarator: (identifier) @name)
-  (init_declarator declarator: (_ declarator: (identifier) @name))
-  (array_declarator declarator: (identifier) @name)
-  (pointer_declarator declarator: (identifier) @name)
-]) @variable)
 (preproc_include path: (_) @name) @import
 
 (call_expression function: [(identifier) @ref.call (field_expression field: (field_identifier) @ref.call)])
@@ -169,21 +157,11 @@ C = """
 """
 
 CPP = f"""{C}
-(function_definition declarator: [
-  (function_declarator declarator: [
-    (field_identifier) (qualified_identifier) (destructor_name) (operator_name)] @name)
-  (_ (function_declarator declarator: [
-    (field_identifier) (qualified_identifier) (destructor_name) (operator_name)] @name))
-]) @function
-(field_declaration_list [
-  (field_declaration declarator: [
-    (function_declarator declarator: (field_identifier) @name)
-    (_ (function_declarator declarator: (field_identifier) @name))
-  ])
-  (declaration declarator: (function_declarator declarator: [(identifier) (destructor_name)] @name))
-  (template_declaration (declaration declarator: (function_declarator declarator: (identifier) @name)))
-] @function)
+(field_declaration_list (declaration) @declared)
+(template_declaration (declaration) @declared)
+(struct_specifier name: [(template_type name: (type_identifier) @name) (qualified_identifier) @name] body: (_)) @struct
 (class_specifier name: [(type_identifier) (qualified_identifier)] @name body: (_)) @class
+(class_specifier name: (template_type name: (type_identifier) @name) body: (_)) @class
 (namespace_definition name: (_) @name) @module
 (alias_declaration name: (type_identifier) @name) @type
 (concept_definition name: (identifier) @name) @type
@@ -217,6 +195,11 @@ CSHARP = """
 (method_declaration name: (identifier) @name) @method
 (constructor_declaration name: (identifier) @name) @method
 (destructor_declaration name: (identifier) @name) @method
+(operator_declaration operator: _ @name) @method
+(conversion_operator_declaration type: (_) @name) @method
+(indexer_declaration "this" @name) @variable
+(event_declaration name: (identifier) @name) @variable
+(record_declaration (parameter_list (parameter name: (identifier) @name) @variable))
 (local_function_statement name: (identifier) @name) @function
 (property_declaration name: (identifier) @name) @variable
 (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @variable
@@ -226,7 +209,7 @@ CSHARP = """
 (using_directive !name [(identifier) (qualified_name)] @name) @import
 (using_directive name: (identifier) (_) @name) @import
 
-(attribute_list) @decorator
+(attribute_list (attribute) @decorator)
 (attribute name: [(identifier) @ref.decorator (qualified_name name: (identifier) @ref.decorator)])
 
 (using_directive [(identifier) @ref.import (qualified_name name: (identifier) @ref.import)])

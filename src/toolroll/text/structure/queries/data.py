@@ -1,9 +1,9 @@
 """Queries for JSON, YAML, TOML and Markdown: of data, the two upper levels."""
 
 JSON = """
-(document (object (pair key: (string (string_content) @name)) @key))
-(document (object (pair value: (object (pair key: (string (string_content) @name)) @key))))
-(document (array (object (pair key: (string (string_content) @name)) @key)))
+(document (object (pair key: (string) @name) @key))
+(document (object (pair value: (object (pair key: (string) @name) @key))))
+(document (array (object (pair key: (string) @name) @key)))
 """
 
 YAML = """

@@ -3,10 +3,13 @@
 PYTHON = """
 (function_definition name: (identifier) @name) @function
 (class_definition name: (identifier) @name) @class
-(type_alias_statement left: (type (identifier) @name)) @type
-(module (expression_statement (assignment left: (identifier) @name) @variable))
-(module (expression_statement (assignment left: (pattern_list (identifier) @name @variable))))
-(class_definition body: (block (expression_statement (assignment left: (identifier) @name) @variable)))
+(type_alias_statement left: (type [(identifier) @name (generic_type . (identifier) @name)])) @type
+(assignment left: (identifier) @name) @variable
+(assignment left: [
+  (pattern_list (identifier) @name @variable)
+  (tuple_pattern (identifier) @name @variable)
+  (list_pattern (identifier) @name @variable)
+])
 
 (import_statement name: [(dotted_name) @name (aliased_import name: (dotted_name) @name)]) @import
 (import_from_statement module_name: (_) @name) @import
@@ -55,7 +58,14 @@ RUBY = """
 (module name: (_) @name) @module
 (singleton_class value: (_) @name) @scope
 (program (assignment left: [(constant) (global_variable) (identifier)] @name) @variable)
-(body_statement (assignment left: (constant) @name) @variable)
+(assignment left: (constant) @name) @variable
+(assignment left: (left_assignment_list (constant) @name @variable))
+(operator_assignment left: (constant) @name) @variable
+(alias name: (_) @name) @function
+(call !receiver method: (identifier) @_accessor arguments: (argument_list (simple_symbol) @name)
+  (#any-of? @_accessor "attr_accessor" "attr_reader" "attr_writer" "attr")) @function
+(call !receiver method: (identifier) @_defines arguments: (argument_list . (simple_symbol) @name)
+  (#any-of? @_defines "define_method" "define_singleton_method" "alias_method")) @function
 (call method: (identifier) @_import arguments: (argument_list . (string (string_content) @name))
   (#any-of? @_import "require" "require_relative" "load" "autoload")) @import
 
@@ -79,6 +89,9 @@ PHP = """
 (namespace_definition name: (namespace_name) @name) @module
 (const_declaration (const_element (name) @name) @constant)
 (property_element name: (variable_name (name) @name)) @variable
+(property_promotion_parameter name: (variable_name (name) @name)) @variable
+(function_call_expression function: (name) @_defines
+  arguments: (arguments . (argument (string (string_content) @name))) (#eq? @_defines "define")) @constant
 (program (expression_statement (assignment_expression left: (variable_name (name) @name)) @variable))
 (enum_case name: (name) @name) @constant
 (namespace_use_declaration [
@@ -92,7 +105,7 @@ PHP = """
   (include_once_expression (string (string_content) @name))
 ]) @import
 
-(attribute_group) @decorator
+(attribute_group (attribute) @decorator)
 (attribute [(name) @ref.decorator (qualified_name (name) @ref.decorator)])
 
 (namespace_use_clause [(name) @ref.import (qualified_name (name) @ref.import)])

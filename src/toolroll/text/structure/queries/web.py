@@ -3,7 +3,11 @@
 _SCRIPT = """
 (function_declaration name: (identifier) @name) @function
 (generator_function_declaration name: (identifier) @name) @function
-(method_definition name: [(property_identifier) (private_property_identifier)] @name) @method
+(method_definition name: [(property_identifier) (private_property_identifier) (computed_property_name)] @name) @method
+(method_definition name: (string (string_fragment) @name)) @method
+(export_statement "default" @name value: [(arrow_function) (function_expression)]) @function
+(export_statement "default" @name value: (class)) @class
+(assignment_expression left: (member_expression property: (property_identifier) @name) right: (class)) @class
 (variable_declarator name: (identifier) @name
   value: [(arrow_function) (function_expression) (generator_function)]) @function
 (assignment_expression left: (member_expression property: (property_identifier) @name)
@@ -16,6 +20,10 @@ _SCRIPT = """
 (export_statement declaration: [
   (lexical_declaration (variable_declarator name: (identifier) @name) @variable)
   (variable_declaration (variable_declarator name: (identifier) @name) @variable)
+  (lexical_declaration (variable_declarator name: (object_pattern [
+    (shorthand_property_identifier_pattern) @name @variable
+    (pair_pattern value: (identifier) @name @variable)
+  ])))
 ])
 
 (import_statement source: (string (string_fragment) @name)) @import
@@ -74,7 +82,14 @@ TYPESCRIPT = f"""{_SCRIPT}
 (type_alias_declaration name: (type_identifier) @name) @type
 (enum_declaration name: (identifier) @name) @enum
 (enum_body name: (property_identifier) @name @constant)
-(enum_assignment name: (property_identifier) @name) @constant
+(enum_assignment name: [(property_identifier) @name (string (string_fragment) @name)]) @constant
+(ambient_declaration [
+  (lexical_declaration (variable_declarator name: (identifier) @name) @variable)
+  (variable_declaration (variable_declarator name: (identifier) @name) @variable)
+])
+(required_parameter [(accessibility_modifier) "readonly"] pattern: (identifier) @name) @variable
+(optional_parameter [(accessibility_modifier) "readonly"] pattern: (identifier) @name) @variable
+(construct_signature "new" @name) @method
 (internal_module name: (_) @name) @module
 (module name: (_) @name) @module
 (function_signature name: (identifier) @name) @function
@@ -104,12 +119,17 @@ TYPESCRIPT = f"""{_SCRIPT}
 
 TSX = f"{TYPESCRIPT}{_JSX}"
 
-HTML = """
-(element [(start_tag (attribute (attribute_name) @_id [
+_MARKED = """[
+  (start_tag (attribute (attribute_name) @_id [
     (attribute_value) @name (quoted_attribute_value (attribute_value) @name)]))
   (self_closing_tag (attribute (attribute_name) @_id [
     (attribute_value) @name (quoted_attribute_value (attribute_value) @name)]))
-] (#eq? @_id "id")) @element
+]"""
+
+HTML = f"""
+(element {_MARKED} (#any-of? @_id "id" "ID" "Id")) @element
+(script_element {_MARKED} (#any-of? @_id "id" "ID" "Id")) @element
+(style_element {_MARKED} (#any-of? @_id "id" "ID" "Id")) @element
 (comment) @comment
 """
 
@@ -118,7 +138,7 @@ CSS = """
 (media_statement) @rule
 (supports_statement) @rule
 (keyframes_statement (keyframes_name) @name) @rule
-(at_rule (at_keyword) @name) @rule
+(at_rule) @rule
 (import_statement [(string_value) (call_expression)] @name) @import
 (comment) @comment
 """
