@@ -11,9 +11,9 @@ MARK = "0123456789abcdef"
 @pytest.mark.parametrize(
     ("printed", "found"),
     [
-        (f'\n{MARK}{{"a": 1}}\n', {"a": 1}),
-        (f'noise{MARK}{{"a": 1}}\nprinted at exit\n', {"a": 1}),
-        (f'{MARK}{{"a": 1}}\n{MARK}{{"a": 2}}\n', {"a": 2}),
+        (f'\n{MARK}{{"a": 1}}\n', {"a": 1, "printed": ""}),
+        (f'noise{MARK}{{"a": 1}}\nprinted at exit\n', {"a": 1, "printed": "noise"}),
+        (f'{MARK}{{"a": 1}}\n{MARK}{{"a": 2}}\n', {"a": 2, "printed": f'{MARK}{{"a": 1}}'}),
         ("nothing", None),
         (f"{MARK}not json\n", None),
         (f"{MARK}[1]\n", None),

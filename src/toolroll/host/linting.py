@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolroll.host.document import Document
 
 _OUTPUT = 32 << 20
+_FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where nothing ignores them
 _UTF8 = b"\xef\xbb\xbf"
 
 
@@ -57,7 +58,7 @@ def _files(ctx: Context, path: str) -> list[str]:
     where = "/".join(ctx.files.key(path)) or "."
     if ctx.tree.item(path).kind != "directory":
         return [where]
-    found = ctx.search.find(engines.pattern(), Scope(where), sort="path", token=ctx.token)
+    found = ctx.search.find(engines.pattern(), Scope(where, skip=_FOREIGN), sort="path", token=ctx.token)
     return [one.path for one in found.entries if "\n" not in one.path]
 
 
@@ -171,7 +172,8 @@ class Linter:
                 raise ToolError(ErrorCode.EXECUTION, f"{self._chosen.engine.name} failed, nothing was changed:\n{said}")
             new = [projects.left(made["list"], f".d/{number}") for number in range(len(drafts))]
         for draft, data in zip(drafts, new, strict=True):
-            if not data and draft.data.strip():
+            # A fix may leave nothing, such as of a file with an unused import only; a formatter never does.
+            if not data and draft.data.strip() and rewrite is not self._chosen.engine.fix:
                 raise ToolError(ErrorCode.EXECUTION, f"{draft.path!r} came back empty. Nothing was changed.")
         return [data.removeprefix(_UTF8).decode() for data in new]
 

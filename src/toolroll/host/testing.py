@@ -150,9 +150,11 @@ def run(
         output = plain(ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace"))
         told = projects.left(report).decode("utf-8", "replace")
         extra = projects.left(report, framework.extra).decode("utf-8", "replace") if framework.extra else ""
-        raw = Raw(action, ctx.files.root.path, project.folder, told, output, extra, project.manifest)
+        named = bool(keyword or any(one for _, one in chosen.targets))
+        raw = Raw(action, ctx.files.root.path, project.folder, told, output, extra, project.manifest, named)
     found = framework.read(raw)
     found.framework = found.framework or framework.name
+    found.engine = found.engine or framework.name
     return Finish(found, ran, output, program)
 
 
@@ -225,7 +227,9 @@ def choose(ctx: Context, project: Project, targets: tuple[tuple[str, str], ...])
     kind = project.framework
     if files is None:
         return Chosen(targets, note="All tests: what has changed cannot be told without a git repository.")
-    if kind.related and files:
+    if not files:
+        return Chosen((), note="No test is affected: nothing has changed since the last commit.", nothing=True)
+    if kind.related:
         return Chosen(targets, tuple(f"{ctx.files.root.path}/{one}" for one in files), f"Affected by {_few(files)}.")
     if kind.language != "python":
         return Chosen(targets, note=f"All tests: which ones a change affects is not known of {kind.name}.")
@@ -236,10 +240,9 @@ def choose(ctx: Context, project: Project, targets: tuple[tuple[str, str], ...])
     inner = [one.removeprefix(prefix) for one in found.tests]
     inner = [one for one in inner if not targets or f"{one}/".startswith(f"{targets[0][0]}/")]
     if not inner:
-        what = f"{_few(files)} changed" if files else "nothing has changed"
-        return Chosen((), note=f"No test is affected: {what} since the last commit.", nothing=True)
+        return Chosen((), note=f"No test is affected: {_few(files)} changed since the last commit.", nothing=True)
     note = f"{len(inner)} test file{'s' * (len(inner) != 1)} affected by {_few(files)}."
-    return Chosen(tuple((one, "") for one in inner), note=note)
+    return Chosen(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
 
 
 def nothing(project: Project) -> Run:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_SAID = 1_000  # characters of what a program that failed has printed
 _LIBRARY = re.compile(r".*/(?:site|dist)-packages/(.*)", re.DOTALL)
 
 
@@ -103,7 +104,7 @@ def figures(printed: str, mark: str) -> dict[str, Any] | None:
         found = json.loads(printed[at + len(mark) :].partition("\n")[0])
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return {**found, "printed": printed[:at].strip()[-_SAID:]} if isinstance(found, dict) else None
 
 
 def hotspots(told: Mapping[str, Any], workspace: str) -> Hotspots:
@@ -152,7 +153,7 @@ def size(count: int) -> str:
 
 def _ended(told: Mapping[str, Any]) -> str:
     code = told.get("exit")
-    return f"(The program ended itself with exit code {code}.)" if code else ""
+    return f"(The program ended itself with exit code {code}.)\n{told.get('printed', '')}".rstrip() if code else ""
 
 
 def _place(row: Mapping[str, Any], workspace: str) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +11,20 @@ from toolroll.result import ErrorCode, ToolError
 
 # One word as some language has it: #private, 'lifetime, @ivar, $var, ~Destructor, ends?, changes!
 _NAME = re.compile(r"[#'@$~]?[^\W\d][\w$]*[?!]?")
+
+
+# Where the server itself does not mind.
+_RESERVED = {
+    "python": frozenset(keyword.kwlist),
+    "typescript": frozenset(
+        re.findall(
+            r"\w+",
+            "break case catch class const continue debugger default delete do else enum export extends false finally "
+            "for function if import in instanceof new null return super switch this throw true try typeof var void "
+            "while with",
+        )
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +52,14 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def check_name(name: str) -> None:
-    """Raise ToolError when this cannot be the name of anything in any language."""
+def holds(text: str, name: str) -> bool:
+    """Whether a name stands somewhere in a text, as a word of its own."""
+    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text) is not None
+
+
+def check_name(name: str, language: str | None = None) -> None:
+    """Raise ToolError when this cannot be the name of anything, in this language or in any."""
+    if name in _RESERVED.get(language or "", ()):
+        raise ToolError(ErrorCode.VALIDATION, f"`new_name` is {name!r}, a word of the language itself. Give another.")
     if not _NAME.fullmatch(name):
         raise ToolError(ErrorCode.VALIDATION, f"`new_name` is {name!r}, which is no name. Give one word.")

@@ -64,6 +64,15 @@ def test_twenty_edits_and_never_an_old_answer(path, text, bad, good, servers, pu
             id="ty, created",
         ),
         pytest.param(
+            {"a.py": "from new.deep import f\n"},
+            "a.py",
+            {"new/__init__.py": "", "new/deep.py": "f = 1\n"},
+            [(1, 6, "error")],
+            [],
+            marks=needs_ty,
+            id="ty, created with its folder",
+        ),
+        pytest.param(
             {"a.py": "from lib import f\n", "lib.py": "f = 1\n"},
             "a.py",
             {"lib.py": None},

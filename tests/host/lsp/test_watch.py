@@ -51,6 +51,12 @@ def test_changes(change, told, look, put, ws):
     assert watch.differences(before.files, look().files) == told
 
 
+def test_folders_that_come_and_go():
+    old, new = ["a.py", "x/y/b.py", "x/c.py"], ["a.py", "x/c.py", "new/deep/d.py"]
+    assert watch.folders(old, new) == {"new": 1, "new/deep": 1, "x/y": 3}
+    assert list(watch.folders([], new)) == ["new", "new/deep", "x"], "the outermost first"
+
+
 def test_a_file_that_was_just_written_counts_as_changed_until_its_time_can_be_trusted(look, put, ws):
     """Two writes within one tick of the file system's clock leave no other trace."""
     put({"a.py": "x"})

@@ -89,6 +89,14 @@ def test_a_run():
     assert (run.ended, run.deselected) == (True, 3)
 
 
+def test_a_program_that_ends_itself():
+    text = RUN.replace("test outer ... FAILED", "error: test failed, to rerun pass `--test outer`\n\nCaused by:\n  process didn't exit successfully: `/w/target/outer` (exit status: 7)").replace("---- outer stdout ----\nError: \"no\"\n", "").replace("test result: FAILED. 0 passed; 1 failed", "")  # fmt: skip
+    run = read(raw(text))
+    why = "Its program ended (exit status: 7) with 1 tests not over."
+    assert run.failures[1:] == [Failure("tests/outer.rs", "tests/outer.rs", None, "error", why)]
+    assert (run.ended, read(raw(text[: text.index("Caused by")])).ended) == (True, False)
+
+
 @pytest.mark.parametrize("said", ["panicked at 'no luck', src/lib.rs:3:5", "panicked at src/lib.rs:3:5:\nno luck"])
 def test_old_and_new_panics(said):
     text = f"     Running unittests src/lib.rs (x)\n\n---- a stdout ----\nthread 'a' {said}\n\n\nfailures:\n"

@@ -21,6 +21,7 @@ def test_a_whole_run():
         "frames": [
             ["/usr/lib/python3/runpy.py", 9, "run", ""],
             ["/w/tests/test_a.py", 5, "test_x", "assert add(1, 2) == 4"],
+            ["/w/tests/test_a.py", 5, "test_x", "assert add(1, 2) == 4"],
         ],
         "output": "hello\n",
         **A,

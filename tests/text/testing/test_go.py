@@ -72,8 +72,29 @@ def test_what_does_not_compile():
             )
         )
     )
-    assert [(one.id, one.kind) for one in run.failures] == [("cart", "error")]
-    assert "undefined: nope" in run.failures[0].message
+    said = "cart/cart.go:4:2: undefined: nope"
+    failure = Failure("cart", "cart/cart.go", 4, "error", said, [Frame("cart/cart.go", 4)])
+    assert run.failures == [failure]
+
+    # An older Go tells of it in plain lines only, beside those of other packages.
+    plain = ("# example.com/shop/cart", said, "# example.com/shop/top", "top/a.go:1:1: no", "FAIL\texample.com/shop/cart [build failed]")  # fmt: skip
+    run = read(raw(lines(event("pass", "TestTop", package="example.com/shop/top"), *plain)))
+    assert (run.failures, len(run.tests), run.ended) == ([failure], 1, True)
+    assert read(raw(lines("TestX", *plain), action="discover")).failures == [failure]
+
+
+def test_a_panic_and_a_failure_without_a_word():
+    stack = "panic: no [recovered]\n\tpanic: no\n\ngoroutine 6 [running]:\ntesting.f()\n\t/usr/lib/go/testing.go:9 +0x2\nm.TestX()\n\t/w/cart/a_test.go:3 +0x2e\n"
+    run = read(raw(lines(event("output", "TestX", Output=stack), event("fail", "TestX"), event("fail", "TestY"))))
+    assert run.failures == [
+        Failure("cart::TestX", "cart/a_test.go", 3, "failed", "panic: no [recovered]\n\tpanic: no", [Frame("cart/a_test.go", 3)]),
+        Failure("cart::TestY", "cart", None, "failed", "It failed without a message."),
+    ]  # fmt: skip
+
+
+def test_a_package_without_tests_has_an_end():
+    run = read(raw(lines(event("output", Output="?   \texample.com/shop/cart\t[no test files]\n"), event("skip"))))
+    assert (run.ended, run.tests, run.failures) == (True, [], [])
 
 
 def test_a_run_that_was_cut_short():

@@ -17,8 +17,9 @@ Received: 3
     at new Promise (<anonymous>)"""
 
 
-def raw(report, *, action="run", output="", extra=""):
-    return Raw(action, "/w", "web", report if isinstance(report, str) else json.dumps(report), output, extra)
+def raw(report, *, action="run", output="", extra="", named=False):
+    text = report if isinstance(report, str) else json.dumps(report)
+    return Raw(action, "/w", "web", text, output, extra, named=named)
 
 
 def jest(**changes):
@@ -47,6 +48,11 @@ def test_jest():
     ]  # fmt: skip
 
 
+def test_what_is_skipped_for_its_name_is_no_result():
+    run = read(raw(jest(), named=True))
+    assert ([one.outcome for one in run.tests], run.deselected) == (["passed", "failed"], 1)
+
+
 def test_vitest_writes_the_same_with_less():
     failed = {"ancestorTitles": ["", "sum"], "fullName": " sum wrong", "status": "failed", "title": "wrong", "duration": 4.5, "failureMessages": ["AssertionError: expected 3 to be 4\n    at /w/web/sum.test.ts:6:15\n    at file:///w/web/node_modules/vitest/x.js:1:1"], "meta": {}}  # fmt: skip
     run = read(
@@ -68,6 +74,7 @@ def test_vitest_writes_the_same_with_less():
     [
         ("", 'noise\n["/w/web/a.test.js","/w/web/b.test.js"]', [Case("web/a.test.js", "web/a.test.js"), Case("web/b.test.js", "web/b.test.js")]),
         ('[{"name": "sum > adds", "file": "/w/web/a.test.ts"}]', "", [Case("web/a.test.ts::sum > adds", "web/a.test.ts")]),
+        ("", "ReferenceError: describe is not defined", []),
     ],
 )  # fmt: skip
 def test_listed(report, output, tests):

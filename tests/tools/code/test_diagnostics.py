@@ -67,13 +67,19 @@ def test_no_problems(served, put):
     ],
 )
 def test_which_files(files, checked, served, put):
-    put(dict.fromkeys(("a.py", "sub/b.py", "sub/deep/c.py"), "x: int = ''\n"))
+    put(dict.fromkeys(("a.py", "sub/b.py", "sub/deep/c.py", "node_modules/d.py"), "x: int = ''\n"))
     put({"notes.txt": "x"})
     if "we[i]rd.py" in files:
         put({"we[i]rd.py": "x: int = ''\n"})
     found = diagnostics(served, files=files)
     assert [row.path for row in found.rows] == checked
     assert found.files == len(checked)
+
+
+def test_packages_are_checked_only_where_they_are_named(served, put):
+    put(dict.fromkeys(("a.py", "node_modules/x/d.py"), "x = 1\n"))
+    asked = [["."], ["*.py"], ["node_modules"], ["node_modules/**/*.py"], ["node_modules/x/d.py", "a.py"]]
+    assert [diagnostics(served, files=files).files for files in asked] == [1, 1, 1, 1, 2]
 
 
 def test_from_another_folder(served, kit, put):
@@ -127,7 +133,8 @@ def test_only_what_is_new(served, put):
     second = diagnostics(served, files=["a.py"], new_only=True)
     assert [(row.line, row.character, row.severity) for row in second.rows] == [(1, 8, "error")]
     assert str(second).endswith("1 file checked: 1 error.")
-    assert rows(diagnostics(served, files=["a.py"], new_only=True)) == []
+    third = diagnostics(served, files=["a.py"], new_only=True)
+    assert (rows(third), third.note) == ([], "(Problems of the last check do not count.)")
     assert len(diagnostics(served, files=["a.py"]).rows) == 3
 
 

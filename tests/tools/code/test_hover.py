@@ -67,10 +67,12 @@ def test_where_there_is_nothing(served, put):
         ({"path": "a.txt", "line": 1, "character": 1}, ErrorCode.UNSUPPORTED, "'a.txt'"),
         ({"path": "bin.py", "line": 1, "character": 1}, ErrorCode.UNSUPPORTED, "binary"),
         ({"path": "../a.py", "line": 1, "character": 1}, ErrorCode.SECURITY, "outside"),
+        ({"path": "big.py", "line": 1, "character": 1}, ErrorCode.TOO_LARGE, "'big.py' is larger than 4 MB"),
     ],
 )
 def test_bad_questions(arguments, code, words, served, put):
     put({"a.py": "x = 1\n", "a.txt": "x\n", "bin.py": b"\0"})
+    put({"big.py": "x = 1\n" * 700_000} if arguments["path"] == "big.py" else {})
     with pytest.raises(ToolError) as caught:
         hover(served, **arguments)
     assert (caught.value.code, words in caught.value.message) == (code, True), caught.value.message

@@ -64,11 +64,24 @@ def test_after_an_edit_that_the_server_was_not_shown(served, put, ws):
     assert content(ws)["sub/b.py"] == "import shapes\n\n\nshapes.Box\n"
 
 
+def test_a_name_that_is_taken_and_one_that_is_not_ours(served, put, ws):
+    put({"a.py": "import json as js\nfrom os import path\nold, taken = 1, 2\nprint(js, path, old)\n"})
+    assert rename(served, path="a.py", line=3, character=1, new_name="taken", preview=True).note == (
+        "('taken' was there before, in a.py: look whether two things have one name now.)"
+    )
+    for character in (1, 11):  # print, and what is imported by the name it has elsewhere
+        with pytest.raises(ToolError, match=r"is defined outside the workspace, in \w+\.pyi, and would keep its name"):
+            rename(served, path="a.py", line=4, character=character, new_name="mine")
+    rename(served, path="a.py", line=4, character=7, new_name="mine")
+    assert content(ws)["a.py"].startswith("import json as mine\n"), "a name that was given here"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         ({"line": 1, "character": 7, "new_name": "no name"}, ErrorCode.VALIDATION, "`new_name` is 'no name'"),
         ({"line": 1, "character": 7, "new_name": ""}, ErrorCode.VALIDATION, "`new_name`"),
+        ({"line": 1, "character": 7, "new_name": "class"}, ErrorCode.VALIDATION, "a word of the language itself"),
         ({"line": 9, "character": 1, "new_name": "x"}, ErrorCode.VALIDATION, "`line` is 9"),
         ({"line": 1, "character": 99, "new_name": "x"}, ErrorCode.VALIDATION, "'Square' at 7"),
         ({"line": 2, "character": 9, "new_name": "x"}, ErrorCode.VALIDATION, "nothing to rename"),
@@ -111,6 +124,6 @@ def test_servers_with_strange_ideas(manner, code, words, open_kit, put, ws, tmp_
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
     put({"a.ts": "let a = 1\n"})
     with pytest.raises(ToolError) as caught:
-        rename(served, path="a.ts", line=1, character=5, new_name="new")
+        rename(served, path="a.ts", line=1, character=5, new_name="fresh")
     assert (caught.value.code, words in caught.value.message) == (code, True), caught.value.message
     assert {path.name: path.read_text() for path in ws.iterdir()} == {"a.ts": "let a = 1\n"}

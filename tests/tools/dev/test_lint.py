@@ -1,5 +1,6 @@
 """Check, fix and format real files with real programs."""
 
+import json
 import os
 import stat
 import sys
@@ -75,6 +76,23 @@ def test_fix_shows_the_change_and_can_be_taken_back(kit, call, put, ws):
     assert content(ws) == before
 
 
+def test_a_fix_may_leave_nothing_and_notebooks_are_formatted(kit, call, ws):
+    cell = {"cell_type": "code", "execution_count": None, "id": "a1", "metadata": {}, "outputs": [], "source": ["x=1"]}
+    book = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    before = {"-a.py": b"import os\n", "b.py": b"\xef\xbb\xbfimport os\r\nx = 1\r\n", "c.py": b"x = '\xe9'\n", "d.ipynb": book.encode()}  # fmt: skip
+    for name, data in before.items():
+        (ws / name).write_bytes(data)
+    assert call(action="fix", select="F").text.startswith("Fixed 2 findings in 2 of 4 files (ruff).\n")
+    assert {name: (ws / name).read_bytes() for name in before} == before | {"-a.py": b"", "b.py": b"\xef\xbb\xbfx = 1\r\n"}  # fmt: skip
+    assert kit.call("undo", {}).ok
+    assert {name: (ws / name).read_bytes() for name in before} == before
+
+    result = call(action="format")
+    assert [one["path"] for one in result.data["changed"]] == ["b.py", "d.ipynb"]
+    assert '"x = 1"' in (ws / "d.ipynb").read_text()
+    assert result.text.endswith("\nc.py:1:1 E902 stream did not contain valid UTF-8")
+
+
 def test_format(kit, call, put, ws):
     put(
         {
@@ -97,6 +115,13 @@ def test_format(kit, call, put, ws):
     assert call(action="format", path="a.py").text == "Nothing to format in 1 file (ruff)."
     assert kit.call("undo", {}).ok
     assert (ws / "a.py").read_bytes() == b"x   =  1\r\ny = [1,2]\r\n"
+
+
+def test_installed_packages_are_left_alone(call, put):
+    put({"node_modules/x/a.py": UNUSED, "b.py": UNUSED})
+    assert call(select="F").text.split("\n")[0] == "1 finding in 1 file (ruff): F401 1; 1 fixable"
+    assert call(action="format").data["checked"] == 1
+    assert call(path="node_modules/x", select="F").data["checked"] == 1, "unless they are asked for"
 
 
 def test_all_files_or_none(open_kit, put, ws):

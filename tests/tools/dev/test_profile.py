@@ -162,7 +162,15 @@ def test_code_that_does_as_it_likes_is_measured_all_the_same(kit, code):
 
 def test_an_exit_code_is_told(kit):
     assert "exit code 3" in kit.call("profile", {"action": "hotspots", "code": "raise SystemExit(3)"}).text
-    assert "exit code 1" in kit.call("profile", {"action": "memory", "code": "raise SystemExit('no')"}).text
+    code = "print('first')\nraise SystemExit('no')"
+    result = kit.call("profile", {"action": "memory", "code": code})
+    assert result.text.endswith("(The program ended itself with exit code 1.)\nfirst\nno"), "and what it printed"
+
+
+def test_the_work_of_threads_counts(kit):
+    code = "import threading\ndef work():\n    pass\nfor _ in range(3):\n    one = threading.Thread(target=work)\n    one.start()\n    one.join()\nwork()"
+    result = kit.call("profile", {"action": "hotspots", "code": code, "top": 500})
+    assert [row["calls"] for row in result.data["rows"] if row["function"] == "work"] == [4]
 
 
 def test_it_runs_with_the_python_of_the_workspace(kit, put, ws):

@@ -256,6 +256,7 @@ class C(unittest.TestCase):
         ("time.sleep(60)", "Command timed out after"),
         ("os._exit(7)", "Exit code: 7"),
         ("os.kill(os.getpid(), 11)", "SIGSEGV"),
+        ("raise KeyboardInterrupt", "SIGINT"),
     ],
 )
 def test_a_run_that_is_cut_short_keeps_what_is_known(call, put, statement, how):
@@ -268,12 +269,51 @@ def test_a_run_that_is_cut_short_keeps_what_is_known(call, put, statement, how):
 
 
 @pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            {"test_a.py": "import sys\nsys.exit(2)\n", "test_b.py": "def test_b(): pass\n"},
+            ["ERROR test_a.py (test_a.py:2)", "  SystemExit: 2", "    at test_a.py:2 in <module>: sys.exit(2)"],
+        ),
+        (
+            {"test_a.py": "def test_a():\n    raise KeyboardInterrupt\ndef test_b(): pass\n"},
+            [
+                "ERROR test_a.py::test_a (test_a.py:2)",
+                "  KeyboardInterrupt",
+                "    at test_a.py:2 in test_a: raise KeyboardInterrupt",
+                "0 of 2 tests ran.",
+            ],
+        ),
+    ],
+)
+def test_what_ends_pytest_itself_is_told(call, put, files, said):
+    put({"pytest.ini": QUICK, **files})
+    result = call()
+    assert (result.status, result.text.split("\n")[1:]) == ("partial", said)
+
+
+@pytest.mark.parametrize("framework", ["pytest", "unittest"])
+def test_what_does_not_parse_and_what_is_raised_together(call, put, framework):
+    group = "import unittest\nclass C(unittest.TestCase):\n    def test_g(self):\n        raise ExceptionGroup('g', [ValueError(1), TypeError(2)])\n"
+    put({"pytest.ini": QUICK, "a b/test_s.py": "x = 1\ndef test_x(:\n", "test_g.py": group})
+    text = call(framework=framework).text
+    assert (
+        "\nERROR a b/test_s.py (a b/test_s.py:2)\n  SyntaxError: invalid syntax\n    at a b/test_s.py:2: def test_x(:\n"
+        in text
+    )
+    assert (
+        " test_g.py::C::test_g (test_g.py:4)\n  ExceptionGroup: g (2 sub-exceptions)\n  - ValueError: 1\n  - TypeError: 2\n"
+        "    at test_g.py:4 in test_g: raise ExceptionGroup('g', [ValueError(1), TypeError(2)])"
+    ) in text
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (
             {"keyword": "nothing", "framework": "unittest"},
             "NotFound",
-            "None of the 1 tests fits the `keyword` 'nothing'",
+            "None of the 1 tests fits 'nothing'",
         ),
         ({"keyword": "a or (", "framework": "unittest"}, "ValidationError", "'a or (' is no expression"),
         ({"keyword": "a or ("}, "ValidationError", "Wrong expression"),

@@ -107,8 +107,12 @@ def _run(code: Any, names: Figures) -> Any:
 
 
 def _status(given: Any) -> int:
-    """The exit code that Python makes of it."""
-    return given if isinstance(given, int) else int(given is not None)
+    """The exit code that Python makes of it; a text is printed, as Python does."""
+    if given is None or isinstance(given, int):
+        return given or 0
+    with suppress(OSError, ValueError, AttributeError):  # the code has closed it
+        print(given, file=sys.stderr)
+    return 1
 
 
 def _limit(seconds: float, report: Report, figures: Callable[[], Figures]) -> None:
@@ -133,12 +137,13 @@ def hotspots(given: Figures, report: Report) -> Figures:
 
     code, names = _program(given)
     profile = cProfile.Profile()
+    others = _threads(cProfile.Profile)
     began = time.perf_counter()
 
     def figures() -> Figures:
         profile.disable()
         seconds = time.perf_counter() - began
-        stats: Any = pstats.Stats(profile)
+        stats: Any = pstats.Stats(profile, *others)
         rows = [
             {"file": file, "line": line, "function": name, "calls": calls, "own": own, "total": total}
             for (file, line, name), (_, calls, own, total, _) in stats.stats.items()
@@ -161,6 +166,21 @@ def hotspots(given: Figures, report: Report) -> Figures:
         profile.disable()
         _unlimited()
     return {**figures(), "exit": _status(ended)}
+
+
+def _threads(profiler: Any) -> list[Any]:
+    """Profiles of further threads, which are added as the threads start."""
+    import threading
+
+    found: list[Any] = []
+
+    def begin(*_: object) -> None:
+        found.append(profiler())
+        found[-1].enable()
+
+    if sys.version_info < (3, 12):  # later ones measure all threads at once
+        threading.setprofile(begin)
+    return found
 
 
 def _is_own(file: str, workspace: str) -> bool:

@@ -11,9 +11,12 @@ import json
 import os
 import re
 import sys
+import traceback
 from typing import Any
 
 _MOST = 20_000  # characters of one message or one output that are told
+_NATIVE = re.compile(r'File "(.+)", line (\d+), in (.+)\n[ |]*(.*)')
+_SYNTAX = r'^E +File "(.+)", line (\d+)\n(?:E +(.*)\n)?(?:.*\n)*?E +\w*(?:Syntax|Indentation|Tab)Error: '
 
 
 class Report:
@@ -41,6 +44,8 @@ class Watcher:
         self._root = ""
         self._seconds: dict[str, float] = {}
         self._outcome: dict[str, str] = {}
+        self._now: dict[str, Any] = {"file": "", "line": None, "name": "pytest"}
+        self._unloaded: set[str] = set()
 
     def pytest_configure(self, config: Any) -> None:
         """Remember where ids start; what is measured runs in this process."""
@@ -59,15 +64,34 @@ class Watcher:
         """Tell how many are left out."""
         self._report("deselected", count=len(items))
 
+    def pytest_collectstart(self, collector: Any) -> None:
+        """Remember what is loaded now."""
+        if "." in collector.nodeid:
+            self._now = self._place(collector.nodeid, (collector.nodeid.split("::")[0], None, ""))
+
+    def pytest_internalerror(self, excinfo: Any) -> None:
+        """Tell what ended pytest itself, such as a file that leaves Python when it is loaded."""
+        self._stopped(excinfo)
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        """Tell what broke the run off."""
+        self._stopped(excinfo)
+
+    def _stopped(self, excinfo: Any) -> None:
+        trace = traceback.extract_tb(excinfo.value.__traceback__)
+        frames = [[one.filename, one.lineno, one.name, one.line or ""] for one in trace if one.filename[0] != "<"]
+        self._report("failure", kind="error", **self._now, message=excinfo.exconly()[:_MOST], frames=frames)
+
     def pytest_collectreport(self, report: Any) -> None:
         """Tell a file that could not be loaded."""
-        if report.failed:
+        if report.failed and report.nodeid not in self._unloaded:  # each process of xdist loads it anew
+            self._unloaded.add(report.nodeid)
             place = self._place(report.nodeid, (report.nodeid.split("::")[0], None, ""))
             self._report("failure", kind="error", **place, **_explained(report.longrepr))
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Tell what runs now."""
-        place = self._place(nodeid, location)
+        place = self._now = self._place(nodeid, location)
         self._measure.enter(place["file"])
         self._report("begin", **place)
 
@@ -102,7 +126,7 @@ class Watcher:
 
 def _part(context: Any) -> str:
     """Which part of a test it was, for one that has several."""
-    values = ", ".join(f"{name}={value!r}" for name, value in dict(context.kwargs).items())
+    values = ", ".join(f"{name}={value}" for name, value in dict(context.kwargs).items())
     return f"({context.msg or ''}{' ' if context.msg and values else ''}{values})"
 
 
@@ -111,21 +135,28 @@ def _explained(longrepr: Any) -> dict[str, Any]:
     chain = getattr(longrepr, "chain", None)
     trace = chain[-1][0] if chain else getattr(longrepr, "reprtraceback", None)
     crash = chain[-1][1] if chain else getattr(longrepr, "reprcrash", None)
-    entries = getattr(trace, "reprentries", ())
-    frames = []
-    for entry in entries:
+    frames, parts = [], []
+    for entry in getattr(trace, "reprentries", ()):
         at = getattr(entry, "reprfileloc", None)
         code = [line.strip() for line in entry.lines if not line.startswith("E")]
         if at is not None:
             where = at.message[3:] if at.message.startswith("in ") else ""
             frames.append([os.path.abspath(at.path), at.lineno, where, code[0] if code else ""])
+        else:  # a group of exceptions is told as Python tells it
+            whole, *rest = re.split(r"^ *\+-.*\n", "".join(entry.lines), flags=re.M)
+            frames += [[file, int(line), where, code] for file, line, where, code in _NATIVE.findall(whole)]
+            parts += ["\n- " + one for one in re.findall(r"^ *\| (?!Traceback )(\S.*)", "".join(rest), re.M)]
     if crash is not None and crash.message:
         causes = [f"\nafter {one[1].message}" for one in (chain or ())[-2::-1] if one[1] is not None]
-        return {"message": "".join([crash.message, *causes])[:_MOST], "frames": frames}
+        return {"message": "".join([crash.message, *parts, *causes])[:_MOST], "frames": frames}
     text = getattr(longrepr, "errorstring", None) or str(longrepr)
     errors = [line[1:].strip() for line in text.splitlines() if line.startswith("E  ")]
-    places = re.findall(r"^(\S[^\n]*?):(\d+): in (.+)\n\s*(.*)", text, re.M)
+    places = re.findall(r"^([^\s<][^\n]*?):(\d+): in (.+)\n\s*(.*)", text, re.M)
     frames = frames or [[os.path.abspath(file), int(line), where, code] for file, line, where, code in places]
+    broken = re.search(_SYNTAX, text, re.M)
+    if broken:
+        frames.append([broken[1], int(broken[2]), "", broken[3] or ""])
+        errors = errors[-1:]
     return {"message": ("\n".join(errors) or text.strip())[:_MOST], "frames": frames}
 
 

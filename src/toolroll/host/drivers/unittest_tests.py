@@ -29,21 +29,27 @@ class Result(unittest.TestResult):
         self._report = report
         self._measure = measure
         self._began = 0.0
-        self._outcome = "passed"
+        self._outcome = ""
 
     def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802
         """A test begins."""
         super().startTest(test)
-        self._began, self._outcome = time.perf_counter(), "passed"
+        self._began, self._outcome = time.perf_counter(), ""
         place = where_of(test)
         self._measure.enter(place["file"])
         self._report("begin", **place)
 
     def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802
-        """A test is over."""
+        """A test is over; one that was interrupted has no outcome."""
         seconds = round(time.perf_counter() - self._began, 4)
-        self._report("test", outcome=self._outcome, seconds=seconds, **where_of(test))
+        if self._outcome:
+            self._report("test", outcome=self._outcome, seconds=seconds, **where_of(test))
         super().stopTest(test)
+
+    def addSuccess(self, test: Any) -> None:  # noqa: N802
+        """A test went well."""
+        self._outcome = "passed"
+        super().addSuccess(test)
 
     def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
         """An assertion does not hold."""
@@ -88,12 +94,16 @@ class Result(unittest.TestResult):
 
 def _raised(error: BaseException) -> dict[str, Any]:
     """The message and the frames of an exception, without those of unittest itself."""
-    message = "".join(traceback.format_exception_only(type(error), error)).strip()
     inside = os.path.dirname(unittest.__file__)
     found = traceback.extract_tb(error.__traceback__)
     own = [one for one in found if not one.filename.startswith((inside, "<frozen", __file__))]
     frames = [[one.filename, one.lineno, one.name, one.line or ""] for one in own]
-    return {"message": message[:_MOST], "frames": frames}
+    if isinstance(error, SyntaxError) and error.filename:
+        frames.append([error.filename, error.lineno or 1, "", (error.text or "").strip()])
+        return {"message": f"{type(error).__name__}: {error.msg}", "frames": frames}
+    message = "".join(traceback.format_exception_only(type(error), error)).strip()
+    parts = ["\n- " + _raised(one)["message"] for one in getattr(error, "exceptions", ())]
+    return {"message": "".join([message, *parts])[:_MOST], "frames": frames}
 
 
 def where_of(test: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ AGAIN = frozenset({-32801, -32802})
 """Errors that mean "ask again": the text was changed meanwhile, or the server dropped the question."""
 _TRIES = 5
 _PAUSE = 0.1
+_LOOKED = "\ninfo: Searched in the following paths"  # where ty has looked: much, and the same each time
 _QUIET = 1.0  # seconds without news after which a server that does not say what it judged has judged all
 
 
@@ -55,7 +56,7 @@ def problem(item: Mapping[str, Any], places: Positions) -> Problem:
     return Problem(
         range=span(item["range"], places),
         severity=_severity(severity),
-        message=str(item.get("message", "")).strip(),
+        message=str(item.get("message", "")).partition(_LOOKED)[0].strip(),
         code="" if code is None else str(code),
         source=str(item.get("source") or ""),
     )

@@ -122,12 +122,13 @@ class Client:
     def absorb(self, sight: watch.Sight, read: Callable[[str], str | None]) -> None:
         """Tell the server which files are not what they were; `read` gives a text as it is now, None if it is gone."""
         changes = watch.differences(self.sight.files, sight.files)
+        folders = watch.folders(self.sight.files, sight.files)
         self.sight = sight
         with self.lock:
             if changes:
                 self._generation += 1
                 self._changed |= dict.fromkeys(changes, self._generation)
-                events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]
+                events = [{"uri": self.uri(path), "type": kind} for path, kind in (folders | changes).items()]
                 self.link.notify("workspace/didChangeWatchedFiles", {"changes": events})
             # A text that it was shown hides the file, so what has changed must be shown again.
             for path in [path for path in self._shown if path in changes or path not in sight.files]:

@@ -12,7 +12,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
-    from toolroll.host.lsp.answers import FileEdits, Hovered, Places, Report
+    from toolroll.host.lsp.answers import FileEdits, Hovered, Location, Places, Report
     from toolroll.host.lsp.asking import Question
     from toolroll.host.lsp.checking import Judgement
     from toolroll.host.lsp.client import Client
@@ -115,7 +115,10 @@ class Servers:
                     ErrorCode.TIMEOUT,
                     f"{client.server.program} still reads the project. Nothing was changed: try again.",
                 )
-            return question.rename(new, self._text)
+            found = question.rename(new, self._text)
+            if client.server.renames_all and found:
+                _check_own(question.word, question.definition(self._text), found)
+            return found
 
         return self._ask(path, line, character, token, language, ask)
 
@@ -218,6 +221,8 @@ class Servers:
         from toolroll.host.lsp.link import LateError
 
         document = self._files.peek(path)
+        if len(document.data) > _MOST_BYTES:
+            raise ToolError(ErrorCode.TOO_LARGE, f"{path!r} is larger than 4 MB, too much for a language server.")
         offset = Positions(document.text).offset(line, character)
         server = self._pool.server(path, language)
         deadline = self._pool.deadline(token)
@@ -266,6 +271,18 @@ class Servers:
         except (ToolError, OSError):
             return None
         return document.text if len(document.data) <= _MOST_BYTES else None
+
+
+def _check_own(word: str, defined: Sequence[Location], found: Sequence[FileEdits]) -> None:
+    """Raise ToolError for what the workspace only uses, unless it has given it that name itself (`as`)."""
+    if not defined or any(one.inside for one in defined):
+        return
+    if not any(one.text[: edit.start].endswith(" as ") for one in found for edit in one.edits):
+        raise ToolError(
+            ErrorCode.VALIDATION,
+            f"{word!r} is defined outside the workspace, in {defined[0].path.rpartition('/')[2]}, and would keep its "
+            "name there. Nothing was changed.",
+        )
 
 
 def _no_checker(server: Server) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from toolroll.host.context import Context
     from toolroll.host.lsp.answers import Problem, Report
 
+_FOREIGN = ("node_modules", "site-packages")  # they would be most of it, where nothing ignores them
 _MARKS = frozenset("*?[{")
 _ENDINGS = tuple(dict.fromkeys(ending for server in SERVERS for ending in server.files))
 
@@ -42,7 +43,8 @@ def meant(ctx: Context, names: Sequence[str], language: str | None, folder: str 
 
 def _matching(ctx: Context, pattern: str, folder: str, language: str | None) -> Iterable[str]:
     search, where = ctx.searching(folder)
-    listing = search.find(pattern, Scope(where), sort="path", token=ctx.token)
+    skip = tuple(name for name in _FOREIGN if name not in pattern)
+    listing = search.find(pattern, Scope(where, skip=skip), sort="path", token=ctx.token)
     return (one.path for one in listing.entries if language or language_of(one.path))
 
 

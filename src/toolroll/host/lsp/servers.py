@@ -65,6 +65,8 @@ class Server:
     """It can be asked for problems only once it has said so after its start; what it sends unasked is provisional."""
     headers: bool = False
     """It must be told whether a header is one of C, where nothing else tells."""
+    renames_all: bool = False
+    """It renames also what is defined elsewhere, which would break every use."""
     checker: str = ""
     """A program without which it finds no problems at all."""
     local: str = ""
@@ -72,7 +74,17 @@ class Server:
 
 
 SERVERS: tuple[Server, ...] = (
-    Server("ty", "python", "Python", "pip install ty", ("server",), _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES),
+    Server(
+        "ty",
+        "python",
+        "Python",
+        "pip install ty",
+        ("server",),
+        _PYTHON,
+        _PYTHON_CONFIG,
+        _PYTHON_PACKAGES,
+        renames_all=True,
+    ),
     Server(
         "basedpyright-langserver",
         "python",
@@ -106,8 +118,14 @@ SERVERS: tuple[Server, ...] = (
         ("tsconfig.json", "jsconfig.json", "package.json"),
         ("node_modules", "node_modules/@types"),
         also=(".json",),
-        # Else it downloads types from the network for whatever the workspace imports.
-        settings={"typescript": {"disableAutomaticTypeAcquisition": True}},
+        # Else it downloads types from the network for whatever the workspace imports, and where a name is imported
+        # it is renamed in that file alone.
+        settings={
+            "typescript": {
+                "disableAutomaticTypeAcquisition": True,
+                "preferences": {"useAliasesForRenames": False},
+            }
+        },
         local="node_modules/.bin",
     ),
     Server(

@@ -10,7 +10,7 @@ import glob
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -87,6 +87,23 @@ def differences(old: dict[str, Stamp], new: dict[str, Stamp]) -> dict[str, int]:
     """The files that are not what they were: 1 for created, 2 for changed, 3 for deleted."""
     changes = {path: 1 if path not in old else 2 for path, at in new.items() if at is None or old.get(path) != at}
     return changes | {path: 3 for path in old if path not in new}
+
+
+def folders(old: Iterable[str], new: Iterable[str]) -> dict[str, int]:
+    """The folders of such files that came (1) or went (3), the outermost first: some servers ask for no file in
+    a folder that they do not know of."""
+    before, after = _above(old), _above(new)
+    return {path: 1 if path in after else 3 for path in sorted(before ^ after)}
+
+
+def _above(paths: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def _digest(root: int, path: str) -> str:

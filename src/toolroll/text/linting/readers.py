@@ -14,7 +14,10 @@ _PLACE = re.compile(r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+):? (?P<rest>.+
 _POINTED = re.compile(
     r"^(?P<kind>error|invalid-syntax)\S*: (?P<said>.+)\n +--> (?P<path>.+):(?P<line>\d+):(?P<column>\d+)$", re.M
 )
-_RUFF_FORMAT = re.compile(r"^(?:Would reformat: (?P<old>.+)|unformatted: .+\n +--> (?P<new>.+):\d+:\d+)$", re.M)
+_RUFF_FORMAT = re.compile(
+    r"^(?:Would reformat: (?P<old>.+)|unformatted: .+\n +--> (?P<new>.+?)(?::cell \d+)?:\d+:\d+)$", re.M
+)
+_RUFF_READ = re.compile(r"^io: (?P<said>.+)\n *--> (?P<path>.+):\d+:\d+$", re.M)
 _RUFF_PARSE = re.compile(r"^error: Failed to parse (?P<path>.+?):(?P<line>\d+):(?P<column>\d+): (?P<said>.+)$", re.M)
 _PRETTIER = re.compile(r"^\[error\] (?P<path>.+?): SyntaxError: (?P<said>.+?) \((?P<line>\d+):(?P<column>\d+)\)", re.M)
 _BLACK = re.compile(
@@ -134,6 +137,7 @@ def faults(printed: Printed) -> list[Finding]:
         for at in pattern.finditer(said):
             path = printed.relative(at["path"])
             found.append(Finding(path, int(at["line"]), int(at["column"]), SYNTAX, f"Syntax error: {at['said']}"))
+    found += [Finding(printed.relative(at["path"]), 1, 1, "E902", at["said"]) for at in _RUFF_READ.finditer(said)]
     if not found and printed.status:
         for at in _PLACE.finditer(printed.errors):  # gofmt
             path = printed.relative(at["path"])
@@ -143,7 +147,7 @@ def faults(printed: Printed) -> list[Finding]:
 
 def ruff_stale(printed: Printed) -> list[str]:
     """`ruff format --check`, in the words of old and new versions."""
-    return [printed.relative(at["old"] or at["new"]) for at in _RUFF_FORMAT.finditer(printed.out)]
+    return list(dict.fromkeys(printed.relative(at["old"] or at["new"]) for at in _RUFF_FORMAT.finditer(printed.out)))
 
 
 def black_stale(printed: Printed) -> list[str]:

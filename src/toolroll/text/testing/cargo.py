@@ -14,6 +14,8 @@ _SECTION = re.compile(r"^---- (?P<name>.+?) stdout ----$")
 _PANIC = re.compile(
     r"^thread '.*?'(?: \(\d+\))? panicked at (?:'(?P<old>.*)', )?(?P<file>[^:\s]+):(?P<line>\d+):\d+:?$"
 )
+_COUNT = re.compile(r"^running (?P<count>\d+) tests?$")
+_BROKEN = re.compile(r"^ *process didn't exit successfully: .* \((?P<how>.+?)\)$")
 _TOTAL = re.compile(r"^test result: .*?(?P<out>\d+) filtered out")
 _NOTE = re.compile(r"^(note: run with `RUST_BACKTRACE|stack backtrace:|failures:$|test result: )")
 _ENDS: dict[str, Outcome] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
@@ -22,7 +24,8 @@ _ENDS: dict[str, Outcome] = {"ok": "passed", "FAILED": "failed", "ignored": "ski
 def read(raw: Raw) -> Run:
     """The run that the output tells of; without tests it was not built, and the caller has the output."""
     run = Run()
-    file, section = "", ""
+    file, section, left = "", "", 0
+    broken: list[Failure] = []
     said: dict[tuple[str, str], list[str]] = {}
     for line in raw.output.splitlines():
         if match := _BINARY.match(line):
@@ -33,15 +36,21 @@ def read(raw: Raw) -> Run:
             run.tests.append(_test(file, match["name"], raw))
         elif match := _SECTION.match(line):
             section = match["name"]
+        elif match := _COUNT.match(line):
+            left = len(run.tests) + int(match["count"])
         elif match := _TOTAL.match(line):
             run.deselected += int(match["out"])
-            run.ended, section = True, ""
+            run.ended, section, left = True, "", 0
+        elif left and (match := _BROKEN.match(line)):
+            why = f"Its program ended ({match['how']}) with {left - len(run.tests)} tests not over."
+            broken.append(Failure(file, file, None, "error", why))
+            run.ended, left = True, 0
         elif section and not _NOTE.match(line):
             said.setdefault((file, section), []).append(line)
         else:
             section = ""
-    run.failures = [_failure(file, name, lines, raw) for (file, name), lines in said.items()]
-    run.ended = run.ended or raw.action == "discover"
+    run.failures = [_failure(file, name, lines, raw) for (file, name), lines in said.items()] + broken
+    run.ended = (run.ended and not left) or raw.action == "discover"
     run.found = len(run.tests)
     return run
 

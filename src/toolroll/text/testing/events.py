@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Literal
 
 import msgspec
@@ -67,7 +68,8 @@ def _take(run: Run, event: _Event, raw: Raw) -> None:
 
 
 def _failure(event: _Event, known: str, path: str, raw: Raw) -> Failure:
-    frames = [Frame(raw.relative(file), line, where, code) for file, line, where, code in event.frames]
+    every = (Frame(raw.relative(file), line, where, code) for file, line, where, code in event.frames)
+    frames = [one for one, _ in groupby(every)]  # what calls itself is told once
     own = [one for one in frames if raw.inside(one.path)]
     shown = own if own and own[-1] is frames[-1] else own + frames[-1:]
     if not path and own:  # what prepares a class has no place of its own

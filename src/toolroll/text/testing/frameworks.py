@@ -75,14 +75,22 @@ def _named(ask: Ask) -> str:
 
 
 def _jest(ask: Ask) -> list[str]:
-    paths = [re.escape(path).replace(r"\-", "-") for path, _ in ask.targets if path != "."]
+    places = [path for path, _ in ask.targets if path != "."]
+    exact = bool(places) and all(path.rpartition(".")[2] in SUFFIXES for path in places)
+    # A pattern would fit files of the same name in folders further down too.
+    paths = [f"./{path}" if exact else re.escape(path).replace(r"\-", "-") for path in places]
+    by_path = ["--runTestsByPath"] if exact else []
     if ask.action == "discover":
-        return ["--listTests", "--json", "--", *paths]
+        return ["--listTests", "--json", *by_path, "--", *paths]
     words = ["--ci", "--watchAll=false", "--json", f"--outputFile={ask.report}", "--testLocationInResults"]
     if ask.action == "coverage":
         words += ["--coverage", "--coverageReporters=json", f"--coverageDirectory={ask.report}.d"]
     words += [f"--testNamePattern={_named(ask)}"] if _named(ask) else []
-    return [*words, "--findRelatedTests", *ask.changed] if ask.changed else [*words, "--", *paths]
+    return (
+        [*words, "--passWithNoTests", "--findRelatedTests", *ask.changed]
+        if ask.changed
+        else [*words, *by_path, "--", *paths]
+    )
 
 
 def _vitest(ask: Ask) -> list[str]:
@@ -93,7 +101,7 @@ def _vitest(ask: Ask) -> list[str]:
     words = ["--reporter=json", f"--outputFile={ask.report}", *named]
     if ask.action == "coverage":
         words += ["--coverage.enabled", "--coverage.reporter=json", f"--coverage.reportsDirectory={ask.report}.d"]
-    return ["related", "--run", *words, *ask.changed] if ask.changed else ["run", *words, *paths]
+    return ["related", "--run", "--passWithNoTests", *words, *ask.changed] if ask.changed else ["run", *words, *paths]
 
 
 def _node(ask: Ask) -> list[str]:
@@ -207,7 +215,7 @@ def named_by(language: str, manifest: str) -> str | None:
         return None
     known = {**package.dependencies, **package.devDependencies}
     test = package.scripts.get("test", "")
-    for name in ("vitest", "jest"):
-        if name in known or re.search(rf"\b{name}\b", test):
-            return name
-    return "node" if re.search(r"\bnode\b.*--test\b", test) else None
+    named = next((name for name in ("vitest", "jest") if re.search(rf"\b{name}\b", test)), None)
+    if named is None and re.search(r"\bnode\b.*--test\b", test):
+        return "node"
+    return named or next((name for name in ("vitest", "jest") if name in known), None)

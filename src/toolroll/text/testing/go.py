@@ -10,6 +10,8 @@ from toolroll.text.testing.model import Case, Covered, Failure, Frame, Outcome, 
 
 _AT = re.compile(r"^\s*(?P<file>[\w./-]+\.go):(?P<line>\d+)(?::\d+)?: (?P<said>.*)$", re.M)
 _NOISE = re.compile(r"^\s*(=== |--- |PASS\b|FAIL\b|ok\s|exit status|coverage:|\?\s)")
+_STACK = re.compile(r"^\t(?P<file>/\S+\.go):(?P<line>\d+)", re.M)
+_UNBUILT = re.compile(r"^FAIL\s+(?P<package>\S+) \[(?:build|setup) failed\]$", re.M)
 _BLOCK = re.compile(r"^(?P<file>.+):(?P<first>\d+)\.\d+,(?P<last>\d+)\.\d+ \d+ (?P<count>\d+)$", re.M)
 _ENDS: dict[str, Outcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
@@ -27,6 +29,7 @@ def read(raw: Raw) -> Run:
     if raw.action == "discover":
         return _listed(raw)
     run = Run()
+    over = False
     printed: dict[tuple[str, str], list[str]] = {}
     decoder = msgspec.json.Decoder(_Event)
     for line in filter(None, raw.output.split("\n")):
@@ -41,7 +44,9 @@ def read(raw: Raw) -> Run:
             run.running = identity(_folder(event.package, raw), event.test)
         elif event.action in _ENDS:
             _end(run, event, printed, raw)
-    run.ended = run.running is None and bool(run.tests or run.failures)
+            over = over or not event.test
+    _unbuilt(run, printed.get(("", ""), []), raw)
+    run.ended = run.running is None and bool(over or run.tests or run.failures)
     run.coverage = _profile(raw) if raw.extra else None
     run.engine = "go test -cover"
     return run
@@ -57,19 +62,43 @@ def _end(run: Run, event: _Event, printed: dict[tuple[str, str], list[str]], raw
         run.tests.append(Case(known, path, None, _ENDS[event.action], event.elapsed))
         has_parts = any(one.id.startswith(f"{known}/") for one in run.failures)
         if event.action == "fail" and (said or not has_parts):
-            run.failures.append(_failure(known, folder, "failed", said))
+            run.failures.append(_failure(known, folder, said, raw))
     elif event.action == "fail" and not any(one.id.startswith(f"{folder}::") for one in run.failures):
         built = printed.get(("", ""), []) + printed.get((f"{event.package}.test", ""), [])
-        run.failures.append(_failure(folder, folder, "error", said + built))
+        run.failures.append(_error(event.package, said, built, raw))
 
 
-def _failure(known: str, folder: str, kind: str, said: list[str]) -> Failure:
-    text = "\n".join(said)
-    places = [at for at in _AT.finditer(text) if not at["file"].startswith("/")]
-    frames = [Frame(_beneath(folder, at["file"]), int(at["line"]), "", "") for at in places[:1]]
-    message = "\n".join(line.strip() if _AT.match(line) else line for line in said).strip()
-    path, line = (frames[0].path, frames[0].line) if frames else (folder, None)
-    return Failure(known, path, line, "failed" if kind == "failed" else "error", message, frames)
+def _unbuilt(run: Run, lines: list[str], raw: Raw) -> None:
+    """Packages that could not be built, where no event tells of them."""
+    for match in _UNBUILT.finditer("\n".join(lines)):
+        if not any(one.id == _folder(match["package"], raw) for one in run.failures):
+            run.failures.append(_error(match["package"], [], lines, raw))
+
+
+def _error(package: str, said: list[str], built: list[str], raw: Raw) -> Failure:
+    """Why a package has no tests to tell of; of what the compiler said that which is about it, if anything is."""
+    parts = re.split(r"^# ", "\n".join(built), flags=re.M)
+    own = [part.partition("\n")[2] for part in parts if re.match(re.escape(package) + r"(\s|$)", part)]
+    text = "\n".join([*said, *(own or built)])
+    message = "\n".join(line for line in text.split("\n") if not _NOISE.match(line)).strip()
+    at = _AT.search(message)  # from where it ran, other than what a test says
+    folder = _folder(package, raw)
+    if at is None:
+        return Failure(folder, folder, None, "error", message)
+    frame = Frame(raw.relative(at["file"]), int(at["line"]))
+    return Failure(folder, frame.path, frame.line, "error", message, [frame])
+
+
+def _failure(known: str, folder: str, said: list[str], raw: Raw) -> Failure:
+    text, _, stack = "\n".join(said).partition("\ngoroutine ")
+    frames = [Frame(_beneath(folder, at["file"]), int(at["line"])) for at in _AT.finditer(text)][:1]
+    called = [
+        Frame(raw.relative(at["file"]), int(at["line"])) for at in _STACK.finditer(stack) if raw.inside(at["file"])
+    ]
+    frames = called[::-1] or frames
+    message = "\n".join(line.strip() if _AT.match(line) else line for line in text.split("\n")).strip()
+    path, line = (frames[-1].path, frames[-1].line) if frames else (folder, None)
+    return Failure(known, path, line, "failed", message or "It failed without a message.", frames)
 
 
 def _beneath(folder: str, file: str) -> str:
@@ -87,6 +116,7 @@ def _listed(raw: Raw) -> Run:
     """`go test -list` prints the names of each package, then its line."""
     run = Run(ended=True)
     names: list[str] = []
+    other: list[str] = []
     for line in raw.output.splitlines():
         if match := re.match(r"(?:ok|\?)\s+(\S+)", line):
             folder = _folder(match[1], raw)
@@ -94,6 +124,9 @@ def _listed(raw: Raw) -> Run:
             names = []
         elif re.fullmatch(r"(Test|Benchmark|Example|Fuzz)\w*", line):
             names.append(line)
+        else:
+            other.append(line)
+    _unbuilt(run, other, raw)
     run.found = len(run.tests)
     return run
 

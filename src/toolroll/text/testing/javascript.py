@@ -24,7 +24,8 @@ export default async function* (source) {
     if (!['test:start', 'test:pass', 'test:fail', 'test:stderr', 'test:coverage'].includes(type)) continue;
     if (String(data.skip).includes('does not match pattern')) continue;
     const error = data.details?.error, cause = error?.cause ?? error;
-    const message = String(cause?.message ?? cause), stack = String(cause?.stack ?? '');
+    const ended = error?.exitCode ? ` (exit code ${error.exitCode})` : error?.signal ? ` (${error.signal})` : '';
+    const message = String(cause?.message ?? cause) + ended, stack = String(cause?.stack ?? '');
     const told = error && { message, stack, kind: error.failureType ?? '' };
     const files = data.summary?.files.map((one) => ({
       path: one.path, total: one.totalLineCount,
@@ -85,6 +86,9 @@ def read(raw: Raw) -> Run:
 
 
 def _take(run: Run, one: _Assertion, path: str, raw: Raw) -> None:
+    if raw.named and one.status in ("pending", "skipped"):  # also what it skips for its name
+        run.deselected += 1
+        return
     known = identity(path, " > ".join([*(title for title in one.ancestorTitles if title), one.title]))
     line = one.location.line if one.location else None
     run.tests.append(Case(known, path, line, _OUTCOMES.get(one.status, "skipped"), (one.duration or 0.0) / 1000))
@@ -105,7 +109,10 @@ def failure(raw: Raw, known: str, path: str, line: int | None, kind: Any, said: 
 
 def _listed(raw: Raw) -> Run:
     """`jest --listTests --json` gives paths, `vitest list --json` objects with names."""
-    found = _decode(raw.report or raw.output[raw.output.find("[") :], list[str | dict[str, Any]])
+    try:
+        found = msgspec.json.decode(raw.report or raw.output[raw.output.find("[") :], type=list[str | dict[str, Any]])
+    except msgspec.MsgspecError:
+        return Run()  # such as with a file that cannot be loaded: the caller has the output
     run = Run(ended=True, found=len(found))
     for one in found:
         path = raw.relative(one if isinstance(one, str) else str(one.get("file", "")))

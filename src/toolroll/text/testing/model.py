@@ -105,6 +105,8 @@ class Raw:
     """The coverage report, where that is a file of its own."""
     manifest: str = ""
     """The file that describes the project, such as go.mod."""
+    named: bool = False
+    """Whether only tests of some names were asked for."""
 
     def relative(self, path: str) -> str:
         """A path from the workspace; one that is elsewhere stays absolute."""

@@ -104,7 +104,7 @@ def diagnostics(
         files=len(reports) - len(unknown),
         counts={**dict.fromkeys(SEVERITIES, 0), **Counter(row.severity for row in rows)},
         unknown=unknown,
-        note=_note(unknown, len(paths), len(wanted), limit, list(last.values()).count(None) if new_only else 0),
+        note=_note(unknown, len(paths), len(wanted), limit, list(last.values()).count(None) if new_only else None),
         status="partial" if unknown or len(paths) > _MOST_FILES else "success",
         whole=partial("\n".join, list(map(str, wanted))) if limit < len(wanted) else None,
     )
@@ -139,12 +139,12 @@ def _why(unknown: dict[str, str]) -> str:
     return " ".join(f"Not checked: {names[reason]}: {reason.rstrip('.')}." for reason in by_reason)
 
 
-def _note(unknown: dict[str, str], paths: int, total: int, limit: int, unknown_before: int) -> str:
+def _note(unknown: dict[str, str], paths: int, total: int, limit: int, unknown_before: int | None) -> str:
     notes = [_why(unknown)] if unknown else []
-    if paths > _MOST_FILES:
-        notes.append(f"{paths - _MOST_FILES} more files were not checked: name fewer at once.")
+    notes += [f"{paths - _MOST_FILES} more files were not checked: name fewer at once."] * (paths > _MOST_FILES)
     if total > limit:
         notes.append(f"{limit} of {total} problems shown (limit reached).")
-    if unknown_before:
-        notes.append(f"{unknown_before} files were not checked before: all their problems count as new.")
+    if unknown_before is not None:
+        late = f"{unknown_before} files were not checked before: all their problems count as new."
+        notes.append(late if unknown_before else "Problems of the last check do not count.")
     return f"({' '.join(notes)})" if notes else ""

@@ -8,6 +8,7 @@ from typing import Annotated
 from toolroll.host.context import Context
 from toolroll.host.document import Document
 from toolroll.host.lsp.answers import FileEdits
+from toolroll.host.lsp.servers import ALIASES, language_of
 from toolroll.host.search import Query, Row, Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
@@ -58,7 +59,8 @@ def rename(
     language: Annotated[str | None, "Take the file to be of this language."] = None,
 ) -> Renamed:
     """Rename what stands at a place in code wherever it is used, by a language server: in all files or none."""
-    renaming.check_name(new_name)
+    of = language or language_of(path)
+    renaming.check_name(new_name, ALIASES.get(of, of) if of else None)
     document = ctx.files.peek(path)
     places = Positions(document.text)
     old = places.word(line, character)
@@ -74,7 +76,9 @@ def rename(
         for draft, text, _ in drafts:
             ctx.files.save(draft, text)
     left = [] if preview else _left(ctx, old, new_name)
-    return Renamed(old, new_name, files, sum(len(one.edits) for one in found), preview, left, _note(old, left))
+    taken = [one.path for draft, _, one in drafts if new_name != old and renaming.holds(draft.text, new_name)]
+    note = "\n".join(filter(None, [_taken(new_name, taken), _note(old, left)]))
+    return Renamed(old, new_name, files, sum(len(one.edits) for one in found), preview, left, note)
 
 
 def _draft(ctx: Context, found: FileEdits) -> Document:
@@ -97,8 +101,17 @@ def _place(row: Row) -> str:
     return f"{row.path}:{row.line}"
 
 
+def _taken(new: str, paths: list[str]) -> str:
+    if not paths:
+        return ""
+    return f"({new!r} was there before, in {_few(paths)}: look whether two things have one name now.)"
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + ", ..." * (len(names) > _SHOWN)
+
+
 def _note(old: str, left: list[str]) -> str:
     if not left:
         return ""
-    places = ", ".join(left[:_SHOWN]) + ", ..." * (len(left) > _SHOWN)
-    return f"({old!r} still stands in other places, as text or as the name of something else: {places}.)"
+    return f"({old!r} still stands in other places, as text or as the name of something else: {_few(left)}.)"

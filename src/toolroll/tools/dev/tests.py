@@ -61,7 +61,11 @@ def tests(
         return results.found(testing.titles(ctx, project, chosen, keyword), "\n".join(notes))
     done = testing.run(ctx, project, action, chosen, keyword, timeout)
     ended = finished(done.ran, _SAID, "tail")
-    _check(done, ended, project, keyword)
+    if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
+        return results.report(
+            done.run, ended.seconds, f"{chosen.note} There is no such test.", whole=True, verbose=False
+        )
+    _check(done, ended, project, keyword or name)
     if done.run.touched:
         testing.remember(ctx, done.run.touched)
     notes += _notes(done.run, ended)
@@ -78,7 +82,7 @@ def _targets(ctx: Context, folder: str, place: str, name: str) -> tuple[tuple[st
     return ((inner or ".", name),) if inner or name else ()
 
 
-def _check(done: Finish, ended: Finished, project: Project, keyword: str) -> None:
+def _check(done: Finish, ended: Finished, project: Project, wanted: str) -> None:
     """Raise ToolError when the run tells of no tests at all."""
     run = done.run
     if run.tests or run.failures:
@@ -93,13 +97,14 @@ def _check(done: Finish, ended: Finished, project: Project, keyword: str) -> Non
     if run.deselected:
         raise ToolError(
             ErrorCode.NOT_FOUND,
-            f"None of the {run.deselected} tests fits the `keyword` {keyword!r}. Discover them to see their names.",
+            f"None of the {run.deselected} tests fits {wanted!r}. Discover them to see their names.",
             suggest=(_DISCOVER,),
         )
     if run.missing or (run.framework.startswith("unittest") and project.asked == "auto"):
         lacks = "The project's Python has no pytest" + ("" if run.missing else ", and unittest finds no tests")
         raise ToolError(ErrorCode.UNSUPPORTED, f"{lacks}. Ask the user to add it: {done.program} -m pip install pytest")
-    raise ToolError(ErrorCode.NOT_FOUND, f"No tests found in {project.folder!r} by {run.framework}.")
+    fits = f" whose name fits {wanted!r}" if wanted else ""
+    raise ToolError(ErrorCode.NOT_FOUND, f"No tests{fits} found in {project.folder!r} by {run.framework}.")
 
 
 def _notes(run: Run, ended: Finished) -> list[str]:
@@ -110,6 +115,8 @@ def _notes(run: Run, ended: Finished) -> list[str]:
         of = f" of {run.found}" if run.found else ""
         how = f" ({ended.ending.rstrip('.')})" if ended.ending else ""
         notes.append(f"The run ended early{how}{at}: {len(run.tests)}{of} tests were over.")
+    elif run.found and len(run.tests) < run.found:
+        notes.append(f"{len(run.tests)} of {run.found} tests ran.")
     elif ended.exit_code and not run.failures:
         notes.append(f"The run itself failed ({ended.ending}):\n{bound(ended.output.strip(), 800, 'tail').text}")
     if run.engine == "a plain tracer":
