@@ -1,9 +1,11 @@
 """The rules of the house that a program can check."""
 
 import ast
+import gc
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,17 +23,20 @@ def relative(path):
     return str(path.relative_to(ROOT))
 
 
+@cache
 def calls(tree):
     """The dotted names of everything that a module calls."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node
+    return [(ast.unparse(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
 @pytest.fixture(scope="module")
 def trees():
     """Every module of the package, parsed once for all that is asked of it."""
-    return {module: ast.parse(module.read_text()) for module in MODULES}
+    gc.disable()  # none of it is garbage, and to look for some takes longer than to parse
+    try:
+        return {module: ast.parse(module.read_text()) for module in MODULES}
+    finally:
+        gc.enable()
 
 
 def broken(trees, rule, among=MODULES):

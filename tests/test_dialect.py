@@ -109,12 +109,25 @@ def test_one_name_cannot_have_two_types_in_a_bundle():
         _ = Bundle("both", "Both.", actions).schema
 
 
-def test_speech_uses_the_words_of_the_dialect(bundle):
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "Call `change`, or set `offset` and `nothing`, or set `limit` to 3.",
+            "Call `file` (action `write`), or set `start` and `nothing`.",
+        ),
+        ("No. Use `grep` or `show` to look. Set `limit`.", "No. Use `file` (action `read`) to look."),
+        ("No. Use `show` or `grep` to look. Set `offset`.", "No. Use `file` (action `read`) to look. Set `start`."),
+        ("`limit` is too large; see `fetch` for more. It is 3.", "`limit` is too large. It is 3."),
+        ("No.\n1: Use it. Use `grep`.", "No.\n1: Use it. Use `grep`."),
+    ],
+)
+def test_speech_uses_the_words_of_the_dialect(bundle, said, shown):
+    assert Speech({"file": bundle}).message(said, bundle.actions["read"]) == shown
+
+
+def test_speech_makes_the_calls_of_the_dialect(bundle):
     speech = Speech({"file": bundle})
-    view = bundle.actions["read"]
-    assert speech.message("Call `change`, or set `offset` and `nothing`.", view) == (
-        "Call `file`, or set `start` and `nothing`."
-    )
     assert speech.suggestion(Suggestion("show", {"path": "a", "offset": 3})) == Suggestion(
         "file", {"action": "read", "path": "a", "start": 3}
     )

@@ -25,6 +25,13 @@ def test_the_native_tools_are_all_there(kit):
     }  # fmt: skip
 
 
+def test_a_definition_is_its_readers_own(kit, open_kit):
+    wanted = open_kit().definitions()
+    for one in kit.definitions():
+        one["function"]["parameters"]["properties"].clear()
+    assert kit.definitions() == open_kit().definitions() == wanted
+
+
 def test_a_call_gives_text_data_wire_and_meta(kit, put):
     put({"a.txt": "one\n"})
     result = kit.call("read", {"path": "a.txt"})

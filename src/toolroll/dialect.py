@@ -288,6 +288,8 @@ class Profile:
     """Before a change: nothing, unchanged since it was last read, or also read before."""
     new_file_mode: int | None = None
     """Permissions of new files; None leaves it to the umask."""
+    new_folder_mode: int = 0o777
+    """The same of folders that are made for them, less the umask."""
     keep: Literal["head", "tail", "middle"] = "head"
     """Which part of a result that is too long is shown."""
     extensions: frozenset[str] | None = None

@@ -112,7 +112,9 @@ class Executor:
         return ToolError(ErrorCode.NOT_FOUND, f"Tool not found: there is no tool {name!r}. {names}")
 
     def _failure(self, error: ToolError, view: View | None, bound: Mapping[str, Any]) -> Result:
-        message = self._speech.message(error.message, view)
+        message = error.message  # before there is a view, all was said in the words of the dialect
+        if view is not None:
+            message = self._speech.message(message, view)
         shown = (self._speech.suggestion(_with_paths(call, view, bound)) for call in error.suggest)
         suggest = tuple(call for call in shown if call is not None)
         fault = Fault(error.code, message, error.details, suggest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -80,8 +81,16 @@ def mcp_result(result: Result) -> dict[str, Any]:
     return answer
 
 
+_EIGHT = {
+    ErrorCode.CONFLICT: ErrorCode.IO,
+    ErrorCode.TOO_LARGE: ErrorCode.VALIDATION,
+    ErrorCode.UNSUPPORTED: ErrorCode.VALIDATION,
+    ErrorCode.CANCELLED: ErrorCode.EXECUTION,
+}
+
+
 def status_object(result: Result) -> dict[str, Any]:
-    """A result as `{status, message, data, error: {code, message, details}}`."""
+    """A result as `{status, message, data, error: {code, message, details}}`, which knows eight codes."""
     error = result.error
     return {
         "status": result.status,
@@ -89,7 +98,7 @@ def status_object(result: Result) -> dict[str, Any]:
         "data": result.data,
         "error": None
         if error is None
-        else {"code": str(error.code), "message": error.message, "details": error.details},
+        else {"code": str(_EIGHT.get(error.code, error.code)), "message": error.message, "details": error.details},
     }
 
 
@@ -111,7 +120,8 @@ _TYPES = {
 def success_object(result: Result) -> dict[str, Any]:
     """A result as `{success, data, error, metadata}`, errors with their type and code in the metadata."""
     if result.error is None:
-        return {"success": True, "data": result.data, "metadata": dict(result.meta)}
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return {"success": True, "data": result.data, "metadata": {"executedAt": now, **result.meta}}
     kind, code = _TYPES.get(result.error.code, ("execution", "EXECUTION_FAILED"))
     denied = kind == "security" and "Access denied" not in result.error.message
     message = f"Access denied: {result.error.message}" if denied else result.error.message

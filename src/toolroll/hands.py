@@ -61,14 +61,14 @@ class Hands:
         self.limits = limits
         self.guard = guard
         with ExitStack() as closing:
-            self._open_place(closing, os.fspath(workspace), None if state_dir is None else os.fspath(state_dir))
+            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode)
+            closing.callback(self.root.close)
+            self._open_place(closing, None if state_dir is None else os.fspath(state_dir))
             self._open_files(closing, profile, guard.policy)
             self._open_programs(closing, profile.commands, servers, mcp)
             self._closing = closing.pop_all()
 
-    def _open_place(self, closing: ExitStack, workspace: str, state_dir: str | None) -> None:
-        self.root = Root(workspace)
-        closing.callback(self.root.close)
+    def _open_place(self, closing: ExitStack, state_dir: str | None) -> None:
         self.state = State(state_dir) if state_dir is not None else State.of(self.root.path)
         closing.callback(self.state.close)
         self.spill = Spill(self.state)

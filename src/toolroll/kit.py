@@ -6,12 +6,13 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
 from toolroll.catalogue import CALL, FIND, Catalogue, Choice, chosen
-from toolroll.dialect import Dialect, Entry, View
+from toolroll.dialect import Dialect, Entry, View, plain
 from toolroll.executor import Executor
 from toolroll.hands import Hands, Options
 from toolroll.host import settings
@@ -94,7 +95,7 @@ class Kit:
 
     def _dialect_entries(self, only: Iterable[str] | None) -> list[Entry]:
         entries = self.dialect.entries
-        every = entries if entries is not None else [View.native(tool) for tool in discover(builtin)]
+        every = entries if entries is not None else _native()
         if only is None:
             return list(every)
         named = {entry.name: entry for entry in every}
@@ -156,7 +157,8 @@ class Kit:
     def definitions(self, format: formats.Format = "openai") -> list[dict[str, Any]]:
         """The definitions of the tools that a model is shown, in a provider's shape."""
         shape = formats.FORMATS[_one_of("format", format, formats.FORMATS)]
-        return [shape(entry.name, entry.description, entry.schema, entry.effects) for entry in self.shown()]
+        own = [(entry, plain(entry.schema)) for entry in self.shown()]  # which its reader may change as he likes
+        return [shape(entry.name, entry.description, schema, entry.effects) for entry, schema in own]
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` whenever tools come or go; gives the way to stop that."""
@@ -264,6 +266,12 @@ def _one_of(what: str, value: Any, known: Mapping[str, Any]) -> Any:
     if value not in known:
         raise ValueError(f"There is no {what} {value!r}. There are: {', '.join(known)}.")
     return value
+
+
+@cache
+def _native() -> tuple[Entry, ...]:
+    """Every tool of our own under its own name; what has been worked out for one kit is there for the next."""
+    return tuple(View.native(tool) for tool in discover(builtin))
 
 
 def _from_server(one: Offered) -> Tool:

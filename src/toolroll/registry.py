@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import threading
 from collections.abc import Iterable, Iterator
+from functools import cache
 from types import ModuleType
 
 from toolroll.tool import Metadata, Tool
@@ -55,6 +56,14 @@ class Registry:
 
     def names(self) -> list[str]:
         return list(self._tools)
+
+
+@cache
+def names_in(package: str) -> frozenset[str]:
+    """The names of the tools below a package, which are those of their modules; none of these is imported."""
+    folders = importlib.import_module(package).__path__
+    modules = (found.name for found in pkgutil.walk_packages(folders, package + ".") if not found.ispkg)
+    return frozenset(name.rpartition(".")[2] for name in modules)
 
 
 def discover(package: ModuleType) -> Iterator[Tool]:

@@ -12,11 +12,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from toolroll.dialect import Bundle, Entry, Relay, View
+from toolroll.registry import names_in
 from toolroll.result import Result, Suggestion
 
 _JSON = (dict, list, int, float, bool)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _QUOTED = re.compile(r"`(\w+)`")
+_OTHERWISE = (
+    re.compile(r"(?:,? or (?:set|give|use|leave out)|;[^.;`]*) `(\w+)`[^.;`\n]*(?=\.)"),
+    re.compile(r" or `(\w+)`"),
+    re.compile(r"`(\w+)` or (?=`)"),
+)
+_SENTENCES = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 # What an output says of itself beside its data; see `Tool`.
 _SAID = ("status", "control", "images", "meta", "note", "more", "whole")
 _ASIDE = frozenset({*_SAID, "form"})
@@ -103,16 +110,33 @@ class Speech:
                 self._tools.setdefault(view.tool.name, (entry, view, action or None))
 
     def message(self, text: str, view: View | None) -> str:
-        """The text with `backticked` names of tools and parameters as they are called here."""
+        """The text with `backticked` names of tools and parameters as they are called here.
+
+        Advice that needs a tool or a parameter which is not there (", or set `x`.") is left away.
+        """
         names = view.names() if view else {}
 
         def shown(match: re.Match[str]) -> str:
             word = match[1]
             if word in names:
                 return f"`{names[word]}`"
-            return f"`{self._tools[word][0].name}`" if word in self._tools else match[0]
+            return self._called(word) if word in self._tools else match[0]
 
+        if "`" in text:
+            said, line, rest = text.partition("\n")
+            text = _advised(said, self._absent(view, names)) + line + rest
         return _QUOTED.sub(shown, text)
+
+    def _absent(self, view: View | None, names: Mapping[str, str]) -> frozenset[str]:
+        """The tools and the parameters of this one that a model cannot use here."""
+        hidden = {one.name for one in view.tool.parameters} - names.keys() if view else set()
+        return (names_in("toolroll.tools") - self._tools.keys() | hidden) - names.keys()
+
+    def _called(self, tool: str) -> str:
+        """What a tool is called here, with its action if it is one of several."""
+        entry, view, action = self._tools[tool]
+        views = [one for one in entry.views() if one.tool is view.tool]
+        return f"`{entry.name}` (action `{action}`)" if action and len(views) == 1 else f"`{entry.name}`"
 
     def suggestion(self, call: Suggestion) -> Suggestion | None:
         """A call of a tool as the model would make it here; None when it cannot."""
@@ -125,6 +149,14 @@ class Speech:
         if isinstance(entry, Bundle):
             arguments = {entry.selector: action, **arguments}
         return Suggestion(entry.name, arguments)
+
+
+def _advised(text: str, absent: frozenset[str]) -> str:
+    """The first sentence, and of the others those that name nothing absent, with what they say besides."""
+    for way in _OTHERWISE:
+        text = way.sub(lambda found: "" if found[1] in absent else found[0], text)
+    first, *others = _SENTENCES.split(text)
+    return " ".join((first, *(one for one in others if absent.isdisjoint(_QUOTED.findall(one)))))
 
 
 def _actions(entry: Entry) -> Mapping[str, View]:

@@ -33,6 +33,12 @@ def test_a_line_is_cut_at_2000(kit, put):
     assert kit.call("read", {"file_path": "a.txt"}).text == "     1→" + "x" * 2000 + "... [500 more]"
 
 
+def test_what_has_no_line_to_show_is_told_in_words(kit, put):
+    put({"empty.txt": "", "a.txt": "one\n"})
+    assert kit.call("read", {"file_path": "empty.txt"}).text == "empty.txt is empty."
+    assert kit.call("read", {"file_path": "a.txt", "offset": 1}).text == "There is no line 2: 'a.txt' has 1 lines."
+
+
 def test_invalid_utf8_is_an_error(kit, put):
     put({"a.txt": b"ok\n\xff\xfe\xfd"})
     assert kit.call("read", {"file_path": "a.txt"}).error.code == "ValidationError"
@@ -49,6 +55,15 @@ def test_writing_counts_as_reading(kit, ws):
     kit.call("write", {"file_path": "a.txt", "content": "alpha\n"})
     assert kit.call("edit", {"file_path": "a.txt", "old_string": "alpha", "new_string": "beta"}).ok
     assert (ws / "a.txt").read_text() == "beta\n"
+
+
+def test_a_notebook_is_edited_as_it_is_read(kit, put, ws):
+    put({"a.ipynb": '{"cells": []}\n'})
+    assert kit.call("read", {"file_path": "a.ipynb"}).text == '     1→{"cells": []}'
+    assert kit.call("edit", {"file_path": "a.ipynb", "old_string": "[]", "new_string": "[1]"}).ok
+    again = kit.call("edit", {"file_path": "a.ipynb", "new_string": "x"})
+    assert again.text == "'a.ipynb' exists. Give the text to replace as `old_string`, or another `file_path`."
+    assert (ws / "a.ipynb").read_text() == '{"cells": [1]}\n'
 
 
 def test_an_edit_without_texts_is_told_what_to_give(kit):

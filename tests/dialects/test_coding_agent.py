@@ -20,6 +20,8 @@ GOOD = "def f():\n    return 1\n"
         ("replace_lines", {"start_line": 1, "end_line": 1, "content": "x ="}, "ValidationError"),
         ("write", {"content": "def ("}, "ValidationError"),
         ("replace_lines", {"start_line": 2, "end_line": 2, "content": "    pass"}, "Conflict"),
+        ("replace_lines", {"end_line": 2, "content": "def g():\n    pass"}, "Conflict"),
+        ("insert", {"content": ""}, "ValidationError"),
         (
             "edit",
             {"old_string": "return", "new_string": "x = " + "(" * 300 + ")" * 300 + "\n    return"},
@@ -45,6 +47,69 @@ def test_lines_with_a_return_may_be_deleted_or_kept(file, put, ws):
     assert file("replace_lines", path="m.py", start_line=4, end_line=4).ok
     assert file("replace_lines", path="m.py", start_line=2, end_line=3, content="    return 5\n").ok
     assert (ws / "m.py").read_text() == "def f():\n    return 5\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ((4, 4), None),  # the last yield of f
+        ((5, 8), None),  # the last return of f
+        ((6, 7), "def f(\n    a,\n):\n    yield a\n    if a:\n    return a\n"),  # a function with its return
+        ((1, 8), ""),
+    ],
+)
+def test_no_function_loses_its_last_way_out(file, put, ws, lines, left):
+    text = "def f(\n    a,\n):\n    yield a\n    if a:\n    def g():\n        return 1\n    return a\n"
+    put({"m.txt": text})
+    result = file("replace_lines", path="m.txt", start_line=lines[0], end_line=lines[1])
+    assert (result.ok, (ws / "m.txt").read_text()) == (left is not None, text if left is None else left)
+
+
+def test_one_change_of_a_file_can_be_undone(file, put, ws):
+    put({"a.txt": "1\n", "b.txt": "1\n"})
+    for content, path in (("2\n", "a.txt"), ("3\n", "a.txt"), ("2\n", "b.txt")):
+        assert file("write", path=path, content=content).ok
+    assert [file("undo", path="a.txt").ok for _ in range(2)] == [True, False]
+    assert file("insert", path="a.txt", content="4\n").ok
+    assert (ws / "a.txt").read_text() == "2\n4\n"
+    assert [file("undo", path=path).ok for path in ("a.txt", "b.txt", "b.txt")] == [True, True, False]
+    assert ((ws / "a.txt").read_text(), (ws / "b.txt").read_text()) == ("2\n", "1\n")
+
+
+def test_of_a_file_over_a_megabyte_parts_are_shown(file, put):
+    put({"most.txt": "x\n" * 524_288, "more.txt": "x\n" * 524_289})
+    assert file("read", path="most.txt").ok
+    refused = file("read", path="more.txt")
+    assert (refused.error.code, refused.text) == (
+        "TooLarge",
+        "'more.txt' is too large: 1048578 bytes, the limit is 1048576. Use `code_search` (action `search`) to find "
+        "what matters, or give `end_line` to read a part of it.",
+    )
+    part = file("read", path="more.txt", start_line=524_000, end_line=524_289)
+    assert part.meta["next"]["arguments"] == {
+        "action": "read",
+        "path": "more.txt",
+        "start_line": 524_200,
+        "end_line": 524_289,
+    }
+
+
+def test_a_folder_is_listed_with_its_hidden_files(file, put):
+    put({".env": "", "a/b": ""})
+    assert file("list_dir", path=".").text == ".env\na/"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("f(x", "m.py\n1:f(x)"),
+        (r"f\(.\)", "m.py\n1:f(x)"),
+        ("g(x", "The pattern 'g(x' is not a valid regular expression: unclosed group. Correct it."),
+    ],
+)
+def test_a_pattern_may_be_plain_text(open_kit, put, pattern, text):
+    put({"m.py": "f(x)\n"})
+    assert open_kit("coding-agent").call("code_search", {"action": "search", "pattern": pattern}).text == text
 
 
 def test_an_edit_may_differ_in_blanks_and_an_undo_takes_it_back(file, put, ws):

@@ -1,5 +1,9 @@
 """fosscode: results as {success, data, error, metadata}, backups, the first of several matches."""
 
+import os
+import time
+from datetime import datetime
+
 import pytest
 
 
@@ -11,9 +15,10 @@ def kit(open_kit):
 def test_a_result_on_the_wire(kit, put):
     put({"a.txt": "l1\nl2\n"})
     wire = kit.call("read", {"filePath": "a.txt"}).wire
+    assert abs(datetime.fromisoformat(wire["metadata"]["executedAt"]).timestamp() - time.time()) < 300
     assert (wire["success"], wire["data"]) == (
         True,
-        {"content": "l1\nl2\n", "startLine": 1, "totalLines": 2, "truncated": False},
+        {"filePath": "a.txt", "content": "l1\nl2\n", "startLine": 1, "totalLines": 2, "truncated": False},
     )
 
 
@@ -55,3 +60,73 @@ def test_globs_as_lists(kit, put):
     arguments = {"pattern": "*.ts", "find": "foo", "replace": "bar", "exclude": ["a.*", "b.*"]}
     data = kit.call("multiedit", arguments).wire["data"]
     assert [one["path"] for one in data["filesChanged"]] == ["c.ts"]
+
+
+def test_what_is_read_is_whole_and_can_be_edited(kit, put, ws):
+    """Long lines are not cut in what programs get, and a quote of a CRLF file needs no carriage returns."""
+    put({"a.txt": "x" * 5000 + "\r\nend\r\n"})
+    read = kit.call("read", {"filePath": "a.txt"}).wire["data"]["content"]
+    assert read == "x" * 5000 + "\nend\n"
+    assert kit.call("edit", {"filePath": "a.txt", "oldString": read, "newString": "new\nend\n"}).ok
+    assert (ws / "a.txt").read_bytes() == b"new\r\nend\r\n"
+
+
+def test_a_list_tells_permissions_times_and_the_size_of_folders(kit, put, ws):
+    put({"d/.h": "1", "d/e/f.bin": "22", "a.txt": "333"})
+    for path in (ws / "d", ws / "a.txt"):
+        os.utime(path, (0, 0))
+    (ws / "d").chmod(0o750)
+    (ws / "a.txt").chmod(0o640)
+    shared = {"modified": "1970-01-01T00:00:00+00:00"}
+    assert kit.call("list", {}).wire["data"] == {
+        "path": ".",
+        "items": [
+            {"name": "a.txt", "path": "a.txt", "type": "file", "size": 3, "permissions": "0640", **shared},
+            {"name": "d", "path": "d", "type": "directory", "size": 3, "permissions": "0750", **shared},
+        ],
+        "totalCount": 2,
+    }
+    put({"d/more.txt": "4444"})
+    largest = kit.call("list", {"sortBy": "size"}).wire["data"]["items"]
+    assert [(one["name"], one["size"]) for one in largest] == [("d", 7), ("a.txt", 3)]
+
+
+def test_a_bulk_edit_leaves_types_alone_that_are_not_allowed(kit, put, ws):
+    put({"a.ts": "foo", "b.css": "foo"})
+    result = kit.call("multiedit", {"pattern": "**/*", "find": "foo", "replace": "bar"})
+    assert (result.wire["data"]["totalReplacements"], result.wire["data"]["filesSkipped"]) == (1, 1)
+    assert result.text.endswith("(1 files of types that are not allowed were left alone.)")
+    assert [(ws / name).read_text() for name in ("a.ts", "b.css")] == ["bar", "foo"]
+    assert kit.call("multiedit", {"pattern": "*.css", "find": "foo", "replace": "bar"}).error.code == "SecurityError"
+
+
+def test_a_status_is_written_either_way(kit):
+    kit.call("todowrite", {"todos": [{"content": "a", "status": "in-progress"}, {"content": "b"}]})
+    result = kit.call("todoread", {"status": "In-Progress"})
+    assert [(one["content"], one["status"]) for one in result.data["todos"]] == [("a", "in_progress")]
+    assert result.meta["coerced"] == ["status: 'In-Progress' read as 'in_progress'"]
+
+
+def test_a_parameter_that_is_called_like_a_tool_keeps_its_name(kit):
+    result = kit.call("multiedit", {"pattern": "*", "find": "", "replace": "x"})
+    assert result.text == "Invalid arguments. `find` is required and must not be empty. Text to replace."
+
+
+def test_a_search_shows_no_line_of_a_type_that_is_not_allowed(kit, put, ws):
+    put({"a.ts": "key\n", "noext": "key\n", "b.pem": "key\n"})
+    os.utime(ws / "a.ts", (0, 0))  # the others are newer, and would be shown first
+    data = kit.call("grep", {"pattern": "key", "include": "*.*", "maxResults": 1}).wire["data"]
+    assert ([one["path"] for one in data["matches"]], data["allMatches"]) == (["a.ts"], 1)
+    assert kit.call("grep", {"pattern": "key"}).wire["data"]["totalMatches"] == 2
+
+
+def test_a_patch_names_its_files_from_the_workspace(kit, put, ws):
+    put({"d/a.txt": "x\n"})
+    change = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n"
+    data = kit.call("patch", {"patch": change, "path": str(ws / "d"), "createBackup": False}).wire["data"]
+    assert [one["path"] for one in data["files"]] == ["d/a.txt"]
+
+
+def test_thinking_is_reading_searching_and_fetching(open_kit):
+    names = open_kit("fosscode", mode="thinking").names()
+    assert sorted(names) == ["glob", "grep", "list", "read", "todoread", "webfetch"]

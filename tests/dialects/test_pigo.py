@@ -21,6 +21,11 @@ def test_more_than_ten_megabytes_are_refused(kit, put):
     assert kit.call("read", {"path": "big.txt", "limit": 1}).error.code == "TooLarge"
 
 
+def test_without_a_limit_all_lines_are_read(kit, put):
+    put({"a.txt": "x\n" * 2500})
+    assert kit.call("read", {"path": "a.txt"}).text.endswith("\n2500\tx")
+
+
 def test_entries_are_marked(kit, put, ws):
     put({"f.txt": "1", "d/x": "1", ".h": "1"})
     (ws / "l").symlink_to("f.txt")
@@ -36,6 +41,7 @@ def test_grep_is_cut_at_fifty_kilobytes(kit, put):
     put({"a.txt": "needle and some more words\n" * 5000})
     result = kit.call("grep", {"pattern": "needle"})
     assert len(result.text) <= 50_200
+    assert result.text.startswith("a.txt\n1:needle")
     assert result.meta["spill"]
 
 

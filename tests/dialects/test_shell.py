@@ -20,6 +20,7 @@ CODES = [
     ("cdd", "bash", {"command": "grep -r 'sudo curl' ."}, None),
     ("pigo", "bash", {"command": "echo out; exit 3"}, "ExecutionError"),
     ("pigo", "bash", {"command": "sleep 20", "timeout": 1}, "TimeoutError"),
+    ("pigo", "bash", {"command": "true", "timeout": 3600}, None),
     ("pigo", "bash", {"command": "curl --version >/dev/null 2>&1; true"}, None),
     ("pigo", "bash", {"command": "rm -rf /"}, "SecurityError"),
     ("fosscode", "bash", {"command": "exit 3"}, None),
@@ -37,12 +38,18 @@ CODES = [
     ("koopa", "executeCommand", {"command": "false"}, "ExecutionError"),
     ("koopa", "executeCommand", {"command": "no-such-program-here"}, "ExecutionError"),
     ("koopa", "executeCommand", {"command": ""}, "ValidationError"),
+    ("koopa", "executeCommand", {"command": "test -d .."}, None),
+    ("koopa", "executeCommand", {"command": "rm -rf build"}, "SecurityError"),
+    ("koopa", "executeCommand", {"command": "echo a; ls"}, "SecurityError"),
+    ("koopa", "executeCommand", {"command": "echo 'a"}, "ValidationError"),
     ("koopa", "executeCommand", {"command": "sudo", "args": ["ls"]}, "SecurityError"),
     ("koopa", "executeCommand", {"command": "rm", "args": ["-rf", "build"]}, "SecurityError"),
     ("koopa", "executeCommand", {"command": "dd", "args": ["if=a", "of=b"]}, "SecurityError"),
     ("koopa", "executeCommand", {"command": "echo", "args": ["shutdown"]}, None),
     ("koopa", "getEnv", {"key": "AWS_SECRET_ACCESS_KEY"}, "SecurityError"),
     ("koopa", "getEnv", {"key": "NO_SUCH_NAME_HERE"}, "NotFound"),
+    ("koopa", "getEnv", {"key": ""}, "ValidationError"),
+    ("koopa", "httpGet", {"url": ""}, "ValidationError"),
 ]
 
 
@@ -76,6 +83,12 @@ def test_which_part_stays(call, dialect, name, parameter, first, last, most):
     arguments = {"action": "shell"} if name == "code_exec" else {}
     text = call(dialect, name, **arguments, **{parameter: "echo FIRST; yes x | head -c 300000; echo LAST"}).text
     assert ("FIRST" in text, "LAST" in text, len(text) <= most) == (first, last, True)
+
+
+@pytest.mark.parametrize(("size", "cut"), [(1_048_576, False), (1_048_577, True), (9_000_000, True)])
+def test_fosscode_cuts_at_a_megabyte(call, size, cut):
+    stdout = call("fosscode", "bash", command=f"head -c {size} /dev/zero | tr '\\0' a").wire["data"]["stdout"]
+    assert (len(stdout) <= 1_048_576, "\n[Output truncated...]" in stdout) == (True, cut)
 
 
 def test_fosscode_offers_to_install_only_to_a_person(open_kit, tmp_path, monkeypatch):

@@ -256,13 +256,13 @@ def test_all_are_asked_and_merged(run: Run) -> None:
 @pytest.mark.parametrize(
     ("environment", "engine", "message"),
     [
-        ({}, "tavily", "'tavily' needs TAVILY_API_KEY in the environment. Set it, or use `engine` 'auto'."),
-        ({"GOOGLE_API_KEY": KEY}, "google", "'google' needs GOOGLE_API_KEY and GOOGLE_CSE_ID in the environment. Set it, or use `engine` 'auto'."),
-        ({}, "searxng", "'searxng' needs TOOLROLL_SEARXNG_URL in the environment. Set it, or use `engine` 'auto'."),
-        ({"TAVILY_API_KEY": " "}, "tavily", "'tavily' needs TAVILY_API_KEY in the environment. Set it, or use `engine` 'auto'."),
+        ({}, "tavily", "'tavily' needs TAVILY_API_KEY in the environment. Set it, or leave out `engine`."),
+        ({"GOOGLE_API_KEY": KEY}, "google", "'google' needs GOOGLE_API_KEY and GOOGLE_CSE_ID in the environment. Set it, or leave out `engine`."),
+        ({}, "searxng", "'searxng' needs TOOLROLL_SEARXNG_URL in the environment. Set it, or leave out `engine`."),
+        ({"TAVILY_API_KEY": " "}, "tavily", "'tavily' needs TAVILY_API_KEY in the environment. Set it, or leave out `engine`."),
         ({"TOOLROLL_SEARCH_ENGINES": "tavily, searxng"}, "auto", "No search engine is set up. Set in the environment one of: TAVILY_API_KEY for tavily; TOOLROLL_SEARXNG_URL for searxng."),
         ({"TOOLROLL_SEARCH_ENGINES": "tavily"}, "all", "No search engine is set up. Set in the environment one of: TAVILY_API_KEY for tavily."),
-        ({"TOOLROLL_SEARCH_ENGINES": "tavily"}, "duckduckgo", "The operator's TOOLROLL_SEARCH_ENGINES does not list 'duckduckgo'. Use `engine` 'auto'."),
+        ({"TOOLROLL_SEARCH_ENGINES": "tavily"}, "duckduckgo", "The operator's TOOLROLL_SEARCH_ENGINES does not list 'duckduckgo'. Leave out `engine`."),
         ({"TOOLROLL_SEARCH_ENGINES": "tavily,yahoo"}, "auto", "TOOLROLL_SEARCH_ENGINES names 'yahoo'. There are: tavily, serpapi, google, bing, perplexity, searxng, duckduckgo."),
         ({"TOOLROLL_SEARXNG_URL": "https://me:pass-w0rd@searx.example.com"}, "searxng", "TOOLROLL_SEARXNG_URL is not a URL that can be asked, because it holds a user name or password before the host; leave them out. Set another."),
         ({"TOOLROLL_SEARXNG_URL": "file:///etc/passwd"}, "searxng", "TOOLROLL_SEARXNG_URL is not a URL that can be asked, because only http:// and https:// are fetched. Set another."),

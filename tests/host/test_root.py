@@ -13,8 +13,7 @@ import pytest
 from toolroll.host.root import Root
 from toolroll.result import ErrorCode, ToolError
 
-FUZZED_OPENS = 30_000
-FUZZED_PLACES = 6_000
+FUZZED = [10_000, pytest.param(100_000, marks=pytest.mark.slow)]
 
 
 def has_openat2() -> bool:
@@ -459,20 +458,21 @@ def located(root: Root, path: str) -> tuple:
     return (status.st_dev, status.st_ino), parts
 
 
+@pytest.mark.parametrize("opens", FUZZED)
 @pytest.mark.skipif(not has_openat2(), reason="no openat2 here")
-def test_openat2_and_the_walk_agree_on_random_paths(maze):
+def test_openat2_and_the_walk_agree_on_random_paths(maze, opens):
     beneath = {(found.st_dev, found.st_ino) for found in map(os.lstat, [maze, *maze.rglob("*")])}
     rng = random.Random(20_240_229)
     kinds: Counter[str] = Counter()
     with Root(str(maze), kernel=True) as fast, Root(str(maze), kernel=False) as walk:
         before = fd_count()
-        for path in random_paths(rng, maze, FUZZED_OPENS):
+        for path in random_paths(rng, maze, opens):
             flags = rng.choice(FLAGS)
             first = outcome(opened, fast, path, flags)
             assert outcome(opened, walk, path, flags) == first, (path, flags)
             assert first[0] != "found" or first[1] in beneath, path
             kinds[first[0]] += 1
-        for path in random_paths(rng, maze, FUZZED_PLACES):
+        for path in random_paths(rng, maze, opens // 5):
             follow = rng.random() < 0.7
             first = outcome(placed, fast, path, follow)
             assert outcome(placed, walk, path, follow) == first, (path, follow)
@@ -482,7 +482,7 @@ def test_openat2_and_the_walk_agree_on_random_paths(maze):
             assert first[0] != "found" or first[1][0] in beneath, path
         assert fd_count() == before
     # Without enough of each kind the agreement would mean little.
-    assert min(kinds[kind] for kind in ("found", "refused", "failed")) > FUZZED_OPENS / 20, kinds
+    assert min(kinds[kind] for kind in ("found", "refused", "failed")) > opens / 20, kinds
 
 
 def test_the_fuzzed_maze_is_left_as_it_was(maze, kernel):

@@ -17,8 +17,8 @@ import pytest
 
 from tests.mcp.fixtures.served import BOTH, MODERN, Client, Served, served
 
-CALLS = 400
-FILES = 100
+CALLS = 200
+FILES = 50
 SECONDS = 10.0
 
 

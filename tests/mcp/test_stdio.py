@@ -13,6 +13,11 @@ from tests.mcp.pipes import WAIT, running, server, until
 from toolroll import __version__
 
 OWN = ("-m", "tests.mcp.own_server")
+HASTY = (
+    "-c",
+    "import sys; from toolroll import cli; from toolroll.mcp import stdio; stdio._CALLS = 0.5; sys.exit(cli.main())",
+    "mcp",
+)
 
 
 @pytest.fixture
@@ -185,15 +190,16 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("end", "status"), ENDS.values(), ids=ENDS)
-def test_whatever_ends_the_server_ends_the_work(client, end, status):
-    client.start()
+def test_whatever_ends_the_server_ends_the_work(ws, tmp_path, end, status):
     mark = f"98.{status}"
-    client.request("tools/call", {"name": "bash", "arguments": {"command": f"sleep {mark}"}})
-    client.request("tools/call", {"name": "bash", "arguments": {"command": f"sleep {mark}", "background": True}})
-    assert until(lambda: len(running(mark)) >= 2)
-    end(client)
-    assert client.process.wait(WAIT) == status
-    assert running(mark) == []
+    with server("-C", str(ws), cwd=tmp_path, state=tmp_path / "state", argv=HASTY) as client:
+        client.start()
+        client.request("tools/call", {"name": "bash", "arguments": {"command": f"sleep {mark}"}})
+        client.request("tools/call", {"name": "bash", "arguments": {"command": f"sleep {mark}", "background": True}})
+        assert until(lambda: len(running(mark)) >= 2)
+        end(client)
+        assert client.process.wait(WAIT) == status
+        assert running(mark) == []
 
 
 def test_a_client_that_is_killed_leaves_nothing_behind(ws, tmp_path):

@@ -73,6 +73,11 @@ def test_an_unknown_parameter_lists_those_there_are():
         ({"filePath": "a"}, {"path": "a"}, ["filePath read as path"]),
         ({"file_path": "a"}, {"path": "a"}, ["file_path read as path"]),
         ({"path": "a", "kind": None}, {"path": "a"}, ["kind: null left out"]),
+        (
+            {"path": "a", "kind": "", "limit": "", "names": ""},
+            {"path": "a"},
+            ["kind: empty text left out", "limit: empty text left out", "names: empty text left out"],
+        ),
     ],
 )
 def test_usual_slips_are_mended_and_told(given, checked, coerced):

@@ -20,7 +20,7 @@ def test_what_fits_is_not_touched():
 )
 def test_the_kept_part_is_whole_lines(keep, first, last):
     found = bound(TEXT, 500, keep)
-    shown = [line for line in found.text.split("\n") if line and not line.startswith("[...")]
+    shown = [line for line in found.text.split("\n") if line and not line.startswith("[Output truncated...]")]
     assert ("line 0" in shown, "line 999" in shown) == (first, last)
     assert set(shown) <= set(TEXT.split("\n"))
 

@@ -68,6 +68,26 @@ def test_bytes_that_are_not_utf8_are_told_with_their_place_and_a_guess():
     assert caught.value.details["byte"] == 12
 
 
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        ("caf\u00e9\n", "cp1252"),
+        ("x = 1  # \u201cGr\u00f6\u00dfe\u201d \u2026\n", "cp1252"),
+        ("Za\u017c\u00f3\u0142\u0107 g\u0119\u015bl\u0105 ja\u017a\u0144\n", "cp1250"),
+        (
+            "\u041f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440, \u043a\u0430\u043a \u0434\u0435\u043b\u0430\n",
+            "cp1251",
+        ),
+        ("\u65e5\u672c\u8a9e\u306e\u30c6\u30ad\u30b9\u30c8\n", "cp932"),
+    ],
+)
+def test_the_encoding_of_short_texts_is_guessed(text, codec):
+    data = text.encode(codec)
+    with pytest.raises(ToolError) as caught:
+        detect(data).decode(data)
+    assert caught.value.details["guess"] == codec
+
+
 def test_a_character_that_the_encoding_lacks_is_refused():
     with pytest.raises(ToolError, match="cannot be written as iso8859-1"):
         detect(b"", "latin-1").encode("\u20ac")

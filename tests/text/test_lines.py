@@ -37,6 +37,7 @@ def test_split_loses_nothing(text):
         ("a\nb\n", 3, "x\n", "a\nb\nx\n"),
         ("a\nb\n", 3, "x", "a\nb\nx"),
         ("a\nb", 3, "x", "a\nb\nx"),
+        ("a\nb", None, "x\n", "a\nb\nx\n"),
         ("", 1, "x\n", "x\n"),
         ("a\r\nb\r\n", 2, "x\ny\n", "a\r\nx\r\ny\r\nb\r\n"),
     ],
@@ -65,6 +66,7 @@ def test_replace(text, start, end, content, expected):
     ("call", "words"),
     [
         (lambda: lines.insert("a\n", 3, "x"), "Use 1 to 2"),
+        (lambda: lines.insert("a\n", 1, ""), "is empty"),
         (lambda: lines.replace("a\n", 1, 2, "x"), "has 1 lines"),
         (lambda: lines.replace("a\nb\n", 2, 1, "x"), "is after"),
     ],

@@ -27,6 +27,7 @@ DIALECT = Dialect(
                 "offset": from_zero(description="Line number to start from (0-based)"),
                 "limit": "limit",
             },
+            fixed={"raw": True},
             description="Read file contents with line numbers",
             text=partial(Lines.numbered, form="{:>6}→{}"),
         ),
@@ -62,7 +63,7 @@ DIALECT = Dialect(
             "bash",
             bash,
             {
-                "command": Shown(description="Command to execute"),
+                "command": Shown(description="Command to execute", schema={"minLength": 1}),
                 "description": Shown(description="Brief description"),
                 "cwd": Shown("working_dir", description="Execution directory"),
                 "timeout": milliseconds(120_000, most=600_000, clamp=True),

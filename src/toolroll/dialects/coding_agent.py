@@ -33,9 +33,10 @@ from toolroll.tools.shell.terminal import terminal
 from toolroll.tools.web.web_search import web_search
 
 _PATH = Shown(description="Relative file/directory path (sandboxed to workspace)", required=True)
-_START = Shown("start_line", description="Start line, 1-based (default: 1)")
+_START = Shown("start_line", description="Start line, 1-based (default: 1; `insert` without it appends)")
 _END = Shown("end_line", description="End line, inclusive")
 _NUMBERS = Shown("show_line_numbers", description="Show line numbers in `read` output (default: true)")
+_CONTENT = Shown(description="File content for `write`/`insert`/`replace_lines`")
 _OLD = Shown("old_string", description="String to find (`edit` action)")
 _TIMEOUT = Shown(default=30, description="Timeout in seconds (default: 30)", schema={"type": "integer", "minimum": 1})
 _CODE = Shown("code", description="Code or command to execute")
@@ -43,7 +44,7 @@ _NEW = Shown("new_string", description="Replacement string (`edit` action)")
 _TARGET = Shown("target", description="Test target: file, directory, or `path::test_func`")
 _VERBOSE = Shown(default=True, description="Verbose output (default: true)")
 _KEYWORD = Shown(description="Filter tests by keyword expression (pytest `-k`)")
-_LINTED = Shown(description="Relative file or directory path", required=True)
+_LINTED = Shown(description="Relative file or directory path", schema={"default": None}, required=True)
 _SELECT = Shown(description="Rule selection (e.g., `E,W,F` or `E501,F401`)")
 _STRATEGIES = {f"{one}_based": one for one in ("importance", "time", "capacity")}
 _STRINGS = {"type": "array", "items": {"type": "string"}}
@@ -62,7 +63,7 @@ _SYMBOL = Shown("symbol", description="Symbol name for `find_references` / `ast_
 _QUERY_TYPE = Shown(
     "query_type",
     description="For `ast_search`: what to look for",
-    schema={"enum": ["functions", "classes", "imports", "calls", "decorators"]},
+    schema={"enum": ["functions", "classes", "imports", "calls", "decorators"], "default": None},
     required=True,
 )
 _MCP = (
@@ -80,7 +81,7 @@ DIALECT = Dialect(
     entries=(
         Bundle(
             "file",
-            "File operations with path sandboxing, syntax validation, and undo.",
+            "File operations with path sandboxing, syntax validation, and single-slot undo.",
             {
                 "read": View(
                     "read",
@@ -88,19 +89,22 @@ DIALECT = Dialect(
                     {"path": _PATH, "offset": _START, "end": _END, "numbers": _NUMBERS},
                     fixed={"limit": 200},
                 ),
-                "write": View("write", write, {"path": _PATH}, fixed={"syntax": True}),
+                "write": View("write", write, {"path": _PATH, "content": _CONTENT}, fixed={"syntax": True}),
                 "edit": View("edit", edit, {"path": _PATH, "old": _OLD, "new": _NEW}, fixed={"syntax": True}),
                 "insert": View(
-                    "insert", insert, {"path": _PATH, "line": _START, "content": "content"}, fixed={"syntax": True}
+                    "insert",
+                    insert,
+                    {"path": _PATH, "line": Shown("start_line", default=None), "content": "content"},
+                    fixed={"syntax": True},
                 ),
                 "replace_lines": View(
                     "replace_lines",
                     replace_lines,
-                    {"path": _PATH, "start": _START, "end": _END, "content": Shown(default="")},
+                    {"path": _PATH, "start": Shown("start_line", default=1), "end": _END, "content": Shown(default="")},
                     fixed={"syntax": True, "keep_flow": True},
                 ),
-                "undo": View("undo", undo, {"path": Shown(required=True)}),
-                "list_dir": View("list_dir", ls, {"path": _PATH}, fixed={"limit": 200}),
+                "undo": View("undo", undo, {"path": Shown(required=True)}, fixed={"once": True}),
+                "list_dir": View("list_dir", ls, {"path": _PATH}, fixed={"limit": 200, "hidden": True}),
                 "file_info": View("file_info", stat, {"path": _PATH}),
             },
         ),
@@ -127,15 +131,18 @@ DIALECT = Dialect(
                         "ignore_case": _CASE,
                         "limit": _MOST,
                     },
+                    fixed={"lenient": True},
                 ),
                 "find_files": View("find_files", find, {"pattern": _PATTERN, "path": _WHERE, "limit": _MOST}),
                 "ast_search": View(
                     "ast_search",
                     symbols,
-                    {"kind": _QUERY_TYPE, "name": _SYMBOL, "path": _WHERE, "limit": _MOST},
+                    {"kind": _QUERY_TYPE, "name": _SYMBOL, "path": _WHERE, "limit": _MOST, "include": _FILES},
                 ),
                 "find_references": View(
-                    "find_references", references, {"symbol": _SYMBOL, "path": _WHERE, "limit": _MOST}
+                    "find_references",
+                    references,
+                    {"symbol": _SYMBOL, "path": _WHERE, "limit": _MOST, "include": _FILES},
                 ),
                 "get_structure": View("get_structure", outline, {"path": _WHERE}),
                 "repo_map": View(
@@ -201,7 +208,7 @@ DIALECT = Dialect(
                 "action": Shown(
                     decode={"profile": "hotspots", "timeit": "time", "memory": "memory"}.__getitem__,
                     encode={"hotspots": "profile", "time": "timeit", "memory": "memory"}.__getitem__,
-                    description="`profile`, `timeit`, or `memory`",
+                    description="profile, timeit, or memory",
                     schema={"enum": ["profile", "timeit", "memory"]},
                 ),
                 "path": Shown(description="File path for `profile` action"),
@@ -312,5 +319,7 @@ DIALECT = Dialect(
             text=lambda done: done.marked,
         ),
     ),
-    profile=Profile(limits=Limits(write_bytes=5_000_000), guard="none", commands="coding-agent"),
+    profile=Profile(
+        limits=Limits(read_bytes=1024 * 1024, write_bytes=5 * 1024 * 1024), guard="none", commands="coding-agent"
+    ),
 )

@@ -22,7 +22,8 @@ from toolroll.tools.web.web_search import web_search
 
 _FILE = Shown("filePath")
 _LIST = {"type": "array", "items": {"type": "string"}}
-_NOT_WHILE_THINKING = Effect.STATE  # its document lets that mode fetch, but not search
+_MEGABYTE = 1024 * 1024
+_NOT_WHILE_THINKING = Effect.STATE  # its document lets that mode read, search in files and fetch, and nothing else
 _SEARCH: dict[str, str | Shown] = {
     "query": Shown(description="The search query to execute"),
     "limit": Shown("maxResults", default=10),
@@ -54,7 +55,7 @@ DIALECT = Dialect(
             "bash",
             bash,
             {
-                "command": Shown(description="Command to execute"),
+                "command": Shown(description="Command to execute", schema={"minLength": 1}),
                 "cwd": Shown(description="Working directory"),
                 "timeout": milliseconds(30_000, most=30_000),
                 "shell": "shell",
@@ -62,7 +63,7 @@ DIALECT = Dialect(
             fixed={
                 "detach": False,
                 "apart": True,
-                "most": 1_000_000,
+                "most": _MEGABYTE,
                 "keep": "head",
                 "on_timeout": "say",
                 "install": True,
@@ -80,8 +81,11 @@ DIALECT = Dialect(
                 "end": Shown("endLine"),
                 "limit": Shown("maxLines", default=1_000_000),
             },
+            fixed={"most": _MEGABYTE},
             description="Secure file content reading with size and type restrictions.",
-            data=fields(content="exact", startLine="start", totalLines="total_lines", truncated="truncated"),
+            data=fields(
+                filePath="path", content="exact", startLine="start", totalLines="total_lines", truncated="truncated"
+            ),
         ),
         View(
             "write",
@@ -143,7 +147,8 @@ DIALECT = Dialect(
                 "depth": Shown("maxDepth", default=10),
             },
             description="Directory listing and file system exploration.",
-            data=fields(items="entries", totalCount="total"),
+            fixed={"sizes": True},
+            data=fields(path="path", items="details", totalCount="total"),
         ),
         View(
             "glob",
@@ -178,7 +183,13 @@ DIALECT = Dialect(
                 "regex": "regex",
             },
             description="Bulk find-and-replace operations across multiple files with transaction-like safety.",
-            data=fields(preview="preview", totalReplacements="total", filesChanged="files", filesSearched="searched"),
+            data=fields(
+                preview="preview",
+                totalReplacements="total",
+                filesChanged="files",
+                filesSearched="searched",
+                filesSkipped="skipped",
+            ),
         ),
         View(
             "patch",
@@ -213,7 +224,7 @@ DIALECT = Dialect(
             "webfetch",
             fetch,
             {
-                "url": "url",
+                "url": Shown(schema={"minLength": 1}),
                 "method": "method",
                 "headers": "headers",
                 "body": "body",
@@ -271,6 +282,7 @@ DIALECT = Dialect(
                 "folder": "workingDirectory",
             },
             fixed={"exactly": True},
+            also=_NOT_WHILE_THINKING,
             description="Get language server diagnostics for files.",
             data=fields(
                 totalFiles="files",
@@ -294,6 +306,7 @@ DIALECT = Dialect(
                 "definition": Shown("includeDefinition", default=True),
                 "context": Shown("contextLines", default=2),
             },
+            also=_NOT_WHILE_THINKING,
             description="Get hover information for symbols.",
             data=fields(
                 file="path",
@@ -309,7 +322,7 @@ DIALECT = Dialect(
         ),
     ),
     profile=Profile(
-        limits=Limits(read_bytes=10 * 1024 * 1024, write_bytes=10 * 1024 * 1024, output_chars=1_000_000, concurrency=3),
+        limits=Limits(read_bytes=10 * _MEGABYTE, write_bytes=10 * _MEGABYTE, output_chars=_MEGABYTE, concurrency=3),
         guard="none",
         wire=formats.success_object,
         commands="plain",

@@ -20,6 +20,7 @@ _QUESTION: dict[str, str | Shown] = {
     "query": Shown(description="What to search for"),
     "limit": Shown("topK", description="Most results"),
 }
+_WHOLE = 10 * 1024 * 1024  # bytes of the largest file, which may hold as many lines
 _PASSAGES = fields(results="passages", count="total")
 
 DIALECT = Dialect(
@@ -30,7 +31,7 @@ DIALECT = Dialect(
             "readFile",
             read,
             {"path": _PATH},
-            fixed={"limit": 1_000_000, "numbers": False},
+            fixed={"limit": _WHOLE, "most": 10 * _WHOLE, "numbers": False, "raw": True},
             description="Read complete file content with security validation",
             data=fields(path="path", content="exact"),
         ),
@@ -45,9 +46,9 @@ DIALECT = Dialect(
             "listFiles",
             ls,
             {"path": _FOLDER},
-            fixed={"hidden": True},
+            fixed={"hidden": True, "limit": 10_000},
             description="List directory contents with metadata",
-            data=fields(path="path", files="entries", count="total"),
+            data=fields(path="path", files="details", count="total"),
         ),
         View("deleteFile", delete, {"path": _PATH}, description="Permanently delete files (with validation)"),
         View("getFileInfo", stat, {"path": _PATH}, description="Get file metadata without reading content"),
@@ -55,7 +56,7 @@ DIALECT = Dialect(
             "executeCommand",
             bash,
             {
-                "command": Shown(description="Program to run"),
+                "command": Shown(description="Program to run", schema={"minLength": 1}),
                 "args": Shown(
                     default=[],
                     description="Its arguments",
@@ -69,14 +70,15 @@ DIALECT = Dialect(
         View(
             "getEnv",
             env,
-            {"name": Shown("key", description="Name of the variable", required=True)},
+            {"name": Shown("key", description="Name of the variable", required=True, schema={"minLength": 1})},
             description="Read environment variables (sensitive vars filtered)",
+            data=fields(key="name", value="value"),
         ),
         View("currentTime", time, description="Get current system time"),
         View(
             "httpGet",
             fetch,
-            {"url": Shown(description="Address to get")},
+            {"url": Shown(description="Address to get", schema={"minLength": 1})},
             description="HTTP GET request with SSRF protection, size limits and timeout",
             data=fields(url="url", status="status", contentType="content_type", body="fenced"),
         ),
@@ -106,9 +108,10 @@ DIALECT = Dialect(
         ),
     ),
     profile=Profile(
-        limits=Limits(read_bytes=10 * 1024 * 1024),
+        limits=Limits(read_bytes=_WHOLE),
         guard="none",
         new_file_mode=0o600,
+        new_folder_mode=0o750,
         wire=formats.status_object,
         commands="koopa",
     ),

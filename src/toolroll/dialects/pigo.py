@@ -19,7 +19,12 @@ DIALECT = Dialect(
         View(
             "read",
             read,
-            {"path": Shown(description="Absolute path to file"), "offset": "offset", "limit": "limit"},
+            {
+                "path": Shown(description="Absolute path to file"),
+                "offset": "offset",
+                "limit": Shown(default=1_000_000),
+            },
+            fixed={"raw": True},
             description="Reads a file's contents with line numbers.",
         ),
         View("write", write, description="Creates or overwrites a file."),
@@ -34,9 +39,11 @@ DIALECT = Dialect(
             "bash",
             bash,
             {
-                "command": Shown(description="Shell command"),
+                "command": Shown(description="Shell command", schema={"minLength": 1}),
                 "timeout": Shown(
-                    description="Timeout in seconds (default: 120)", schema={"type": "integer", "minimum": 1}
+                    decode=lambda seconds: min(seconds, 600),
+                    description="Timeout in seconds (default: 120); more than 600 counts as 600",
+                    schema={"type": "integer", "minimum": 1, "maximum": None},
                 ),
             },
             fixed={"detach": False, "most": 10_000, "keep": "tail", "on_failure": "raise"},
@@ -69,7 +76,6 @@ DIALECT = Dialect(
         limits=Limits(read_bytes=10 * 1024 * 1024, line_chars=500, output_chars=50_000),
         guard="none",
         new_file_mode=0o644,
-        keep="tail",
         commands="plain",
     ),
 )

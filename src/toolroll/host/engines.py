@@ -90,11 +90,11 @@ class Engines:
         if engine == "auto":
             return self._first(self._configured(listed), query, token, seconds)
         if engine not in listed:
-            raise _unset(f"The operator's {ORDER} does not list {engine!r}. Use `engine` 'auto'.")
+            raise _unset(f"The operator's {ORDER} does not list {engine!r}. Leave out `engine`.")
         one = self._ready(ENGINES[engine])
         if one is None:
             needed = " and ".join(ENGINES[engine].variables)
-            raise _unset(f"{engine!r} needs {needed} in the environment. Set it, or use `engine` 'auto'.")
+            raise _unset(f"{engine!r} needs {needed} in the environment. Set it, or leave out `engine`.")
         return self._first([one], query, token, seconds)
 
     def _listed(self) -> list[str]:

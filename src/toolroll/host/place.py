@@ -37,6 +37,8 @@ class Place:
     """The path ended in a slash, so that it can only name a folder."""
     missing: tuple[str, ...] = ()
     """The folders between `fd` and the name that are yet to be made."""
+    folder_mode: int = 0o777
+    """Their permissions, less the umask."""
     made: list[tuple[int, str]] = field(default_factory=list)
     """The folders that have been made, each as its open parent and its name."""
 
@@ -110,7 +112,7 @@ class Place:
         fresh = False
         try:
             with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=self.fd)
+                os.mkdir(name, self.folder_mode, dir_fd=self.fd)
                 fresh = True
             fd = os.open(name, STEP | os.O_NOFOLLOW, dir_fd=self.fd)
         except OSError as error:

@@ -35,12 +35,13 @@ def printed(output: Captured, spill: Spill, most: int, keep: Keep) -> Printed:
         text = clean(head + tail)
         shown = bound(text, most, keep)
         return Printed(shown.text, (output.handle() or spill.keep(text)) if shown.cut else None)
-    return Printed(_ends(clean(head), clean(tail), omitted, most, keep), output.handle())
+    # Memory may hold all of it still, and a file is the only way to what is left out.
+    return Printed(_ends(clean(head), clean(tail), omitted, most, keep), output.handle(make=True))
 
 
 def _ends(head: str, tail: str, omitted: int, most: int, keep: Keep) -> str:
     """Both ends of something too long, or one of them, around a line that says what is missing."""
-    notice = f"[... more than {omitted} bytes left out ...]"
+    notice = f"[Output truncated...] More than {omitted} bytes left out."
     room = max(0, most - len(notice) - 2)
     ends = {"head": (room, 0), "tail": (0, room), "middle": (room - room // 2, room // 2)}[keep]
     first, last = head[: ends[0]], tail[len(tail) - ends[1] :] if ends[1] else ""

@@ -76,11 +76,15 @@ class Reader:
         _check_text(path, document)
         return document
 
-    def window(self, path: str, start: int, count: int, token: Token, encoding: str | None = None) -> Window:
-        """Some lines of a text file of any size; it then counts as seen."""
+    def window(
+        self, path: str, start: int, count: int, token: Token, encoding: str | None = None, *, ranged: bool = False
+    ) -> Window:
+        """Some lines of a text file; it then counts as seen. The limit of size is not for a `ranged` look."""
         fd, real, status = self._file(path)
         try:
-            self._check_size(path, status.st_size, self._limits.read_bytes)
+            if not ranged:
+                part = "Use `grep` to find what matters, or give `end` to read a part of it."
+                self._check_size(path, status.st_size, self._limits.read_bytes, part)
             if status.st_size <= window.WHOLE:
                 data = read_all(fd, status.st_size)
                 found = window.of_bytes(data, start, count, self._encoding(real, data[:HEAD], encoding, path))
@@ -109,6 +113,8 @@ class Reader:
         """The error for a path where nothing is, with names that are near."""
         root, where = self.where(path)
         near = near_names(root, where)
+        if root.text(where) in near:
+            return ToolError(ErrorCode.NOT_FOUND, f"File not found: {path!r} is a link, and its target is not there.")
         hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Use `find` or `ls` to see what there is."
         return ToolError(
             ErrorCode.NOT_FOUND,
@@ -128,12 +134,11 @@ class Reader:
         if suffix and suffix not in allowed:
             raise ToolError(ErrorCode.SECURITY, f"Access denied: File type {suffix!r} is not allowed.")
 
-    def _check_size(self, path: str, size: int, most: int | None) -> None:
+    def _check_size(
+        self, path: str, size: int, most: int | None, instead: str = "Use `grep` to find what matters."
+    ) -> None:
         if most is not None and size > most:
-            raise ToolError(
-                ErrorCode.TOO_LARGE,
-                f"{path!r} is too large: {size} bytes, the limit is {most}. Use `grep` to find what matters.",
-            )
+            raise ToolError(ErrorCode.TOO_LARGE, f"{path!r} is too large: {size} bytes, the limit is {most}. {instead}")
 
     def _file(self, path: str) -> tuple[int, str, os.stat_result]:
         """A regular file: its descriptor, which the caller closes, its real path and its status."""

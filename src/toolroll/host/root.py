@@ -23,9 +23,10 @@ _DELETED = " (deleted)"  # what /proc adds to a path that is gone; a name may al
 class Root:
     """One folder and what is beneath it. Whatever leaves it, by "..", link or race, is a SecurityError."""
 
-    def __init__(self, path: str, *, kernel: bool | None = None) -> None:
+    def __init__(self, path: str, *, kernel: bool | None = None, folder_mode: int = 0o777) -> None:
         """Open the folder `path`; `kernel=False` does without openat2, None uses it where it works."""
         self._typed = os.path.abspath(path)
+        self._folder_mode = folder_mode
         self.path = os.path.realpath(path)
         self.fd = os.open(self.path, LIST)
         confined = None if kernel is False else openat2(self.fd)
@@ -198,7 +199,9 @@ class Root:
         try:
             missing = above[there:]
             own = () if name == "." else (name,)
-            return Place(fd, name, (*self.real(fd), *missing, *own), shown, missing=missing)
+            return Place(
+                fd, name, (*self.real(fd), *missing, *own), shown, missing=missing, folder_mode=self._folder_mode
+            )
         except BaseException:
             os.close(fd)
             raise

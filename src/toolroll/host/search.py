@@ -68,7 +68,8 @@ class Search:
         self._root = root
         self._limits = limits
         self.warm = None if state is None else _warm(root, state, limits)
-        self._policy = policy if policy is not None and has_paths(policy) else None
+        limiting = policy is not None and (has_paths(policy) or policy.extensions is not None)
+        self._policy = policy if limiting else None
         self._program = program
         self._large: set[tuple[str, ...]] = set()
 
@@ -109,7 +110,7 @@ class Search:
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
             sight = self._sight(ground, query, scope)
-            few = limit if sort == "modified" else None
+            few = limit if sort == "modified" and self._policy is None else None  # some may have to go
             hits, stopped = collected(self.engine, self._limits, ground, query, scope, sight, few)
             if self._policy is not None:
                 hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
@@ -125,6 +126,20 @@ class Search:
                 engine=self.engine.name,
                 unreadable=ground.unreadable,
             )
+
+    def grep_leniently(
+        self, query: Query, scope: Scope = _EVERYWHERE, *, limit: int | None = None, token: Token | None = None
+    ) -> Found:
+        """As `grep`, but a pattern that is no regular expression is looked for as plain text; the error if in vain."""
+        try:
+            return self.grep(query, scope, limit=limit, token=token)
+        except ToolError as error:
+            if error.code != ErrorCode.VALIDATION or query.literal:
+                raise
+            found = self.grep(replace(query, literal=True), scope, limit=limit, token=token)
+            if not found.rows:
+                raise
+            return found
 
     def survey(self, query: Query, scope: Scope = _EVERYWHERE, *, token: Token | None = None) -> Survey:
         """What a `grep` for this does not show. It makes one itself when its answer is empty or cut."""
@@ -185,6 +200,9 @@ class Search:
 
     def _may_read(self, path: str) -> bool:
         policy = self._policy
+        suffix = os.path.splitext(path)[1].lower()
+        if policy is not None and suffix and suffix not in (policy.extensions or (suffix,)):
+            return False
         return policy is None or judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
 
     def _sight(self, ground: Ground, query: Query, scope: Scope) -> Sight | None:

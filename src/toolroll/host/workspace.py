@@ -33,6 +33,7 @@ from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, named
 from toolroll.text.match import Spliced
 
 _TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
+_SPLIT = "Make several smaller files of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Workspace(Reader):
         same = made.same if isinstance(made, Spliced) else diff.NOTHING
         change = Change(draft.path, draft.data, data, draft.encoding, same)
         if change.changed:
-            self._check_size(draft.path, len(data), self._limits.write_bytes)
+            self._check_size(draft.path, len(data), self._limits.write_bytes, _SPLIT)
             with self.root.place(draft.path, check=self.may_write) as place:
                 self._put(place, data, draft.version, draft.encoding, before=draft.data)
             if self._recorder is not None and note:
@@ -148,7 +149,7 @@ class Workspace(Reader):
         place, recorder = None, self._recorder
         for draft, text, note in drafts:
             data = draft.encoding.encode(text)
-            self._check_size(draft.path, len(data), self._limits.write_bytes)
+            self._check_size(draft.path, len(data), self._limits.write_bytes, _SPLIT)
             place = held.enter_context(self._place(draft.path, place))
             found = self._contents.digest(place.path, data)
             known = draft.version.digest, found
@@ -198,7 +199,7 @@ class Workspace(Reader):
                 self._fresh.check(place.path, version)
             used = named(encoding) if encoding else self._kept_encoding(before)
             data = content if isinstance(content, bytes) else used.encode(content)
-            self._check_size(path, len(data), self._limits.write_bytes)
+            self._check_size(path, len(data), self._limits.write_bytes, _SPLIT)
             change = Change(place.path, before, data, used)
             if change.changed:
                 self._put(place, data, version, used, before=before, create_only=not overwrite, mode=mode)

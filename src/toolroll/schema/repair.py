@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,7 +25,8 @@ _SAME = (
     {"end", "endline"},
     {"source", "src", "from"},
     {"target", "destination", "dest", "dst", "to"},
-    {"command", "cmd"},
+    {"command", "cmd", "code", "script"},
+    {"query", "question", "input"},
 )
 
 
@@ -40,14 +42,21 @@ def repair(schema: Schema, arguments: Mapping[str, Any]) -> tuple[dict[str, Any]
         if same is not None and same not in mended:
             notes.append(f"{given} read as {same}")
             name = same
-        if value is None and name in properties and name not in required:
-            notes.append(f"{name}: null left out")
+        if name in properties and name not in required and _unused(value, properties[name]):
+            notes.append(f"{name}: {'null' if value is None else 'empty text'} left out")
             continue
         fixed = _mend(value, properties.get(name, {}))
         if fixed is not value:
-            notes.append(f"{name}: {type(value).__name__} read as {type(fixed).__name__}")
+            notes.append(_note(name, value, fixed))
         mended[name] = fixed
     return mended, notes
+
+
+def _unused(value: Any, schema: Schema) -> bool:
+    """Whether this is how models fill in what they do not need: null, or an empty text where there can be none."""
+    if value != "" or "type" not in schema:
+        return value is None
+    return schema["type"] != "string" or bool(schema.get("minLength")) or "" not in schema.get("enum", ("",))
 
 
 def _alias(given: str, properties: Mapping[str, Schema], arguments: Mapping[str, Any]) -> str | None:
@@ -59,6 +68,12 @@ def _alias(given: str, properties: Mapping[str, Schema], arguments: Mapping[str,
     return same[0] if len(same) == 1 else None
 
 
+def _note(name: str, value: Any, fixed: Any) -> str:
+    if type(value) is type(fixed):
+        return f"{name}: {value!r} read as {fixed!r}" if isinstance(value, str) else f"{name}: mended within"
+    return f"{name}: {type(value).__name__} read as {type(fixed).__name__}"
+
+
 def _flat(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
@@ -66,6 +81,14 @@ def _flat(name: str) -> str:
 def _mend(value: Any, schema: Schema) -> Any:
     """The value as the schema's type when the text of it plainly is one; else the value itself."""
     kind = schema.get("type")
+    if isinstance(value, list) and kind == "array":
+        return _each(value, [_mend(one, schema.get("items", {})) for one in value])
+    if isinstance(value, dict) and kind == "object":
+        properties = schema.get("properties", {})
+        mended = {name: _mend(one, properties.get(name, {})) for name, one in value.items()}
+        return value if all(mended[name] is one for name, one in value.items()) else mended
+    if isinstance(value, str) and value not in schema.get("enum", (value,)):
+        return next((one for one in schema["enum"] if isinstance(one, str) and _flat(one) == _flat(value)), value)
     if not isinstance(value, str) or kind == "string" or not isinstance(kind, str):
         return value
     reader = _READERS.get(kind)
@@ -80,6 +103,10 @@ def _mend(value: Any, schema: Schema) -> Any:
     if found is None and kind == "array" and schema.get("items", {}).get("type") == "string" and value[:1] != "[":
         return [value]
     return value if found is None else found
+
+
+def _each(given: list[Any], mended: list[Any]) -> list[Any]:
+    return given if all(map(operator.is_, given, mended)) else mended
 
 
 def _decoded(kind: type) -> Callable[[str], Any]:

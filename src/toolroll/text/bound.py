@@ -23,11 +23,11 @@ def bound(text: str, most: int, keep: Keep = "head") -> Bounded:
     """
     if len(text) <= most:
         return Bounded(text)
-    room = max(0, most - 60)  # for the notice itself
+    room = max(0, most - 80)  # for the notice itself
     ends = {"head": (room, 0), "tail": (0, room), "middle": (room - room // 2, room // 2)}[keep]
     head, tail = _head(text, ends[0]), _tail(text, ends[1])
     cut = len(text) - len(head) - len(tail)
-    notice = f"[... {cut} of {len(text)} characters left out ...]"
+    notice = f"[Output truncated...] {cut} of {len(text)} characters left out."
     return Bounded("\n".join(part for part in (head.rstrip("\n"), notice, tail) if part), cut)
 
 

@@ -86,15 +86,30 @@ def named(name: str) -> Encoding:
 
 
 def _undecodable(encoding: Encoding, byte: int, line: int, data: bytes) -> ToolError:
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(data[:100_000]).best()
-    guess = f" It looks like {best.encoding!r}:" if best is not None else " If you know its encoding,"
+    best = _guess(data[:100_000])
+    guess = f" It looks like {best!r}:" if best is not None else " If you know its encoding,"
     return ToolError(
         ErrorCode.VALIDATION,
         f"Not valid {encoding.codec.upper()} at byte {byte} (line {line}).{guess} give it as `encoding`.",
-        details={"byte": byte, "line": line, "guess": best.encoding if best is not None else None},
+        details={"byte": byte, "line": line, "guess": best},
     )
+
+
+_WESTERN = re.compile("[\0-~àâäáãåæçèéêëìíîïñòóôöõøœùúûüßÀÂÄÁÃÅÆÇÈÉÊËÍÎÏÑÓÔÖÕØŒÚÛÜ€‘’“”–—…«»°§©®™´·¡¿]*")  # noqa: RUF001
+_COMMON = "cp1252 cp1250 cp1251 koi8_r cp1253 cp1254 cp1255 cp1256 cp932 euc_jp gb18030 big5 euc_kr cp437"
+
+
+def _guess(data: bytes) -> str | None:
+    """The encoding that these bytes are most likely in, of those that files have."""
+    from charset_normalizer import from_bytes
+
+    if 3 * len(data.translate(None, bytes(range(128)))) <= len(data):
+        # Mostly ASCII: a few letters tell too little of their alphabet to compare all of them.
+        text = data.decode("cp1252", "replace")
+        if _WESTERN.fullmatch(text):
+            return "cp1252"
+    best = from_bytes(data, cp_isolation=_COMMON.split()).best()
+    return best.encoding if best is not None else None
 
 
 _SIGNATURES = (

@@ -61,9 +61,12 @@ def adapt(content: str, end: str) -> str:
     return content if end == "\n" or "\r" in content else content.replace("\n", end)
 
 
-def insert(text: str, line: int, content: str) -> str:
-    """The text with whole lines put before line `line`; one past the last line appends."""
+def insert(text: str, line: int | None, content: str) -> str:
+    """The text with whole lines put before line `line`; one past the last line, or None, appends."""
+    if not content:
+        raise ToolError(ErrorCode.VALIDATION, "The `content` is empty. Give the lines to insert.")
     lines = split(text)
+    line = len(lines) + 1 if line is None else line
     if line > len(lines) + 1:
         raise ToolError(
             ErrorCode.VALIDATION,

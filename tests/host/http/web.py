@@ -79,18 +79,19 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.closing.set()
+        with suppress(ConnectionRefusedError):  # it is closed already
+            socket.create_connection(("127.0.0.1", self.port)).close()  # whoever accepts looks up
         self._accepting.join()
         for thread in self._threads:
             thread.join()
         self._listener.close()
 
     def _accept(self) -> None:
-        self._listener.settimeout(0.05)
-        while not self.closing.is_set():
-            try:
-                connection, _ = self._listener.accept()
-            except TimeoutError:
-                continue
+        while True:
+            connection, _ = self._listener.accept()
+            if self.closing.is_set():
+                connection.close()
+                return
             self._threads.append(threading.Thread(target=self._serve, args=(connection,)))
             self._threads[-1].start()
 

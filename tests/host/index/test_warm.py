@@ -204,9 +204,9 @@ def compared(seed: int, questions: int, searches: Callable[..., tuple[Path, Sear
 def test_the_answers_are_those_of_a_search_that_knows_nothing(
     searches: Callable[..., tuple[Path, Search, Search]],
 ) -> None:
-    rows, used = compared(1, 40, searches)
+    rows, used = compared(1, 24, searches)
     assert rows > 50
-    assert used > 8
+    assert used > 4
 
 
 @pytest.mark.slow
@@ -463,7 +463,10 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
         assert not made or base.execute("select count(*) from files").fetchone()[0] < 3000  # it had not come to its end
 
 
-def test_few_files_are_searched_here_as_ripgrep_would(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("questions", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_few_files_are_searched_here_as_ripgrep_would(
+    searches: Make, monkeypatch: pytest.MonkeyPatch, questions: int
+) -> None:
     chance = random.Random(6)
     top, fast, plain = searches(6)
     fast.close()  # so that nothing is ever known of the tree
@@ -471,7 +474,7 @@ def test_few_files_are_searched_here_as_ripgrep_would(searches: Make, monkeypatc
     sight = few.sight
     monkeypatch.setattr(few, "sight", lambda *given: (seen.append(True), sight(*given))[1])
     empty = rows = 0
-    for _ in range(60):
+    for _ in range(questions):
         change(top, chance)
         query, scope = question(chance, top)
         found, wanted = fast.grep(query, scope), plain.grep(query, scope)
@@ -481,8 +484,8 @@ def test_few_files_are_searched_here_as_ripgrep_would(searches: Make, monkeypatc
             assert limited.rows[:5] == wanted.rows[:5], (query, scope)
         rows, empty = rows + found.matches, empty + (not found.rows)
     assert rows > 50
-    assert empty > 5
-    assert len(seen) > 40
+    assert empty > questions / 12
+    assert len(seen) > questions * 2 / 3
 
 
 def looked_at(found: Found) -> Found:

@@ -49,9 +49,9 @@ def test_a_secret_is_refused_whether_there_is_one_or_not(ctx, name):
     [
         ("PAHT", "There is no variable 'PAHT'. Did you mean 'PATH'?", ["PATH"]),
         ("home", "There is no variable 'home'. Did you mean 'HOME'?", ["HOME"]),
-        ("ZZZ", "There is no variable 'ZZZ'. Leave `name` out to see all.", []),
-        ("", "There is no variable ''. Leave `name` out to see all.", []),
-        ("THIN", "There is no variable 'THIN'. Leave `name` out to see all.", []),
+        ("ZZZ", "There is no variable 'ZZZ'. It is not set: go on without it.", []),
+        ("", "There is no variable ''. It is not set: go on without it.", []),
+        ("THIN", "There is no variable 'THIN'. It is not set: go on without it.", []),
     ],
 )
 def test_a_name_that_is_missing(ctx, name, message, near):

@@ -77,10 +77,10 @@ def load(given: Config | None, environment: Mapping[str, str]) -> dict[str, Entr
     try:
         with open(path, "rb") as file:
             data = file.read(_MOST_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         if named is None:
             return {}
-        raise ValueError(f"There is no file {path!r} with MCP servers.") from None
+        raise ValueError(f"There is no file {path!r} with MCP servers, or it may not be read.") from None
     import msgspec
 
     try:

@@ -8,6 +8,7 @@ from typing import Annotated
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
+from toolroll.text import lines as text_lines
 from toolroll.text import match as text_match
 from toolroll.tool import Effect, tool
 
@@ -60,7 +61,13 @@ def edit(
         return _created(ctx, path, new)
     draft = ctx.files.draft(path, encoding)
     replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
-        draft.text, old, new, every=replace_all, near_line=near_line, first=first, level=match
+        draft.text,
+        old if match != "exact" else _as_ended(draft.text, old),
+        new,
+        every=replace_all,
+        near_line=near_line,
+        first=first,
+        level=match,
     )
     if syntax:
         ctx.files.check_syntax(draft, replaced.made)
@@ -77,11 +84,18 @@ def edit(
     )
 
 
+def _as_ended(text: str, quote: str) -> str:
+    """A quote to the letter with the line ending that the file has, which those who read it are not shown."""
+    return quote if quote in text else text_lines.adapt(quote, text_lines.ending(text))
+
+
 def _created(ctx: Context, path: str, content: str) -> Edited:
     if not content:
         raise ToolError(
             ErrorCode.VALIDATION,
             "Both `old` and `new` are empty. Give the text to find, or the new file's content.",
         )
+    if ctx.tree.is_file(path):
+        raise ToolError(ErrorCode.CONFLICT, f"{path!r} exists. Give the text to replace as `old`, or another `path`.")
     change = ctx.files.write(path, content, overwrite=False)
     return Edited(change.path, 0, created=True, diff="")

@@ -16,19 +16,20 @@ class Inserted:
     """Where lines were put."""
 
     path: str
-    line: int
+    line: int | None
     lines: int
     diff: str
 
     def __str__(self) -> str:
-        return f"Inserted {self.lines} lines into {self.path} before line {self.line}.\n{self.diff}"
+        where = "at the end" if self.line is None else f"before line {self.line}"
+        return f"Inserted {self.lines} lines into {self.path} {where}.\n{self.diff}"
 
 
 @tool(Effect.READ | Effect.WRITE, rare=True)
 def insert(
     ctx: Context,
     path: Annotated[FilePath, "File to change, relative to the workspace."],
-    line: Annotated[int, Field(ge=1), "Line that the new lines go before; one past the last appends."],
+    line: Annotated[int | None, Field(ge=1), "Line that the new lines go before; one past the last appends."],
     content: Annotated[str, Field(min_length=1), "Whole lines to insert."],
     *,
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,

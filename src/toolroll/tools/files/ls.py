@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from math import inf
+from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.tree import Item
 from toolroll.schema import Field, FilePath
 from toolroll.tool import Effect, tool
+
+_COUNTED = 20_000  # entries that are looked at for the sizes of folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,11 @@ class Listed:
         return "\n".join(shown) or "(empty)"
 
     @property
+    def details(self) -> list[dict[str, Any]]:
+        """Each entry with its size, permissions and time of change as people write them."""
+        return [_detail(one) for one in self.entries]
+
+    @property
     def note(self) -> str:
         """What is not shown, in words."""
         notes = []
@@ -49,6 +58,17 @@ class Listed:
         return self.marked("{name}{mark}")
 
 
+@dataclass(frozen=True, slots=True)
+class Summed(Listed):
+    """The same with the size of all files in a folder, where it could be counted."""
+
+    sums: dict[str, int | None]
+
+    @property
+    def details(self) -> list[dict[str, Any]]:
+        return [_detail(one) | {"size": self.sums.get(one.path, one.size)} for one in self.entries]
+
+
 @tool(Effect.READ)
 def ls(
     ctx: Context,
@@ -59,6 +79,7 @@ def ls(
     sort: Annotated[Literal["name", "size", "modified"], "Order of the entries."] = "name",
     limit: Annotated[int, Field(ge=1), "Most entries to show."] = 1000,
     recursive: Annotated[bool, "Go down at all; without it, one level."] = True,
+    sizes: Annotated[bool, "Tell as a folder's size that of all files in it."] = False,
 ) -> Listed:
     """List a folder: folders end in /, links show their target."""
     where, found = ctx.tree.folder(path, depth if recursive else 1, ctx.token)
@@ -68,7 +89,38 @@ def ls(
         shown.sort(key=lambda one: -one.size)
     elif sort == "modified":
         shown.sort(key=lambda one: -one.modified)
-    return Listed(where or ".", shown[:limit], len(shown), len(found) - len(shown))
+    listed = Listed(where or ".", shown[:limit], len(shown), len(found) - len(shown))
+    if not sizes:
+        return listed
+    folders = [one.path for one in listed.entries if one.kind == "directory"]
+    sums = {one: _sum(ctx, f"{path}/{one.removeprefix(prefix)}", _COUNTED // len(folders)) for one in folders}
+    if sort == "size":  # what is too much to count is the largest
+        listed.entries.sort(key=lambda one: -(size if (size := sums.get(one.path, one.size)) is not None else inf))
+    return Summed(listed.path, listed.entries, listed.total, listed.hidden, sums)
+
+
+def _sum(ctx: Context, folder: str, most: int) -> int | None:
+    """How large the files in a folder are together; None if it has more entries, or some that may not be seen."""
+    size, waiting = 0, [folder]
+    while waiting:
+        below = waiting.pop()
+        try:
+            items = ctx.tree.folder(below, 1, ctx.token)[1]
+        except PermissionError:
+            return None
+        most -= len(items) + 1
+        if most < 0:
+            return None
+        size += sum(one.size for one in items if one.kind == "file")
+        waiting += [f"{below}/{one.name}" for one in items if one.kind == "directory"]
+    return size
+
+
+def _detail(one: Item) -> dict[str, Any]:
+    modified = datetime.datetime.fromtimestamp(one.modified, datetime.UTC).isoformat(timespec="seconds")
+    facts = {"name": one.name, "path": one.path, "type": one.kind, "size": one.size}
+    known = facts | {"permissions": f"{one.mode & 0o7777:04o}", "modified": modified}
+    return known if one.target is None else known | {"target": one.target}
 
 
 def _is_hidden(path: str) -> bool:

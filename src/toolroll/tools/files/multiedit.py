@@ -32,6 +32,12 @@ class Replacements:
     total: int
     searched: int
     preview: bool
+    skipped: int = 0
+    """Files of types that are not opened here."""
+
+    @property
+    def note(self) -> str:
+        return f"({self.skipped} files of types that are not allowed were left alone.)" if self.skipped else ""
 
     def __str__(self) -> str:
         done = "Would replace" if self.preview else "Replaced"
@@ -63,29 +69,34 @@ def multiedit(
     if not found.complete:
         raise ToolError(ErrorCode.TOO_LARGE, "There are too many files to be sure of all. Narrow `path` or `pattern`.")
     drafts, files = [], []
+    refused: list[ToolError] = []
     for entry in found.entries:
         ctx.token.check()
-        draft = _draft(ctx, entry.path)
+        draft = _draft(ctx, entry.path, refused)
         made = finder.replace(draft.text, replace) if draft is not None else None
         if draft is not None and made is not None and made.text != draft.text:
             drafts.append((draft, made.text, {"relation": "exact", "spans": made.spans}))
             ids = [f"{entry.path}:{line}:{column}" for line, column in made.places]
             shown = diff.unified(draft.text, made.text, made.same(draft.text))
             files.append(FileChange(entry.path, len(ids), ids, shown))
+    if refused and not files:
+        raise refused[0]
     total = sum(one.replacements for one in files)
     _check(total, len(files), expected_count, max_files, len(found.entries))
     if not preview:
         ctx.files.save_all(drafts)
-    return Replacements(files, total, len(found.entries), preview)
+    return Replacements(files, total, len(found.entries), preview, len(refused))
 
 
-def _draft(ctx: Context, path: str) -> Document | None:
+def _draft(ctx: Context, path: str, refused: list[ToolError]) -> Document | None:
     try:
         return ctx.files.draft(path)
     except ToolError as error:
-        if error.code is ErrorCode.UNSUPPORTED:
-            return None  # a binary file has no text to replace
-        raise
+        if error.code is ErrorCode.SECURITY:
+            refused.append(error)  # a glob names no file, so one that is not allowed does not speak for the others
+        elif error.code is not ErrorCode.UNSUPPORTED:  # a binary file has no text to replace
+            raise
+        return None
 
 
 def _check(total: int, files: int, expected: int | None, most: int, searched: int) -> None:

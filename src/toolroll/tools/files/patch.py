@@ -80,7 +80,8 @@ def patch(
         backups = [ctx.files.back_up(drafts[one.path]) for one in changes if backup and one.path in drafts]
         for change in [_with_mode(ctx, path, one) for one in changes]:  # modes as they are before the first step
             _carry_out(ctx, path, change, drafts)
-    return Patched([_told(one, path) for one in changes], not dry_run, reverse, backups)
+    shown = "/".join(ctx.files.key(path)) or "."
+    return Patched([_told(one, shown) for one in changes], not dry_run, reverse, backups)
 
 
 def _below(folder: str, name: str) -> str:

@@ -12,6 +12,7 @@ from toolroll.text import images, lines, notebook
 from toolroll.tool import Effect, tool
 
 _NUMBERED = "{}\t{}"
+_PART = 2000  # lines that are a part of a file of any size; a range of more may be all of it
 
 
 @dataclass(slots=True)
@@ -37,17 +38,17 @@ class Shown:
         return self.content + "\n" if self.ended and self.start == 1 else self.content
 
     def numbered(self, form: str) -> str:
-        """The lines, each behind its number."""
-        shown = enumerate(self.content.split("\n") if self.line_count else (), self.start)
+        """The lines, each behind its number; in words what has none."""
+        if self.images:
+            return f"{self.path}: an image of {len(self.images[0].data)} bytes."
+        if not self.line_count:
+            return f"{self.path} is empty." if not self.total_lines else f"{self.path} has {self.total_lines} lines."
+        shown = enumerate(self.content.split("\n"), self.start)
         if form == _NUMBERED:  # mostly, and this way takes half the time
             return "\n".join([f"{number}\t{line}" for number, line in shown])
         return "\n".join([form.format(number, line) for number, line in shown])
 
     def __str__(self) -> str:
-        if self.images:
-            return f"{self.path}: an image of {len(self.images[0].data)} bytes."
-        if not self.line_count:
-            return f"{self.path} is empty." if not self.total_lines else f"{self.path} has {self.total_lines} lines."
         return self.numbered(self.form)
 
     @property
@@ -69,19 +70,24 @@ def read(
     *,
     end: Annotated[int | None, Field(ge=1), "Last line to show, inclusive."] = None,
     numbers: Annotated[bool, "Show line numbers."] = True,
+    most: Annotated[int | None, "Characters to show, long lines whole."] = None,
+    raw: Annotated[bool, "Show a notebook as it is stored."] = False,
 ) -> Shown:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
     if mime := images.mime_type(path):
         return _image(ctx, path, mime)
-    if path.endswith(".ipynb"):
+    if path.endswith(".ipynb") and not raw:
         return _cells(ctx, path, offset, limit)
     if end is not None:
         if end < offset:
             raise ToolError(ErrorCode.VALIDATION, f"`end` ({end}) is before `offset` ({offset}).")
         limit = min(limit, end - offset + 1)
     asked = None if end is None else end - offset + 1
-    window = ctx.files.window(path, offset, limit, ctx.token, encoding)
-    shown = _shown(ctx, path, list(window.lines), offset, window.total, window.ended, asked)
+    part = end is not None and limit <= _PART
+    window = ctx.files.window(path, offset, limit, ctx.token, encoding, ranged=part)
+    shown = _shown(ctx, path, list(window.lines), offset, window.total, window.ended, asked, most)
+    if shown.more is not None and end is not None:
+        shown = replace(shown, more=Suggestion("read", {**shown.more.arguments, "end": end}))
     return shown if numbers else replace(shown, form="{1}")
 
 
@@ -93,11 +99,12 @@ def _shown(
     total: int | None,
     ended: bool = False,
     asked: int | None = None,
+    most: int | None = None,
 ) -> Shown:
     """As many of the lines as fit, and the call that shows the next ones, unless no more were asked for."""
     if total and start > total:
-        raise ToolError(ErrorCode.VALIDATION, f"`offset` is {start}, but {path!r} has {total} lines.")
-    kept = lines.fitting(found, ctx.limits.line_chars, ctx.limits.output_chars)
+        raise ToolError(ErrorCode.VALIDATION, f"There is no line {start}: {path!r} has {total} lines.")
+    kept = lines.fitting(found, most or ctx.limits.line_chars, most or ctx.limits.output_chars)
     following = start + len(kept)
     truncated = bool(found) and (total is None or following <= total) and len(kept) != asked
     more = Suggestion("read", {"path": path, "offset": following}) if truncated else None

@@ -40,7 +40,7 @@ def replace_lines(
     """Replace or delete a range of lines. Read the file first, so that the numbers are right."""
     draft = ctx.files.draft(path, encoding)
     if keep_flow:
-        flow.check_kept(lines.split(draft.text)[start - 1 : end], content)
+        flow.check_kept(lines.split(draft.text), start, end, content)
     text = lines.replace(draft.text, start, end, content)
     if syntax:
         ctx.files.check_syntax(draft, text)

@@ -31,12 +31,18 @@ def undo(
     steps: Annotated[int, Field(ge=1, le=100), "How many changes to undo."] = 1,
     *,
     call: Annotated[int | None, "The number of one entry of the journal."] = None,
+    once: Annotated[bool, "Only the last change: after an undo there is nothing to undo until the next."] = False,
 ) -> Undone:
     """Undo the last changes that tools made, byte for byte. Refuses if a file was changed by others since."""
     recorder = ctx.files.recorder
     if recorder is None:
         raise ToolError(ErrorCode.UNSUPPORTED, "An undo is itself recorded: call it through the kit.")
     real = "/".join(ctx.files.key(path)) if path is not None else None
+    last = next((one for one in reversed(ctx.journal.entries()) if real in one.paths()), None) if once else None
+    if last is not None and last.undoes:
+        raise ToolError(
+            ErrorCode.NOT_FOUND, f"There is nothing to undo: the last change of {path!r} is undone already."
+        )
     chosen = ctx.journal.choose(steps, real, call)
     for entry in chosen:
         ctx.journal.undo(entry, recorder)

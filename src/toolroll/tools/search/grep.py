@@ -66,12 +66,14 @@ def grep(
     whole_word: Annotated[bool, "Match whole words only."] = False,
     skip: Annotated[tuple[str, ...], "Names of folders not to enter."] = (),
     depth: Annotated[int | None, Field(ge=1), "How many levels of folders to enter."] = None,
+    lenient: Annotated[bool, "What is no regular expression may be plain text."] = False,
 ) -> Matches:
     """Search file contents, newest file first. When nothing is found, says what was not searched."""
     query = Query(pattern, literal, ignore_case, whole_word, multiline, before=context, after=context)
     search, where = ctx.searching(path)
     scope = Scope(where, _globs(include), _globs(exclude), hidden, ignored, skip, depth)
-    found = search.grep(query, scope, limit=limit if output == "content" else None, token=ctx.token)
+    ask = search.grep_leniently if lenient else search.grep
+    found = ask(query, scope, limit=limit if output == "content" else None, token=ctx.token)
     if search is not ctx.search:
         found.rows = [replace(row, path=path) for row in found.rows]  # known by its handle only
     rows = _first(found.rows, limit if output == "content" else len(found.rows))

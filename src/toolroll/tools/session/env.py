@@ -55,7 +55,7 @@ def env(
     if is_secret(name, given.get(name, "")):
         raise ToolError(ErrorCode.SECURITY, f"{name!r} looks like a secret, so it is not shown. Go on without it.")
     near = _near(name, shown)
-    hint = f" Did you mean {', '.join(map(repr, near))}?" if near else " Leave `name` out to see all."
+    hint = f" Did you mean {', '.join(map(repr, near))}?" if near else " It is not set: go on without it."
     raise ToolError(
         ErrorCode.NOT_FOUND,
         f"There is no variable {name!r}.{hint}",
