@@ -35,7 +35,7 @@ def test_split_loses_nothing(text):
         ("a\nb\n", 1, "x\n", "x\na\nb\n"),
         ("a\nb\n", 2, "x", "a\nx\nb\n"),
         ("a\nb\n", 3, "x\n", "a\nb\nx\n"),
-        ("a\nb\n", 3, "x", "a\nb\nx"),
+        ("a\nb\n", 3, "x", "a\nb\nx\n"),
         ("a\nb", 3, "x", "a\nb\nx"),
         ("a\nb", None, "x\n", "a\nb\nx\n"),
         ("", 1, "x\n", "x\n"),
@@ -54,6 +54,7 @@ def test_insert(text, line, content, expected):
         ("a\nb\nc\n", 1, 3, "x\n", "x\n"),
         ("a\nb\nc\n", 2, 3, "", "a\n"),
         ("a\nb\nc", 3, 3, "x", "a\nb\nx"),
+        ("a\r\nb\r\n", 2, 2, "x", "a\r\nx\r\n"),
         ("a\nb", 2, 2, "", "a\n"),
         ("a\r\nb\r\n", 1, 1, "x\ny", "x\r\ny\r\nb\r\n"),
     ],
@@ -67,7 +68,7 @@ def test_replace(text, start, end, content, expected):
     [
         (lambda: lines.insert("a\n", 3, "x"), "Use 1 to 2"),
         (lambda: lines.insert("a\n", 1, ""), "is empty"),
-        (lambda: lines.replace("a\n", 1, 2, "x"), "has 1 lines"),
+        (lambda: lines.replace("a\n", 1, 2, "x"), r"has 1 line\."),
         (lambda: lines.replace("a\nb\n", 2, 1, "x"), "is after"),
     ],
 )

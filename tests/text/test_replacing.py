@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolroll import ToolError
 from toolroll.text import diff
 from toolroll.text.replacing import Finder
 
@@ -30,6 +31,26 @@ def test_what_stays_the_same_changes_nothing_of_the_diff(text):
     assert text[: same.head] == made.text[: same.head]
     assert text[len(text) - same.tail :] == made.text[len(made.text) - same.tail :]
     assert diff.unified(text, made.text, same) == diff.unified(text, made.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "find", "replacement", "expected"),
+    [
+        ("v = 1\r\nb\n", "v = .*", "v = 2", "v = 2\r\nb\n"),  # a line's ending is no part of it
+        ("a;\r\nb\r\na;\r\n", ";$", "", "a\r\nb\r\na\r\n"),
+        ("a\r\nb\r\nc\n", "(a)\\n(b)", "$2\n$1", "b\r\na\r\nc\n"),
+        ("a\r\nb\r\n", "\\r\\n", "\n", "a\nb\n"),  # unless it is named
+        ("foo \u00e9foo foo\u00e9", "foo", "x", "x \u00e9foo foo\u00e9"),
+    ],
+)
+def test_by_a_regular_expression(text, find, replacement, expected):
+    assert Finder(find, regex=True, case=True, words=find == "foo").replace(text, replacement).text == expected
+
+
+def test_a_group_as_others_write_it_is_refused():
+    with pytest.raises(ToolError, match=r"Write the group as \$1"):
+        Finder("(a)", regex=True, case=True, words=False).replace("a", r"<\1>")
+    assert Finder("(?:a)", regex=True, case=True, words=False).replace("a", r"<\1>").text == r"<\1>"
 
 
 @pytest.mark.parametrize("find", ["line", "e 3\nlin", "\n", "line 7\nline 8\n", "e"])

@@ -22,7 +22,7 @@ _WRITE = 2  # SYNC_FILE_RANGE_WRITE
 _TMPFILE: int = getattr(os, "O_TMPFILE", 0)
 _LOOK: int = getattr(os, "O_PATH", os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
 _TEMP = re.compile(r"\.toolroll-(\d+)-[0-9a-f]{16}")
-_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 # These vouch for the old content, or are a right that the kernel takes away on every write.
 _NOT_COPIED = {"security.capability", "security.ima", "security.evm"}
 
@@ -118,11 +118,12 @@ class Replacement:
 
     def put(self, check: Check | None = None) -> None:
         """Put it in its place; `check` is called at the last moment and may raise."""
-        if check is not None:
-            check()
         try:
-            with _Blaming(self._place):
-                self._draft.publish_over(self._place)
+            with self._place.alone():
+                if check is not None:
+                    check()
+                with _Blaming(self._place):
+                    self._draft.publish_over(self._place)
         except OSError as error:
             if error.errno != errno.EXDEV or self._stage is None:
                 raise
@@ -167,7 +168,7 @@ class _Draft:
         try:
             self._link(place.name, place.fd)
         except OSError as error:
-            if self.name is None or error.errno not in _NO_LINKS:
+            if self.name is None or error.errno not in NO_LINKS:
                 raise
             if place.mode():
                 raise os_error(errno.EEXIST, place.shown) from None

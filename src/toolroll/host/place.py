@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -17,6 +19,7 @@ Check = Callable[[tuple[str, ...]], None]
 
 
 _MOST_OPEN = 64  # folders that wait to be synced
+_PATIENCE, _PAUSE = 5.0, 0.001  # seconds: others hold a folder for the moment of a rename
 
 
 @dataclass(slots=True)
@@ -82,6 +85,21 @@ class Place:
         with Folders() as folders:
             folders.add(self)
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Look at the name and change it in the block: no other process does so through `alone` meanwhile."""
+        try:
+            fd = os.open(".", LIST, dir_fd=self.fd)
+        except PermissionError:  # a folder that may be written but not read cannot be locked
+            fd = None
+        try:
+            if fd is not None:
+                _lock(fd)
+            yield
+        finally:
+            if fd is not None:
+                os.close(fd)
+
     def abandon(self) -> None:
         """Remove the folders that were made, as far as they are empty, and close."""
         for parent, name in reversed(self.made):
@@ -125,6 +143,19 @@ class Place:
         else:
             os.close(self.fd)
         self.fd = fd
+
+
+def _lock(fd: int) -> None:
+    """Lock a folder, unless somebody keeps it locked for reasons of his own, or its file system has no locks."""
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(_PAUSE)
+        except OSError:
+            return
 
 
 class Folders:

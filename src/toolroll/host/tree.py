@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -46,8 +46,11 @@ class Tree:
     def __init__(self, files: Workspace) -> None:
         self._files = files
 
-    def folder(self, path: str, depth: int, token: Token) -> tuple[str, list[Item]]:
-        """A folder's real path, and what is in it down to `depth` levels, folders before what is in them."""
+    def folder(self, path: str, depth: int, token: Token, closed: list[str] | None = None) -> tuple[str, list[Item]]:
+        """A folder's real path, and what is in it down to `depth` levels, folders before what is in them.
+
+        Folders in it that cannot be entered are added to `closed`; without that they are an error.
+        """
         root, where = self._files.where(path)
         try:
             fd = root.folder(where)
@@ -55,7 +58,7 @@ class Tree:
             raise self._files.missing(path) from None
         try:
             real = "/".join(root.real(fd))
-            return real, list(islice(_items(fd, real, depth, token), _LISTED))
+            return real, list(islice(_items(fd, real, depth, token, closed), _LISTED))
         finally:
             os.close(fd)
 
@@ -83,6 +86,8 @@ class Tree:
             if kind == "directory":
                 self._count(old, source, recursive=True)
             with self._target(target, old) as new:
+                if kind == "directory":
+                    _check_outside(old, new, source, target)
                 self._check_free(new, target, overwrite)
                 self._rename(old, new, kind)
                 self._files.records.forget(old.path)
@@ -96,11 +101,9 @@ class Tree:
             with recorder.removing(new.fd, new.name, new.path):
                 pass  # by the rename itself
         with recorder.moving(old, new) if recorder else nullcontext():
-            if kind == "file" and not taken:
-                # A link fails if the name was taken meanwhile; a rename would replace what is there.
-                os.link(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd, follow_symlinks=False)
-                os.unlink(old.name, dir_fd=old.fd)
-            else:
+            if taken and os.path.samestat(_status(old), _status(new)):
+                os.unlink(old.name, dir_fd=old.fd)  # two names of one file, which a rename leaves both
+            elif taken or kind != "file" or not _linked(old, new):
                 os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
 
     def _remove(self, fd: int, name: str, path: str) -> None:
@@ -124,10 +127,10 @@ class Tree:
         with self._place(source) as old, self._target(target, old) as new:
             kind = _item(old.fd, old.name, old.path).kind
             self._check_free(new, target, overwrite and kind == "file")
-            if kind == "directory" and new.parts[: len(old.parts)] == old.parts:
-                raise ToolError(
-                    ErrorCode.VALIDATION, f"{target!r} is inside {source!r}: a folder cannot hold its copy."
-                )
+            if kind == "directory":
+                _check_outside(old, new, source, target)
+            if stat.S_ISLNK(new.mode()):
+                raise ToolError(ErrorCode.CONFLICT, f"{target!r} is a link. Delete it first, or name what it leads to.")
             count = self._copy(old, new, token, 0)
             self._files.records.forget(new.path)
             return new.path, count
@@ -143,9 +146,12 @@ class Tree:
 
     def set_executable(self, path: str, on: bool) -> None:
         """Let those run a file who may read it, or nobody."""
+        self.set_mode(path, lambda now: now | ((now & 0o444) >> 2) if on else now & ~0o111)
+
+    def set_mode(self, path: str, change: Callable[[int], int]) -> None:
+        """Give a file other permissions, made from those that it has."""
         with self._place(path, write=True) as place:
-            now = stat.S_IMODE(place.mode())
-            mode = now | ((now & 0o444) >> 2) if on else now & ~0o111
+            mode = change(stat.S_IMODE(place.mode()))
             recorder = self._files.recorder
             with recorder.setting_mode(place, mode) if recorder else nullcontext():
                 os.chmod(place.name, mode, dir_fd=place.fd)
@@ -223,7 +229,7 @@ class Tree:
     def _copy_folder(self, old: Place, new: Place, token: Token, count: int) -> int:
         recorder = self._files.recorder
         with recorder.making(new, State("directory", -1)) if recorder else nullcontext():
-            os.mkdir(new.name, dir_fd=new.fd)
+            os.mkdir(new.name, 0o700 | stat.S_IMODE(old.mode()) & 0o777, dir_fd=new.fd)
         fds = [os.open(place.name, _OPEN, dir_fd=place.fd) for place in (old, new)]
         try:
             for name in sorted(os.listdir(fds[0])):
@@ -239,7 +245,7 @@ class Tree:
         return count
 
 
-def _items(fd: int, prefix: str, depth: int, token: Token) -> Iterator[Item]:
+def _items(fd: int, prefix: str, depth: int, token: Token, closed: list[str] | None = None) -> Iterator[Item]:
     token.check()
     for name in sorted(os.listdir(fd)):
         path = f"{prefix}/{name}" if prefix else name
@@ -249,9 +255,15 @@ def _items(fd: int, prefix: str, depth: int, token: Token) -> Iterator[Item]:
             continue  # it went while we were looking
         yield item
         if item.kind == "directory" and depth > 1:
-            below = os.open(name, _OPEN, dir_fd=fd)
             try:
-                yield from _items(below, path, depth - 1, token)
+                below = os.open(name, _OPEN, dir_fd=fd)
+            except OSError:
+                if closed is None:
+                    raise
+                closed.append(path)
+                continue
+            try:
+                yield from _items(below, path, depth - 1, token, closed)
             finally:
                 os.close(below)
 
@@ -264,12 +276,31 @@ def _item(fd: int, name: str, path: str) -> Item:
     return Item(path, kind, status.st_size, status.st_mtime, status.st_mode, target)
 
 
-def _exists(place: Place) -> bool:
+def _linked(old: Place, new: Place) -> bool:
+    """Give a file its new name by a link, which fails if that was taken meanwhile; False if it cannot be linked."""
     try:
-        os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
-    except FileNotFoundError:
+        os.link(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in atomic.NO_LINKS:
+            raise
         return False
+    os.unlink(old.name, dir_fd=old.fd)
     return True
+
+
+def _check_outside(old: Place, new: Place, source: str, target: str) -> None:
+    if new.parts[: len(old.parts)] == old.parts:
+        raise ToolError(
+            ErrorCode.VALIDATION, f"{target!r} is inside {source!r}: a folder cannot hold itself. Choose another place."
+        )
+
+
+def _exists(place: Place) -> bool:
+    return place.mode() != 0
+
+
+def _status(place: Place) -> os.stat_result:
+    return os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
 
 
 def _is_folder(path: str, files: Workspace) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.counts import counted
 
 _SAMPLE = 512  # bytes that tell how long the lines are
 _SHORT = 40  # bytes of a line
@@ -70,9 +71,9 @@ def insert(text: str, line: int | None, content: str) -> str:
     if line > len(lines) + 1:
         raise ToolError(
             ErrorCode.VALIDATION,
-            f"`line` is {line}, but the file has {len(lines)} lines. Use 1 to {len(lines) + 1}.",
+            f"`line` is {line}, but the file has {counted(len(lines), 'line')}. Use 1 to {len(lines) + 1}.",
         )
-    return _joined(lines[: line - 1], content, lines[line - 1 :], ending(text))
+    return _joined(lines[: line - 1], content, lines[line - 1 :], text)
 
 
 def replace(text: str, start: int, end: int, content: str) -> str:
@@ -83,17 +84,18 @@ def replace(text: str, start: int, end: int, content: str) -> str:
     if end > len(lines):
         raise ToolError(
             ErrorCode.VALIDATION,
-            f"`end` is {end}, but the file has {len(lines)} lines. Read it again for its numbers.",
+            f"`end` is {end}, but the file has {counted(len(lines), 'line')}. Read it again for its numbers.",
         )
-    return _joined(lines[: start - 1], content, lines[end:], ending(text))
+    return _joined(lines[: start - 1], content, lines[end:], text)
 
 
-def _joined(before: list[str], content: str, after: list[str], end: str) -> str:
-    """The pieces as whole lines: a line gains an ending only where another line follows it."""
+def _joined(before: list[str], content: str, after: list[str], text: str) -> str:
+    """The pieces as whole lines: a line gains an ending where another follows it, or where the old text had one."""
+    end = ending(text)
     middle = adapt(content, end)
     if before and not before[-1].endswith("\n") and (middle or after):
         before = [*before[:-1], before[-1] + end]
-    if middle and after and not middle.endswith("\n"):
+    if middle and (after or text.endswith("\n")) and not middle.endswith("\n"):
         middle += end
     return "".join([*before, middle, *after])
 

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
 from typing import Literal
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text import code, relate
+from toolroll.text import relate
 from toolroll.text.diff import Same
 from toolroll.text.lines import adapt, feeds
-from toolroll.text.relate import Relation
+from toolroll.text.places import Source, Span, closest, cuts_in, exact
 
 Level = Literal["exact", "safe", "lenient"]
 _MOST_TEXT = 8_000_000  # characters of a file that are searched loosely; beyond, only to the letter
-_MOST_PLACES = 50  # that are looked at closely; a quote that fits more places is not one place's quote
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A place: where it begins and ends, and how the quote relates to it."""
-
-    start: int
-    end: int
-    relation: Relation
+_MOST_PLACES = 50_000  # that are told apart; nobody means one of more by the line it is near
+_BLANKS = b" \t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,48 +53,6 @@ class Spliced:
         return self
 
 
-class Source:
-    """A file's text in the views that quotes are looked up in. Each is made once, when it is needed."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """The lines without their line feeds."""
-        return self.text.split("\n")
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Where each line begins in the text."""
-        return [0, *accumulate(len(line) + 1 for line in self.lines)]
-
-    @cached_property
-    def in_text(self) -> list[bool]:
-        return list(code.inside_text(self.lines))
-
-    @cached_property
-    def squeezed(self) -> str:
-        """All lines without blanks, each between line feeds."""
-        return "\n" + "\n".join(map(relate.squeezed, self.lines)) + "\n"
-
-    @cached_property
-    def squeezed_starts(self) -> list[int]:
-        return [0, *accumulate(len(line) + 1 for line in self.squeezed[1:-1].split("\n"))]
-
-    def line_at(self, place: int) -> int:
-        """The number of the line that a place is in, from 1."""
-        return self.text.count("\n", 0, place) + 1
-
-    def windows(self, quoted: Sequence[str]) -> Iterator[int]:
-        """The first line (from 0) of every run of lines that equals the quoted ones but for blanks and marks."""
-        wanted = "\n" + "\n".join(map(relate.squeezed, quoted)) + "\n"
-        at = self.squeezed.find(wanted)
-        while at >= 0:
-            yield bisect_right(self.squeezed_starts, at) - 1
-            at = self.squeezed.find(wanted, at + 1)
-
-
 def replace(
     text: str,
     old: str,
@@ -126,9 +73,13 @@ def replace(
 
     _check(old, new)
     source = Source(text)
-    spans = exact(text, old)
+    spans = exact(text, old, None if every else _MOST_PLACES)
+    if spans and not every and not first:
+        _check_apart(source, spans, old, new)
+        if level != "exact" and all(cuts_in(text, span) for span in spans):
+            spans = []
     if not spans and level != "exact" and len(text) <= _MOST_TEXT:
-        spans = _closest(source, old)
+        spans = closest(source, old)
     if not spans and level == "lenient":
         from toolroll.text import elision
 
@@ -146,8 +97,10 @@ def unique(data: bytes, old: str, new: str) -> Spliced | None:
         return None
     start = data.find(quote) if quote and old != new else -1
     end = start + len(quote)
-    if start < 0 or data.find(quote, end) >= 0:
+    if start < 0 or data.find(quote, start + 1) >= 0:
         return None
+    if quote[0] in _BLANKS and start and data[start - 1] in _BLANKS:
+        return None  # it may leave out some of its line's indentation
     feed = data.find(b"\n", start)
     feed = feed if feed >= 0 else data.rfind(b"\n", 0, start)
     if data[max(0, feed - 1) : feed] == b"\r":
@@ -167,22 +120,36 @@ def _chosen(
 
     clear = spans[0].relation.cost <= relate.BLANKS  # a looser quote must not be taken for many
     if len(spans) == 1 or (every and clear):
-        return spans
+        return _disjoint(spans)
     if first and clear:
         return spans[:1]
     if near_line is not None:
         return [_nearest(source, spans, near_line)]
-    raise refusal.ambiguous(source, spans, old, new)
+    raise refusal.ambiguous(source, spans, old, new, every=every)
 
 
-def exact(text: str, old: str) -> list[Span]:
-    """Every place where the quote stands to the letter, one behind the other."""
-    spans = []
-    at = text.find(old)
-    while at >= 0:
-        spans.append(Span(at, at + len(old), relate.AS_IT_IS))
-        at = text.find(old, at + len(old))
-    return spans
+def _check_apart(source: Source, spans: Sequence[Span], old: str, new: str) -> None:
+    """Raise if the quote also stands across two of its places: which of its lines are meant cannot be told then."""
+    from toolroll.text import refusal
+
+    if len(spans) == _MOST_PLACES:
+        raise refusal.too_many(_MOST_PLACES)
+    if len(old) == 1:
+        return
+    for span in spans:
+        at = source.text.find(old, span.start + 1, span.end + len(old) - 1)
+        if at >= 0:
+            across = Span(at, at + len(old), relate.AS_IT_IS)
+            raise refusal.ambiguous(source, sorted([*spans, across], key=lambda one: one.start), old, new)
+
+
+def _disjoint(spans: Iterable[Span]) -> list[Span]:
+    """Of places that overlap, the first."""
+    kept: list[Span] = []
+    for span in spans:
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+    return kept
 
 
 def _check(old: str, new: str) -> None:
@@ -190,68 +157,6 @@ def _check(old: str, new: str) -> None:
         raise ToolError(ErrorCode.VALIDATION, "`old` is required and must not be empty. To make a file, use `write`.")
     if old == new:
         raise ToolError(ErrorCode.VALIDATION, "`old` and `new` are the same: nothing would change.")
-
-
-def _closest(source: Source, old: str) -> list[Span]:
-    """The places that the quote may mean, by the cheapest relation; none, one, or several that are no clearer."""
-    found: dict[tuple[int, int], Span] = {}
-    for quote, reading in relate.readings(old.replace("\r\n", "\n")):
-        for span in _related(source, quote):
-            whole = Span(span.start, span.end, reading.then(span.relation))
-            rival = found.get((span.start, span.end))
-            if rival is None or whole.relation.cost < rival.relation.cost:
-                found[span.start, span.end] = whole
-    ranked = sorted(_apart(found.values()), key=lambda span: span.relation.cost)
-    if not ranked:
-        return []
-    best = ranked[0].relation.cost
-    # A quote that is right but for blanks or pasted numbers is clear; a looser one must have no rival at all.
-    return [span for span in ranked if span.relation.cost == best or best > relate.BLANKS]
-
-
-def _apart(spans: Iterable[Span]) -> list[Span]:
-    """One span for each place: of those that overlap, the one found by the cheapest relation."""
-    kept: list[Span] = []
-    for span in sorted(spans, key=lambda span: (span.relation.cost, span.start)):
-        if all(span.end <= one.start or span.start >= one.end for one in kept):
-            kept.append(span)
-    return kept
-
-
-def _related(source: Source, quote: str) -> Iterator[Span]:
-    """Places of a quote: to the letter, within lines but for their ends, and as whole lines."""
-    if not quote.strip():
-        return
-    yield from exact(source.text, quote)[:_MOST_PLACES]
-    yield from _across_endings(source, quote)
-    ended = quote.endswith("\n")
-    quoted = quote.removesuffix("\n").split("\n")
-    for number, start in enumerate(source.windows(quoted)):
-        if number >= _MOST_PLACES:
-            return
-        end = start + len(quoted)
-        actual = source.lines[start:end]
-        relation = relate.of_lines(quoted, actual, source.in_text[start:end])
-        if relation is not None:
-            yield _span(source, start, end, ended, relation)
-
-
-def _span(source: Source, start: int, end: int, ended: bool, relation: Relation) -> Span:
-    """The lines from `start` to before `end` as a span; with the last line feed if the quote had one."""
-    last = source.starts[end] - 1
-    if ended and last < len(source.text):
-        last += 1
-    elif source.text[last - 1 : last] == "\r" and last > source.starts[start]:
-        last -= 1
-    return Span(source.starts[start], last, relation)
-
-
-def _across_endings(source: Source, quote: str) -> Iterator[Span]:
-    """A quote with line feeds in a file with another ending; it may begin and end within lines."""
-    if "\n" in quote and "\r\n" in source.text:
-        relation = Relation("trailing blanks or line endings", relate.BLANKS, lambda new: new)
-        for span in exact(source.text, adapt(quote, "\r\n"))[:_MOST_PLACES]:
-            yield Span(span.start, span.end, relation)
 
 
 def _nearest(source: Source, spans: list[Span], near_line: int) -> Span:

@@ -10,12 +10,12 @@ from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import code, relate
 
 if TYPE_CHECKING:
-    from toolroll.text.match import Source, Span
+    from toolroll.text.places import Source, Span
 
 _SHOWN = 3  # places, and lines of each
 _COMMON = 20  # a line that stands more often says nothing about a place
 _AROUND = 12  # lines that a corrected call may take in on each side
-_LISTED = 10
+_LISTED, _TOLD = 10, 100  # line numbers in the message, and in the details
 _COMPARED = 20_000  # lines compared by likeness
 _WIDTH = 160
 
@@ -38,28 +38,39 @@ def not_found(source: Source, old: str, new: str) -> ToolError:
     )
 
 
-def ambiguous(source: Source, spans: Sequence[Span], old: str, new: str) -> ToolError:
-    """The quote fits several places."""
-    lines = [source.line_at(span.start) for span in spans]
+def ambiguous(source: Source, spans: Sequence[Span], old: str, new: str, *, every: bool = False) -> ToolError:
+    """The quote fits several places; `every` if all of them were asked for, and the quote is too loose for that."""
+    lines = [source.line_at(span.start) for span in spans[:_TOLD]]
     listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
     how = "" if spans[0].relation.cost == relate.EXACT else f" (but for {spans[0].relation.name})"
     calls = (_widened(source, span, new) for span in spans[:_SHOWN]) if old else ()
     return ToolError(
         ErrorCode.CONFLICT,
         f"The old text occurs {len(spans)} times{how} (multiple matches, lines {listed}). "
-        "Give more lines around the one you mean, or set `replace_all`.",
+        + ("Quote the text exactly." if every else "Give more lines around the one you mean, or set `replace_all`."),
         details={"lines": lines},
         suggest=tuple(call for call in calls if call is not None),
     )
 
 
-def not_rewritable(source: Source, span: Span) -> ToolError:
-    """The place is clear, but not how the new text is to be indented there."""
-    line = source.line_at(span.start)
+def too_many(number: int) -> ToolError:
+    """The quote fits so many places that they were not all looked at."""
     return ToolError(
         ErrorCode.CONFLICT,
-        f"The old text is at line {line}, but with other {span.relation.name}, and the new text has lines "
-        "that stand further left than the old text does. Quote the lines exactly as the file has them.",
+        f"The old text occurs at {number} places or more. Quote it exactly, with more lines around the one you mean.",
+    )
+
+
+def not_rewritable(source: Source, span: Span) -> ToolError:
+    """The place is clear, but not how the new text is to be written there."""
+    line, name = source.line_at(span.start), span.relation.name
+    if "indentation" in name:
+        why = f"with other {name}, and the new text has lines that stand further left than the old text does"
+    else:
+        why = f"only with {name}, and whether the new text is to be read so too is not certain"
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"The old text is at line {line}, but {why}. Quote the lines exactly as the file has them.",
         details={"lines": [line]},
     )
 
@@ -181,7 +192,7 @@ def _unique(source: Source, start: int, end: int, lines: Sequence[str]) -> Sugge
         first, last = max(0, start - around), min(len(source.lines), end + around)
         before, after = source.lines[first:start], source.lines[end:last]
         old = "\n".join(source.lines[first:last])
-        if source.text.count(old) == 1:
+        if source.text.find(old, source.text.find(old) + 1) < 0:  # not even over its own end
             new = "\n".join([*before, *lines, *after])
             plain_old, plain_new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
             return Suggestion("edit", {"old": plain_old, "new": plain_new}) if plain_old != plain_new else None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from toolroll.text.diff import NOTHING, Same
 from toolroll.text.lines import adapt, ending
 
 _GROUP = re.compile(r"\$(?:(\d+)|\{(\w+)\}|\$)")
+_FOREIGN = re.compile(r"\\([1-9])")  # a group as other programs write it
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Finder:
 
     def __init__(self, find: str, *, regex: bool, case: bool, words: bool) -> None:
         self._regex = regex
+        self._words = regex and words
+        self._endings = "\r" in find or (regex and r"\r" in find)  # who names them means them
         self._plain = find if case and not regex and not words else ""
         source = find if regex else re.escape(find)
         if words:
@@ -42,28 +46,56 @@ class Finder:
         self._pattern = _linear(source, case) if regex else re.compile(source, 0 if case else re.IGNORECASE)
 
     def replace(self, text: str, replacement: str) -> Made:
-        """The text with each occurrence replaced."""
+        """The text with each occurrence replaced. A line feed in `find` is any line ending."""
+        self._check(replacement)
         pieces, spans, end = [], [], 0
-        line_end = ending(text)
-        for start, stop, written in self._found(text, replacement):
-            if start == stop:
+        line_end = "\n" if self._endings else ending(text)
+        view, place = (text, int) if self._endings else _with_feeds(text)
+        for first, last, written in self._found(view, replacement):
+            if first == last:
                 raise ToolError(ErrorCode.VALIDATION, "`find` matches the empty text. Make it match something.")
+            start, stop = place(first), place(last)
             pieces += [text[end:start], adapt(written, line_end)]
             end = stop
             spans.append((start, stop))
         return Made("".join([*pieces, text[end:]]), spans, _places(text, spans))
 
+    def _check(self, replacement: str) -> None:
+        """Raise for a group that is written as elsewhere: it would end up in the files as it is."""
+        if self._regex and (found := _FOREIGN.search(replacement)) and int(found[1]) <= self._pattern.groups:
+            raise ToolError(
+                ErrorCode.VALIDATION,
+                f"`replace` has {found[0]!r}. Write the group as ${found[1]}; if the characters themselves are meant, "
+                "use groups of the kind (?:...) in `find`.",
+            )
+
     def _found(self, text: str, replacement: str) -> Iterator[tuple[int, int, str]]:
         """Where the occurrences begin and end, and what is to stand there."""
         if not self._plain:
             for match in self._pattern.finditer(text):
-                yield match.start(), match.end(), _expanded(match, replacement) if self._regex else replacement
+                if not (self._words and _within(text, match.start(), match.end())):
+                    yield match.start(), match.end(), _expanded(match, replacement) if self._regex else replacement
             return
         size = len(self._plain)  # a text is found much sooner than by a pattern
         at = text.find(self._plain)
         while at >= 0:
             yield at, at + size, replacement
             at = text.find(self._plain, at + size)
+
+
+def _with_feeds(text: str) -> tuple[str, Callable[[int], int]]:
+    """The text with plain line feeds, and where its places are in the text itself."""
+    if "\r\n" not in text:
+        return text, int
+    ends: list[int] = []
+    for found in re.finditer("\r\n", text):
+        ends.append(found.start() - len(ends))
+    return text.replace("\r\n", "\n"), lambda at: at + bisect_left(ends, at)
+
+
+def _within(text: str, start: int, end: int) -> bool:
+    """Whether a word goes on beyond an end of this piece; the engine knows ASCII letters alone."""
+    return any(re.fullmatch(r"\w\w", text[max(0, at - 1) : at + 1]) for at in (start, end))
 
 
 def _places(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -93,6 +125,7 @@ def _linear(source: str, case: bool) -> Any:
         return re2.compile(f"(?m){source}", options)
     except re2.error as error:
         reason = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
+        reason = reason.replace("(?m)", "")  # is ours
         raise ToolError(
             ErrorCode.VALIDATION,
             f"`find` is not a regular expression that can be used: {reason}. Look-around and back-references are not "
@@ -111,7 +144,8 @@ def _expanded(match: Any, replacement: str) -> str:
             return match.group(int(name) if name.isdigit() else name) or ""
         except (IndexError, re.error, KeyError):
             raise ToolError(
-                ErrorCode.VALIDATION, f"`replace` names the group {name!r}, which `find` does not have."
+                ErrorCode.VALIDATION,
+                f"`replace` names the group {name!r}, which `find` does not have. Before a digit, write ${{1}}.",
             ) from None
 
     return _GROUP.sub(filled, replacement)

@@ -25,6 +25,7 @@ def git(old: str, new: str, *header: str) -> str:
 
 MADE = "@@ -0,0 +1 @@\n+n\n"
 ADDED = (Landed(1, 0, True, 1, 0),)
+REMOVED = (Landed(1, 0, True, 0, 1),)
 WRITE_X = Change("write", "x", "b\n", hunks=AT_1)
 
 
@@ -39,7 +40,7 @@ WRITE_X = Change("write", "x", "b\n", hunks=AT_1)
         (git("n", "n", "new file mode 100755") + diff("/dev/null", "b/n", MADE), [Change("write", "n", "n\n", mode=0o755, created=True, hunks=ADDED)]),
         (diff("/dev/null", "b/n", MADE), [Change("write", "n", "n\n", created=True, hunks=ADDED)]),
         (diff("a/n", "b/n", MADE), [Change("write", "n", "n\n", created=True, hunks=ADDED)]),
-        (diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-a\n"), [Change("delete", "x")]),
+        (diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-a\n"), [Change("delete", "x", hunks=REMOVED)]),
         (git("empty", "empty", "deleted file mode 100644"), [Change("delete", "empty")]),
         (git("x", "n", "similarity index 100%", "rename from x", "rename to n"), [Change("move", "n", source="x", created=True)]),
         (git("x", "n", "rename from x", "rename to n") + diff("a/x", "b/n"), [Change("move", "n", "b\n", "x", created=True, hunks=AT_1)]),
@@ -78,13 +79,13 @@ def test_plan(patch, expected):
     [
         (diff("a/x", "b/x"), {"x": "b\n"}, [Change("write", "x", "a\n", hunks=AT_1)]),
         (git("x", "n", "rename from x", "rename to n") + diff("a/x", "b/n"), {"n": "b\n"}, [Change("move", "x", "a\n", "n", created=True, hunks=AT_1)]),
-        (diff("/dev/null", "b/n", MADE), {"n": "n\n"}, [Change("delete", "n")]),
+        (diff("/dev/null", "b/n", MADE), {"n": "n\n"}, [Change("delete", "n", hunks=REMOVED)]),
         (git("x", "x", "deleted file mode 100755") + diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-n\n"), {}, [Change("write", "x", "n\n", mode=0o755, created=True, hunks=(Landed(1, 0, True, 1, 0),))]),
         (git("x", "x", "old mode 100644", "new mode 100755"), {"x": ""}, [Change("write", "x", mode=0o644)]),
         (git("x", "n", "copy from x", "copy to n"), {"x": "a\n", "n": "a\n"}, [Change("delete", "n")]),
         (diff("a/x", "b/x") + git("x", "n", "copy from x", "copy to n"), {"x": "b\n", "n": "a\n"}, [Change("delete", "n"), Change("write", "x", "a\n", hunks=AT_1)]),
         (diff("a/x", "b/x") + diff("a/x", "b/x", "@@ -1 +1 @@\n-b\n+c\n"), {"x": "c\n"}, [Change("write", "x", "a\n", hunks=(*AT_1, *AT_1))]),
-        ("*** Begin Patch\n*** Add File: n\n+n\n*** End Patch", {"n": "n\n"}, [Change("delete", "n")]),
+        ("*** Begin Patch\n*** Add File: n\n+n\n*** End Patch", {"n": "n\n"}, [Change("delete", "n", hunks=REMOVED)]),
     ],
 )  # fmt: skip
 def test_plan_in_reverse(patch, files, expected):

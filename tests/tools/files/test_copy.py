@@ -22,12 +22,14 @@ def test_a_file_with_its_mode(kit, ws):
 
 
 def test_a_folder_with_all_that_is_in_it(kit, ws):
+    (ws / "d").chmod(0o700)
     assert kit.call("copy", {"source": "d", "target": "f"}).data == {"source": "d", "target": "f", "files": 3}
     assert ((ws / "f/x").read_text(), (ws / "f/e/y").read_text(), os.readlink(ws / "f/link")) == (
         "X",
         "Y",
         "x",
     )
+    assert (ws / "f").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from toolroll.tools.files.edit import edit
 def test_a_unique_text_is_replaced(ctx, put, ws):
     put({"a.py": "x = 1\ny = 2\n"})
     edited = edit(ctx, path="a.py", old="x = 1", new="x = 3")
-    assert str(edited) == "Edited a.py (1 replaced in lines 1-1).\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 3\n y = 2"
+    assert str(edited) == "Edited a.py (1 replaced in line 1).\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 3\n y = 2"
     assert (ws / "a.py").read_text() == "x = 3\ny = 2\n"
 
 

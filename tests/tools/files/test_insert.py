@@ -4,7 +4,7 @@
 def test_lines_go_before_a_line(kit, put, ws):
     put({"a.txt": "1\n2\n"})
     result = kit.call("insert", {"path": "a.txt", "line": 2, "content": "new"})
-    assert result.text == "Inserted 1 lines into a.txt before line 2.\n@@ -1,2 +1,3 @@\n 1\n+new\n 2"
+    assert result.text == "Inserted 1 line into a.txt before line 2.\n@@ -1,2 +1,3 @@\n 1\n+new\n 2"
     assert (ws / "a.txt").read_text() == "1\nnew\n2\n"
 
 

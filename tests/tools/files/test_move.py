@@ -10,6 +10,7 @@ def files(put, ws, tmp_path):
     put({"a.txt": "A", "b.txt": "B", "d/x": "X", "repo/.git/config": "[core]"})
     (tmp_path / "outside").mkdir()
     (ws / "out").symlink_to("../outside")
+    (ws / "also_a").hardlink_to(ws / "a.txt")
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,7 @@ def files(put, ws, tmp_path):
         ({"source": "a.txt", "target": "d"}, "d/a.txt", "a.txt"),
         ({"source": "a.txt", "target": "new/"}, "new/a.txt", "a.txt"),
         ({"source": "a.txt", "target": "b.txt", "overwrite": True}, "b.txt", "a.txt"),
+        ({"source": "a.txt", "target": "also_a", "overwrite": True}, "also_a", "a.txt"),
         ({"source": "d", "target": "e"}, "e/x", "d"),
         ({"source": "out", "target": "in"}, "in", "out"),
     ],

@@ -4,7 +4,7 @@
 def test_a_range_is_replaced(kit, put, ws):
     put({"a.txt": "1\n2\n3\n"})
     result = kit.call("replace_lines", {"path": "a.txt", "start": 2, "end": 3, "content": "both\n"})
-    assert result.text == "Replaced lines 2-3 of a.txt by 1.\n@@ -1,3 +1,2 @@\n 1\n-2\n-3\n+both"
+    assert result.text == "Replaced lines 2-3 of a.txt by 1 line.\n@@ -1,3 +1,2 @@\n 1\n-2\n-3\n+both"
     assert (ws / "a.txt").read_text() == "1\nboth\n"
 
 

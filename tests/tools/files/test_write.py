@@ -44,8 +44,9 @@ def test_what_cannot_be_written_is_told(kit, put, ws, arguments, code, words):
     assert sorted(p.name for p in ws.iterdir()) == ["a.txt", "d"]
 
 
-def test_permissions_of_a_new_file(ctx, ws):
+def test_permissions_of_a_new_file_and_of_one_that_is_there(ctx, ws):
     from toolroll.tools.files.write import write
 
-    write(ctx, "run.sh", "x", mode="750")
-    assert (ws / "run.sh").stat().st_mode & 0o777 == 0o750
+    for content, asked, mode in (("x", "750", 0o750), ("y", None, 0o750), ("y", "640", 0o640)):
+        write(ctx, "run.sh", content, mode=asked)
+        assert ((ws / "run.sh").read_text(), (ws / "run.sh").stat().st_mode & 0o777) == (content, mode)

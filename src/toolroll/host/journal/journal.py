@@ -60,8 +60,7 @@ class Journal:
             touching = [one for one in open_ones if path is None or _touches(one, path)]
             found = touching[:steps]
         if not found or (number is None and len(found) < steps):
-            what = f"entry {number}" if number is not None else f"{steps} change(s)" + (f" of {path!r}" if path else "")
-            raise ToolError(ErrorCode.NOT_FOUND, f"There is nothing to undo: the journal has no {what} that stands.")
+            raise _nothing(f"change of {path!r}" if path else "change", len(found), number)
         return found
 
     def undo(self, entry: Entry, recorder: Recorder) -> None:
@@ -85,9 +84,18 @@ class Journal:
             shown = "\n" + _difference(self._log.blobs.content(change.after.content), data)
         raise ToolError(
             ErrorCode.CONFLICT,
-            f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that.{shown}",
+            f"{path!r} was changed since entry {entry.number} ({entry.tool}): undoing it would lose that. "
+            f"Undo later changes first, or move aside what others made there.{shown}",
             details={"path": path, "entry": entry.number},
         )
+
+
+def _nothing(what: str, found: int, number: int | None) -> ToolError:
+    """The error for an undo of more than there is."""
+    if found:
+        return ToolError(ErrorCode.NOT_FOUND, f"Only {found} can be undone: give `steps` of {found} or less.")
+    what = what if number is None else f"entry {number}"
+    return ToolError(ErrorCode.NOT_FOUND, f"There is nothing to undo: the journal has no {what} that stands.")
 
 
 def _touches(entry: Entry, path: str) -> bool:

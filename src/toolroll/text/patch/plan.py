@@ -98,9 +98,10 @@ class _Planner:
         node = self._tree.source(path)
         if node is None:
             raise _missing(path, file, "deletes")
-        if not file.blind and self._applied(path, node, file).text:
+        applied = None if file.blind else self._applied(path, node, file)
+        if applied is not None and applied.text:
             raise _differs(path, file)
-        self._tree.drop(path)
+        self._tree.drop(path, () if applied is None else applied.hunks)
 
     def _take_over(self, file: FilePatch) -> None:
         """Rename or copy."""

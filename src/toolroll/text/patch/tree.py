@@ -43,7 +43,7 @@ class Tree:
         self._read = read
         self._before: dict[str, Node | None] = {}
         self._now: dict[str, Node | None] = {}
-        self._gone: set[str] = set()
+        self._gone: dict[str, tuple[Landed, ...]] = {}
         self._texts: dict[str, str] = {}
 
     def before(self, path: str) -> Node | None:
@@ -81,11 +81,11 @@ class Tree:
         self.before(path)
         self._now[path] = node
 
-    def drop(self, path: str) -> None:
+    def drop(self, path: str, hunks: tuple[Landed, ...] = ()) -> None:
         """The file that had this name before the patch is gone, unless another has taken the name."""
         if not self._taken_over(path, self.now(path)):
             self._now[path] = None
-        self._gone.add(path)
+        self._gone[path] = hunks
 
     def changes(self) -> list[Change]:
         """What is to be done: deletions, copies, moves and then writes."""
@@ -110,7 +110,8 @@ class Tree:
     def _change(self, path: str, node: Node | None, moves: dict[str, str]) -> Change | None:
         was = self.before(path)
         if node is None:
-            return Change("delete", path) if was is not None and path not in moves else None
+            deleted = was is not None and path not in moves
+            return Change("delete", path, hunks=self._gone.get(path, ())) if deleted else None
         created = was is None or path in moves
         change = Change("write", path, self._new_text(node), None, node.mode, created, node.hunks)
         if node.origin == path:

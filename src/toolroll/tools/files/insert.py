@@ -8,6 +8,7 @@ from typing import Annotated
 from toolroll.host.context import Context
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines
+from toolroll.text.counts import counted
 from toolroll.tool import Effect, tool
 
 
@@ -22,7 +23,7 @@ class Inserted:
 
     def __str__(self) -> str:
         where = "at the end" if self.line is None else f"before line {self.line}"
-        return f"Inserted {self.lines} lines into {self.path} {where}.\n{self.diff}"
+        return f"Inserted {counted(self.lines, 'line')} into {self.path} {where}.\n{self.diff}"
 
 
 @tool(Effect.READ | Effect.WRITE, rare=True)

@@ -17,12 +17,16 @@ _COUNTED = 20_000  # entries that are looked at for the sizes of folders
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The entries of a folder. `hidden` counts dot names left out, `total` what there is besides."""
+    """The entries of a folder. `hidden` counts dot names left out, `total` what there is besides.
+
+    `closed` counts the folders that could not be entered.
+    """
 
     path: str
     entries: list[Item]
     total: int
     hidden: int
+    closed: int
 
     def marked(self, form: str) -> str:
         """A line for each entry in a form of `kind`, `name`, `mark` and `size`."""
@@ -52,6 +56,8 @@ class Listed:
             notes.append(f"{len(self.entries)} of {self.total} entries shown")
         if self.hidden:
             notes.append(f"{self.hidden} hidden not shown")
+        if self.closed:
+            notes.append(f"{self.closed} folder{'s' if self.closed > 1 else ''} could not be read")
         return f"({'; '.join(notes)})" if notes else ""
 
     def __str__(self) -> str:
@@ -74,7 +80,7 @@ def ls(
     ctx: Context,
     path: Annotated[FilePath, "Folder to list."] = ".",
     hidden: Annotated[bool, "Dot names too."] = False,
-    depth: Annotated[int, Field(ge=1, le=20), "Levels to go down."] = 1,
+    depth: Annotated[int, Field(ge=1, le=100), "Levels to go down."] = 1,
     *,
     sort: Annotated[Literal["name", "size", "modified"], "Order of the entries."] = "name",
     limit: Annotated[int, Field(ge=1), "Most entries to show."] = 1000,
@@ -82,21 +88,22 @@ def ls(
     sizes: Annotated[bool, "Tell as a folder's size that of all files in it."] = False,
 ) -> Listed:
     """List a folder: folders end in /, links show their target."""
-    where, found = ctx.tree.folder(path, depth if recursive else 1, ctx.token)
+    closed: list[str] = []
+    where, found = ctx.tree.folder(path, depth if recursive else 1, ctx.token, closed)
     prefix = f"{where}/" if where else ""
     shown = [one for one in found if hidden or not _is_hidden(one.path.removeprefix(prefix))]
     if sort == "size":
         shown.sort(key=lambda one: -one.size)
     elif sort == "modified":
         shown.sort(key=lambda one: -one.modified)
-    listed = Listed(where or ".", shown[:limit], len(shown), len(found) - len(shown))
+    listed = Listed(where or ".", shown[:limit], len(shown), len(found) - len(shown), len(closed))
     if not sizes:
         return listed
     folders = [one.path for one in listed.entries if one.kind == "directory"]
     sums = {one: _sum(ctx, f"{path}/{one.removeprefix(prefix)}", _COUNTED // len(folders)) for one in folders}
     if sort == "size":  # what is too much to count is the largest
         listed.entries.sort(key=lambda one: -(size if (size := sums.get(one.path, one.size)) is not None else inf))
-    return Summed(listed.path, listed.entries, listed.total, listed.hidden, sums)
+    return Summed(listed.path, listed.entries, listed.total, listed.hidden, listed.closed, sums)
 
 
 def _sum(ctx: Context, folder: str, most: int) -> int | None:

@@ -11,6 +11,7 @@ from toolroll.host.search import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import diff, replacing
+from toolroll.text.counts import counted
 from toolroll.tool import Effect, tool
 
 
@@ -37,11 +38,11 @@ class Replacements:
 
     @property
     def note(self) -> str:
-        return f"({self.skipped} files of types that are not allowed were left alone.)" if self.skipped else ""
+        return f"({counted(self.skipped, 'file')} of types that are not allowed left alone.)" if self.skipped else ""
 
     def __str__(self) -> str:
         done = "Would replace" if self.preview else "Replaced"
-        head = f"{done} {self.total} in {len(self.files)} of {self.searched} files."
+        head = f"{done} {self.total} in {len(self.files)} of {counted(self.searched, 'file')}."
         return "\n".join([head, *(f"{one.path} ({one.replacements})\n{one.diff}" for one in self.files)])
 
 
@@ -68,13 +69,15 @@ def multiedit(
     found = search.find(pattern, scope, kind="file", sort="path", token=ctx.token)
     if not found.complete:
         raise ToolError(ErrorCode.TOO_LARGE, "There are too many files to be sure of all. Narrow `path` or `pattern`.")
-    drafts, files = [], []
+    drafts, files, kept = [], [], 0
     refused: list[ToolError] = []
     for entry in found.entries:
         ctx.token.check()
         draft = _draft(ctx, entry.path, refused)
         made = finder.replace(draft.text, replace) if draft is not None else None
-        if draft is not None and made is not None and made.text != draft.text:
+        if draft is not None and made is not None and made.text == draft.text:
+            kept += len(made.spans)
+        elif draft is not None and made is not None:
             drafts.append((draft, made.text, {"relation": "exact", "spans": made.spans}))
             ids = [f"{entry.path}:{line}:{column}" for line, column in made.places]
             shown = diff.unified(draft.text, made.text, made.same(draft.text))
@@ -82,6 +85,8 @@ def multiedit(
     if refused and not files:
         raise refused[0]
     total = sum(one.replacements for one in files)
+    if kept and not files:
+        raise ToolError(ErrorCode.VALIDATION, f"The {kept} occurrences are what `replace` says: nothing would change.")
     _check(total, len(files), expected_count, max_files, len(found.entries))
     if not preview:
         ctx.files.save_all(drafts)
@@ -103,7 +108,7 @@ def _check(total: int, files: int, expected: int | None, most: int, searched: in
     if expected is not None and total != expected:
         raise ToolError(
             ErrorCode.CONFLICT,
-            f"There are {total} occurrences in {files} files, not {expected}. Nothing was changed; "
+            f"Found {counted(total, 'occurrence')} in {counted(files, 'file')}, not {expected}. Nothing was changed; "
             "look with `preview`, then give the right `expected_count`.",
         )
     if files > most:
@@ -111,4 +116,5 @@ def _check(total: int, files: int, expected: int | None, most: int, searched: in
             ErrorCode.TOO_LARGE, f"{files} files would change, more than {most}. Narrow `pattern`, or set `max_files`."
         )
     if not total:
-        raise ToolError(ErrorCode.NOT_FOUND, f"The text does not occur in the {searched} files that match.")
+        looked = f"The text does not occur in the {counted(searched, 'file')} that match."
+        raise ToolError(ErrorCode.NOT_FOUND, looked if searched else "No file matches `pattern`.")

@@ -27,7 +27,8 @@ class PatchedFile:
     def __str__(self) -> str:
         source = f" from {self.source}" if self.source and self.kind in ("move", "copy") else ""
         moved = [str(one) for one in self.offsets if one]
-        return f"{self.kind:<6} {self.path}{source} (+{self.added} -{self.removed})" + (
+        counts = f" (+{self.added} -{self.removed})" if self.offsets or self.kind != "delete" else ""
+        return f"{self.kind:<6} {self.path}{source}{counts}" + (
             f", hunks off by {', '.join(moved)} lines" if moved else ""
         )
 

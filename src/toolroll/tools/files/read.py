@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Image, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import images, lines, notebook
+from toolroll.text.counts import counted
 from toolroll.tool import Effect, tool
 
 _NUMBERED = "{}\t{}"
@@ -31,6 +32,8 @@ class Shown:
     """How a line is written: its number, then its text."""
     more: Suggestion | None = None
     images: tuple[Image, ...] = ()
+    meta: dict[str, str] = field(default_factory=dict)
+    """The encoding, if it had to be guessed."""
 
     @property
     def exact(self) -> str:
@@ -42,7 +45,8 @@ class Shown:
         if self.images:
             return f"{self.path}: an image of {len(self.images[0].data)} bytes."
         if not self.line_count:
-            return f"{self.path} is empty." if not self.total_lines else f"{self.path} has {self.total_lines} lines."
+            total = self.total_lines
+            return f"{self.path} has {counted(total, 'line')}." if total else f"{self.path} is empty."
         shown = enumerate(self.content.split("\n"), self.start)
         if form == _NUMBERED:  # mostly, and this way takes half the time
             return "\n".join([f"{number}\t{line}" for number, line in shown])
@@ -53,11 +57,12 @@ class Shown:
 
     @property
     def note(self) -> str:
-        """What is not shown, in words; empty when all is."""
+        """What is not shown, and what was guessed, in words."""
+        guessed = f"(Not UTF-8: read as {self.meta['encoding']}.)" if self.meta else ""
         if not self.truncated:
-            return ""
+            return guessed
         total = "many" if self.total_lines is None else self.total_lines
-        return f"(Lines {self.start}-{self.start + self.line_count - 1} of {total}.)"
+        return f"(Lines {self.start}-{self.start + self.line_count - 1} of {total}.){guessed and f' {guessed}'}"
 
 
 @tool(Effect.READ)
@@ -88,6 +93,8 @@ def read(
     shown = _shown(ctx, path, list(window.lines), offset, window.total, window.ended, asked, most)
     if shown.more is not None and end is not None:
         shown = replace(shown, more=Suggestion("read", {**shown.more.arguments, "end": end}))
+    if window.encoding.guessed:
+        shown = replace(shown, meta={"encoding": window.encoding.codec})
     return shown if numbers else replace(shown, form="{1}")
 
 
@@ -103,7 +110,7 @@ def _shown(
 ) -> Shown:
     """As many of the lines as fit, and the call that shows the next ones, unless no more were asked for."""
     if total and start > total:
-        raise ToolError(ErrorCode.VALIDATION, f"There is no line {start}: {path!r} has {total} lines.")
+        raise ToolError(ErrorCode.VALIDATION, f"There is no line {start}: {path!r} has {counted(total, 'line')}.")
     kept = lines.fitting(found, most or ctx.limits.line_chars, most or ctx.limits.output_chars)
     following = start + len(kept)
     truncated = bool(found) and (total is None or following <= total) and len(kept) != asked

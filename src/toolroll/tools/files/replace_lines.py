@@ -7,7 +7,7 @@ from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.schema import Field, FilePath
-from toolroll.text import flow, lines
+from toolroll.text import counts, flow, lines
 from toolroll.tool import Effect, tool
 
 
@@ -22,7 +22,9 @@ class Replaced:
     diff: str
 
     def __str__(self) -> str:
-        return f"Replaced lines {self.start}-{self.end} of {self.path} by {self.lines}.\n{self.diff}"
+        old = f"{counts.lines(self.start, self.end)} of {self.path}"
+        done = f"Replaced {old} by {counts.counted(self.lines, 'line')}" if self.lines else f"Deleted {old}"
+        return f"{done}.\n{self.diff}"
 
 
 @tool(Effect.READ | Effect.WRITE, rare=True)

@@ -36,14 +36,19 @@ def write(
     overwrite: Annotated[bool, "Replace an existing file."] = True,
     *,
     unchanged: Annotated[Literal["accept", "refuse"], "What to do when the content is there already."] = "accept",
-    mode: Annotated[str | None, "Permissions of a new file, octal such as '644'."] = None,
+    mode: Annotated[
+        str | None, "File permissions, octal such as '644'; an existing file keeps its own by default."
+    ] = None,
     encoding: Annotated[str | None, "Text encoding; an existing file's own by default."] = None,
     syntax: Annotated[bool, "Refuse what makes a Python file unparsable."] = False,
 ) -> Written:
     """Create a file or replace all of its content. To change a part of a file, use edit."""
     if syntax:
         ctx.files.check_new_syntax(path, content)
-    change = ctx.files.write(path, content, overwrite=overwrite, mode=_mode(mode), encoding=encoding)
+    permissions = _mode(mode)
+    change = ctx.files.write(path, content, overwrite=overwrite, mode=permissions, encoding=encoding)
+    if permissions is not None and not change.created:
+        ctx.tree.set_mode(path, lambda _now: permissions)
     if unchanged == "refuse" and not change.changed:
         raise ToolError(ErrorCode.CONFLICT, f"{path!r} has exactly this content already: the write would be a no-op.")
     return Written(change.path, len(change.after), change.created, change.changed, change.diff())
