@@ -145,7 +145,7 @@ def test_a_bad_pattern_says_what_is_wrong(pattern: str, reason: str) -> None:
     assert caught.value.code is ErrorCode.VALIDATION
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("pattern", "path"),
     [

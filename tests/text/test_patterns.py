@@ -58,6 +58,25 @@ def test_what_no_engine_can_do_is_refused(pattern: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("regex", "spelled"),
     [
+        (r"\<a\>[\<]\\<", r"\ba\b[\<]\\<"),
+        (r"a\b{end}\b{2}\\b{end}", r"a\b\b{2}\\b{end}"),
+        (r"\u{e9}\u00e9\U0001F600\x41", r"\x{e9}\x{00e9}\x{0001F600}\x41"),
+        (r"[[:alpha:]&\[]&&", r"[[:alpha:]&\[]&&"),
+    ],
+)
+def test_what_ripgrep_reads_is_spelled_for_re2(regex: str, spelled: str) -> None:
+    assert patterns.for_re2(regex) == spelled
+
+
+@pytest.mark.parametrize("regex", ["[a-z&&[^b]]", "[a[b]]", "[a-z&&b]"])
+def test_sets_within_brackets_are_refused_for_re2(regex: str) -> None:
+    with pytest.raises(ToolError, match="sets within brackets"):
+        patterns.for_re2(regex)
+
+
+@pytest.mark.parametrize(
+    ("regex", "spelled"),
+    [
         (r"\d+", r"[\p{Nd}]+"),
         (r"\D", r"[^\p{Nd}]"),
         (r"[\d.]\\d", r"[\p{Nd}.]\\d"),

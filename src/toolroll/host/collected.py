@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING, cast
 
-from toolroll.host import listing
+from toolroll.host import ignore, listing
 from toolroll.host.gathered import Gathered, batches
 from toolroll.host.glance import FEW, glance
 from toolroll.host.texts import SEARCHABLE, sort_of
@@ -38,6 +38,8 @@ def collected(
     if engine.name != "ripgrep" or ground.is_file:
         limit = None  # nothing can be looked at by its name
     work = _Work(engine, limits, ground, query, scope, limit)
+    if work.is_strange(sight):
+        return work.named()
     hits, stopped = work.taken(sight)
     if stopped != "rows" or limit is None:
         return hits, stopped
@@ -75,6 +77,19 @@ class _Work:
         except TimeoutError:
             return gathered.hits, "time"
         return gathered.hits, None
+
+    def is_strange(self, sight: Sight | None) -> bool:
+        """Whether ripgrep would have to find the files by itself, and would not find those that there are."""
+        if self.engine.name != "ripgrep" or self.ground.is_file or self.scope.ignored:
+            return False
+        return (sight is None or not (sight.narrowed or sight.few)) and ignore.is_strange(self.ground.fd)
+
+    def named(self) -> tuple[dict[str, list[Row]], Stopped | None]:
+        """What there is in files that are listed here, newest first."""
+        aged, whole = listing.newest(self.ground, self.scope, globs.compile("**"))
+        files = [path for _, path, size in aged if size <= self.limits.search_bytes]
+        hits, stopped = self.taken(self._plenty(files))
+        return hits, stopped if whole else "time"
 
     @property
     def _most(self) -> int | None:

@@ -25,6 +25,9 @@ NAMES = (".rgignore", ".ignore", ".gitignore")
 _MAX_BYTES = 250_000
 _SPECIAL = re.compile(r"[*?\[\\]")
 _CHOICE = re.compile(r"\*([^*?\[\\]*)\[(?![!^])([^]\[\\-]+)\]([^*?\[\\]*)")  # such as *.py[cod]
+# ripgrep reads no further than to bytes that are not UTF-8, takes braces for choices, knows no backslash in brackets,
+# closes brackets that are open, and drops a tab at the end.
+_STRANGE = re.compile(r"[\udc80-\udcff]|^(?!#).*(?:[{}]|\[[^]]*(?:[\[\\]|$)|\t *$)")
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -130,6 +133,11 @@ def read(folder: int, name: str) -> list[str]:
     except OSError:
         return []
     return _lines(fd)
+
+
+def is_strange(folder: int) -> bool:
+    """Whether ripgrep would not read the ignore files in an open folder as git does."""
+    return any(_STRANGE.search(line) for name in NAMES for line in read(folder, name))
 
 
 def inherited(root: Root, parts: Sequence[str]) -> list[str]:

@@ -85,7 +85,7 @@ class Survey:
     searched: int = 0
     """Files (or folders, if those were asked for) that were looked at, binary ones too."""
     skipped: dict[str, int] = field(default_factory=dict)
-    """Files that were passed over, by reason: ignored, hidden, too big, unreadable."""
+    """Files that were passed over, by reason: ignored, hidden, too big, unreadable; and "unreadable folders"."""
     elsewhere: dict[str, int] = field(default_factory=dict)
     """Matches that are not shown, by what the files are: ignored, hidden or binary."""
     complete: bool = True

@@ -25,6 +25,7 @@ _PATIENCE = 5.0  # seconds for a swift search
 _MEMORY = 1 << 30  # bytes for one, address space included: a line takes as much as it is long
 
 _LOGGED = re.compile(rb"(?m)^rg: DEBUG\|.*\n?")
+_NO_TEXT = re.compile(r"[\udc80-\udcff]")  # bytes that are not UTF-8, after which it would not read on
 _OS_ERROR = re.compile(rb"(?m)^rg: .*\(os error \d+\)\n?")
 
 SortOf = Callable[[str], str]
@@ -241,11 +242,16 @@ def _rules_file(lines: Sequence[str]) -> Iterator[int | None]:
     if not lines:
         yield None
         return
-    fd = nameless(os.fsencode("\n".join(lines)))
+    fd = nameless("\n".join(_safe(line) for line in lines if not _NO_TEXT.search(line)).encode())
     try:
         yield fd
     finally:
         os.close(fd)
+
+
+def _safe(rule: str) -> str:
+    """A rule as ripgrep reads it: braces are choices to it, and to git they are not."""
+    return re.sub(r"\\.|[{}]", lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", rule)
 
 
 @contextmanager

@@ -140,7 +140,8 @@ class _Pattern:
             options.case_sensitive = not self._query.ignore_case
             options.log_errors = False
             options.max_mem = _MAX_REGEX_BYTES
-            source = patterns.unicode_classes(self._prepared.regex) if wide else self._prepared.regex
+            source = patterns.for_re2(self._prepared.regex)
+            source = patterns.unicode_classes(source) if wide else source
             if self._query.whole_word:
                 edge = _WORD[wide]
                 source = f"(?:^|{edge})({source})(?:{edge}|$)"

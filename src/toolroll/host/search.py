@@ -257,7 +257,7 @@ class Search:
                 return listing.names(soon, where)
             return (seen.path for seen in soon.walk(where) if kind in ("both", seen.kind))
 
-        return survey.of_names(names, matcher.matches, scope)
+        return survey.of_names(names, matcher.matches, scope, ground.unreadable)
 
     @contextmanager
     def _ground(self, scope: Scope, token: Token | None, *, folder: bool = False) -> Iterator[Ground]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from toolroll.host import listing
 from toolroll.host.glance import FEW, Glance, glance, text
 from toolroll.host.query import Engine, Ground, Query, Scope, Survey, is_hidden
 from toolroll.host.texts import is_text
@@ -26,7 +27,9 @@ def of_contents(engine: Engine, ground: Ground, query: Query, scope: Scope, max_
     """The survey of a content search. An engine lists no binary file unless it is asked to."""
     survey, binary = Survey(), 0
     try:
-        inside = set(engine.files(ground, scope))
+        before = ground.unreadable
+        inside = {""} if ground.is_file else set(listing.names(ground, scope))
+        _tell_closed(survey, ground.unreadable - before)
         left = set(inside)
         for path, count in engine.counts(ground, query, wide(scope)):
             if path in inside:
@@ -170,9 +173,12 @@ class _Look:
         return found
 
 
-def of_names(names: Callable[[Scope], Iterable[str]], matches: Callable[[str], bool], scope: Scope) -> Survey:
-    """The survey of a search for names; `names` gives all that there are in a scope."""
+def of_names(
+    names: Callable[[Scope], Iterable[str]], matches: Callable[[str], bool], scope: Scope, closed: int
+) -> Survey:
+    """The survey of a search for names; `names` gives all that are in a scope, and `closed` folders cannot be read."""
     survey = Survey()
+    _tell_closed(survey, closed)
     try:
         inside = set(names(scope))
         survey.searched = len(inside)
@@ -197,6 +203,11 @@ def _add(survey: Survey, reason: str, matches: int) -> None:
     survey.skipped[reason] = survey.skipped.get(reason, 0) + 1
     if matches:
         survey.elsewhere[reason] = survey.elsewhere.get(reason, 0) + matches
+
+
+def _tell_closed(survey: Survey, folders: int) -> None:
+    if folders:
+        survey.skipped["unreadable folders"] = folders
 
 
 def _size(ground: Ground, path: str) -> int:

@@ -140,6 +140,8 @@ def segment(text: str) -> str:
     pieces = _pieces(text)
     if len(pieces) == 1:
         return pieces[0]
+    if not any(pieces):
+        return "[^/]+"  # no name is empty: `src/*` is not the folder "src/"
     # A piece has a fixed length, so that the first place where it fits is as good as any: the atomic groups
     # keep `*a*a*a*b` from trying them all.
     middle = "".join(f"(?>[^/]*?{piece})" for piece in pieces[1:-1] if piece)

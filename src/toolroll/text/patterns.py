@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from toolroll.result import ErrorCode, ToolError
 
@@ -26,6 +27,10 @@ _PARTS = re.compile(r"\[\^?(?:\\.|[^\]\\])+\]|\\.|.", re.DOTALL)
 _OTHERS = r"[\x80-\xff]+"
 _LONGEST_COMMON = 200
 _MOST_COUNTS = 3  # of repetitions, which make an expression large
+# What ripgrep reads and RE2 does not: edges of words, and characters by their number.
+_RIPGREP_ONLY = re.compile(
+    r"\\(?:(b)\{(?:start|end)(?:-half)?\}|[uU]\{([0-9A-Fa-f]+)\}|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.)", re.DOTALL
+)
 _LOOKS = ("(?=", "(?!", "(?<=", "(?<!", "(?P=")
 
 # RE2 knows \w, \d and \s for ASCII only; these are what ripgrep means by them.
@@ -81,6 +86,15 @@ def is_common(pattern: str) -> bool:
     return small and _COMMON.fullmatch(pattern) is not None
 
 
+def for_re2(regex: str) -> str:
+    """`regex` as RE2 spells it; the start and the end of a word are any edge of one to it."""
+    tokens = list(_tokens(_RIPGREP_ONLY.sub(_respelt, regex)))
+    both = ("&", True)
+    if ("[", True) in tokens or (both, both) in pairwise(tokens):
+        raise refused(regex, "sets within brackets cannot be searched for here, as ripgrep is missing")
+    return "".join(r"\b" if token in (r"\<", r"\>") and not inside else token for token, inside in tokens)
+
+
 def unicode_classes(regex: str) -> str:
     """`regex` with \\w, \\d and \\s spelled out for RE2, so that they mean letters of all languages."""
     return "".join(_spelled(token, inside) for token, inside in _tokens(regex))
@@ -113,6 +127,13 @@ def _tokens(regex: str) -> Iterator[tuple[str, bool]]:
         yield token, inside
         inside = token != "]" if inside else token.startswith("[")
         at += len(token)
+
+
+def _respelt(found: re.Match[str]) -> str:
+    if found[1]:
+        return r"\b"
+    number = found[2] or found[3] or found[4]
+    return rf"\x{{{number}}}" if number else found[0]
 
 
 def _line_end(token: str, inside: bool) -> str:

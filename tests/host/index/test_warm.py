@@ -253,6 +253,20 @@ def test_what_has_just_changed_is_found(what: str, searches: Make, tmp_path: Pat
     assert found.matches == 1
 
 
+def test_a_file_that_gets_another_name_is_found_under_both(searches: Make) -> None:
+    top, fast, plain = searches(files=0)
+    (top / "f").write_text("nothing\n")
+    time.sleep(0.12)
+    query = Query("needlepoint", literal=True)
+    assert known(fast).grep(query).rows == []
+    os.link(top / "f", top / "g")
+    assert fast.grep(query).rows == []
+    (top / "g").write_text("needlepoint\n")
+    found = fast.grep(query)
+    assert found == plain.grep(query)
+    assert [row.path for row in found.rows] == ["f", "g"]
+
+
 def test_an_edit_that_hides_itself_is_found(searches: Make) -> None:
     top, fast, _ = searches(files=0)
     (top / "f").write_text("one thing\n")
@@ -333,6 +347,20 @@ def test_a_broken_index_is_made_anew(searches: Make, tmp_path: Path) -> None:
     time.sleep(0.12)
     assert known(fast).grep(Query("needlepoint", literal=True)).matches == 1
     assert where.read_bytes()[:6] == b"SQLite"
+
+
+def test_an_index_with_damage_in_its_middle_is_made_anew(searches: Make, tmp_path: Path) -> None:
+    top, fast, _ = searches()
+    where = Path(index_path(State(str(tmp_path / "state")), str(top)))
+    known(fast).close()
+    data = where.read_bytes()
+    where.write_bytes(data[:8192] + b"\xff" * (len(data) - 8192))
+    (top / "f").write_text("needlepoint\n")
+    _, again, plain = searches()
+    query = Query("needlepoint", literal=True)
+    assert again.grep(query) == plain.grep(query)
+    assert known(again).grep(query) == plain.grep(query)
+    assert again.grep(query).matches == 1
 
 
 def test_two_may_use_it_at_once(searches: Make) -> None:

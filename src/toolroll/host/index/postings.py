@@ -170,10 +170,15 @@ def _opened(path: str) -> sqlite3.Connection:
             base.close()
             if not again:
                 raise
-            for end in ("", "-wal", "-shm"):
-                with suppress(FileNotFoundError):
-                    os.unlink(path + end)
+            remove(path)
     raise AssertionError
+
+
+def remove(path: str) -> None:
+    """Delete a database, which is made anew when it is opened next. Who has it open keeps what was there."""
+    for end in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            os.unlink(path + end)
 
 
 def _prepare(base: sqlite3.Connection) -> None:

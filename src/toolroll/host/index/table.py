@@ -59,6 +59,8 @@ class Table:
     _unsettled: set[str]
     _linked: set[str]
     """Files with several names: what is written under another one is not told here."""
+    _shared: set[tuple[int, int]]
+    """Device and number of those that were found to be so since the last look."""
     _folders: dict[str, _Folder]
     _numbers: dict[int, _Folder]
     _uniform: bool
@@ -98,6 +100,10 @@ class Table:
         now = time.time_ns()
         for path in self._unsettled | self._linked:
             self._look_at(path, now)
+        if self._shared:  # of a file that gets another name, nothing is told under its first one
+            for path in [path for path, stamp in self._files.items() if stamp[:2] in self._shared]:
+                self._look_at(path, now)
+            self._shared.clear()
 
     def files(self) -> dict[str, Stamp]:
         """The state of each file, by path from the workspace."""
@@ -148,7 +154,7 @@ class Table:
     def _build(self) -> None:
         self._files, self._changed, self._left = {}, None, None
         self._orders, self._moves = {}, 0
-        self._unsettled, self._linked = set(), set()
+        self._unsettled, self._linked, self._shared = set(), set(), set()
         self._folders, self._numbers, self._uniform = {}, {}, True
         self._exclude = self._excluded()
         self._walk = Walk(self._root.fd, rules=ignore.inherited(self._root, ()))
@@ -280,7 +286,11 @@ class Table:
         stamp, before = _stamp(about), self._files.get(path)
         fresh = max(stamp[3], stamp[4]) > now - SETTLED
         (self._unsettled.add if fresh else self._unsettled.discard)(path)
-        (self._linked.add if about.st_nlink > 1 else self._linked.discard)(path)
+        if about.st_nlink == 1:
+            self._linked.discard(path)
+        elif path not in self._linked:
+            self._linked.add(path)
+            self._shared.add(stamp[:2])
         if stamp == before:
             return stamp
         self._files[path] = stamp

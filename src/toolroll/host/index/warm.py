@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from toolroll.host.glance import Glance, glance
 from toolroll.host.index.build import Builder
 from toolroll.host.index.coverage import MOST_CHANGED, Coverage
+from toolroll.host.index.postings import remove
 from toolroll.host.index.table import Table, TooMuchError
 from toolroll.text import patterns, trigrams
 
@@ -158,8 +159,9 @@ class Warm:
 
     def close(self) -> None:
         """End what works beside us, and let everything go."""
-        self._stop.set()
-        thread = self._thread
+        with self._lock:  # whoever searches just now may have started it, or will start none
+            self._stop.set()
+            thread = self._thread
         if thread is not None:
             thread.join()
         with self._lock:
@@ -183,16 +185,29 @@ class Warm:
             return None
         try:
             return work(self._table)
-        except (TooMuchError, OSError, sqlite3.Error):
+        except (TooMuchError, OSError, sqlite3.OperationalError, sqlite3.InterfaceError):
             self._drop()
             self._next = time.monotonic() + _RETRY
-            return None
+        except sqlite3.DatabaseError:
+            self._discard()
+        return None
+
+    def _discard(self) -> None:
+        """Remove an index that is broken: it would stay so. The next search makes it anew."""
+        self._builder.close()
+        self._forget()
+        self._tried.clear()
+        with suppress(OSError):
+            remove(index_path(self._state, self._root.path))
 
     def _drop(self) -> None:
         table, self._table = self._table, None
-        coverage, self._coverage = self._coverage, None
         if table is not None:
             table.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        coverage, self._coverage = self._coverage, None
         if coverage is not None:
             coverage.close()
 

@@ -54,7 +54,9 @@ def find(
     found = search.find(pattern, scope, kind=type, sort=sort, limit=limit, token=ctx.token)
     elsewhere = found.survey.elsewhere if found.survey else {}
     switches = {kind: True for kind in ("hidden", "ignored") if elsewhere.get(kind)}
-    more = Suggestion("find", {"pattern": pattern, "path": path, **switches})
+    asked = {"type": type if type != "file" else "", "hidden": hidden, "ignored": ignored, "exclude": list(exclude)}
+    given = {name: value for name, value in {**asked, **switches}.items() if value}
+    more = Suggestion("find", {"pattern": pattern, "path": path, **given})
     return Files(
         entries=found.entries[:limit],
         total=found.total,

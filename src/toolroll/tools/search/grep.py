@@ -7,16 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.search import Found, Query, Row, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text import survey
+from toolroll.text.counts import counted
 from toolroll.tool import Effect, tool
 
 Output = Literal["content", "files", "count"]
+_AROUND = 100_000  # lines around a match; ripgrep takes no number of any size
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def grep(
     exclude: Annotated[str | None, "Glob of files to leave out."] = None,
     literal: Annotated[bool, "The pattern is plain text."] = False,
     ignore_case: Annotated[bool, "Match either case."] = False,
-    context: Annotated[int, Field(ge=0, le=50), "Lines around each match."] = 0,
+    context: Annotated[int, Field(ge=0), "Lines around each match."] = 0,
     multiline: Annotated[bool, "Let a match span lines."] = False,
     output: Annotated[Output, "Lines, file names, or counts by file."] = "content",
     limit: Annotated[int, Field(ge=1), "Most lines to show."] = 100,
@@ -69,7 +71,8 @@ def grep(
     lenient: Annotated[bool, "What is no regular expression may be plain text."] = False,
 ) -> Matches:
     """Search file contents, newest file first. When nothing is found, says what was not searched."""
-    query = Query(pattern, literal, ignore_case, whole_word, multiline, before=context, after=context)
+    around = min(context, _AROUND)
+    query = Query(pattern, literal, ignore_case, whole_word, multiline, before=around, after=around)
     search, where = ctx.searching(path)
     scope = Scope(where, _globs(include), _globs(exclude), hidden, ignored, skip, depth)
     ask = search.grep_leniently if lenient else search.grep
@@ -77,7 +80,8 @@ def grep(
     if search is not ctx.search:
         found.rows = [replace(row, path=path) for row in found.rows]  # known by its handle only
     rows = _first(found.rows, limit if output == "content" else len(found.rows))
-    elsewhere = found.survey.elsewhere if found.survey else {}
+    files = {"path": path, "include": include, "exclude": exclude, "hidden": hidden, "ignored": ignored}
+    how = {"literal": literal, "ignore_case": ignore_case, "multiline": multiline, "whole_word": whole_word}
     return Matches(
         rows=rows,
         shown=sum(1 for row in rows if row.column),
@@ -86,7 +90,7 @@ def grep(
         output=output,
         note=_note(found, rows, output, ctx.limits.search_rows, ctx.limits.search_seconds),
         status="success" if found.complete or found.stopped == "limit" else "partial",
-        more=_elsewhere(elsewhere, pattern, path) if not found.rows else None,
+        more=None if found.rows else _elsewhere(found, {"pattern": pattern, **files, **how}),
         # of a search that had enough there is no whole
         whole=partial(_text, found.rows, output) if len(rows) < len(found.rows) and found.stopped != "limit" else None,
     )
@@ -131,13 +135,15 @@ def _note(found: Found, rows: list[Row], output: Output, most_rows: int, seconds
     if output == "content" and len(rows) < len(found.rows):
         shown = sum(1 for row in rows if row.column)
         of = "more than " if found.stopped == "limit" else ""
-        notes.append(f"{shown} of {of}{found.matches} matches in {of}{found.files} files shown (limit reached).")
+        files = counted(found.files, "file")
+        notes.append(f"{shown} of {of}{found.matches} matches in {of}{files} shown (limit reached).")
     if found.survey is not None:
         notes.append(survey.sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
     return f"({' '.join(notes)})" if notes else ""
 
 
-def _elsewhere(elsewhere: dict[str, int], pattern: str, path: str) -> Suggestion | None:
+def _elsewhere(found: Found, asked: dict[str, Any]) -> Suggestion | None:
     """The call that also searches where matches were passed over."""
-    switches = {kind: True for kind in ("hidden", "ignored") if elsewhere.get(kind)}
-    return Suggestion("grep", {"pattern": pattern, "path": path, **switches}) if switches else None
+    switches = {kind: True for kind in ("hidden", "ignored") if found.survey and found.survey.elsewhere.get(kind)}
+    given = {name: value for name, value in {**asked, **switches}.items() if value}
+    return Suggestion("grep", given) if switches else None
