@@ -120,10 +120,10 @@ def test_it_is_written_beside_what_is_there(quick: Run, home: Path, ws: Path, cl
 def test_a_file_that_cannot_be_understood_is_left_alone(quick: Run, home: Path) -> None:
     (home / ".cursor").mkdir()
     path = home / ".cursor" / "mcp.json"
-    for text in ('{"mcpServers": {} // mine\n}', "[]", '{"mcpServers": []}'):
-        path.write_text(text)
+    for data in (b'{"mcpServers": {} // mine\n}', b"[]", b'{"mcpServers": []}', b'{"a": 1e999}', b"\xff\xfe{\0}\0"):
+        path.write_bytes(data)
         status, out, err = quick("mcp", "--install", "cursor", "--write")
-        assert (status, out, path.read_text()) == (2, "", text)
+        assert (status, out, path.read_bytes()) == (2, "", data)
         assert "is left as it is: " in err
         assert err.endswith("Add the entry by hand.\n")
     assert list(path.parent.iterdir()) == [path]
@@ -133,11 +133,14 @@ def test_links_to_settings_stay_links(quick: Run, home: Path) -> None:
     (home / ".cursor").mkdir()
     (home / "dotfiles").mkdir()
     real, link = home / "dotfiles" / "mcp.json", home / ".cursor" / "mcp.json"
-    real.write_text('{"theme": "dark"}')
+    real.write_bytes(b'{\r\n"theme": "dark"}')
     link.symlink_to("../dotfiles/mcp.json")
     assert quick("mcp", "--install", "cursor", "--write")[0] == 0
     assert link.is_symlink()
     assert json.loads(real.read_text())["theme"] == "dark"
+    assert real.read_bytes().count(b"\r\n") == real.read_bytes().count(b"\n")
+    (backup,) = real.parent.glob("*.backup")
+    assert backup.read_bytes() == b'{\r\n"theme": "dark"}'
     assert "toolroll" in json.loads(real.read_text())["mcpServers"]
 
 

@@ -150,6 +150,24 @@ def test_with_all_threads_busy_jobs_wait_and_others_do_not(scene):
     assert sorted(done.get(timeout=10) for _ in range(10)) == list(range(10))
 
 
+def test_when_nothing_comes_to_its_end_no_more_is_read(scene):
+    go, done, kept = threading.Event(), queue.Queue(), queue.Queue()
+
+    def handle(message):
+        kept.put(message)
+        assert go.wait(60)
+        done.put(message)
+
+    one = scene(handle, most=3)
+    for number in range(20):
+        one.feed.put(number)
+    assert [kept.get(timeout=30) for _ in range(7)] == list(range(7))
+    time.sleep(0.1)  # of one that reads on without an end, more would come
+    assert kept.qsize() == 0
+    go.set()
+    assert sorted(done.get(timeout=30) for _ in range(20)) == list(range(20))
+
+
 def test_without_messages_it_ends():
     crew = Crew(lambda: None, lambda _: None)
     crew.run()

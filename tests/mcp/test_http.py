@@ -226,10 +226,11 @@ def test_no_progress_comes_that_was_not_asked_for(client):
     assert (answer.headers["content-type"], len(answer.messages())) == ("application/json", 1)
 
 
-def test_a_client_with_a_stream_learns_that_a_list_changed(suite, client):
+@pytest.mark.parametrize("more", [{}, {"last-event-id": "of nothing that is kept"}], ids=["new", "again"])
+def test_a_client_with_a_stream_learns_that_a_list_changed(suite, client, more):
     client.handshake()
     listener = suite.client(timeout=10)
-    headers = filled({**client.session, "accept": "text/event-stream"}, client)
+    headers = filled({**client.session, "accept": "text/event-stream", **more}, client)
     listener.connection.request("GET", "/mcp", None, headers)
     stream = listener.connection.getresponse()
     client.request("tools/call", {"name": "test_trigger_tool_change"})

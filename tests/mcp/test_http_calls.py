@@ -178,9 +178,10 @@ def end(server: Served, folder: Path, ending: signal.Signals) -> int:
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_it_in_order(folder):
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGHUP])
+def test_an_interrupt_ends_it_in_order(folder, ending):
     with kit_on(folder) as server:
-        assert end(server, folder, signal.SIGINT) == 0
+        assert end(server, folder, ending) == 0
 
 
 def test_when_the_server_is_killed_no_work_is_left_and_no_file_is_torn(folder):

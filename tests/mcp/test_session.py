@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.mcp.pipes import META
-from toolroll import Effect, Kit, tool
+from toolroll import Context, Effect, Kit, tool
 from toolroll.kit import preset
 from toolroll.mcp.kit_offer import KitOffer
 from toolroll.mcp.session import Session
@@ -65,6 +65,13 @@ def at_length() -> str:
     return "word " * 20_000
 
 
+@tool(Effect.READ)
+def counts(ctx: Context) -> str:
+    """Tell how far it is."""
+    ctx.progress(1, 1, "")
+    return "counted"
+
+
 @pytest.fixture
 def talk(ws, tmp_path):
     """A session about a kit that asks before it writes."""
@@ -76,6 +83,7 @@ def talk(ws, tmp_path):
         def open_kit(folder, approve):
             kit = Kit(folder or ws, state_dir=tmp_path / "state", approve=approve, policy=policy, **options)
             kit.register(at_length)
+            kit.register(counts)
             return kit
 
         offers.append(KitOffer(open_kit, rooted=rooted))
@@ -312,6 +320,21 @@ def test_batches_in_the_one_version_that_has_them(talk):
     other.start("2025-06-18")
     other.send([ping])
     assert other.said[-1]["error"]["code"] == -32600
+
+
+def test_a_batch_waits_neither_for_what_is_only_told_nor_for_what_was_cancelled(talk):
+    one = talk()
+    one.start("2025-03-26", elicitation={})
+    one.reply = lambda message: one.send(cancel) if message["method"] == "elicitation/create" else None
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+    told = {"name": "counts", "_meta": {"progressToken": "p"}}
+    calls = {1: ("tools/call", told), 2: ("tools/call", WRITE), 3: ("ping", {})}
+    before = len(one.said)
+    one.send([{"jsonrpc": "2.0", "id": id, "method": name, "params": asked} for id, (name, asked) in calls.items()])
+    progress, asked, answers = one.said[before:]
+    assert progress["params"] == {"progressToken": "p", "progress": 1, "total": 1}
+    assert asked["method"] == "elicitation/create"
+    assert [answer["id"] for answer in answers] == [1, 3]
 
 
 def test_old_clients_get_no_links(talk):

@@ -113,6 +113,24 @@ def test_lines_of_several_threads_are_whole():
     assert found == texts
 
 
+def test_a_client_that_does_not_read_keeps_one_thread_and_gets_everything():
+    reader, writer = os.pipe()
+    outbox = Outbox(writer)
+    outbox.put("a" * 1_000_000)
+    first = threading.Thread(target=outbox.flush)
+    first.start()
+    assert os.read(reader, 1) == b'"'  # it writes, and waits for the rest to be read
+    outbox.put("b")
+    outbox.flush()  # does not wait
+    assert outbox.busy
+    inbox = Inbox(reader)
+    assert [json.loads(b'"' + inbox.next()), json.loads(inbox.next())] == ["a" * 1_000_000, "b"]
+    first.join()
+    assert not outbox.busy
+    os.close(reader)
+    os.close(writer)
+
+
 def test_what_was_put_is_written_together_and_not_before():
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

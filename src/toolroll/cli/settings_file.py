@@ -21,7 +21,7 @@ def merged_json(before: str, key: str, name: str, value: dict[str, Any]) -> str:
     if not isinstance(table, dict):
         raise ValueError(f"{key!r} in it is no object")
     table[name] = value
-    return json.dumps(found, indent=_indent(before), ensure_ascii=False) + "\n"
+    return json.dumps(found, indent=_indent(before), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _json(text: str) -> dict[str, Any]:
@@ -81,14 +81,15 @@ def written(path: str, merge: Callable[[str], str]) -> str | None:
     """Replace a file by what `merge` makes of it, whole or not at all; the backup, if there was one and it changed."""
     real = _linked(path)
     try:
-        with open(real, encoding="utf-8") as file:
-            before = file.read()
+        with open(real, "rb") as file:
+            data = file.read()
         mode = os.stat(real).st_mode & 0o777
     except FileNotFoundError:
-        before, mode = "", 0o600
+        data, mode = b"", 0o600
         os.makedirs(os.path.dirname(real), exist_ok=True)
     try:
-        after = merge(before)
+        before = data.decode()
+        after = _ended_like(before, merge(before))
     except ValueError as error:
         raise ValueError(f"{path!r} is left as it is: {error}. Add the entry by hand.") from None
     if after == before:
@@ -97,6 +98,12 @@ def written(path: str, merge: Callable[[str], str]) -> str | None:
     draft = _put(f"{real}.{os.getpid()}.draft", after, mode)
     os.replace(draft, real)
     return backup
+
+
+def _ended_like(before: str, after: str) -> str:
+    """The text with its lines ended as they were."""
+    plain = after.replace("\r\n", "\n")
+    return plain.replace("\n", "\r\n") if "\r\n" in before else plain
 
 
 def _linked(path: str) -> str:
@@ -116,7 +123,7 @@ def _free(path: str) -> str:
 
 def _put(path: str, text: str, mode: int) -> str:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
+    with os.fdopen(fd, "w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
         os.fsync(fd)

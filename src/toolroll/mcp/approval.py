@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from toolroll.host.guard import Answer, Request
 
 _CHARS = 2_000  # of the arguments that a question shows
+_ESCAPE = 8  # characters that one can become which would not be seen
 _GRANTS: tuple[Literal["once", "session", "always"], ...] = ("once", "session", "always")
 _ANSWERS = {
     "once": "Allow it this once",
@@ -47,12 +48,15 @@ def ask(request: Request, peer: Peer | None) -> Answer:
 
 
 def question(request: Request) -> str:
-    """What the user reads: exactly the call that would run."""
+    """What the user reads: exactly the call that would run, with nothing hidden in it."""
     import msgspec
+
+    from toolroll.host.remote.definitions import visible
 
     if request.commands:
         what = "\n".join(request.commands)
     else:
         what = msgspec.json.format(msgspec.json.encode(dict(request.arguments)), indent=2).decode()
     shown = what if len(what) <= _CHARS else f"{what[:_CHARS]}\n[{len(what) - _CHARS} more characters]"
-    return f"May the agent use {request.name!r}? ({request.reason})\n\n{shown}"
+    whole = f"May the agent use {request.name!r}? ({request.reason})\n\n{shown}"
+    return visible(whole, len(whole) * _ESCAPE)

@@ -73,14 +73,16 @@ class Crew(Generic[T]):
         """Let somebody else read on, because this thread, or the one busy with that message, will take long."""
         with self._lock:
             me = serial is None and self.reads()
-            if me or (serial is not None and self._busy and self._serial == serial):
+            # With too many busy nobody reads on, so that a client that reads nothing is not answered without an end.
+            late = serial is not None and self._busy and self._serial == serial and not self._is_full(2)
+            if me or late:
                 self._promote()
 
     def work(self, job: Callable[[], None], long: bool) -> bool:
         """Do a job in this thread or, when too many are busy, later; False when too many wait already."""
-        if self._threads - self._spare > self._most:  # a first look, without the lock
+        if self._is_full():  # a first look, without the lock
             with self._lock:
-                if self._threads - self._spare > self._most:
+                if self._is_full():
                     if len(self._waiting) >= _WAITING:
                         return False
                     self._waiting.append(job)
@@ -89,6 +91,9 @@ class Crew(Generic[T]):
             self.hand_over()
         job()
         return True
+
+    def _is_full(self, times: int = 1) -> bool:
+        return self._threads - self._spare > self._most * times
 
     def _sleeps(self, quiet: int) -> bool:
         if quiet < _QUIET:

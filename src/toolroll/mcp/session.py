@@ -118,12 +118,15 @@ class Session:
         messages, faults = parse_each(items)
         waited = len(faults) + sum(one.is_request for one in messages)
 
-        def gather(answer: Any) -> None:
+        def gather(value: Any) -> None:
+            if value is not None and "method" in value:  # it is told in between, and is no answer
+                self._send(value)
+                return
             with self._lock:
-                answers.append(answer)
+                answers.append(value)
                 last = len(answers) == waited
-            if last:
-                self._send(answers)
+            if last and (there := [one for one in answers if one is not None]):
+                self._send(there)
 
         for fault in faults:
             gather(refusal(fault.id, fault))
@@ -194,6 +197,8 @@ class Session:
         try:
             if not request.token.cancelled:
                 request.send(answer)
+            elif request.send is not self._send:
+                request.send(None)  # those of its batch do not wait for it
         finally:
             self._running.pop(request.id, None)  # not before: the end of the input waits for what is pending
 

@@ -55,7 +55,7 @@ class _Server:
         """Serve until the input ends; what is still asked then gets a moment, if somebody still reads."""
         self._crew.run()
         since = time.monotonic()
-        while (pending := self._session.pending()) and not self._gone():
+        while ((pending := self._session.pending()) or self._outbox.busy) and not self._gone():
             if time.monotonic() - since > (_CALLS if pending == {"tools/call"} else _ANSWERS):
                 return
             time.sleep(_TICK)

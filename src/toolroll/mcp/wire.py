@@ -15,6 +15,7 @@ BUSY, NO_RESOURCE, WRONG_VERSION = -32000, -32002, -32022
 MOST_BYTES = 64 * 1024 * 1024
 _CHUNK = 64 * 1024
 _HELD = 0.002  # seconds that an answer may wait for others to go with it
+_MOST_UNREAD = 32 * 1024 * 1024  # bytes that may come together for a client that does not read
 
 Id = int | str
 Line = bytes | bytearray
@@ -192,25 +193,41 @@ class Outbox:
         self._fd = fd
         self._lock = threading.Lock()
         self._lines: deque[bytes] = deque()
+        self._bytes = 0  # of the lines, more or less: several threads count
         self._since = 0.0
 
     def put(self, value: Any) -> None:
         """Write one message with the next `flush`."""
         if not self._lines:
             self._since = time.monotonic()
-        self._lines.append(encode(value) + b"\n")
+        line = encode(value) + b"\n"
+        self._lines.append(line)
+        self._bytes += len(line)
 
     @property
     def due(self) -> bool:
         """Whether something has waited long enough."""
         return len(self._lines) > 0 and time.monotonic() - self._since > _HELD
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is still to be written."""
+        return len(self._lines) > 0 or self._lock.locked()
+
     def flush(self) -> None:
-        """Write what was put. Raises OSError when nobody reads any more."""
-        if not self._lines:
-            return  # nor wait for the one who writes
-        with self._lock:
-            data = b"".join([self._lines.popleft() for _ in range(len(self._lines))])
-            done = os.write(self._fd, data) if data else 0
-            while done < len(data):
-                done += os.write(self._fd, memoryview(data)[done:])
+        """Write what was put, unless somebody is at it, who then writes this too. Raises OSError when nobody reads.
+
+        So a client that is slow to read keeps one thread, and others only when too much has come together.
+        """
+        while self._lines and self._lock.acquire(blocking=self._bytes > _MOST_UNREAD):
+            try:
+                self._write()
+            finally:
+                self._lock.release()
+
+    def _write(self) -> None:
+        self._bytes = 0
+        data = b"".join([self._lines.popleft() for _ in range(len(self._lines))])
+        done = os.write(self._fd, data) if data else 0
+        while done < len(data):
+            done += os.write(self._fd, memoryview(data)[done:])

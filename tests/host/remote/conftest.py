@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,6 @@ HOSTILE = Path(__file__).with_name("hostile.py")
 def hostile(mode: str = "", **options: Any) -> dict[str, Any]:
     """The entry of the server that misbehaves."""
     return {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), mode], **options}
-
-
-def eventually(check: Callable[[], bool]) -> bool:
-    """Whether something is true, now or in a moment."""
-    for _ in range(300):
-        if check():
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def processes(word: str) -> list[int]:
@@ -44,7 +34,7 @@ def processes(word: str) -> list[int]:
 @pytest.fixture
 def serve(open_kit: Callable[..., Kit], ws: Path) -> Iterator[Callable[..., Kit]]:
     """Open a kit with a server that misbehaves, called "h"."""
-    before = set(os.listdir("/proc/self/fd"))
+    before, others = set(os.listdir("/proc/self/fd")), set(threading.enumerate())
     kits: list[Kit] = []
 
     def make(mode: str = "", *, kit: dict[str, Any] | None = None, **options: Any) -> Kit:
@@ -54,7 +44,7 @@ def serve(open_kit: Callable[..., Kit], ws: Path) -> Iterator[Callable[..., Kit]
     yield make
     for one in kits:
         one.close()
-    for one in threading.enumerate():
+    for one in set(threading.enumerate()) - others:
         if "mcp" in one.name or "language" in one.name:
             one.join(5)
             assert not one.is_alive(), one.name

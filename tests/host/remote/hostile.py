@@ -57,6 +57,7 @@ def noise():
 
 def chatter():
     sys.stdout.write("starting up...\n\n{broken\n[]\n7\n")
+    send({"id": [3], "method": {"no": "name"}})
     return text("after some noise")
 
 
@@ -64,6 +65,11 @@ def huge():
     sys.stdout.write("x" * 20_000_000)
     sys.stdout.flush()
     time.sleep(60)
+
+
+def asks():
+    while True:
+        sys.stdout.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
 
 
 def change():
@@ -126,6 +132,7 @@ CALLS = {
     "noise": noise,
     "chatter": chatter,
     "huge": huge,
+    "asks": asks,
     "hang": lambda: time.sleep(60),
     "change": change,
     "child": child,
@@ -134,7 +141,7 @@ CALLS = {
     "refuse": lambda: None,
     "fail": lambda: text("It \x1b[31mfailed\x1b[0m.", isError=True),
     "picture": lambda: {"content": [{"type": "image", "data": PIXEL, "mimeType": "image/png"}, {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}, {"type": "image", "data": "%%%", "mimeType": "image/png"}, 7]},
-    "structured": lambda: {"content": [], "structuredContent": {"n": 1}},
+    "structured": lambda: {"content": [], "structuredContent": {"n": 1, "key": os.environ.get("API_KEY")}},
     "long": lambda: text("line\n" * 15_000),
     "steps": None,
 }  # fmt: skip
@@ -144,6 +151,9 @@ RESOURCES = [{"uri": "note://a", "name": "a", "description": "A note"}, {"uri": 
 def listing(params):
     """Two a page."""
     at = int(params.get("cursor", 0))
+    if mode == "endless":
+        one = {"name": f"t{at}", "description": "x" * 9_000_000, "inputSchema": OBJECT}
+        return {"tools": [one], "nextCursor": str(at + 1)}
     found = tools()
     return {"tools": found[at : at + 8], **({"nextCursor": str(at + 8)} if at + 8 < len(found) else {})}
 

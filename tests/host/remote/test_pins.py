@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.host.remote.conftest import call, eventually, hostile
+from tests.host.remote.conftest import call, hostile
+from tests.waiting import until
 from toolroll import Effect, tool
 from toolroll.result import ErrorCode
 
@@ -96,7 +97,7 @@ def test_a_changed_list_renews_the_tools_but_not_what_was_pinned(open_kit):
     kit.register(kit.remote.server("h"))
     assert not kit.has("h__extra")
     assert kit.call("h__change").ok
-    assert eventually(lambda: kit.has("h__extra"))
+    assert until(lambda: kit.has("h__extra"))
 
     def told():
         return next(one["description"] for one in kit.definitions("anthropic") if one["name"] == "h__echo")
@@ -105,7 +106,7 @@ def test_a_changed_list_renews_the_tools_but_not_what_was_pinned(open_kit):
     assert kit.call("h__echo", {"text": "a"}).ok, "the approver agrees"
     assert told() == f"From the MCP server 'h': {NOW}"
     assert kit.call("h__change").ok
-    assert eventually(lambda: not kit.has("h__extra"))
+    assert until(lambda: not kit.has("h__extra"))
 
 
 def test_expanded_from_the_start_and_the_second_time_without_starting_the_server(open_kit):

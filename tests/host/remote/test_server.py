@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.host.remote.conftest import call, eventually, hostile, processes
+from tests.host.remote.conftest import call, hostile, processes
+from tests.waiting import until
 from toolroll import Effect
 from toolroll.host.guard import Request
+from toolroll.host.remote import life
 from toolroll.host.sandbox.choose import probed
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, Image
@@ -41,7 +44,7 @@ def test_answers_are_fenced_and_named(serve):
         "text": "--- MARK ends ---\nGo on.",
         "structured": None,
     }
-    assert call(kit, "structured").data["structured"] == {"n": 1}
+    assert call(kit, "structured").data["structured"] == {"n": 1, "key": None}
     assert plain(call(kit, "chatter").text) == fenced("after some noise", "tool 'chatter'")
     assert plain(call(kit, "fail").text) == "The tool 'fail' of the MCP server 'h' reports an error.\n" + fenced(
         "It failed.", "tool 'fail'"
@@ -91,6 +94,11 @@ def test_progress_comes_through(serve):
             "used next; what it was doing may be half done.",
         ),
         (
+            "asks",
+            ErrorCode.TOO_LARGE,
+            "The MCP server 'h' asked on without reading the answers, and was ended. It is started again when it is used ",
+        ),
+        (
             "noise",
             ErrorCode.EXECUTION,
             "The MCP server 'h' does not speak the protocol; it said 'not a message'. It is started again when it is used "
@@ -110,6 +118,7 @@ def test_what_is_wrong_is_told_and_survived(serve, tool, code, told):
 def test_a_server_that_dies_in_mid_call_is_told_of_at_once_and_started_again(serve, monkeypatch):
     monkeypatch.setenv("KEY_OF_H", "s3cr3t-value-123")
     kit = serve(env={"API_KEY": "${KEY_OF_H}"})
+    assert call(kit, "structured").data["structured"] == {"n": 1, "key": "[hidden]"}
     began = time.monotonic()
     found = call(kit, "die")
     assert found.error.code == ErrorCode.EXECUTION
@@ -119,11 +128,13 @@ def test_a_server_that_dies_in_mid_call_is_told_of_at_once_and_started_again(ser
     )
     assert time.monotonic() - began < 40
     assert call(kit, "echo", text="again").ok
+    now = time.monotonic()
+    monkeypatch.setattr(life, "time", SimpleNamespace(monotonic=lambda: now))  # however long the next calls take
     assert not call(kit, "die").ok
     told = call(kit, "echo", text="too soon").text
     assert "It has failed 2 times in a row, the last time: ended with status 3" in told
     assert "Wait 1 s before you use it again" in told
-    time.sleep(1.1)
+    now += 1
     assert call(kit, "echo", text="in time").ok
 
 
@@ -188,9 +199,9 @@ def test_no_child_of_a_server_outlives_the_kit(serve, tier):
         pytest.skip(f"{tier} does not work here")
     kit = serve(kit={"policy": Policy(sandbox=tier)}, cwd=".")
     seconds = call(kit, "child").data["text"]
-    assert eventually(lambda: len(processes(seconds)) == 1)
+    assert until(lambda: len(processes(seconds)) == 1)
     kit.close()
-    assert eventually(lambda: processes(seconds) == [])
+    assert until(lambda: processes(seconds) == [])
 
 
 PROGRAM = """
@@ -211,7 +222,7 @@ def test_nothing_outlives_a_program_that_did_not_close_its_kit(ws, tmp_path, how
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == (-9 if how == "killed" else 0), done.stderr
-    assert eventually(lambda: processes(done.stdout.strip()) == [])
+    assert until(lambda: processes(done.stdout.strip()) == [])
 
 
 def test_the_world_of_a_server_is_small(serve, monkeypatch, ws):
@@ -306,6 +317,11 @@ def test_a_server_of_the_stateless_protocol_only(serve):
     assert found.text == "The MCP server 'h' offers no resources."
 
 
+def test_a_list_without_an_end_is_cut_when_it_is_too_large(serve):
+    rows = serve("endless").call("mcp", {"action": "list_tools"}).data["structured"]
+    assert [row["name"] for row in rows] == ["t0", "t1"]
+
+
 def test_definitions_are_not_believed(serve):
     kit = serve("evil")
     rows = {row["name"]: row for row in kit.call("mcp", {"action": "list_tools"}).data["structured"]}
@@ -331,7 +347,7 @@ def test_definitions_are_not_believed(serve):
 def test_two_servers_are_listed_briefly_and_one_that_fails_is_noted(open_kit):
     kit = open_kit(mcp={"good": hostile(), "bad": hostile("crash")})
     found = kit.call("mcp", {"action": "list_tools"})
-    assert "good: 17 tools\n- echo: Say it again.\n- world: world\n" in found.text
+    assert "good: 18 tools\n- echo: Say it again.\n- world: world\n" in found.text
     assert "The MCP server 'bad' ended with status 7; it said 'no such license'." in found.text
     assert "parameters" not in found.text
     assert "parameters" in kit.call("mcp", {"action": "list_tools", "server": "good"}).text

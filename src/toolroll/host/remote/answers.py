@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from toolroll.text.terminal import clean
 
 _ROOM = 4_000  # characters for all that is around the text
 _ERROR_CHARS = 4_000
+_MOST_STRUCTURED = 1_000_000  # characters
 _TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
@@ -93,11 +95,21 @@ class Content:
         else:
             self.notes.append(f"A part of type {str(mime)[:40]!r} with {len(found)} bytes is not shown.")
 
+    def _bounded(self, written: str) -> Any:
+        """What a program may read of it."""
+        with suppress(msgspec.DecodeError):  # what is hidden may have been a number
+            if len(written) <= _MOST_STRUCTURED:
+                return msgspec.json.decode(written)
+        self.notes.append(f"A structured part with {len(written)} characters is left out.")
+        return None
+
     def answer(self, server: str, subject: str, structured: Any, most: int, hide: Callable[[str], str]) -> Answer:
         """All of it, for a model that is shown at most so many characters."""
         text = hide(cleaned("\n\n".join(self.texts)))
-        if not text and structured is not None:
-            text = hide(cleaned(msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()))
+        if structured is not None:
+            written = hide(msgspec.json.encode(structured).decode())
+            text = text or hide(cleaned(msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()))
+            structured = self._bounded(written)
         shown = bound(text, max(_ROOM, most - _ROOM))
         return Answer(
             server,

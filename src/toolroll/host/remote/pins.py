@@ -45,16 +45,10 @@ class Pins:
         """Keep these, in place of those of the same names."""
         from toolroll.host.locked import locked
 
-        folder = self._state.folder(_FOLDER)
-        with locked(folder, ".lock", token):
+        with locked(self._state.folder(_FOLDER), ".lock", token):
             tools = {**self.of(entry), **{one.name: one for one in found}}
             kept = {**self._load(), entry.name: {"source": entry.source, "tools": list(tools.values())}}
-            data = msgspec.json.format(msgspec.json.encode(kept), indent=1)
-            draft = f".{os.getpid()}.{os.urandom(4).hex()}"
-            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-            os.replace(draft, _FILE, src_dir_fd=folder, dst_dir_fd=folder)
+            self._state.put(_FOLDER, _FILE, msgspec.json.format(msgspec.json.encode(kept), indent=1))
 
     def _load(self) -> dict[str, Any]:
         try:

@@ -20,12 +20,13 @@ MOST_BYTES = 16_000_000
 """A larger message is not taken: its server is ended."""
 
 _MOST_NOISE = 100  # lines in a row that are no message, before it is clear that there will be none
+_MOST_UNREAD = 100  # messages of ours that wait for a server which asks on
 _SHOWN = 300
 _LAST_LINES = 3
 
 
 class LargeError(Exception):
-    """A message is larger than any may be."""
+    """A message is larger than any may be, or there are too many."""
 
 
 class Lines(Frames):
@@ -139,6 +140,12 @@ class Pipe(Link):
     def _run(self) -> None:
         self._frames = Lines()
         super()._run()
+
+    def _reply(self, number: Any, method: Any, params: Any) -> None:
+        """Answer what the server asks, as long as it reads the answers."""
+        if len(self._out) > _MOST_UNREAD:
+            raise LargeError("asked on without reading the answers, and was ended")
+        super()._reply(number if isinstance(number, int) else str(number)[:_SHOWN], str(method)[:_SHOWN], params)
 
     def _serve(self) -> GoneError:
         try:

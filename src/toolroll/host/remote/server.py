@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolroll.policy.effects import Effect
 
 _OLD = 60.0  # seconds after which a server that cannot tell of changes is asked for its tools again
+_BETWEEN = 0.2  # seconds between two looks at the tools of a server that says on and on that they are others
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Remote:
         self._given: dict[str, Offered] = {}
         self._follow: Follow | None = None
         self._renewing = threading.Lock()
+        self._closed = threading.Event()
 
     @property
     def name(self) -> str:
@@ -132,6 +134,7 @@ class Remote:
     def close(self) -> None:
         """End it."""
         self._follow = None
+        self._closed.set()
         self._life.close()
 
     def _find(self, name: str, token: Token) -> Known:
@@ -193,7 +196,7 @@ class Remote:
     def _renew(self) -> None:
         try:
             with suppress(ToolError):  # whoever uses the server next is told what is wrong with it
-                while self._stale:
+                while self._stale and not self._closed.wait(max(0.0, self._at + _BETWEEN - time.monotonic())):
                     self.tools(Token(self.entry.timeout))
         finally:
             self._renewing.release()

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from toolroll.host.lsp.link import GoneError, LateError, RefusedError
 from toolroll.host.remote.web import STATELESS
 from toolroll.result import ErrorCode, ToolError
@@ -20,6 +22,7 @@ _META = "io.modelcontextprotocol/"
 _UNSUPPORTED_VERSION = -32022
 _MOST_PAGES = 50
 _MOST_ITEMS = 1000
+_MOST_BYTES = 16_000_000
 TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
@@ -100,15 +103,17 @@ class Session:
         return _checked(found)
 
     def every(self, method: str, key: str, token: Token, deadline: float) -> list[Any]:
-        """All items of a list that comes in pages."""
+        """All items of a list that comes in pages; of one without an end, as many as can be borne."""
         items: list[Any] = []
+        size = 0
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             page = self.ask(method, {} if cursor is None else {"cursor": cursor}, token, deadline)
             found = page.get(key)
             items += found if isinstance(found, list) else []
+            size += len(msgspec.json.encode(found))
             cursor, before = page.get("nextCursor"), cursor
-            if not isinstance(cursor, str) or cursor == before or len(items) >= _MOST_ITEMS:
+            if not isinstance(cursor, str) or cursor == before or len(items) >= _MOST_ITEMS or size > _MOST_BYTES:
                 break
         return items[:_MOST_ITEMS]
 

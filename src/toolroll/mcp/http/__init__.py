@@ -22,7 +22,7 @@ _BACKLOG = 128
 def serve(
     offer: Offer, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, names: Sequence[str] = ()
 ) -> int:
-    """Serve the offer until SIGINT or SIGTERM, then end all work and close it; gives the exit status.
+    """Serve the offer until SIGINT, SIGTERM or SIGHUP, then end all work and close it; gives the exit status.
 
     Says on stdout how to connect. Without a token one is made and shown there, once. An address that others can
     reach is refused unless `names` has the names under which they do.

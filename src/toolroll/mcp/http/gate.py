@@ -30,6 +30,8 @@ SECONDS = 30.0
 
 _METHODS = ("POST", "GET", "DELETE")
 _SHOWN = 100
+# Of what was sent nothing is kept to be sent again; asked for it, the SDK would give no answer at all.
+_UNUSED = (b"last-event-id",)
 
 _log = logging.getLogger("toolroll.mcp")
 
@@ -72,6 +74,7 @@ class Gate:
             await _refuse(scope, RefusedError(408, "The body took too long."), send)
         else:
             scope[LEFT] = []
+            scope["headers"] = [one for one in scope["headers"] if one[0] not in _UNUSED]
             ending = _Ending(send)
             await self._app(scope, _watched(scope, body, receive), ending.send)
             await ending.complete()

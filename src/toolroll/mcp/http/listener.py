@@ -104,9 +104,15 @@ class _Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        before = {one: signal.signal(one, self.handle_exit) for one in _ends()}
         try:
             yield
         finally:
             for one, handler in before.items():
                 signal.signal(one, handler)
+
+
+def _ends() -> tuple[signal.Signals, ...]:
+    """The signals that end it; the end of the terminal only where that was not told to be passed over, as by nohup."""
+    asked = (signal.SIGINT, signal.SIGTERM)
+    return asked if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*asked, signal.SIGHUP)
