@@ -19,6 +19,7 @@ from toolroll.result import ErrorCode, ToolError
 URL = "https://example.com/dir/"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 HTML = b"<title>T</title><h1>Hi</h1><a href=x>link</a>"
+SILENT = "The page shows no text without its scripts; `show` 'raw' gives its source."
 MARKDOWN = "# Hi\n\n[link](https://example.com/dir/x)"
 
 
@@ -45,6 +46,7 @@ def nothing_left() -> Iterator[None]:
         (b"[" * 100_000, "application/json", Page("json", "application/json", "[" * 100_000)),
         (b"[" * 40 + b"]" * 40, "application/json", Page("json", "application/json", "[" * 40 + "]" * 40)),
         (b"a  b\r\nc", "text/plain", Page("text", "text/plain", "a  b\nc")),
+        (b"a,b\rc,d\re\b", "text/csv", Page("text", "text/csv", "a,b\nc,d\ne")),
         (b"<b>", "text/plain", Page("text", "text/plain", "<b>")),
         (b"<svg/>", "image/svg+xml", Page("text", "image/svg+xml", "<svg/>")),
         (b"x = 1", "application/toml", Page("text", "application/toml", "x = 1")),
@@ -108,7 +110,7 @@ def test_a_long_title_and_text_that_is_no_unicode() -> None:
 @pytest.mark.timeout(60)
 def test_a_page_of_nothing_but_comments_is_no_trouble() -> None:
     """The parser of the standard library does not come to an end with it."""
-    assert pages.read(b"<!--" * 50_000, "text/html", URL, "main", Token()) == Page("html", "text/html")
+    assert pages.read(b"<!--" * 50_000, "text/html", URL, "main", Token()) == Page("html", "text/html", note=SILENT)
 
 
 @pytest.mark.timeout(60)
@@ -133,7 +135,7 @@ def test_a_conversion_can_be_cancelled() -> None:
     started = time.monotonic()
     with pytest.raises(ToolError, match="cancelled"):
         pages.read(b"<p><b>x</b>" * 700_000, "text/html", URL, "main", token)
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 30
 
 
 def test_foreign_text_cannot_leave_its_fence() -> None:

@@ -63,7 +63,7 @@ def test_nothing_is_left_that_a_terminal_obeys(data):
 
 @pytest.mark.parametrize(
     "piece",
-    [b"\x1b", b"\x1b[", b"\x1b]", b"\x1bP", b"\x1b[1;", b"\x1b]0;x", b"\r", b"\b", b"a\b", b"x\r", b"\r\n", b"\xff", b"\x1b[0;" + b"1;" * 50],
+    [b"\x1b", b"\x1b[", b"\x1b]", b"\x1bP", b"\xc2\x90", b"\xc2\x9d", b"\x1b[1;", b"\x1b]0;x", b"\r", b"\b", b"a\b", b"x\r", b"\r\n", b"\xff", b"\x1b[0;" + b"1;" * 50],
     ids=repr,
 )  # fmt: skip
 def test_megabytes_of_anything_take_no_time(piece):

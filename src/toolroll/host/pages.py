@@ -28,7 +28,7 @@ Kind = Literal["html", "json", "text", "image", "document", "binary"]
 _HTML_BYTES = 8_000_000
 _JSON_BYTES = 1_000_000
 _JSON_DEPTH = 32
-_CPU_SECONDS = 10
+_CPU_SECONDS = 30  # for the largest page on a slow machine
 _HEAD = 65536  # bytes by which text is told from something else
 _WALL_SECONDS = 60.0  # on a machine where others compute too
 _MOST_MARKDOWN = 32_000_000
@@ -103,8 +103,8 @@ def read(
     if show != "raw" and mime in ("text/html", "application/xhtml+xml"):
         return _converted(text, mime, url, show, token)
     if show != "raw" and (mime == "application/json" or mime.endswith("+json")):
-        return Page("json", mime, _clean(_indented(text)))
-    return Page("text", mime, _clean(text))
+        return Page("json", mime, clean(_indented(text)))
+    return Page("text", mime, clean(text))
 
 
 def fence(text: str, origin: str) -> str:
@@ -156,8 +156,10 @@ def _is_text(body: bytes, mime: str, content_type: str) -> bool:
     return not mime.startswith(_MEDIA) and not terminal.is_binary(body[:_HEAD])
 
 
-def _clean(text: str) -> str:
-    return terminal.clean(text.encode("utf-8", "replace"))
+def clean(text: str) -> str:
+    """Foreign text without what would hide or move a part of it; a page is no terminal, so no line is written over."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n").replace("\b", "")
+    return terminal.clean(plain.encode("utf-8", "replace"))
 
 
 def _indented(text: str) -> str:
@@ -177,11 +179,14 @@ def _indented(text: str) -> str:
 
 def _converted(text: str, mime: str, url: str, show: Show, token: Token) -> Page:
     data = text.encode("utf-8", "replace")
+    if not text.strip():
+        return Page("html", mime)
     if len(data) > _HTML_BYTES:
         raise _too_much(f"it has {len(data)} bytes")
     said = convert(data, url, show, token)
     first, _, markdown = said.decode("utf-8", "replace").partition("\n")
-    return Page("html", mime, _clean(markdown), _clean(first[1:]), first[:1] == "1")
+    note = "" if markdown else "The page shows no text without its scripts; `show` 'raw' gives its source."
+    return Page("html", mime, clean(markdown), clean(first[1:]), first[:1] == "1", note)
 
 
 def convert(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 
-# Escape sequences, each of them matched in one pass: no class holds what ends it, so nothing is tried twice.
+# Escape sequences, each of them matched in one pass: no class holds what ends it or what begins another that has an
+# end, so nothing is looked at twice.
 _ESCAPE = r"""
-    (?:\x1b\[|\x9b)[0-?]*+[\ -/]*+[@-~]?                             # CSI: colours, cursor
-    | (?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*+(?:\x07|\x1b\\|\x9c)         # OSC: titles, links
-    | (?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*+(?:\x1b\\|\x9c)  # DCS, SOS, PM, APC
-    | \x1b[\ -/]*+[0-~]?                                             # everything else, and ESC alone
+    (?:\x1b\[|\x9b)[0-?]*+[\ -/]*+[@-~]?                                           # CSI: colours, cursor
+    | (?:\x1b\]|\x9d)[^\x07\x1b\n\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)         # OSC: titles, links
+    | (?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x90\x98\x9c-\x9f]*+(?:\x1b\\|\x9c)  # DCS, SOS, PM, APC
+    | \x1b[\ -/]*+[0-~]?                                                           # everything else, and ESC alone
 """
 # Controls that are left, and characters that reorder or hide text.
 _CONTROL = "\x00-\x07\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"

@@ -46,7 +46,7 @@ def test_a_request_and_its_answer(serve: Serve) -> None:
         ("PATCH", {}, '{"a": 1}', "application/json", b'{"a": 1}'),
         ("POST", {}, "{broken", "text/plain; charset=utf-8", b"{broken"),
         ("DELETE", {}, "why", "text/plain; charset=utf-8", b"why"),
-        ("POST", {"Content-Type": "application/x-www-form-urlencoded"}, {"a": "1 &", "b": [2, 3]}, "application/x-www-form-urlencoded", b"a=1+%26&b=2&b=3"),
+        ("POST", {"Content-Type": "application/x-www-form-urlencoded"}, {"a": "1 &", "b": [2, True], "c": None}, "application/x-www-form-urlencoded", b"a=1+%26&b=2&b=true&c="),
         ("POST", {"content-type": "text/csv"}, "a,b", "text/csv", b"a,b"),
         ("POST", {}, "x" * 300_000, "text/plain; charset=utf-8", b"x" * 300_000),
     ],
@@ -218,14 +218,13 @@ def test_tls_with_a_server_that_speaks_none(serve: Serve) -> None:
     assert caught.value.code is ErrorCode.NETWORK
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("where", ["head", "body", "drip"])
 def test_a_slow_server_is_given_up(serve: Serve, where: str) -> None:
     def answer(_asked: Asked) -> Iterator[bytes]:
         if where == "head":
-            server.closing.wait(20)
+            server.closing.wait(90)
         yield b"HTTP/1.1 200 OK\r\n\r\n"
-        while not server.closing.wait(20 if where == "body" else 0.05):
+        while not server.closing.wait(90 if where == "body" else 0.05):
             yield b"x"
 
     server = serve(answer)
@@ -233,10 +232,10 @@ def test_a_slow_server_is_given_up(serve: Serve, where: str) -> None:
     with pytest.raises(ToolError, match=r"No complete answer within 0.5 s") as caught:
         get(trusting(server), server.url(), seconds=0.5)
     assert caught.value.code is ErrorCode.TIMEOUT
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 50
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(60)
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems queue more connections than they are told to")
 def test_a_server_that_takes_no_connection_is_given_up() -> None:
     with full() as route, pytest.raises(ToolError, match=r"No complete answer within 0.5 s") as caught:
@@ -256,7 +255,7 @@ def full() -> Iterator[Route]:
         yield lambda _address, _port: listener.getsockname()
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(60)
 def test_a_call_can_be_cancelled(serve: Serve) -> None:
     def answer(_asked: Asked) -> Iterator[bytes]:
         yield b"HTTP/1.1 200 OK\r\n\r\n"
@@ -305,7 +304,7 @@ def test_a_bomb_does_not_go_off(serve: Serve, coding: str, window: int) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(60)
 def test_an_endless_body_ends(serve: Serve) -> None:
     def answer(_asked: Asked) -> Iterator[bytes]:
         yield b"HTTP/1.1 200 OK\r\n\r\n"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -57,6 +58,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         (reply(raw(TEXT), content_encoding="deflate"), TEXT),
         (reply(b"", content_encoding="gzip"), b""),
         (reply(b"plain", content_encoding="identity"), b"plain"),
+        (reply(gzip.compress(TEXT), content_encoding="aws-chunked, gzip"), TEXT),
     ],
 )
 def test_bodies(serve: Serve, data: bytes, body: bytes) -> None:
@@ -73,6 +75,13 @@ def test_bodies(serve: Serve, data: bytes, body: bytes) -> None:
 )
 def test_bytes_that_come_one_by_one(serve: Serve, data: bytes) -> None:
     assert answered(serve, *(data[at : at + 1] for at in range(len(data))))[2] == b"abcde0123456789a"
+
+
+def test_a_header_of_nothing_but_blanks_takes_no_time(serve: Serve) -> None:
+    started = time.process_time()
+    head = b"HTTP/1.1 200 OK\r\n" + (b"A: b" + b" " * 60_000 + b"c\r\n") * 20 + b"\r\n"
+    assert len(answered(serve, head)[1]["a"]) == 20 * 60_002 + 19 * 2
+    assert time.process_time() - started < 30
 
 
 def test_headers(serve: Serve) -> None:

@@ -33,6 +33,7 @@ from toolroll.result import ErrorCode, ToolError
         ("GET", {"X": "a" * 20_000}, None, "Too many `headers`"),
         ("GET", {f"X{number}": "a" for number in range(100)}, None, "Too many `headers`"),
         ("POST", {}, {"a": float("nan")}, "cannot be written as JSON"),
+        ("POST", {"Content-Type": "application/x-www-form-urlencoded"}, {"a": {"b": 1}}, "a form cannot hold it"),
     ],
 )
 def test_what_cannot_be_sent(method: str, headers: dict[str, str], body: Any, message: str) -> None:

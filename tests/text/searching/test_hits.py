@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolroll.text.searching.hits import fitting, made, merged
+from toolroll.text.searching.hits import fitting, made, merged, rows
 from toolroll.text.searching.kinds import Hit
 from toolroll.text.searching.query import prepare
 
@@ -26,6 +26,18 @@ from toolroll.text.searching.query import prepare
 )
 def test_a_result_is_tidy(title: object, url: object, snippet: object, date: object, hit: Hit | None) -> None:
     assert made(title, url, snippet, date) == hit
+
+
+@pytest.mark.parametrize(
+    ("sent", "snippet"),
+    [
+        ("learn <b>Python</b> &amp; <em class=x>C&#39;s</em>&nbsp;&lt;br&gt;", "learn Python & C's <br>"),
+        ("the <b> tag, x<b && b>y, a=1&copy=2 &unknown;", "the <b> tag, x<b && b>y, a=1&copy=2 &unknown;"),
+    ],
+)
+def test_a_text_that_is_sent_as_html(sent: str, snippet: str) -> None:
+    found = rows({"r": [{"title": "T", "url": "https://a.com/", "s": sent}]}, "r", snippet="s")
+    assert found == [Hit("T", "https://a.com/", snippet)]
 
 
 def urls(hits: list[Hit]) -> list[str]:

@@ -144,7 +144,7 @@ class Client:
             if step is None or step.request is None:
                 return replace(response, hops=tuple(hops), note=step.note if step else note)
             if len(hops) == most:
-                raise ToolError(
+                raise _EndlessError(
                     ErrorCode.NETWORK, f"More than {most} redirects, the last to {step.request.url!r}. Use another URL."
                 )
             hops.append(target.url)
@@ -209,7 +209,8 @@ class Client:
             request = Request("GET", f"{target.origin}/robots.txt", {"accept": "text/plain"})
             found = self._travel(request, patience, urls.MAX_REDIRECTS, polite=False, robots=False)
         except ToolError as error:
-            if error.code in (ErrorCode.SECURITY, ErrorCode.TOO_LARGE, ErrorCode.UNSUPPORTED):
+            nowhere = isinstance(error, _EndlessError)
+            if nowhere or error.code in (ErrorCode.SECURITY, ErrorCode.TOO_LARGE, ErrorCode.UNSUPPORTED):
                 return robots.NONE, _BAD_ROBOTS_SECONDS
             raise
         if found.status >= 500:
@@ -234,6 +235,10 @@ class Client:
             if self._context is None:
                 self._context = ssl.create_default_context(cafile=self._authorities)
             return self._context
+
+
+class _EndlessError(ToolError):
+    """Redirects that come to no end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,15 @@ from toolroll.host.http.wire import Wire
 from toolroll.result import ErrorCode, ToolError
 
 _CHUNK = 1 << 16
-_LINE = 16 * 1024
+_LINE = 1 << 16
+_MOST_BESIDE = 3_000_000  # bytes of headers, and of what is between the chunks of a body
 _MOST_HEADERS = 200
 _MOST_INTERIM = 8
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: .*)?")
-_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*?)[ \t]*")
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:(.*)")
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?")
 _WITHOUT_BODY = frozenset({204, 304})
+_AS_IT_IS = frozenset({"", "identity", "none", "utf-8", "aws-chunked"})  # said by servers of what is not encoded
 _GZIP = b"\x1f\x8b"
 
 
@@ -55,12 +57,15 @@ class Reply:
         """The body, decompressed; nothing when `into` takes it piece by piece."""
         if method == "HEAD" or head.status in _WITHOUT_BODY:
             return b""
-        coding = head.headers.get("content-encoding", "").strip().lower()
+        said = [one.strip() for one in head.headers.get("content-encoding", "").lower().split(",")]
+        coding = ", ".join(one for one in said if one not in _AS_IT_IS)
         pieces = self._pieces(head.headers)
         if coding in ("gzip", "x-gzip", "deflate"):
             pieces = self._inflated(pieces)
-        elif coding not in ("", "identity"):
-            raise ToolError(ErrorCode.UNSUPPORTED, f"{self._host!r} sends {coding!r}, which cannot be decoded here.")
+        elif coding:
+            raise ToolError(
+                ErrorCode.UNSUPPORTED, f"{self._host!r} sends {coding[:40]!r}, which cannot be decoded here."
+            )
         found, size = bytearray(), 0
         take = into or found.extend
         for piece in pieces:
@@ -81,7 +86,7 @@ class Reply:
                 found[last][-1] += b" " + line.strip()
             elif header := _HEADER.fullmatch(line):
                 last = header[1].decode("ascii").lower()
-                found.setdefault(last, []).append(header[2])
+                found.setdefault(last, []).append(header[2].strip(b" \t"))
         raise self._broken("it sends too many headers")
 
     def _pieces(self, headers: dict[str, str]) -> Iterator[bytes]:
@@ -90,7 +95,7 @@ class Reply:
         if coding == "chunked":
             return self._chunks()
         if coding:
-            raise self._broken(f"it sends the body as {coding!r}")
+            raise self._broken(f"it sends the body as {coding[:40]!r}")
         if "content-length" not in headers:
             return self._rest()
         length = {one.strip() for one in headers["content-length"].split(",")}
@@ -164,6 +169,8 @@ class Reply:
                 raise self._broken("it sends a line without an end")
             if not self._fill():
                 raise self._broken("the connection ended too early")
+        if end > _LINE:
+            raise self._broken("it sends a line without an end")
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         return line.removesuffix(b"\r")
@@ -179,7 +186,7 @@ class Reply:
     def _fill(self) -> bool:
         piece = self._wire.receive(_CHUNK)
         self._received += len(piece)
-        if self._received > self._most + _MOST_HEADERS * _LINE:
+        if self._received > self._most + _MOST_BESIDE:
             raise self._too_large()
         self._buffer += piece
         return bool(piece)

@@ -99,13 +99,27 @@ def _encoded(body: Body, kind: str) -> tuple[bytes, str]:
     if isinstance(body, str):
         return body.encode(), "application/json" if _is_json(body) else "text/plain; charset=utf-8"
     if kind == _FORM and isinstance(body, dict):
-        from urllib.parse import urlencode
-
-        return urlencode(body, doseq=True).encode("ascii"), _FORM
+        return _form(body), _FORM
     try:
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode(), "application/json"
     except (TypeError, ValueError, RecursionError) as error:
         raise _wrong(f"The `body` cannot be written as JSON: {error}.") from error
+
+
+def _form(body: dict[str, Any]) -> bytes:
+    """A form; a list is several values of one name."""
+    from urllib.parse import urlencode
+
+    pairs = [(name, one) for name, value in body.items() for one in (value if isinstance(value, list) else [value])]
+    if nested := [name for name, value in pairs if isinstance(value, (dict, list))]:
+        raise _wrong(f"{nested[0]!r} of the `body` is no text or number, so a form cannot hold it. Give its text.")
+    return urlencode([(name, _form_text(value)) for name, value in pairs]).encode("ascii")
+
+
+def _form_text(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _is_json(text: str) -> bool:

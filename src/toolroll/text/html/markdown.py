@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from urllib.parse import urljoin
 
+from toolroll.text.html.head import head, joined, squeezed
 from toolroll.text.html.tables import table
 from toolroll.text.html.tree import Node, tree
 
-_SPACE = re.compile(r"[\s\u200b\u2060\ufeff\u00ad]+")
 _LINES = re.compile(r" *\n[ \n]*")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:lang|language|highlight-source|highlight|brush:)[-\s]([\w+#.-]+)")
 _MARKS = {
     "b": "**", "strong": "**", "i": "*", "em": "*", "cite": "*", "dfn": "*", "var": "*", "s": "~~", "del": "~~",
-    "strike": "~~",
+    "strike": "~~", "q": '"',
 }  # fmt: skip
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
+_ANCHORS = frozenset("¶#§🔗\uf0c1")  # texts of links that lead to the very heading they stand in
+_POWER = re.compile(r"[-+\u2212]?(?:\d[\d.,/]*|[a-z])")
 _SCHEMES = ("http://", "https://", "mailto:")
 _DEEPEST = 10  # lists and quotes are not indented further
 _ENOUGH = 200  # characters that make a part the main part
@@ -36,23 +37,12 @@ class Converted:
 def convert(page: str, url: str, *, main: bool = True) -> Converted:
     """A page that was found at a URL; with `main`, its main part if it marks one."""
     root = tree(page)
-    title, base = "", url
-    for node in _all(root):
-        if node.name == "title" and not title:
-            title = _squeezed("".join(one for one in node.children if isinstance(one, str))).strip()
-        elif node.name == "base" and base == url and node.attributes.get("href"):
-            base = _joined(url, node.attributes["href"])
+    found = head(root, url)
     part = _main(root) if main else root
-    return Converted(title, _Writer(base).write(part), part is root)
-
-
-def _all(root: Node) -> Iterator[Node]:
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        yield node
-        if node.name != "body":
-            todo += [one for one in reversed(node.children) if isinstance(one, Node)]
+    blocks = _Writer(found.base).blocks(part)
+    if found.onward.lower().startswith(_SCHEMES):
+        blocks.append(f"The page leads on to {_target(found.onward)}")
+    return Converted(found.title, "\n\n".join(blocks), part is root)
 
 
 def _main(root: Node) -> Node:
@@ -92,9 +82,12 @@ class _Writer:
             "table": self._table,
             "hr": lambda _node: ["---"],
         }
-
-    def write(self, node: Node) -> str:
-        return "\n\n".join(self.blocks(node))
+        self._words: dict[str, Callable[[Node], str]] = {
+            **dict.fromkeys(_CODE, self._code),
+            "br": lambda _node: "\n",
+            "img": self._image,
+            "math": lambda node: _formula(node) or self._inner(node),
+        }
 
     def blocks(self, node: Node) -> list[str]:
         """The blocks of an element; what is not in one of its own makes a paragraph."""
@@ -108,7 +101,7 @@ class _Writer:
 
         for child in node.children:
             if isinstance(child, str):
-                line.append(_squeezed(child))
+                line.append(squeezed(child))
             elif not child.seen:
                 continue
             elif child.block and child.name != "a":
@@ -123,37 +116,45 @@ class _Writer:
         """An element inside a line."""
         if not node.seen:
             return ""
-        if node.name == "br":
-            return "\n"
-        if node.name == "img":
-            return self._image(node)
-        inner = "".join(_squeezed(one) if isinstance(one, str) else self.inline(one) for one in node.children)
+        if node.name in self._words:
+            return self._words[node.name](node)
+        inner = self._inner(node)
         if node.block and node.name != "a":
             return f" {inner} "
         if node.name == "a":
             return self._link(node, inner)
-        if node.name in _CODE:
-            return _code(inner)
+        if node.name == "sup" and _POWER.fullmatch(inner.strip()):
+            return f"^{inner.strip()}"
         return _wrapped(inner, _MARKS[node.name]) if node.name in _MARKS else inner
 
+    def _inner(self, node: Node) -> str:
+        return "".join(squeezed(one) if isinstance(one, str) else self.inline(one) for one in node.children)
+
     def _line(self, node: Node) -> str:
-        inner = "".join(_squeezed(one) if isinstance(one, str) else self.inline(one) for one in node.children)
-        return _tidy(inner.replace("\n", " "))
+        return _tidy(self._inner(node).replace("\n", " "))
+
+    def _code(self, node: Node) -> str:
+        """Code as it is, without marks in it; a link that is all of it leads on."""
+        lines = "".join(_plain(node, line_end="\0")).split("\0")
+        code = _code("\n".join(map(squeezed, lines)))
+        inside = [one for one in node.children if not isinstance(one, str) or one.strip()]
+        link = inside[0] if len(inside) == 1 else ""
+        return self._link(link, code) if isinstance(link, Node) and link.name == "a" else code
 
     def _link(self, node: Node, inner: str) -> str:
         text = _tidy(inner).replace("\n", " ")
         href = node.attributes.get("href", "").strip()
         if not text or not href or href.startswith("#"):
-            return inner
-        url = _joined(self._base, href)
+            return "" if text in _ANCHORS else inner
+        url = joined(self._base, href)
         if not url.lower().startswith(_SCHEMES):
             return inner
         front, back = (" " if inner[:1].isspace() else ""), (" " if inner[-1:].isspace() else "")
         return f"{front}[{text}]({_target(url)}){back}"
 
     def _image(self, node: Node) -> str:
-        text = _tidy(_squeezed(node.attributes.get("alt", "")))
-        url = _joined(self._base, node.attributes.get("src", "").strip())
+        text = _tidy(squeezed(node.attributes.get("alt", "")))
+        url = joined(self._base, node.attributes.get("src", "").strip())
         return f"![{text}]({_target(url)})" if text and url.lower().startswith(_SCHEMES) else text
 
     def _heading(self, node: Node) -> list[str]:
@@ -175,8 +176,7 @@ class _Writer:
         return [re.sub(r"^", "> ", text, flags=re.MULTILINE).replace("> \n", ">\n")] if text else []
 
     def _list(self, node: Node) -> list[str]:
-        start = node.attributes.get("start", "")
-        number = int(start) if start.isascii() and start.isdecimal() and len(start) < 10 else 1
+        number = _number(node, "start", 1)
         items: list[str] = []
         for child in node.children:
             if isinstance(child, str) or not child.seen:
@@ -184,6 +184,7 @@ class _Writer:
             if child.name in ("ul", "ol"):  # a list that lies beside the items, not in one
                 items += self._prefixed(self._deeper(child, self._list), "  ", "  ")
                 continue
+            number = _number(child, "value", number)
             mark = f"{number}. " if node.name == "ol" and child.name == "li" else "- "
             number += child.name == "li"
             items += self._prefixed(self._deeper(child, self.blocks), mark, " " * len(mark))
@@ -208,7 +209,20 @@ class _Writer:
         return table(node, self._line, self.blocks)
 
 
-def _plain(node: Node) -> Iterator[str]:
+def _number(node: Node, name: str, otherwise: int) -> int:
+    said = node.attributes.get(name, "")
+    return int(said) if said.isascii() and said.isdecimal() and len(said) < 10 else otherwise
+
+
+def _formula(node: Node) -> str:
+    """A formula as its author wrote it, which is easier to read than its parts in a row."""
+    for one in node.walk():
+        if one.name == "annotation" and one.attributes.get("encoding") == "application/x-tex":
+            return f"${squeezed(''.join(_plain(one))).strip()}$"
+    return ""
+
+
+def _plain(node: Node, line_end: str = "\n") -> Iterator[str]:
     """The text as it is, of what is seen."""
     todo: list[Node | str] = [node]
     while todo:
@@ -216,13 +230,9 @@ def _plain(node: Node) -> Iterator[str]:
         if isinstance(one, str):
             yield one
         elif one.name == "br":
-            yield "\n"
+            yield line_end
         elif one.seen:
             todo += reversed(one.children)
-
-
-def _squeezed(text: str) -> str:
-    return _SPACE.sub(" ", text)
 
 
 def _tidy(text: str) -> str:
@@ -246,16 +256,9 @@ def _code(inner: str) -> str:
     text = inner.strip()
     if not text:
         return inner
-    marks = "``" if "`" in text else "`"
+    marks = "`" * (max(map(len, re.findall(r"`+", text)), default=0) + 1)
     blank = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{marks}{blank}{text}{blank}{marks}"
-
-
-def _joined(base: str, href: str) -> str:
-    try:
-        return urljoin(base, href)
-    except ValueError:
-        return ""
 
 
 def _target(url: str) -> str:

@@ -18,6 +18,7 @@ _GAP = re.compile(r"[\s/=\"']*+")
 # What is inside is no HTML. Of the first two, entities count.
 _RAW = ("title", "textarea", "script", "style", "xmp", "iframe", "noembed", "noframes")
 _ESCAPED = frozenset(_RAW[:2])
+_COMMENT_END = re.compile(r"--!?>")
 _RAW_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
 
 
@@ -79,9 +80,11 @@ def tokens(page: str) -> Iterator[Token]:
 def _opened(page: str, name: re.Match[str]) -> tuple[Open, int]:
     attributes: dict[str, str] = {}
     at = name.end()
+    if page.startswith(">", at):
+        return Open(name[0].lower(), attributes), at + 1
     while (found := _ATTRIBUTE.match(page, at)) is not None:
         key, *values = found.groups()
-        attributes.setdefault(key.lower(), unescape(next((one for one in values if one), "")))
+        attributes.setdefault(key.lower(), unescape(values[0] or values[1] or values[2] or ""))
         at = _after_gap(page, found.end())
     end = page.find(">", at)
     return Open(name[0].lower(), attributes), len(page) if end < 0 else end + 1
@@ -103,8 +106,8 @@ def _raw(page: str, at: int, name: str) -> tuple[str, int]:
 def _marked(page: str, start: int) -> tuple[str, int]:
     """A closing tag's name, or nothing for a comment or declaration; and where to go on."""
     if page.startswith("<!--", start):
-        end = page.find("-->", start + 2)  # a comment may be as short as <!-->
-        return "", len(page) if end < 0 else end + 3
+        over = _COMMENT_END.search(page, start + 2)  # a comment may be as short as <!-->
+        return "", over.end() if over else len(page)
     name = _NAME.match(page, start + 2) if page[start + 1] == "/" else None
     end = page.find(">", start)
     return name[0].lower() if name else "", len(page) if end < 0 else end + 1

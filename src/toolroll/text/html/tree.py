@@ -9,6 +9,7 @@ from toolroll.text.html.tokens import Close, Open, Text, tokens
 
 DEEPEST = 120  # what is nested deeper lies flat at this depth
 
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"})
 _VOID = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 })  # fmt: skip
@@ -102,7 +103,8 @@ def _open(stack: list[Node], token: Open) -> None:
         _end(stack, *_PARAGRAPH)
     if token.name in _ENDS:
         _end(stack, *_ENDS[token.name])
-    node = Node(token.name, token.attributes)
+    named = token.name == "button" and any(above.name in _HEADINGS for above in stack)
+    node = Node("span" if named else token.name, token.attributes)  # a heading that folds what is below it
     stack[-1].children.append(node)
     if node.block:
         for above in reversed(stack):

@@ -15,6 +15,9 @@ from toolroll.text.searching.query import Query
 _TITLE = 300
 _SNIPPET = 700
 _DATE = 40
+# How engines mark the words that were searched for, and what they write for characters that mean something in HTML.
+_MARKED = re.compile(r"<(b|strong|em|mark)(?: [^<>]{0,100})?>([^<>]*)</\1>", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:[a-z]{2,8}|#\d{1,6}|#x[\da-f]{1,5});", re.IGNORECASE)
 _URL = re.compile(r"https?://[^\s<>\"\\^`{|}\x00-\x20\x7f]{1,2000}", re.IGNORECASE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ])")
 _PARTS = re.compile(r"https?://(?:[^/?#]*@)?([^/?#:@]*)(?::\d*)?((?:[/?#].*)?)", re.IGNORECASE)
@@ -61,7 +64,16 @@ def rows(
 def _hit(row: object, title: str, url: str, snippet: str, date: str) -> Hit | None:
     if not isinstance(row, dict):
         return None
-    return made(row.get(title), row.get(url), row.get(snippet), row.get(date))
+    return made(_plain(row.get(title)), row.get(url), _plain(row.get(snippet)), row.get(date))
+
+
+def _plain(text: object) -> str:
+    """A text as it is read, when an engine sends it as HTML."""
+    if not isinstance(text, str):
+        return ""
+    from html import unescape
+
+    return _ENTITY.sub(lambda found: unescape(found[0]), _MARKED.sub(r"\2", text[: 20 * _SNIPPET]))
 
 
 def made(title: object, url: object, snippet: object = "", date: object = None) -> Hit | None:

@@ -26,7 +26,7 @@ class Fetched:
     """An answer. `text` is the page itself; the model sees it fenced, with its origin."""
 
     url: str
-    status: int
+    status_code: int
     reason: str
     content_type: str
     size: int
@@ -51,7 +51,7 @@ class Fetched:
 
     def __str__(self) -> str:
         what = f", {self.content_type}, {self.size} bytes" if self.size else ""
-        first = f"{self.method} {self.url}: {self.status} {self.reason}".rstrip()
+        first = f"{self.method} {self.url}: {self.status_code} {self.reason}".rstrip()
         return "\n".join(part for part in (f"{first}{what}", self.fenced) if part)
 
 
@@ -88,11 +88,11 @@ def fetch(
     shown = bound(page.text, max(_ROOM, ctx.limits.output_chars - _ROOM - 2 * len(answer.url)))
     return Fetched(
         url=answer.url,
-        status=answer.status,
+        status_code=answer.status,
         reason=answer.reason,
         content_type=page.mime,
         size=len(answer.body),
-        headers={name: value[:500] for name, value in answer.headers.items() if name not in _SECRET},
+        headers={name: _line(value) for name, value in answer.headers.items() if name not in _SECRET},
         title=page.title,
         text=shown.text,
         method=answer.method,
@@ -101,6 +101,12 @@ def fetch(
         whole=(lambda: pages.fence(page.text, answer.url)) if shown.cut else None,
         images=_images(page, answer.body),
     )
+
+
+def _line(value: str) -> str:
+    from toolroll.host.pages import clean
+
+    return " ".join(clean(value[:500]).split())
 
 
 def _images(page: Page, body: bytes) -> tuple[Image, ...]:
