@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.host.http.web import reply
 from tests.host.model.served import Say, Served
 
 FACT = "The deployment key rotates every ninety days."
@@ -13,7 +14,7 @@ def ask(open_kit, monkeypatch, tmp_path):
     monkeypatch.setenv("TOOLROLL_MODELS", str(tmp_path / "none"))
 
     def asked(query, says, text=FACT):
-        with Served("openai", Say(says)) as served:
+        with Served("openai", says if isinstance(says, bytes) else Say(says)) as served:
             for name, value in served.environment.items():
                 monkeypatch.setenv(name, value)
             kit = open_kit()
@@ -64,6 +65,13 @@ def test_what_the_library_does_not_know_is_not_asked(ask):
     result, bodies = ask("Who wrote Hamlet?", "Shakespeare [1].")
     assert result.text.startswith("No passage answers this: the library does not know.")
     assert bodies == []
+
+
+def test_a_model_that_fails_leaves_the_passages(ask):
+    result, bodies = ask("How often does the key rotate?", reply("{}", "401 No"))
+    lead, _, rest = result.text.partition("\n\n")
+    assert lead.startswith("The model gave no answer, so this is no answer yet but the passages for one. Answer from")
+    assert ("OPENAI_API_KEY" in lead, rest.startswith(f"[1] Keys:1\n{FACT}"), len(bodies)) == (True, True, 1)
 
 
 def test_a_passage_cannot_end_its_fence(ask):

@@ -61,7 +61,7 @@ def test_the_oldest_are_given_up_and_a_torn_line_is_passed_over(open_kit, monkey
     for number in range(20):
         kit.call("bash", {"command": f": {number}"})
     with open(os.path.join(kit.state_dir, "calls", "calls.jsonl"), "ab") as file:
-        file.write(b'{"time": 1, "to')
+        file.write(b'\xff"\n{"time": 1, "tool": "\xff"}\n{"time": 1, "to')
     numbers = [int(arguments["command"][2:]) for _, arguments, _ in told(kit)]
     assert numbers == list(range(numbers[0], 20))
     assert 0 < numbers[0] < 19

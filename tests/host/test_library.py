@@ -27,13 +27,6 @@ def document(source, version="1", kind="file", form="markdown"):
 
 
 @pytest.fixture
-def state(tmp_path):
-    made = State(str(tmp_path / "state"))
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def kept(state):
     return Library(state, Token())
 
@@ -217,6 +210,12 @@ def broken(path):
     path.write_bytes(b"no database" * 1000)
 
 
+def tables_gone(path):
+    with sqlite3.connect(path) as base:
+        base.execute("alter table documents rename to others")
+    base.close()
+
+
 def newer(path):
     with sqlite3.connect(path) as base:
         base.execute("pragma user_version = 99")
@@ -225,7 +224,11 @@ def newer(path):
 
 @pytest.mark.parametrize(
     ("harm", "code", "said"),
-    [(broken, "IOError", "The file of the library is broken"), (newer, "Unsupported", "newer toolroll")],
+    [
+        (broken, "IOError", "The file of the library is broken"),
+        (tables_gone, "IOError", "The file of the library is broken"),
+        (newer, "Unsupported", "newer toolroll"),
+    ],
 )
 def test_a_library_that_cannot_be_used_is_told(state, kept, tmp_path, harm, code, said):
     kept.put(document("a"), GUIDE)
@@ -234,6 +237,15 @@ def test_a_library_that_cannot_be_used_is_told(state, kept, tmp_path, harm, code
         with pytest.raises(ToolError, match=said) as caught:
             work()
         assert caught.value.code == code
+
+
+def test_terms_that_cannot_be_read_are_told(kept, tmp_path):
+    kept.put(document("a"), GUIDE)
+    with sqlite3.connect(tmp_path / "state/library/library.sqlite") as base:
+        base.execute("update documents set terms = x'00'")
+    base.close()
+    with pytest.raises(ToolError, match="The file of the library is broken"):
+        kept.drop("file", "a")
 
 
 def test_a_call_that_is_cancelled_keeps_nothing(state, kept):

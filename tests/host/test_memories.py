@@ -23,13 +23,6 @@ from toolroll.text.remembering import WORKING, Memory, missing
 
 
 @pytest.fixture
-def state(tmp_path):
-    made = State(str(tmp_path / "state"))
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def kept(state):
     return Memories(state, Token())
 
@@ -211,24 +204,9 @@ for at in range(int(count)):
 
 
 @pytest.mark.parametrize(("way", "count"), [("safe", 40), ("naive", 1)])
-def test_two_processes_lose_nothing(state, kept, way, count):
+def test_two_processes_lose_nothing(state, kept, at_once, way, count):
     kept.add("first", "semantic", 0.5)
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, state.path, name, str(count), way],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for name in "ab"
-    ]
-    for one in writers:
-        assert one.stdout.readline() == b"ready\n"
-    for one in writers:
-        one.stdin.write(b"\n")
-        one.stdin.close()
-    for one in writers:
-        assert one.wait(60) == 0
-        one.stdout.close()
+    at_once(WRITER, *((state.path, name, str(count), way) for name in "ab"))
     every = {f"{name} {number}" for name in "ab" for number in range(count)}
     assert (set(contents(kept, "episodic")) == every) is (way == "safe")
 

@@ -60,6 +60,7 @@ def test_one_endless_line_is_cut_too():
     assert max(len(one.text) for one in made) <= MOST
     assert all(one.text.startswith("word") and one.text.endswith("word") for one in made)
     assert len(chunks.plain("x" * 1_000_000)) > 600
+    assert chunks.plain(" " * 3_000 + "x") == [chunks.Chunk("x", 1, 1)]
 
 
 BODY = "    value = compute(value)\n" * 25

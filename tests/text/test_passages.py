@@ -62,6 +62,7 @@ def test_a_ranking_in_words(ranking, note):
 def test_terms_and_numbers():
     assert terms("parseURL v2, 42 x") == {"parse": 1, "url": 1, "parseurl": 1, "v2": 1, "42": 1, "x": 1}
     assert "deployment" in asked("deployments")
+    assert terms("Café STRA\u00dfE cafe\u0301 が") == {"café": 2, "cafe": 2, "straße": 1, "strasse": 1, "が": 1}
 
 
 def test_words_of_any_sentence_find_nothing_alone():

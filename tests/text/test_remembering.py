@@ -53,6 +53,7 @@ QUESTIONS = [
     (["a", "STRA\u1e9eE"], "stra\u00dfe", [2]),
     (["\u6771\u4eac\u306b\u4f4f\u3093\u3067\u3044\u308b", "soup"], "\u6771\u4eac", [1]),
     (["caf\u00e9 at noon", "soup"], "cafe\u0301", [1]),
+    (["caf\u00e9 at noon", "soup"], "CAFE", [1]),
     (["error in the build", "the build is green"], "build error", [1, 2]),
     (["one"], "other", []),
     (["one"], "?!", []),

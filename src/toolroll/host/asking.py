@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from toolroll.result import ToolError
 from toolroll.text import answering
 from toolroll.text.answering import Answered
 
@@ -14,15 +15,13 @@ if TYPE_CHECKING:
     from toolroll.host.documents import Shelf
     from toolroll.text.passages import Found
 
-_NO_MODEL = (
-    "No language model is set up here, so this is no answer yet but the passages for one. "
-    "Answer from them alone, and cite them by their numbers."
-)
+_PASSAGES = "so this is no answer yet but the passages for one. Answer from them alone, and cite them by their numbers."
+_NO_MODEL = f"No language model is set up here, {_PASSAGES}"
 _UNKNOWN = "No passage answers this: the library does not know. Do not answer from it."
 
 
 def ask(ctx: Context, shelf: Shelf, query: str, limit: int) -> Answered | Found:
-    """An answer that cites its passages; without a model, or if it does not keep to them, the passages."""
+    """An answer that cites its passages; without a model, or if it fails or does not keep to them, the passages."""
     from toolroll.host.model import configured
 
     model = configured(ctx.environment, ctx.http)
@@ -31,7 +30,11 @@ def ask(ctx: Context, shelf: Shelf, query: str, limit: int) -> Answered | Found:
         return found
     mark = os.urandom(8).hex()
     said = answering.question(query, found.passages, mark)
-    answer = model.answer(answering.instruction(mark), said, ctx.token).strip()
+    try:
+        answer = model.answer(answering.instruction(mark), said, ctx.token).strip()
+    except ToolError as error:  # what was found is there without it
+        ctx.token.check()  # unless it is the call itself that ends
+        return replace(found, lead=f"The model gave no answer, {_PASSAGES} {error.message}")
     if why := answering.refusal(answer, len(found.passages)):
         return replace(found, lead=f"{why} What the library has that is nearest:")
     sources = {str(number): found.passages[number - 1] for number in answering.citations(answer)}

@@ -64,13 +64,13 @@ class Calls:
             os.close(fd)
 
     def all(self) -> list[Called]:
-        """The calls that are still known, the oldest first; a line that was cut off is passed over."""
+        """The calls that are still known, the oldest first; a line that was cut off, or is broken, is passed over."""
         found: list[Called] = []
         for name in (_BEFORE, _NOW):
             for line in self._lines(name):
                 try:
                     found.append(msgspec.json.decode(line, type=Called))
-                except msgspec.DecodeError:
+                except (msgspec.DecodeError, UnicodeDecodeError):
                     continue
         return found
 

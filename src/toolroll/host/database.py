@@ -15,8 +15,10 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     import sqlite3
 
+_ODD = ("SQLITE_ERROR", "")  # a table that is not there or is another one, a text that is none
 _WAIT = 10.0  # seconds for somebody who holds the database without our lock
 _BROKEN = "The file of the {what} is broken. Go on without, and tell the user to move away {path!r}."
+_AGAIN = "The file of the {what} was broken and is gone: what was in it is made anew. Try again."
 _KINDS = {
     "SQLITE_BUSY": (ErrorCode.TIMEOUT, "Another program holds the {what}. Try again."),
     "SQLITE_READONLY": (ErrorCode.PERMISSION, "The {what} may not be changed here. Go on without."),
@@ -29,12 +31,16 @@ _KINDS = {
 class Database:
     """One file with tables. Nothing is opened before it is needed, and nothing stays open."""
 
-    def __init__(self, state: State, token: Token, what: str, *versions: Sequence[str]) -> None:
-        """`what` names it, in messages and on disk; each of `versions` holds what makes it of the one before."""
+    def __init__(self, state: State, token: Token, what: str, *versions: Sequence[str], derived: bool = False) -> None:
+        """`what` names it, in messages and on disk; each of `versions` holds what makes it of the one before.
+
+        The file of one that is `derived` from others is deleted when it is broken.
+        """
         self._state = state
         self._token = token
         self._what = what
         self._versions = versions
+        self._derived = derived
         self.path = os.path.join(state.path, what, f"{what}.sqlite")
 
     @property
@@ -74,6 +80,8 @@ class Database:
             except sqlite3.Error as error:
                 if (told := self._told(error)) is None:
                     raise
+                if self._derived and told.code is ErrorCode.IO:
+                    os.unlink(self.path)
                 raise told from error
 
     def _prepare(self, base: sqlite3.Connection) -> None:
@@ -93,8 +101,13 @@ class Database:
 
     def _told(self, error: sqlite3.Error) -> ToolError | None:
         """The error in words; None for one that nobody can act on, such as a full disk."""
+        import sqlite3
+
         name = getattr(error, "sqlite_errorname", "") or ""
+        if isinstance(error, sqlite3.OperationalError) and name in _ODD:
+            name = "SQLITE_CORRUPT"
         for kind, (code, message) in _KINDS.items():
             if name.startswith(kind):
-                return ToolError(code, message.format(what=self._what, path=self.path), details={"error": str(error)})
+                told = _AGAIN if self._derived and message is _BROKEN else message
+                return ToolError(code, told.format(what=self._what, path=self.path), details={"error": str(error)})
         return None

@@ -313,6 +313,10 @@ def _squeezed(words: Sequence[str]) -> bytes:
 
 
 def _unsqueezed(data: bytes) -> list[str]:
+    import sqlite3
     import zlib
 
-    return zlib.decompress(data).decode().split("\n")
+    try:
+        return zlib.decompress(data).decode().split("\n")
+    except (zlib.error, UnicodeDecodeError) as error:  # told of as a broken file is
+        raise sqlite3.OperationalError("the terms of a document cannot be read") from error

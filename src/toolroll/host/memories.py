@@ -153,7 +153,9 @@ class Memories:
         try:
             embedder = self._meaning.embedder
             (asked,) = embedder.embed([query], self._token)
-            made = Kept(self._state, self._token, embedder).vectors([one.content for one in latest], _SECONDS)
+            made = Kept(self._state, self._token, embedder).vectors(
+                [one.content for one in latest], _SECONDS, len(asked)
+            )
         except ToolError as error:
             self._token.check()  # unless it is the call itself that ends
             return None, Ranking(reason=error.message)

@@ -52,7 +52,7 @@ def _near(ctx: Context, known: Sequence[Passage], query: str) -> tuple[dict[int,
         embedder = ctx.meaning.embedder
         (asked,) = embedder.embed([query], ctx.token)
         texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
-        made = Kept(ctx.files.state, ctx.token, embedder).vectors(texts, _SECONDS)
+        made = Kept(ctx.files.state, ctx.token, embedder).vectors(texts, _SECONDS, len(asked))
     except ToolError as error:
         ctx.token.check()  # unless it is the call itself that ends
         return {}, Ranking(reason=error.message)

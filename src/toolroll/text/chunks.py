@@ -19,8 +19,8 @@ MOST = 1600
 OVERLAP = 200
 """Characters, at most, that a piece repeats of the one before, where both are of one section."""
 
-CUT = 2
-"""How documents are cut. One that was cut in an older way is taken in anew when it is added again."""
+CUT = 3
+"""How documents are cut and their words kept. One of an older way is taken in anew when it is added again."""
 
 _SMALL = 600  # characters up to which neighbouring definitions stay together
 _TITLE = 200
@@ -236,7 +236,8 @@ def _cut(lines: Sequence[str], span: _Span) -> Iterator[Chunk]:
     spot = _Spot(span.start, 0)
     while (pieces := _fitting(lines, spot, span.end)).parts:
         end = len(pieces.parts) if pieces.rest is None else _end(pieces.parts)
-        yield _chunk(pieces.parts[:end], span.title)
+        if any(piece.text.strip() for piece in pieces.parts[:end]):  # a long line may be all blanks
+            yield _chunk(pieces.parts[:end], span.title)
         if pieces.rest is None:
             return
         following = _overlapping(pieces.parts, end)

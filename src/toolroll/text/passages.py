@@ -35,6 +35,7 @@ ENTRY = 12
 """Bytes of an entry: the number of a passage, how often it has the term, how long it is."""
 _QUERY = 4_000  # characters of a question; a longer one is a pasted text
 _WORD = re.compile(r"\w+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +166,19 @@ def check_title(title: str) -> str:
 
 
 def terms(text: str) -> Counter[str]:
-    """The terms that a text is found by; numbers and single letters too."""
+    """The terms that a text is found by; numbers and single letters too, and words also as one types them in haste."""
     counts: Counter[str] = Counter()
     for word, times in Counter(_WORD.findall(unicodedata.normalize("NFKC", text))).items():
         for term in terms_of(word) or filter(None, [word.lower().replace("_", "")]):
             counts[term[:80]] += times
+            if not term.isascii() and (bare := unaccented(term)) != term:
+                counts[bare[:80]] += times
     return counts
+
+
+def unaccented(text: str) -> str:
+    """The text in small letters without the accents of European ones: Café is cafe, and Straße strasse."""
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold())))
 
 
 def asked(query: str) -> dict[str, float]:

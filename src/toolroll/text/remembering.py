@@ -300,7 +300,8 @@ def _by_words(memories: Sequence[Memory], query: str) -> dict[int, float]:
     for one in memories:
         # Splitting takes long: of a text that cannot have any of the terms, only its length counts.
         plain = unicodedata.normalize("NFKC", one.content).lower().replace("_", "")
-        fits = any(map(plain.__contains__, question))
+        said = plain if plain.isascii() else f"{plain} {passages.unaccented(plain)}"
+        fits = any(map(said.__contains__, question))
         index.add(passages.terms(one.content) if fits else {"": plain.count(" ") + 1})
     scores = index.scores(question)
     best = max(scores.values(), default=1.0)

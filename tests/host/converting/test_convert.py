@@ -281,7 +281,7 @@ def test_bombs(make: Callable[[], bytes], path: str, message: str) -> None:
         convert(data, path)
     assert message in caught.value.message
     assert caught.value.code in (ErrorCode.TOO_LARGE, ErrorCode.VALIDATION)
-    assert time.monotonic() - began < 20  # five of work; others compute here too
+    assert time.monotonic() - began < 60  # five of work; others compute here too
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_a_conversion_can_be_cancelled() -> None:
         convert(slow, "a.odt", token=token)
     timer.join()
     assert caught.value.code is ErrorCode.CANCELLED
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ BAD = [
     (reply("secret words", "404 No"), "NetworkError", "status 404. Check TOOLROLL_EMBEDDINGS_URL and TOOLROLL_EMBEDDINGS_MODEL"),
     (reply("", "302 Found", location="http://127.0.0.1/"), "NetworkError", "status 302"),
     (reply("secret words"), "NetworkError", "cannot be read"),
+    (reply("[" * 100_000), "NetworkError", "cannot be read"),
     (answer({"data": []}), "NetworkError", "cannot be read"),
     (answer([1]), "NetworkError", "cannot be read"),
     (answer({"data": [{"index": 0, "embedding": []}]}), "NetworkError", "not numbers"),

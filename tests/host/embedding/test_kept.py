@@ -2,12 +2,13 @@
 
 import os
 import sqlite3
+from pathlib import Path
 
 import pytest
 
+from toolroll import ToolError
 from toolroll.host.embedding import kept
 from toolroll.host.embedding.kept import Kept, forget
-from toolroll.host.state import State
 from toolroll.host.token import Token
 
 
@@ -23,13 +24,6 @@ class Counting:
 
         self.asked.append(list(texts))
         return np.array([[len(text), 1] for text in texts], np.float32)
-
-
-@pytest.fixture
-def state(tmp_path):
-    made = State(str(tmp_path / "state"))
-    yield made
-    made.close()
 
 
 def lengths(state, embedder, texts, seconds=60.0):
@@ -66,6 +60,19 @@ def test_texts_are_forgotten(state):
     forget(state, Token())
     lengths(state, embedder, ["bb"])
     assert embedder.asked[2:] == [["bb"]]
+
+
+def test_a_broken_file_is_made_anew(state):
+    embedder = Counting()
+    lengths(state, embedder, ["a"])
+    path = Path(state.path, "embeddings/embeddings.sqlite")
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(ToolError, match="was broken and is gone"):
+        lengths(state, embedder, ["a"])
+    assert lengths(state, embedder, ["a"]) == [1]
+    path.write_bytes(b"no database" * 1000)
+    forget(state, Token(), ["a"])
+    assert not path.exists()
 
 
 def test_the_oldest_go_first(state, monkeypatch):

@@ -59,7 +59,8 @@ class Qdrant(Server):
     def _of(self, name: str, what: str | None, asked: Asked, body: dict[str, Any]) -> bytes:
         points = self.points[name]
         if asked.method == "GET":
-            return _done({"status": "green", "points_count": len(points)})
+            config = {"params": {"vectors": {"size": self.sizes[name], "distance": "Dot"}}}
+            return _done({"status": "green", "points_count": len(points), "config": config})
         if what == "count":
             return _done({"count": len(points)})
         if what == "delete":
@@ -67,6 +68,8 @@ class Qdrant(Server):
                 points.pop(number, None)
             return _done({"operation_id": 1, "status": "completed"})
         if what == "query":
+            if len(body["query"]) != self.sizes[name]:
+                return _failed(400, "Wrong input: Vector dimension error")
             scores = [
                 (sum(a * b for a, b in zip(body["query"], one, strict=True)), number) for number, one in points.items()
             ]

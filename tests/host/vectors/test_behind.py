@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.host.embedding.served import Embeddings
+from tests.host.embedding import served
+from tests.host.embedding.served import Embeddings, vector
 from tests.host.http.web import reply
 from tests.host.vectors.qdrant import Qdrant
 from toolroll import ToolError
@@ -161,6 +162,37 @@ def test_a_lost_store_is_filled_again_without_the_embedder(opened, server, tmp_p
     again = opened()
     assert found(again, "vehicle") == ([("a.md", 1)], 1, BOTH)
     assert (server.texts, kept(again)) == (["vehicle"], 2)
+
+
+@pytest.mark.parametrize("first", ["search", "add"])
+@pytest.mark.parametrize("where", ["edge", "qdrant"])
+def test_a_model_that_has_become_another_one(opened, server, monkeypatch, where, first):
+    with Qdrant() as qdrant:
+        one = opened(**(qdrant.environment if where == "qdrant" else {}))
+        one.library.put(document("a.md"), [CAR, SOUP])
+        fill(one)
+        monkeypatch.setattr(served, "vector", lambda text: [*reversed(vector(text)), 0.1])
+        if first == "add":
+            one.library.put(document("b.md"), [OTHER, SOUP])
+            assert fill(one)[0] == ""
+        assert found(one, "vehicle") == ([("a.md", 1)], 1, BOTH)
+        assert kept(one) == (4 if first == "add" else 2)
+
+
+@pytest.mark.parametrize("first", ["search", "add"])
+@pytest.mark.parametrize("broken", ["vector_storage/vectors/status.dat", "segment.json"])
+def test_a_broken_store_is_made_anew(opened, tmp_path, broken, first):
+    one = opened()
+    one.library.put(document("a.md"), [CAR, SOUP])
+    fill(one)
+    one.meaning.close()
+    (path,) = (tmp_path / "state/vectors").glob(f"of-*/segments/*/{broken}")
+    path.write_bytes(b"")  # of which the engine panics, or says that it cannot be read
+    if first == "add":
+        one.library.put(document("b.md"), [OTHER])
+        assert fill(one)[0] == ""
+    assert found(one, "vehicle") == ([("a.md", 1)], 1, BOTH)
+    assert kept(one) == (3 if first == "add" else 2)
 
 
 def test_another_store_or_model_has_its_own_vectors(opened, server):

@@ -13,7 +13,7 @@ import pytest
 from toolroll import ToolError
 from toolroll.host.state import State
 from toolroll.host.token import Token
-from toolroll.host.vectors.edge import Edge
+from toolroll.host.vectors.edge import Edge, _named
 
 TOKEN = Token()
 AXIS = np.eye(8, dtype=np.float32)
@@ -37,7 +37,7 @@ import os, signal, sys
 import numpy as np
 from toolroll.host.state import State
 from toolroll.host.token import Token
-from toolroll.host.vectors.edge import Edge
+from toolroll.host.vectors.edge import Edge, _named
 _, path, first, turns, end = sys.argv
 store = Edge(State(path))
 for turn in range(int(turns)):
@@ -165,5 +165,5 @@ def test_the_first_look_is_rough(opened):
     store.put("m", dict(enumerate(matrix)), TOKEN)
     rough = engine.SearchParams(quantization=engine.QuantizationSearchParams(rescore=False))
     request = engine.SearchRequest(query=engine.Query.Nearest(matrix[0].tolist()), limit=50, params=rough)
-    found = {one.id: one.score for one in store._shard("m").search(request)}
+    found = {one.id: one.score for one in store._done(_named("m"), lambda shard: shard.search(request), [])}
     assert found != pytest.approx({number: float(matrix[number] @ matrix[0]) for number in found}, abs=1e-6)

@@ -69,6 +69,14 @@ def test_models_are_kept_apart_and_dropped_together(store):
     assert (store.count("one", TOKEN), store.count("two", TOKEN)) == (1, 0)
 
 
+def test_vectors_of_another_length_replace_all(store):
+    store.put("m", {1: axis(0), 2: axis(1)}, TOKEN)
+    (short,) = units(1, 4)
+    assert store.search("m", short, 5, TOKEN) == []
+    store.put("m", {3: short}, TOKEN)
+    assert ([number for number, _ in store.search("m", short, 5, TOKEN)], store.count("m", TOKEN)) == ([3], 1)
+
+
 def test_nothing_near_is_passed_over(store):
     rows = units(600)
     store.put("m", dict(enumerate(rows, 1)), TOKEN)

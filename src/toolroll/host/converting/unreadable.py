@@ -19,7 +19,7 @@ class Unreadable:
     """What is known of files from which no text came."""
 
     def __init__(self, state: State, token: Token) -> None:
-        self._base = Database(state, token, "unreadable", _TABLES)
+        self._base = Database(state, token, "unreadable", _TABLES, derived=True)
 
     def check(self, digest: str, reader: str, path: str) -> None:
         """ToolError, of the same kind as then, if this reader could not read this content before."""

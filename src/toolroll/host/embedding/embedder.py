@@ -159,7 +159,7 @@ def _rows(response: Response, wanted: int) -> list[Any]:
         found = json.loads(response.body)["data"]
         rows = {one["index"]: one["embedding"] for one in found}
         return [rows[at] for at in range(wanted)]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise _failed("its answer cannot be read") from None
 
 

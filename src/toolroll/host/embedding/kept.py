@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.database import Database
 from toolroll.host.state import State
 from toolroll.host.token import Token
+from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,13 +38,14 @@ class Kept:
         self._embedder = embedder
         self._base = _base(state, token)
 
-    def vectors(self, texts: Sequence[str], seconds: float) -> list[Floats | None]:
+    def vectors(self, texts: Sequence[str], seconds: float, size: int = 0) -> list[Floats | None]:
         """The vectors of the texts; None for those for which the time was too short, the last ones first.
 
-        A few are made in any case.
+        A few are made in any case. All are of one length, which is `size` where that is known: a server may have
+        another model under the same name one day.
         """
         digests = [_digest(text) for text in texts]
-        made = self._known(digests)
+        made = {digest: row for digest, row in self._known(digests).items() if size in (0, len(row))}
         deadline = time.monotonic() + seconds
         todo = list({one: at for at, one in enumerate(digests) if one not in made}.values())
         for at in range(0, len(todo), _AT_ONCE):
@@ -53,7 +55,7 @@ class Kept:
             rows = self._embedder.embed([texts[one] for one in part], self._token)
             fresh = dict(zip((digests[one] for one in part), rows, strict=True))
             self._keep(fresh)
-            made |= fresh
+            made = {digest: row for digest, row in made.items() if len(row) == len(rows[0])} | fresh
         return [made.get(digest) for digest in digests]
 
     def _known(self, digests: Sequence[bytes]) -> dict[bytes, Floats]:
@@ -75,7 +77,7 @@ class Kept:
     def _keep(self, vectors: dict[bytes, Floats]) -> None:
         with self._base.changing() as base:
             base.executemany(
-                "insert or ignore into vectors (model, digest, data) values (?, ?, ?)",
+                "insert or replace into vectors (model, digest, data) values (?, ?, ?)",
                 [(self._embedder.name, digest, row.tobytes()) for digest, row in vectors.items()],
             )
             base.execute("delete from vectors where number <= (select max(number) from vectors) - ?", (_MOST,))
@@ -86,16 +88,20 @@ def forget(state: State, token: Token, texts: Sequence[str] | None = None) -> No
     base = _base(state, token)
     if not base.exists or texts == []:
         return
-    with base.opened() as kept:
-        if texts is None:
-            kept.execute("delete from vectors")
-            kept.execute("vacuum")
-        else:
-            kept.executemany("delete from vectors where digest = ?", [(_digest(text),) for text in texts])
+    try:
+        with base.opened() as kept:
+            if texts is None:
+                kept.execute("delete from vectors")
+                kept.execute("vacuum")
+            else:
+                kept.executemany("delete from vectors where digest = ?", [(_digest(text),) for text in texts])
+    except ToolError:
+        if base.exists:  # else it was broken, and all that was in it is gone
+            raise
 
 
 def _base(state: State, token: Token) -> Database:
-    return Database(state, token, "embeddings", _TABLES)
+    return Database(state, token, "embeddings", _TABLES, derived=True)
 
 
 def _digest(text: str) -> bytes:

@@ -61,29 +61,36 @@ class Behind:
             return {}, Ranking(reason=meaning.lacks if meaning is not None else "")
         if not self._base.exists:
             return {}, Ranking("meaning and words")
-        left, embedder = self.fill(_silent, _MOMENT), meaning.embedder
+        embedder = meaning.embedder
         try:
             (vector,) = embedder.embed([query], self._token)
         except ToolError as error:  # words can still find
             self._token.check()  # unless it is the call itself that ends
             return {}, Ranking(reason=error.message)
+        left = self.fill(_silent, _MOMENT, len(vector))
         found = meaning.vectors.search(embedder.name, vector, NEAR, self._token)
         if not found and not left and self._again():  # the store was lost
-            left = self.fill(_silent, _MOMENT)
+            left = self.fill(_silent, _MOMENT, len(vector))
             found = meaning.vectors.search(embedder.name, vector, NEAR, self._token)
         return dict(found), Ranking("meaning and words" if found or not left else "words", left)
 
-    def fill(self, progress: Progress, seconds: float) -> str:
-        """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or ""."""
+    def fill(self, progress: Progress, seconds: float, size: int = 0) -> str:
+        """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or "".
+
+        `size` is how long the vectors of the model are now, if that is known.
+        """
         meaning = self._meaning
         if meaning is None or meaning.lacks or not self._base.exists:
             return ""
         way, why = self._way(meaning), "add any document again to go on with that."
         if not self._due(way):
             return ""
+        deadline = time.monotonic() + seconds
         try:
-            self._make(meaning, way, progress, time.monotonic() + seconds)
+            size = self._make(meaning, way, progress, deadline, size)
             self._sweep(meaning)
+            if self._lost(meaning, way) and self._again():
+                self._make(meaning, way, progress, deadline, size)
         except ToolError as error:
             self._token.check()  # unless it is the call itself that ends
             why = error.message
@@ -91,21 +98,24 @@ class Behind:
         pieces = f"{left} piece{'s are' if left != 1 else ' is'}"
         return f"{pieces} found by words alone until vectors are made: {why}" if left else ""
 
-    def _make(self, meaning: Meaning, way: str, progress: Progress, deadline: float) -> None:
+    def _make(self, meaning: Meaning, way: str, progress: Progress, deadline: float, size: int) -> int:
+        """Make missing vectors; how long they are."""
         from toolroll.host.embedding.kept import Kept
 
         kept = Kept(self._state, self._token, meaning.embedder)
         total = done = 0
         while texts := self._missing(way):
             total = total or self._left(way)
-            vectors = kept.vectors(list(texts.values()), deadline - time.monotonic())
+            vectors = kept.vectors(list(texts.values()), deadline - time.monotonic(), size)
             made = {number: one for number, one in zip(texts, vectors, strict=True) if one is not None}
+            size = len(next(iter(made.values())))
             meaning.vectors.put(meaning.embedder.name, made, self._token)
             self._settle(way, list(made))
             done += len(made)
             progress(done, total, "vectors")
             if time.monotonic() >= deadline:
                 break
+        return size
 
     def waiting(self, base: sqlite3.Connection) -> int:
         """How many pieces have no vector yet of the model and the store that are set up; 0 if none are."""
@@ -139,6 +149,13 @@ class Behind:
             base.execute("insert or ignore into ways values (?)", (way,))
             base.execute("insert or ignore into missing select number, ? from pieces", (way,))
         return True
+
+    def _lost(self, meaning: Meaning, way: str) -> bool:
+        """Whether the store has fewer vectors than were made: it was broken, or of another length, and is new."""
+        with self._base.opened() as base:
+            text = "select (select pieces from totals) - (select count(*) from missing where way = ?)"
+            made = int(base.execute(text, (way,)).fetchone()[0])
+        return meaning.vectors.count(meaning.embedder.name, self._token) < made
 
     def _again(self) -> bool:
         """Let every vector be missing; whether there is a piece at all."""

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from toolroll.host.state import State
 from toolroll.host.token import Token
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
     from toolroll.host.vectors.store import Floats
 
+Made = TypeVar("Made")
+
 _FOLDER = "vectors"
 _IDLE = 5.0  # seconds for which it stays open
 _LOOK = 0.05  # seconds between two looks whether somebody waits
 _PAUSE = 0.005
 _COURTESY = 0.02  # seconds for those who waited before
 _AT_ONCE = 1000
+_PANIC = "PanicException"
 _MORE = 3.0  # times as many as are asked for are compared exactly
 
 
@@ -59,11 +62,16 @@ class Edge:
         points = [engine.Point(number, vector.tolist()) for number, vector in vectors.items()]
         if not points:
             return
-        size = len(next(iter(vectors.values())))
-        with self._held(token):
-            shard = self._shard(model) or self._made(model, size)
+        size, name = len(next(iter(vectors.values()))), _named(model)
+
+        def work(shard: qdrant_edge.EdgeShard) -> bool:
             for at in range(0, len(points), _AT_ONCE):
                 shard.update(engine.UpdateOperation.upsert_points(points[at : at + _AT_ONCE]))
+            return True
+
+        with self._held(token):
+            if not self._done(name, work, False):
+                work(self._made(name, size))
 
     def drop(self, numbers: Sequence[int], token: Token) -> None:
         """Forget the vectors with these numbers, of all models."""
@@ -72,8 +80,9 @@ class Edge:
         if not numbers or not self._names():
             return
         with self._held(token):
-            for shard in self._every():
-                shard.update(engine.UpdateOperation.delete_points(list(numbers)))
+            operation = engine.UpdateOperation.delete_points(list(numbers))
+            for name in self._names():
+                self._done(name, lambda shard: shard.update(operation), None)
 
     def search(self, model: str, vector: Floats, limit: int, token: Token) -> list[tuple[int, float]]:
         """The numbers of the nearest vectors with their cosines, the nearest first.
@@ -88,8 +97,7 @@ class Edge:
         params = engine.SearchParams(quantization=rough)
         request = engine.SearchRequest(query=engine.Query.Nearest(vector.tolist()), limit=limit, params=params)
         with self._held(token):
-            shard = self._shard(model)
-            found = shard.search(request) if shard is not None else []
+            found: list[engine.ScoredPoint] = self._done(_named(model), lambda shard: shard.search(request), [])
         made = [(int(one.id), float(one.score)) for one in found]
         return sorted(made, key=lambda pair: (-pair[1], pair[0]))
 
@@ -100,8 +108,7 @@ class Edge:
         if not self._names():
             return 0
         with self._held(token):
-            shard = self._shard(model)
-            return shard.count(engine.CountRequest(exact=True)) if shard is not None else 0
+            return self._done(_named(model), lambda shard: shard.count(engine.CountRequest(exact=True)), 0)
 
     def clear(self, token: Token) -> None:
         """Forget all vectors of all models."""
@@ -129,29 +136,33 @@ class Edge:
             return sorted(name for name in os.listdir(self._path("")) if name.startswith("of-"))
         return []
 
-    def _shard(self, model: str) -> qdrant_edge.EdgeShard | None:
-        return self._loaded(_named(model))
+    def _done(self, name: str, work: Callable[[qdrant_edge.EdgeShard], Made], none: Made) -> Made:
+        """What the engine makes of a shard; `none` if there is none, or one that is of no use, which then goes.
 
-    def _every(self) -> Iterator[qdrant_edge.EdgeShard]:
-        for name in self._names():
-            if (shard := self._loaded(name)) is not None:
-                yield shard
+        That is a broken one, or one for vectors of another length: nothing is lost with it but time.
+        """
+        try:
+            shard = self._loaded(name)
+            return none if shard is None else work(shard)
+        except BaseException as error:  # the engine has no class of its own, and its panics are no Exception
+            if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+                raise
+            self._shards.pop(name, None)
+            with suppress(FileNotFoundError):
+                shutil.rmtree(self._path(name))
+            return none
 
     def _loaded(self, name: str) -> qdrant_edge.EdgeShard | None:
         import qdrant_edge as engine
 
         path = self._path(name)
         if name not in self._shards and os.path.isdir(path):
-            try:
-                self._shards[name] = engine.EdgeShard.load(path)
-            except Exception:  # the engine has no class of its own; and of a broken shard nothing is lost but time
-                shutil.rmtree(path)
+            self._shards[name] = engine.EdgeShard.load(path)
         return self._shards.get(name)
 
-    def _made(self, model: str, size: int) -> qdrant_edge.EdgeShard:
+    def _made(self, name: str, size: int) -> qdrant_edge.EdgeShard:
         import qdrant_edge as engine
 
-        name = _named(model)
         room = self._path(f"new-{name}")
         shutil.rmtree(room, ignore_errors=True)
         os.mkdir(room, 0o700)

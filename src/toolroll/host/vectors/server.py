@@ -57,9 +57,10 @@ class Server:
         points = [{"id": number, "vector": vector.tolist()} for number, vector in vectors.items()]
         if not points:
             return
-        path = self._path(model)
-        if not self._has(path, token):
-            size = len(points[0]["vector"])
+        path, size = self._path(model), len(points[0]["vector"])
+        if (there := self._size(path, token)) != size:
+            if there is not None:  # the model of this name has become another one
+                self._asked("DELETE", path, None, token, but=(404,))
             # 409: somebody else has made it meanwhile
             self._asked("PUT", path, {"vectors": {"size": size, "distance": "Dot"}}, token, but=(409,))
         for at in range(0, len(points), _AT_ONCE):
@@ -74,10 +75,16 @@ class Server:
     def search(self, model: str, vector: Floats, limit: int, token: Token) -> list[tuple[int, float]]:
         """The numbers of the nearest vectors with their cosines, the nearest first. None is passed over."""
         asked = {"query": vector.tolist(), "limit": limit, "params": {"exact": True}}
-        found = self._asked("POST", f"{self._path(model)}/points/query", asked, token, but=(404,))
-        return (
-            [] if found is None else _read(lambda: [(int(one["id"]), float(one["score"])) for one in found["points"]])
+        path = self._path(model)
+        found = self._asked("POST", f"{path}/points/query", asked, token, but=(400, 404))
+        if found is None:
+            if self._size(path, token) == len(vector):
+                raise _failed("answers with the status 400")
+            return []
+        made: list[tuple[int, float]] = _read(
+            lambda: [(int(one["id"]), float(one["score"])) for one in found["points"]]
         )
+        return made
 
     def count(self, model: str, token: Token) -> int:
         """How many vectors of a model there are."""
@@ -95,8 +102,10 @@ class Server:
     def _path(self, model: str) -> str:
         return f"/collections/{self._prefix}{_short(model)}"
 
-    def _has(self, path: str, token: Token) -> bool:
-        return self._asked("GET", path, None, token, but=(404,)) is not None
+    def _size(self, path: str, token: Token) -> int | None:
+        """How long the vectors of a collection are; None if there is none."""
+        found = self._asked("GET", path, None, token, but=(404,))
+        return None if found is None else _read(lambda: int(found["config"]["params"]["vectors"]["size"]))
 
     def _collections(self, token: Token) -> list[str]:
         found = self._asked("GET", "/collections", None, token)
@@ -129,7 +138,7 @@ def _result(response: Response) -> Any:
 def _read(work: Any) -> Any:
     try:
         return work()
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise _failed("gives an answer that cannot be read") from None
 
 

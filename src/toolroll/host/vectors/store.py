@@ -28,7 +28,7 @@ class Vectors(Protocol):
         """ToolError if it cannot be used now."""
 
     def put(self, model: str, vectors: Mapping[int, Floats], token: Token) -> None:
-        """Keep vectors by their numbers, in the place of older ones."""
+        """Keep vectors by their numbers, in the place of older ones; of all, where those are of another length."""
 
     def drop(self, numbers: Sequence[int], token: Token) -> None:
         """Forget the vectors with these numbers, of all models."""
@@ -36,7 +36,7 @@ class Vectors(Protocol):
     def search(self, model: str, vector: Floats, limit: int, token: Token) -> list[tuple[int, float]]:
         """The numbers of the nearest vectors with their cosines, the nearest first.
 
-        None is passed over for another that is further away by 0.0001.
+        None is passed over for another that is further away by 0.0001; those of another length are as none.
         """
 
     def count(self, model: str, token: Token) -> int:
