@@ -73,9 +73,9 @@ clean: ## remove .venv, caches and build products
 
 .venv/pyvenv.cfg:
 	@version=$$($(PYTHON) -c 'import sys; print(sys.version_info >= (3, 11), sys.version.split()[0])') || \
-		{ echo "toolroll needs Python 3.11 or newer; '$(PYTHON)' does not run. Try: make PYTHON=python3.12" >&2; exit 1; }; \
+		{ echo "toolroll needs Python 3.11 or newer; '$(PYTHON)' does not run. Try: make $(or $(MAKECMDGOALS),run) PYTHON=python3.12" >&2; exit 1; }; \
 	[[ $$version == True* ]] || \
-		{ echo "toolroll needs Python 3.11 or newer; '$(PYTHON)' is $${version#* }. Try: make PYTHON=python3.12" >&2; exit 1; }
+		{ echo "toolroll needs Python 3.11 or newer; '$(PYTHON)' is $${version#* }. Try: make $(or $(MAKECMDGOALS),run) PYTHON=python3.12" >&2; exit 1; }
 	@if command -v uv >/dev/null; then \
 		uv venv --quiet --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv; \
 	else \

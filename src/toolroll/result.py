@@ -53,6 +53,9 @@ class ToolError(Exception):
         self.details = details
         self.suggest = suggest
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).__new__, (type(self), *self.args), self.__dict__  # its own would call __init__ without a code
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

@@ -109,7 +109,7 @@ def test_interrupted_it_ends_all_and_leaves_nothing(ws: Path, put: Put, temporar
     )
     assert running.is_set()
     assert [(one.outcome.finished, one.outcome.reason) for one in merged.reports] == [(False, "cancelled")] * 2
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 45
     assert [line for line in processes() if mark in line] == []
     assert list(temporary.iterdir()) == []
 

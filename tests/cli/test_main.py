@@ -44,7 +44,7 @@ WRONG = [
         "There is no command 'tolls'. Did you mean 'tools'? There are: tools, call, mcp, agent, swarm, journal, undo, "
         "models, doctor, completion.",
     ),
-    (("--jason",), "There is no command '--jason'."),
+    (("--jason",), "There is no command '--jason'. Options come behind the command. There are: tools,"),
     (("tools", "--jsn"), "Unrecognized arguments: --jsn. See: toolroll tools --help"),
     (("tools", "more"), "Unrecognized arguments: more."),
     (("tools", "--dialect"), "Argument --dialect/-d: expected one argument."),
@@ -77,6 +77,7 @@ def test_a_wrong_command_line_is_told_in_a_sentence(quick: Run, words: tuple[str
 
 def test_help_of_a_command(quick: Run) -> None:
     assert quick("tools", "--help") == quick("help", "tools")
+    assert quick("call", "read", "--help") == quick("help", "call", "read")
     assert quick("tools", "--help", "--dialect", "pgo")[1].startswith("usage: toolroll tools")
 
 
@@ -109,6 +110,24 @@ def test_a_closed_pipe_is_no_error(ws: Path, env: dict[str, str]) -> None:
     done = subprocess.run(argv, cwd=ws, env=env, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+CLOSED = [
+    ("<&-", "path=a", 0, "Created a (0 bytes).\n"),
+    (">&-", "path=a", 0, ""),
+    ("2>&-", "path=../a", 1, ""),
+]
+
+
+@pytest.mark.parametrize(("closed", "path", "status", "out"), CLOSED)
+def test_a_closed_stream_leads_nowhere(
+    ws: Path, env: dict[str, str], closed: str, path: str, status: int, out: str
+) -> None:
+    argv = ["sh", "-c", f'"$0" -m toolroll call write {path} content=@- {closed}', sys.executable]
+    empty = subprocess.DEVNULL
+    done = subprocess.run(argv, cwd=ws, env=env, stdin=empty, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (status, out, b"")
+    assert [one.read_bytes() for one in ws.iterdir()] == ([] if status else [b""])
 
 
 def test_help_and_version_load_no_kit(ws: Path, env: dict[str, str]) -> None:

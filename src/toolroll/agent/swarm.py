@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,12 +105,9 @@ def swarm(
 
 def _waited(future: Future[Report]) -> Report:
     """The report, waited for in a way that a signal interrupts."""
-    while True:
-        try:
-            return future.result(timeout=1.0)
-        except TimeoutError:
-            if future.done():
-                raise
+    while not future.done():
+        wait([future], timeout=1.0)
+    return future.result()
 
 
 def _section(report: Report, kept: str) -> list[str]:

@@ -49,6 +49,7 @@ _WRONG, _INTERRUPTED, _BROKEN_PIPE, _TERMINATED = 2, 130, 141, 143
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit status; what the user can mend is told without a traceback."""
+    _fill_streams()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         with _ended_in_order():
@@ -67,6 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(f"{error.strerror or error}{f': {error.filename!r}' if error.filename else ''}")
         return 1
     return status
+
+
+def _fill_streams() -> None:
+    """Let a stream that was closed before the start lead nowhere, so that no file that is opened takes its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 @contextmanager
@@ -96,15 +104,16 @@ def _run(argv: list[str]) -> int:
 
             print(f"toolroll {__version__}")
             return 0
-        case ["help", name]:
-            return _run([name, "--help"])
+        case ["help", name, *more]:
+            return _run([name, *more, "--help"])
         case ["__complete", *words]:
             from toolroll.cli import complete
 
             return complete.run(COMMANDS, words)
     command = COMMANDS.get(argv[0])
     if command is None:
-        raise UsageError(f"There is no command {argv[0]!r}.{near(argv[0], COMMANDS)} There are: {', '.join(COMMANDS)}.")
+        hint = " Options come behind the command." if argv[0].startswith("-") else near(argv[0], COMMANDS)
+        raise UsageError(f"There is no command {argv[0]!r}.{hint} There are: {', '.join(COMMANDS)}.")
     args = parse(command, argv[1:])
     if args.help and not (command.helps_with and getattr(args, command.helps_with)):
         print(parser_of(command).format_help(), end="")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,13 @@ class Limits:
     """The largest file that a command may write."""
     cpu_seconds: int | None = None
     """Of the processor, for each process of a command; None leaves it to the time limit of the call."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would make every call wait, or fail with another error."""
+        for one in fields(self):
+            value = getattr(self, one.name)
+            least = 1 if one.name in ("concurrency", "processes") else 0
+            if value is None and one.default is None:
+                continue
+            if not isinstance(value, int | float) or not value >= least:
+                raise ValueError(f"The limit {one.name} is {value!r}. Give a number from {least}.")

@@ -206,7 +206,10 @@ def _wrong_openai(body: dict[str, Any]) -> str:
         elif open_calls:
             return f"{open_calls} have no answer"
         if message["role"] == "assistant":
-            open_calls = [one["id"] for one in message.get("tool_calls", ())]
+            calls = message.get("tool_calls", ())
+            open_calls = [one["id"] for one in calls]
+            if not all(_is_object(one["function"]["arguments"]) for one in calls):
+                return "arguments are the JSON of an object"
             if not open_calls and not isinstance(message.get("content"), str):
                 return "an assistant message needs content or tool_calls"
     return (
@@ -214,6 +217,13 @@ def _wrong_openai(body: dict[str, Any]) -> str:
         if open_calls
         else _wrong_tools(one["function"]["parameters"] for one in body.get("tools", ()))
     )
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _wrong_anthropic(body: dict[str, Any]) -> str:

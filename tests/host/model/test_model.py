@@ -13,9 +13,9 @@ from tests.host.http.web import Asked, reply
 from tests.host.model.served import KEY, Call, Say, Served, failure, streamed
 from toolroll import Image, Token
 from toolroll.host.http.client import Client
-from toolroll.host.model import configured
+from toolroll.host.model import configured, openai
 from toolroll.host.model.faults import Kind, ModelError
-from toolroll.host.model.messages import Message, ToolCall, Turn, Usage
+from toolroll.host.model.messages import Ask, Message, ToolCall, Turn, Usage
 from toolroll.host.model.model import Model
 
 Serve = Callable[..., Served]
@@ -107,6 +107,34 @@ def test_broken_arguments_stay_as_they_were_and_can_be_answered(serve: Serve, pr
     assert [one.arguments for one in turn.message.calls] == ['{"a": 1']
     told = Message("tool", "not JSON", call=turn.message.calls[0].id, failed=True)
     assert model.turn([*ASK, turn.message, told], Token()).message.text == "Sorry."
+
+
+@ways
+def test_a_refusal_and_a_server_that_does_not_stream(serve: Serve, stream: bool) -> None:
+    message = b'{"content": null, "refusal": "I will not."}'
+    answer = reply(
+        b'{"choices": [{"message": %s, "finish_reason": "stop"}]}' % message, content_type="application/json"
+    )
+    heard: list[str] = []
+    turn = model_at(serve("openai", answer), stream=stream).turn(ASK, Token(), hear=heard.append)
+    assert (turn.message, turn.stop) == (Message("assistant", "I will not."), "refused")
+    assert heard == (["I will not."] if stream else [])
+
+
+def test_a_streamed_refusal(serve: Serve) -> None:
+    data = b'data: {"choices": [{"delta": {"refusal": "No"}}]}\n\n'
+    data += b'data: {"choices": [{"delta": {"refusal": "."}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    turn = model_at(serve("openai", lambda _: streamed(data))).turn(ASK, Token())
+    assert (turn.message, turn.stop) == (Message("assistant", "No."), "refused")
+
+
+@pytest.mark.parametrize(
+    ("model", "bounds"),
+    [("gpt-4o", {"stop": ["x"], "max_tokens": 9}), ("gpt-5-mini", {"max_completion_tokens": 9})],
+)
+def test_models_that_reason_know_other_bounds(model: str, bounds: dict[str, Any]) -> None:
+    made = openai.body(model, Ask((), (), ("x",), 9), stream=False)
+    assert made == {"model": model, "messages": [], **bounds}
 
 
 @both

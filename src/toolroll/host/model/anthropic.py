@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolroll.host.model.messages import Ask, Message, Stop, ToolCall, Turn, Usage
-from toolroll.host.model.reading import Garbled, listed, number, object_in, text_in
+from toolroll.host.model.reading import Garbled, arguments_in, listed, number, object_in, text_in
 
 PATH = "/v1/messages"
 _VERSION = "2023-06-01"
@@ -158,16 +158,8 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         made: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.call, "content": [*text, *images]}
         return [{**made, "is_error": True} if message.failed else made]
-    calls = [{"type": "tool_use", "id": one.id, "name": one.name, "input": _input(one)} for one in message.calls]
+    calls = [
+        {"type": "tool_use", "id": one.id, "name": one.name, "input": arguments_in(one.arguments)}
+        for one in message.calls
+    ]
     return [*map(dict, message.own), *text, *images, *calls]
-
-
-def _input(call: ToolCall) -> Mapping[str, Any]:
-    """The arguments as an object, which the protocol insists on; the tool's error tells of what was broken."""
-    import msgspec
-
-    try:
-        given = msgspec.json.decode(call.arguments or "{}")
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return {"broken": call.arguments}
-    return given if isinstance(given, Mapping) else {"broken": call.arguments}

@@ -144,7 +144,7 @@ class Model:
         return prepare("POST", self.place.url + path, {"accept": accept, **self._speech.headers(self.place.key)}, body)
 
     def _once(self, request: Request, token: Token, patience: Patience, hear: Heard | None) -> Turn:
-        listener = _Listener(self._speech.Reader(), hear) if self._stream else None
+        listener = _Listener(self._speech, hear) if self._stream else None
         try:
             response = self._http.send(
                 request,
@@ -228,16 +228,17 @@ class _StreamedError(Exception):
 class _Listener:
     """Takes the pieces of a stream."""
 
-    def __init__(self, reader: Reader, hear: Heard | None) -> None:
+    def __init__(self, speech: Speech, hear: Heard | None) -> None:
         self.begun = False
-        self._reader = reader
+        self._speech = speech
+        self._reader = speech.Reader()
         self._hear = hear
         self._events = Events()
-        self._head = b""
+        self._whole = bytearray()  # of an answer that is no stream
 
     def __call__(self, piece: bytes) -> None:
-        if len(self._head) < 4096:
-            self._head += piece
+        if not self.begun:
+            self._whole += piece
         try:
             for event in self._events.feed(piece):
                 self._event(event.name, event.data)
@@ -258,10 +259,18 @@ class _Listener:
 
     def turn(self, response: Response) -> Turn:
         """The turn that was streamed."""
-        if not self.begun:
-            kind = response.headers.get("content-type", "?").partition(";")[0]
+        if self.begun:
+            return self._reader.turn()
+        kind = response.headers.get("content-type", "?").partition(";")[0].strip()
+        if kind != "application/json":
             raise Garbled(f"it is {kind!r} and not a stream of events")
-        return self._reader.turn()
+        found = decoded(bytes(self._whole))  # not all servers can stream
+        if found.get("error"):
+            raise _StreamedError(error_in(bytes(self._whole)))
+        turn = self._speech.read(found)
+        if self._hear is not None and turn.message.text:
+            self._hear(turn.message.text)
+        return turn
 
 
 def _lasts(patience: Patience, wait: float) -> bool:

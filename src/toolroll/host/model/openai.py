@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from toolroll.host.model.messages import Ask, Message, Stop, ToolCall, Turn, Usage
-from toolroll.host.model.reading import Garbled, listed, number, object_in, text_in
+from toolroll.host.model.reading import Garbled, arguments_in, listed, number, object_in, text_in
 from toolroll.result import Image
 
 PATH = "/chat/completions"
 _PICTURES = "The pictures that the tools have shown:"
+_REASONS = re.compile(r"(?:openai/)?(?:o\d|gpt-5)")  # models that refuse `stop` and the older name of the bound
+_REFUSED = "content_filter"  # a refusal in words of its own comes with the stop of any answer
 _STOPS: dict[str, Stop] = {
     "stop": "end",
     "tool_calls": "calls",
     "function_call": "calls",
     "length": "length",
-    "content_filter": "refused",
+    _REFUSED: "refused",
 }
 
 
@@ -31,10 +34,11 @@ def body(model: str, ask: Ask, *, stream: bool) -> dict[str, Any]:
     made: dict[str, Any] = {"model": model, "messages": [_sent(one) for one in _with_pictures_apart(ask.messages)]}
     if ask.tools:
         made["tools"] = [_tool(one) for one in ask.tools]
-    if ask.stop:
+    reasons = _REASONS.match(model) is not None
+    if ask.stop and not reasons:
         made["stop"] = list(ask.stop)
     if ask.most_tokens:
-        made["max_tokens"] = ask.most_tokens
+        made["max_completion_tokens" if reasons else "max_tokens"] = ask.most_tokens
     if stream:
         made |= {"stream": True, "stream_options": {"include_usage": True}}
     return made
@@ -50,8 +54,9 @@ def read(answer: Mapping[str, Any]) -> Turn:
         _call(place, object_in(one, "function"), text_in(one, "id"))
         for place, one in enumerate(listed(message, "tool_calls"))
     )
-    text = text_in(message, "content") or text_in(message, "refusal")
-    return _turn(text, calls, text_in(choice, "finish_reason"), usage(answer.get("usage")))
+    refusal = text_in(message, "refusal")
+    stop = _REFUSED if refusal else text_in(choice, "finish_reason")
+    return _turn(text_in(message, "content") or refusal, calls, stop, usage(answer.get("usage")))
 
 
 def usage(given: Any) -> Usage:
@@ -71,6 +76,7 @@ class Reader:
         self._said: list[str] = []
         self._calls: dict[int, dict[str, str]] = {}
         self._stop = ""
+        self._refused = False
         self._usage = Usage()
 
     def take(self, event: Mapping[str, Any]) -> None:
@@ -80,8 +86,10 @@ class Reader:
             self._usage = usage(event["usage"])
         for choice in listed(event, "choices")[:1]:
             delta = object_in(choice, "delta")
-            self.text = text_in(delta, "content") or text_in(delta, "refusal")
+            refusal = text_in(delta, "refusal")
+            self.text = text_in(delta, "content") or refusal
             self._said.append(self.text)
+            self._refused = self._refused or bool(refusal)
             for place, one in enumerate(listed(delta, "tool_calls")):
                 self._add(one, place)
             self._stop = text_in(choice, "finish_reason") or self._stop
@@ -96,7 +104,7 @@ class Reader:
             raise Garbled("it ends in the middle")
         calls = [self._calls[place] for place in sorted(self._calls)]
         made = tuple(_call(place, one, one["id"]) for place, one in enumerate(calls))
-        return _turn("".join(self._said), made, self._stop, self._usage)
+        return _turn("".join(self._said), made, _REFUSED if self._refused else self._stop, self._usage)
 
     def _add(self, delta: Mapping[str, Any], place: int) -> None:
         # Some servers leave the index out when there is but one call.
@@ -117,13 +125,23 @@ def _turn(text: str, calls: tuple[ToolCall, ...], stop: str, used: Usage) -> Tur
     return Turn(Message("assistant", text, calls), reason, used)
 
 
+def _arguments(call: ToolCall) -> str:
+    """As they were written, if they are an object: some servers refuse a conversation in which they are not."""
+    given = arguments_in(call.arguments)
+    return call.arguments if call.arguments and "broken" not in given else _written(given)
+
+
 def _call(place: int, function: Mapping[str, Any], identifier: str) -> ToolCall:
     arguments = function.get("arguments")
     if isinstance(arguments, Mapping):  # as some servers send it
-        import msgspec
-
-        arguments = msgspec.json.encode(arguments).decode()
+        arguments = _written(arguments)
     return ToolCall(identifier or f"call_{place}", text_in(function, "name"), str(arguments or ""))
+
+
+def _written(arguments: Mapping[str, Any]) -> str:
+    import msgspec
+
+    return msgspec.json.encode(arguments).decode()
 
 
 def _tool(definition: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,7 +172,7 @@ def _sent(message: Message) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": message.call, "content": message.text}
     if message.calls:
         calls = [
-            {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.arguments}}
+            {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": _arguments(one)}}
             for one in message.calls
         ]
         return {"role": message.role, "content": message.text or None, "tool_calls": calls}

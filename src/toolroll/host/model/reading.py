@@ -45,3 +45,11 @@ def number(holder: Mapping[str, Any], name: str) -> int:
     """A count, or 0."""
     value = holder.get(name)
     return value if isinstance(value, int) and value >= 0 else 0
+
+
+def arguments_in(text: str) -> Mapping[str, Any]:
+    """The arguments of a call as an object, which servers insist on; the tool's error tells of what was broken."""
+    try:
+        return decoded(text or "{}")
+    except Garbled:
+        return {"broken": text}
