@@ -89,6 +89,18 @@ def test_a_bundle_picks_the_action_and_wants_what_it_needs(bundle):
         bundle.pick({"action": "write", "path": "a"})
 
 
+def test_a_fault_in_what_another_action_takes_is_none(bundle):
+    zero = {"action": "write", "path": "a", "content": "x", "start": "zero"}
+    assert bundle.checker.check(zero) == (
+        {"action": "write", "path": "a", "content": "x"},
+        ["start: not used, left out"],
+    )
+    with pytest.raises(ToolError, match="`start` must be an integer"):
+        bundle.checker.check({**zero, "action": "read"})
+    with pytest.raises(ToolError, match="There is no parameter 'colour'"):
+        bundle.checker.check({**zero, "colour": 0})
+
+
 @pytest.mark.parametrize(
     "view", [View.native(show), View("cat", show, {"limit": "limit"}), View("cat", show, {"limit": "n"})]
 )
@@ -120,6 +132,11 @@ def test_one_name_cannot_have_two_types_in_a_bundle():
         ("No. Use `show` or `grep` to look. Set `offset`.", "No. Use `file` (action `read`) to look. Set `start`."),
         ("`limit` is too large; see `fetch` for more. It is 3.", "`limit` is too large. It is 3."),
         ("No.\n1: Use it. Use `grep`.", "No.\n1: Use it. Use `grep`."),
+        (
+            "No. Give `change.text` to it. See `setup.py`.",
+            "No. Give `content` of `file` (action `write`) to it. See `setup.py`.",
+        ),
+        ("No. Give `grep.path` to it. It is 3.", "No. It is 3."),
     ],
 )
 def test_speech_uses_the_words_of_the_dialect(bundle, said, shown):

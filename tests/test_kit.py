@@ -143,6 +143,8 @@ def test_only_some_tools(open_kit):
         ({"mode": "dreaming"}, "code, thinking"),
         ({"policy": "lax"}, "standard"),
         ({"limits": {"nonsense": 1}}, "read_bytes"),
+        ({"limits": {"concurrency": 0}}, "The limit concurrency is 0. Give a number from 1."),
+        ({"limits": {"output_chars": "9"}}, "The limit output_chars is '9'. Give a number from 0."),
     ],
 )
 def test_bad_options_list_what_there_is(ws, options, words):
@@ -153,6 +155,11 @@ def test_bad_options_list_what_there_is(ws, options, words):
 def test_a_workspace_must_exist(tmp_path):
     with pytest.raises(FileNotFoundError):
         Kit(tmp_path / "nowhere")
+
+
+def test_a_function_is_no_tool_yet(kit):
+    with pytest.raises(TypeError, match="Make a function one with @tool"):
+        kit.register(len)
 
 
 def test_a_tool_of_your_own(kit):
@@ -313,4 +320,12 @@ def test_a_closed_kit_leaves_no_open_file(ws, tmp_path):
             kit.call("read", {"path": "none/x"})
             kit.call("ls", {"path": "a"})
             kit.call("copy", {"source": "a", "target": "c", "overwrite": True})
+        late = [
+            kit.call("read", {"path": "a/b.txt"}),
+            kit.call("memory", {"action": "add", "content": "x"}),
+            kit.undo(),
+        ]
+        assert {(one.error.code, one.text) for one in late} == {
+            ("Cancelled", "The kit was closed. Open another one for more calls.")
+        }
     assert opened() == before

@@ -1,10 +1,11 @@
 """One table turns exceptions into agent errors; what is not in it is a system error."""
 
 import errno
+import pickle
 
 import pytest
 
-from toolroll import ErrorCode, Result, ToolError
+from toolroll import ErrorCode, Result, Suggestion, ToolError
 from toolroll.result import as_tool_error
 
 
@@ -54,6 +55,12 @@ def test_an_error_code_is_one_of_the_twelve():
     with pytest.raises(ValueError, match="Oops"):
         ToolError("Oops", "x")
     assert len(ErrorCode) == 12
+
+
+def test_an_error_goes_from_one_process_to_another():
+    error = ToolError("Conflict", "x", details={"a": 1}, suggest=(Suggestion("read", {"path": "b"}),))
+    there = pickle.loads(pickle.dumps(error))
+    assert (type(there), str(there), vars(there)) == (ToolError, "x", vars(error))
 
 
 @pytest.mark.parametrize(("status", "ok"), [("success", True), ("partial", True), ("error", False)])

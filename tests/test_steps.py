@@ -129,6 +129,7 @@ def test_every_call_is_recorded_and_counted(open_kit, put):
     ]
     assert kit.calls() == seen
     read = kit.metrics()["read"]
+    kit.call("read", {"path": "none"})  # no longer counted there
     assert (read.calls, read.errors, dict(read.codes)) == (2, 1, {"NotFound": 1})
 
 

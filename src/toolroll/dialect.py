@@ -214,7 +214,15 @@ class Bundle:
 
     @cached_property
     def checker(self) -> Checker:
-        return Checker(self.schema)
+        return Checker(self.schema, self._unused)
+
+    def _unused(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Parameters of other actions than the chosen one, which models fill in with zeros."""
+        chosen = arguments.get(self.selector)
+        if chosen not in tuple(self.actions):
+            return []
+        used = {self.selector, *self.actions[chosen].schema["properties"]}
+        return [name for name in arguments if name in self.schema["properties"] and name not in used]
 
     def pick(self, arguments: Mapping[str, Any]) -> View:
         """The view of the chosen action; raises ToolError when that action needs more than it got."""
@@ -290,6 +298,8 @@ class Profile:
     """Permissions of new files; None leaves it to the umask."""
     new_folder_mode: int = 0o777
     """The same of folders that are made for them, less the umask."""
+    guess_encoding: bool = False
+    """Read text of another encoding than UTF-8 in the likeliest one: for dialects where nobody can name it."""
     keep: Literal["head", "tail", "middle"] = "head"
     """Which part of a result that is too long is shown."""
     extensions: frozenset[str] | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import TypedDict
+from typing import Any, TypedDict
 
-from toolroll.dialect import Profile
+from toolroll.dialect import Profile, View
 from toolroll.host.atlas import Atlas
 from toolroll.host.calls import Calls
 from toolroll.host.context import Context, Progress, silent
@@ -29,6 +29,8 @@ from toolroll.host.token import Token
 from toolroll.host.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
+from toolroll.result import ErrorCode, ToolError
+from toolroll.steps import Proceed
 
 
 class Options(TypedDict, total=False):
@@ -60,6 +62,7 @@ class Hands:
         self.session = session
         self.limits = limits
         self.guard = guard
+        self._closed = False
         with ExitStack() as closing:
             self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode)
             closing.callback(self.root.close)
@@ -84,6 +87,7 @@ class Hands:
             policy=policy,
             guard=profile.guard,
             new_file_mode=profile.new_file_mode,
+            guess=profile.guess_encoding,
         )
         self.journal = Journal(self.root, self.state)
         self.recovered = self.journal.recover()
@@ -132,6 +136,17 @@ class Hands:
             progress,
         )
 
+    def while_open(self, _view: View, proceed: Proceed) -> Proceed:
+        """A step that refuses what comes after `close`: it would open parts again that nobody closes."""
+
+        def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
+            if self._closed:
+                raise ToolError(ErrorCode.CANCELLED, "The kit was closed. Open another one for more calls.")
+            return proceed(ctx, arguments)
+
+        return checked
+
     def close(self) -> None:
         """Give everything back, end every job, the last opened first."""
+        self._closed = True
         self._closing.close()

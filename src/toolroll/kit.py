@@ -118,7 +118,7 @@ class Kit:
         """What is done around every call, the outermost first."""
         hands = self._hands
         at_once = Concurrency(self.limits.concurrency)
-        return time_limit, at_once, Locks(), Journalled(hands.journal), Remembered(hands.calls)
+        return hands.while_open, time_limit, at_once, Locks(), Journalled(hands.journal), Remembered(hands.calls)
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         hands = self._hands
@@ -198,7 +198,9 @@ class Kit:
 
         def answer(call: Mapping[str, Any]) -> dict[str, Any]:
             function = call["function"]
-            return formats.tool_message(call["id"], self.call(function["name"], function["arguments"], message=message))
+            return formats.tool_message(
+                call["id"], self.call(function["name"], function.get("arguments"), message=message)
+            )
 
         if len(tool_calls) <= 1:
             return [answer(call) for call in tool_calls]
@@ -207,6 +209,8 @@ class Kit:
 
     def register(self, tool: Tool | Remote | Offered) -> None:
         """Add a tool of your own, or what `kit.remote` gives: a server's tools, or one; a taken name is refused."""
+        if not isinstance(tool, Tool) and not hasattr(tool, "offered"):
+            raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
         tools = [tool] if isinstance(tool, Tool) else [_from_server(one) for one in tool.offered()]
         for one in tools:
             if one.name in self._entries or one.name in (FIND, CALL):

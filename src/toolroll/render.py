@@ -17,7 +17,7 @@ from toolroll.result import Result, Suggestion
 
 _JSON = (dict, list, int, float, bool)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_QUOTED = re.compile(r"`(\w+)`")
+_QUOTED = re.compile(r"`(\w+(?:\.\w+)?)`")
 _OTHERWISE = (
     re.compile(r"(?:,? or (?:set|give|use|leave out)|;[^.;`]*) `(\w+)`[^.;`\n]*(?=\.)"),
     re.compile(r" or `(\w+)`"),
@@ -110,7 +110,8 @@ class Speech:
                 self._tools.setdefault(view.tool.name, (entry, view, action or None))
 
     def message(self, text: str, view: View | None) -> str:
-        """The text with `backticked` names of tools and parameters as they are called here.
+        """The text with `backticked` names of tools and parameters as they are called here; `tool.parameter` is one
+        of another tool.
 
         Advice that needs a tool or a parameter which is not there (", or set `x`.") is left away.
         """
@@ -120,17 +121,26 @@ class Speech:
             word = match[1]
             if word in names:
                 return f"`{names[word]}`"
-            return self._called(word) if word in self._tools else match[0]
+            return self._called(word) if word in self._tools else self._elsewhere(word) or match[0]
 
         if "`" in text:
             said, line, rest = text.partition("\n")
-            text = _advised(said, self._absent(view, names)) + line + rest
+            text = _advised(said, self._absent(view, names, said)) + line + rest
         return _QUOTED.sub(shown, text)
 
-    def _absent(self, view: View | None, names: Mapping[str, str]) -> frozenset[str]:
-        """The tools and the parameters of this one that a model cannot use here."""
+    def _absent(self, view: View | None, names: Mapping[str, str], said: str) -> frozenset[str]:
+        """The tools, the parameters of this one and those of others in the text that a model cannot use here."""
         hidden = {one.name for one in view.tool.parameters} - names.keys() if view else set()
-        return (names_in("toolroll.tools") - self._tools.keys() | hidden) - names.keys()
+        tools = names_in("toolroll.tools")
+        others = {word for word in _QUOTED.findall(said) if word.partition(".")[0] in tools and "." in word}
+        hidden |= {word for word in others if self._elsewhere(word) is None}
+        return (tools - self._tools.keys() | hidden) - names.keys()
+
+    def _elsewhere(self, word: str) -> str | None:
+        """What `tool.parameter` is called here; None when it is not there."""
+        tool, _, parameter = word.partition(".")
+        name = self._tools[tool][1].names().get(parameter) if tool in self._tools else None
+        return f"`{name}` of {self._called(tool)}" if name is not None else None
 
     def _called(self, tool: str) -> str:
         """What a tool is called here, with its action if it is one of several."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -257,10 +257,11 @@ class Metrics:
                 one = self._tools[record.name] = Measured()
             one.calls += 1
             one.seconds += record.seconds
+            one.errors += record.status in ("error", "raised")
             if record.code is not None:
-                one.errors += 1
                 one.codes[record.code] += 1
 
     def by_tool(self) -> dict[str, Measured]:
+        """The counts as they are now; later calls do not change them."""
         with self._lock:
-            return dict(self._tools)
+            return {name: replace(one, codes=one.codes.copy()) for name, one in self._tools.items()}

@@ -36,7 +36,7 @@ def test_a_line_is_cut_at_2000(kit, put):
 def test_what_has_no_line_to_show_is_told_in_words(kit, put):
     put({"empty.txt": "", "a.txt": "one\n"})
     assert kit.call("read", {"file_path": "empty.txt"}).text == "empty.txt is empty."
-    assert kit.call("read", {"file_path": "a.txt", "offset": 1}).text == "There is no line 2: 'a.txt' has 1 lines."
+    assert kit.call("read", {"file_path": "a.txt", "offset": 1}).text == "There is no line 2: 'a.txt' has 1 line."
 
 
 def test_invalid_utf8_is_an_error(kit, put):

@@ -95,7 +95,7 @@ def test_a_bulk_edit_leaves_types_alone_that_are_not_allowed(kit, put, ws):
     put({"a.ts": "foo", "b.css": "foo"})
     result = kit.call("multiedit", {"pattern": "**/*", "find": "foo", "replace": "bar"})
     assert (result.wire["data"]["totalReplacements"], result.wire["data"]["filesSkipped"]) == (1, 1)
-    assert result.text.endswith("(1 files of types that are not allowed were left alone.)")
+    assert result.text.endswith("(1 file of types that are not allowed left alone.)")
     assert [(ws / name).read_text() for name in ("a.ts", "b.css")] == ["bar", "foo"]
     assert kit.call("multiedit", {"pattern": "*.css", "find": "foo", "replace": "bar"}).error.code == "SecurityError"
 

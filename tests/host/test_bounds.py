@@ -102,9 +102,9 @@ MANY = "for n in $(seq 60); do {} sleep 60 & done; wait"
         ("yes", Bounds(seconds=20, output_bytes=20 * MB), Outcome.OUTPUT, -9),
         ("yes >&2 & setsid yes", Bounds(seconds=20, output_bytes=20 * MB), Outcome.OUTPUT, -9),
         ("head -c 100000 /dev/zero", Bounds(seconds=20, output_bytes=100_000), Outcome.EXITED, 0),
-        ("sleep 0.1; while :; do :; done", Bounds(seconds=20, cpu_seconds=1), Outcome.EXITED, -24),
-        ("sleep 0.1; head -c 5000000 /dev/zero > file; stat -c %s file | grep -qx 1048576", Bounds(seconds=20, file_bytes=MB), Outcome.EXITED, 0),
-        ("sleep 0.1; ulimit -n | grep -qx 64", Bounds(seconds=20, files=64), Outcome.EXITED, 0),
+        ("until [ $(ulimit -t) = 1 ]; do sleep 0.02; done; while :; do :; done", Bounds(seconds=20, cpu_seconds=1), Outcome.EXITED, -24),
+        ("until [ $(ulimit -f) = 1024 ]; do sleep 0.02; done; head -c 5000000 /dev/zero > file; stat -c %s file | grep -qx 1048576", Bounds(seconds=20, file_bytes=MB), Outcome.EXITED, 0),
+        ("until ulimit -n | grep -qx 64; do sleep 0.02; done", Bounds(seconds=20, files=64), Outcome.EXITED, 0),
         ("sleep 20", Bounds(seconds=0), Outcome.TIMED_OUT, -9),
     ],
 )  # fmt: skip
@@ -126,18 +126,17 @@ class Late(Unconfined):
         return process
 
 
-@pytest.mark.clock
+LIMITED = "until [ $(ulimit -n) = 64 ]; do sleep 0.05; done; ulimit -n"
+
+
 def test_limits_reach_those_that_were_started_at_once(run: Run) -> None:
     """Nobody can give the first process its limits before it runs; its children get theirs when they are seen."""
-    script = (
-        "for n in 1 2 3 4 5; do (sleep 0.5; ulimit -n) & done; setsid bash -c 'sleep 0.5; ulimit -n' & wait; ulimit -n"
-    )
+    script = f"for n in 1 2 3 4 5; do ({LIMITED}) & done; setsid bash -c '{LIMITED}' & wait; ulimit -n"
     running = run(script, Bounds(seconds=20, files=64), Late())
     running.wait()
     assert running.output.ends(1000) == (b"64\n" * 7, 0, b"")
 
 
-@pytest.mark.clock
 def test_limits_reach_those_that_were_started_with_the_mark(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who has the mark of a command is not looked at for limits, so nobody may have the one without the other."""
     brand = Marks.brand
@@ -147,7 +146,7 @@ def test_limits_reach_those_that_were_started_with_the_mark(run: Run, monkeypatc
         time.sleep(0.2)
 
     monkeypatch.setattr(Marks, "brand", slowly)
-    running = run("sleep 0.1; (sleep 0.5; ulimit -n)", Bounds(seconds=20, files=64))
+    running = run(f"sleep 0.1; ({LIMITED})", Bounds(seconds=20, files=64))
     running.wait()
     assert running.output.ends(1000) == (b"64\n", 0, b"")
 

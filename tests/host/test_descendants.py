@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.waiting import until
 from toolroll.host import descendants
 from toolroll.host.descendants import Live, Process, Snapshot, View
 
@@ -65,12 +66,9 @@ def test_a_process(view, shell) -> None:
 
 def test_the_tree(view, shell) -> None:
     process, _ = shell("(sleep 60 & sleep 60) & setsid bash -c 'sleep 60 & wait' &")
-    for _ in range(200):
-        seen = view()
-        found = seen.tree([seen.get(process.pid)])
-        if len(found) == 6:
-            break
-        time.sleep(0.01)
+    until(lambda: len((seen := view()).tree([seen.get(process.pid)])) == 6)
+    seen = view()
+    found = seen.tree([seen.get(process.pid)])
     parents = sorted(sum(1 for one in found.values() if one.parent == pid) for pid in found)
     assert parents == [0, 0, 0, 1, 2, 2]
     assert {one.group == process.pid for one in found.values()} == {False, True}
@@ -101,10 +99,8 @@ def test_one_whose_first_thread_has_ended_is_alive() -> None:
     code = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); print(flush=True); ctypes.CDLL(None).pthread_exit(None)"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     process.stdout.readline()
-    for _ in range(200):
-        if (seen := Live().get(process.pid)).state == "Z":
-            break
-        time.sleep(0.01)
+    until(lambda: Live().get(process.pid).state == "Z")
+    seen = Live().get(process.pid)
     assert (seen.state, seen.threads, seen.alive) == ("Z", 2, True)
     process.kill()
     process.communicate()

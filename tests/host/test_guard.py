@@ -65,6 +65,13 @@ def test_always_is_for_every_kit_on_the_workspace(kit_that, asked):
     assert asked == [("touch a",), ("touch b",)]
 
 
+def test_kits_that_are_open_at_once_keep_what_each_was_granted(kit_that, asked):
+    first, second = kit_that("always"), kit_that("always")
+    assert [run(first, "touch a"), run(second, "touch b")] == ["ok", "ok"]
+    assert run(kit_that(), "touch a; touch b") == "ok"
+    assert asked == [("touch a",), ("touch b",)]
+
+
 def test_a_denied_command_is_never_asked_about(kit_that, asked):
     assert run(kit_that(True), "sudo ls") == "SecurityError"
     assert asked == []

@@ -45,7 +45,7 @@ def test_a_killed_program_leaves_nothing_but_without_it_all(line: str) -> None:
     before = marked(name)
     host.kill()
     host.communicate()
-    until = time.monotonic() + (10 if line == "tied" else 0.5)
+    until = time.monotonic() + (50 if line == "tied" else 0.5)
     while marked(name) and time.monotonic() < until:
         time.sleep(0.01)
     left = marked(name)

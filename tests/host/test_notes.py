@@ -1,8 +1,6 @@
 """Notes on disk: journalled, beneath the workspace, and whole whoever writes at once."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -144,21 +142,9 @@ with Kit(ws, state_dir=state) as kit:
 
 
 @pytest.mark.parametrize("way", ["safe", "naive"])
-def test_two_processes_lose_nothing(kept, ws, tmp_path, way):
+def test_two_processes_lose_nothing(kept, ws, tmp_path, at_once, way):
     kept.create("Both", "text", "general", ())
-    words = [way, str(ws), str(tmp_path / "state")]
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, name, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for name in "ab"
-    ]
-    for one in writers:
-        assert one.stdout.readline() == b"ready\n"
-    for one in writers:
-        one.stdin.write(b"\n")
-        one.stdin.close()
-    for one in writers:
-        assert one.wait(60) == 0
-        one.stdout.close()
+    at_once(WRITER, *((name, way, str(ws), str(tmp_path / "state")) for name in "ab"))
     both = kept.read("both")
     assert ((both.title, both.content) == ("T14", "C14")) is (way == "safe")
     same = [note for note in kept.all()[0] if note.title == "Same"]

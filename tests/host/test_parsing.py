@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.waiting import gone
 from toolroll import ErrorCode, Token, ToolError
 from toolroll.host.parsing import Parsers, TooHardError
 from toolroll.text.rank import sheet
@@ -88,7 +89,7 @@ def test_a_call_that_is_cancelled_or_late_does_not_wait(parsers):
     with pytest.raises(ToolError) as caught:
         parsers.tags("bash", ENDLESS, cancelled)
     assert caught.value.code == ErrorCode.CANCELLED
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
 
 
 @needs_proc
@@ -129,11 +130,7 @@ def test_children_end_when_their_parent_is_killed():
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.PIPE, text=True)
     (pid,) = done.stdout.split()
-    for _ in range(200):
-        if not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text():
-            return
-        time.sleep(0.05)
-    pytest.fail("the child goes on")
+    assert gone(int(pid))
 
 
 def test_a_child_gets_nothing_of_our_environment(monkeypatch, parsers):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.host.sandbox.conftest import landlock_abi
 from toolroll.host import probe
 from toolroll.host.sandbox.choose import probed, strongest
 from toolroll.host.sandbox.tiers import Reach
@@ -69,7 +70,7 @@ def test_what_is_missing_is_told_with_how_to_add_it(ws: Path, tmp_path: Path, mo
 
 
 def test_landlock_is_a_version_or_none() -> None:
-    assert 0 <= probe.landlock_abi() < 100
+    assert 0 <= landlock_abi() < 100
 
 
 def test_the_sandbox_is_told_as_it_was_tried(ws: Path) -> None:
@@ -93,7 +94,7 @@ def test_the_sandbox_is_told_as_it_was_tried(ws: Path) -> None:
     elif landlock.works:
         assert found["confinement"].detail == f"by Landlock; left open: {'; '.join(landlock.gaps)}"
     if landlock.works:
-        assert found["Landlock"].detail.startswith(f"ABI {probe.landlock_abi()}")
+        assert found["Landlock"].detail.startswith(f"ABI {landlock_abi()}")
     assert found["confinement"].present == (bubblewrap.works or landlock.works)
 
 
@@ -129,5 +130,5 @@ def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path) -> None:
     assert confinement == ["confinement", "True", f"by Landlock; left open: {'; '.join(sandbox.gaps)}", ""]
     assert bubblewrap[1] == "False"
     assert bubblewrap[3] == "install bubblewrap (apt install bubblewrap), and allow user namespaces"
-    assert landlock == ["Landlock", "True", f"ABI {probe.landlock_abi()}", ""]
+    assert landlock == ["Landlock", "True", f"ABI {landlock_abi()}", ""]
     assert seccomp == ["seccomp", "True", "the kernel filters what commands ask of it", ""]

@@ -17,13 +17,6 @@ def parts(sheet):
     return [getattr(sheet, name) for name in Sheet.__slots__]
 
 
-@pytest.fixture
-def state(tmp_path):
-    made = State(str(tmp_path / "state"))
-    yield made
-    made.close()
-
-
 def base(state):
     return f"{state.path}/atlas/sheets-2.sqlite"
 

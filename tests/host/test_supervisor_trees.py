@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from toolroll.host import descendants
 from toolroll.host.orphans import house
 from toolroll.host.sandbox.choose import strongest
@@ -114,13 +115,6 @@ def shaped(shape: str, tag: str) -> str:
     return SHAPES[shape][0].replace("SLEEP", f"sleep {tag}") + WAIT
 
 
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come to be"
-        time.sleep(0.01)
-
-
 def by_itself(running: Running) -> Outcome:
     running.write(b"\n")
     return running.wait().outcome
@@ -158,16 +152,14 @@ def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: Outc
 
 
 def test_killing_the_group_is_not_enough(tag: str) -> None:
-    left = {}
     for index, (shape, (_, count)) in enumerate(SHAPES.items()):
         one = f"{tag}{index}"
         plain = subprocess.Popen(["bash", "-c", shaped(shape, one)], stdin=subprocess.PIPE, start_new_session=True)
         until(lambda one=one, count=count: sleepers(one) == count)
         os.killpg(plain.pid, signal.SIGKILL)
         plain.communicate()
-        time.sleep(0.05)
-        left[shape] = sleepers(one) > 0
-    assert [shape for shape, some in left.items() if some] == ["setsid", "double fork", "daemon", "respawner", "deaf"]
+    hidden = ["setsid", "double fork", "daemon", "respawner", "deaf"]
+    until(lambda: [shape for index, shape in enumerate(SHAPES) if sleepers(f"{tag}{index}")] == hidden)
 
 
 def test_commands_leave_each_other_alone(sandbox: Sandbox, begin: Begin, tag: str) -> None:
@@ -338,7 +330,7 @@ def test_the_end_of_the_whole_program(sandbox: Sandbox, tmp_path: Path, tag: str
     )  # the end of a copy of it has nothing to do with the command
     killed = then in ("kill", "fork")
     assert host.returncode == (-9 if killed else 3 if then == "raise" else 0)
-    until(lambda: [pid for pid in tagged(tag) if pid != host.pid] == [], 3 if killed else 0.2)
+    until(lambda: [pid for pid in tagged(tag) if pid != host.pid] == [])
 
 
 def test_a_confined_daemon_that_nobody_knows(begin: Begin, tmp_path: Path, tag: str) -> None:

@@ -1,8 +1,6 @@
 """Todo lists on disk: one a session, found again, and whole whoever writes at once."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -13,13 +11,6 @@ from toolroll.host.token import Token
 from toolroll.text.todos import Item, Todo, written
 
 ONE = (Todo("a", "pending", "medium", "1"),)
-
-
-@pytest.fixture
-def state(tmp_path):
-    made = State(str(tmp_path / "state"))
-    yield made
-    made.close()
 
 
 def put(state, session, todos=ONE, anew=True):
@@ -109,23 +100,8 @@ for number in range(int(sys.argv[3])):
 
 
 @pytest.mark.parametrize(("way", "count"), [("safe", 25), ("naive", 1)])
-def test_two_processes_lose_nothing(state, way, count):
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, state.path, name, str(count), way],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for name in "ab"
-    ]
-    for one in writers:
-        assert one.stdout.readline() == b"ready\n"
-    for one in writers:
-        one.stdin.write(b"\n")
-        one.stdin.close()
-    for one in writers:
-        assert one.wait(60) == 0
-        one.stdout.close()
+def test_two_processes_lose_nothing(state, at_once, way, count):
+    at_once(WRITER, *((state.path, name, str(count), way) for name in "ab"))
     todos = get(state, "s")
     every = {f"{name} {number}" for name in "ab" for number in range(count)}
     assert ({todo.content for todo in todos} == every) is (way == "safe")

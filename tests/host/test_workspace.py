@@ -31,6 +31,37 @@ def test_a_declared_encoding_is_kept_for_later_edits(kit, put, ws):
     assert (ws / "a.txt").read_bytes() == "Stra\u00dfen\n".encode("cp1252")
 
 
+def test_where_nobody_can_name_an_encoding_it_is_guessed(open_kit, put, ws):
+    kit = open_kit("pigo")
+    put({"a.txt": "Stra\u00dfe 1\r\nb\n".encode("cp1252")})
+    assert kit.call("edit", {"path": "a.txt", "old_string": "Stra\u00dfe", "new_string": "Gasse"}).ok
+    put({"a.txt": "Stra\u00dfe 1\r\nb\n".encode("cp1252")})
+    assert kit.call("edit", {"path": "a.txt", "old_string": "b", "new_string": "\u00fc"}).ok
+    assert (ws / "a.txt").read_bytes() == "Stra\u00dfe 1\r\n\u00fc\n".encode("cp1252")
+    shown = kit.call("read", {"path": "a.txt"})
+    assert (shown.text, shown.meta["encoding"]) == (
+        "1\tStra\u00dfe 1\n2\t\u00fc\n(Not UTF-8: read as cp1252.)",
+        "cp1252",
+    )
+    put({"a.txt": "Stra\u00dfe\n"})
+    assert kit.call("read", {"path": "a.txt"}).text == "1\tStra\u00dfe"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [
+        ("native", " It looks like 'cp1252': give that as `encoding` of `read` first."),
+        ("cdd", ""),
+    ],
+)
+def test_an_edit_tells_where_the_encoding_can_be_named(open_kit, put, ws, dialect, said):
+    kit = open_kit(dialect)
+    put({"a.txt": "caf\u00e9 b\n".encode("cp1252")})
+    names = {"native": ("path", "old", "new"), "cdd": ("file_path", "old_string", "new_string")}[dialect]
+    result = kit.call("edit", dict(zip(names, ("a.txt", "b", "c"), strict=True)))
+    assert result.text == f"'a.txt' cannot be read. Not valid UTF-8 at byte 3 (line 1).{said}"
+
+
 def test_an_encoding_that_does_not_survive_is_not_edited(kit, put, ws):
     data = b"\x1b$B\x1b(Bx\n"  # an empty escape sequence of ISO-2022-JP is lost when decoded
     put({"a.txt": data})

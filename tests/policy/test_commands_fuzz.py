@@ -10,13 +10,13 @@ import re
 import shlex
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from toolroll.policy.commands import STANDARD, judge
 from toolroll.policy.shell.banned import STANDARD as BANNED
-from toolroll.policy.shell.examples import loosened
 
 COUNT = 1500
 STUBS = sorted(
@@ -393,7 +393,7 @@ def test_what_is_called_read_only_changes_nothing(ground):
 
 def test_without_rules_for_arguments_the_same_commands_do_harm(ground):
     """The control: the harness sees what a list of names alone would let by."""
-    loose = loosened(STANDARD)
+    loose = replace(STANDARD, read=tuple(replace(row, anything=True) for row in STANDARD.read))
     allowed = [text for text in commands() if judge(text, loose).decision == "allow" != judge(text).decision]
     harmful = []
     for text in allowed[:150]:

@@ -320,6 +320,9 @@ DIALECT = Dialect(
         ),
     ),
     profile=Profile(
-        limits=Limits(read_bytes=1024 * 1024, write_bytes=5 * 1024 * 1024), guard="none", commands="coding-agent"
+        limits=Limits(read_bytes=1024 * 1024, write_bytes=5 * 1024 * 1024),
+        guard="none",
+        guess_encoding=True,
+        commands="coding-agent",
     ),
 )

@@ -144,7 +144,7 @@ DIALECT = Dialect(
                 "hidden": Shown("showHidden"),
                 "sort": Shown("sortBy"),
                 "recursive": Shown(default=False),
-                "depth": Shown("maxDepth", default=10),
+                "depth": Shown("maxDepth", default=10, decode=lambda value: min(value, 100), schema={"maximum": None}),
             },
             description="Directory listing and file system exploration.",
             fixed={"sizes": True},
@@ -234,7 +234,7 @@ DIALECT = Dialect(
             description="HTTP client with redirects, headers and body, for fetching web content.",
             data=fields(
                 url="url",
-                status="status",
+                status="status_code",
                 statusText="reason",
                 headers="headers",
                 contentType="content_type",

@@ -80,7 +80,7 @@ DIALECT = Dialect(
             fetch,
             {"url": Shown(description="Address to get", schema={"minLength": 1})},
             description="HTTP GET request with SSRF protection, size limits and timeout",
-            data=fields(url="url", status="status", contentType="content_type", body="fenced"),
+            data=fields(url="url", status="status_code", contentType="content_type", body="fenced"),
         ),
         View(
             "searchHistory",
@@ -110,6 +110,7 @@ DIALECT = Dialect(
     profile=Profile(
         limits=Limits(read_bytes=_WHOLE),
         guard="none",
+        guess_encoding=True,
         new_file_mode=0o600,
         new_folder_mode=0o750,
         wire=formats.status_object,

@@ -213,7 +213,7 @@ def shared_out(process: Process) -> int:
 
 
 def in_files() -> int:
-    """How many bytes of this machine's memory are in files; 0 where that is not told."""
+    """How many bytes of this machine's memory are files on no disk; 0 where that is not told."""
     try:
         lines = _content("/proc/meminfo").splitlines()
     except OSError:

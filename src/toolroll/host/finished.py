@@ -115,6 +115,12 @@ def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
     )
 
 
+def check(ran: Ran, most: int, keep: Keep = "middle") -> None:
+    """Raise ToolError if it did not come to an end of its own; nothing is kept of one that did."""
+    if ran.outcome != "exited":
+        finished(ran, most, keep).checked()
+
+
 def _code(status: int | None) -> int | None:
     """The exit code as a shell tells it: 128 and the number of the signal that ended it."""
     return status if status is None or status >= 0 else 128 - status

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolroll.host.state import State
+from toolroll.host.token import Token
 
 if TYPE_CHECKING:
     from toolroll.policy.commands import Rule
 
-_FILE = "grants.json"
+_FOLDER, _FILE = "grants", "grants.json"
 
 
 class Grants:
@@ -20,31 +21,29 @@ class Grants:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        kept = self._load()
-        self.tools: tuple[str, ...] = tuple(kept.get("tools", ()))
-        self.rules: tuple[Rule, ...] = _rules(kept.get("commands", ()))
+        self.tools, self.rules = self._load()
 
     def add(self, *, tools: tuple[str, ...] = (), rules: tuple[Rule, ...] = ()) -> None:
-        """Keep these too."""
-        self.tools = tuple(dict.fromkeys((*self.tools, *tools)))
-        self.rules = tuple(dict.fromkeys((*self.rules, *rules)))
-        data = msgspec.json.encode({"tools": self.tools, "commands": [_kept(rule) for rule in self.rules]})
-        folder = self._state.folder("grants")
-        draft = f".{os.getpid()}.{os.urandom(4).hex()}"
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
-        with os.fdopen(fd, "wb") as file:
-            file.write(msgspec.json.format(data, indent=1))
-        os.replace(draft, _FILE, src_dir_fd=folder, dst_dir_fd=folder)
+        """Keep these too, besides what others have added to the file or taken from it meanwhile."""
+        from toolroll.host.locked import locked
 
-    def _load(self) -> dict[str, Any]:
+        with locked(self._state.folder(_FOLDER), ".lock", Token()):
+            known = self._load()
+            self.tools = tuple(dict.fromkeys((*known[0], *tools)))
+            self.rules = tuple(dict.fromkeys((*known[1], *rules)))
+            data = msgspec.json.encode({"tools": self.tools, "commands": [_kept(rule) for rule in self.rules]})
+            self._state.put(_FOLDER, _FILE, msgspec.json.format(data, indent=1))
+
+    def _load(self) -> tuple[tuple[str, ...], tuple[Rule, ...]]:
         try:
-            with open(os.path.join(self._state.path, "grants", _FILE), "rb") as file:
+            with open(os.path.join(self._state.path, _FOLDER, _FILE), "rb") as file:
                 found = msgspec.json.decode(file.read())
         except (FileNotFoundError, NotADirectoryError):
-            return {}
+            return (), ()
         except msgspec.DecodeError as error:
             raise ValueError(f"{_FILE} of {self._state.path!r} is broken: {error}. Mend or remove it.") from error
-        return found if isinstance(found, dict) else {}
+        kept = found if isinstance(found, dict) else {}
+        return tuple(kept.get("tools", ())), _rules(kept.get("commands", ()))
 
 
 def _kept(rule: Rule) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.host import projects
-from toolroll.host.finished import finished
+from toolroll.host.finished import check
 from toolroll.host.query import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
+from toolroll.text.counts import counted
 from toolroll.text.linting import engines
 from toolroll.text.linting.engines import Action, Ask, Engine, Rewrite
 from toolroll.text.linting.model import Finding, Printed, Rewritten
@@ -50,7 +51,7 @@ def choose(ctx: Context, action: Action, path: str) -> tuple[list[Chosen], str]:
     lacking = {one: count for one, count in missing.items() if one not in found and one in engines.ADD}
     if not found:
         raise _nothing(action, path, files, lacking)
-    notes = [f"{count} files of {one} were left out: {engines.ADD[one]}" for one, count in lacking.items()]
+    notes = [f"Left out: {counted(many, 'file')} of {one}. Needed: {engines.ADD[one]}" for one, many in lacking.items()]
     return list(found.values()), "\n".join(notes)
 
 
@@ -147,7 +148,7 @@ class Linter:
             ran = shell.words(argv, seconds=self._seconds, extra=extra)
         else:
             ran = shell.program(argv, seconds=self._seconds, merge=False, writes="nothing", extra=extra)
-        finished(ran, 2_000, "tail").checked()
+        check(ran, 2_000, "tail")
         out = ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace")
         return Printed(out, ran.show_errors(20_000).text, ran.status or 0, root)
 

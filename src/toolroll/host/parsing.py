@@ -176,13 +176,15 @@ class _Child:
 
     def close(self) -> int:
         """End the child; its exit status."""
+        import subprocess
+
         process, self._process = self._process, None
         if process is None:
             return 0
         status = process.poll()
         if status is None:
             # A child that closed its end is about to have a status of its own, which tells what happened.
-            with suppress(Exception):
+            with suppress(subprocess.TimeoutExpired):
                 status = process.wait(0.2) if self._gone(process) else None
         if status is None:
             process.kill()

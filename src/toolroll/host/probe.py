@@ -180,15 +180,6 @@ def _seccomp(*, confirmed: bool) -> Fact:
     return Fact("sandbox", "seccomp", known, "in this kernel, not tried" if known else "not in this kernel")
 
 
-def landlock_abi() -> int:
-    """The version of Landlock that the kernel offers; 0 for none."""
-    from toolroll.host.sandbox.kernel import Kernel, machine
-    from toolroll.host.sandbox.landlock import abi
-
-    here = machine()
-    return 0 if here is None else abi(Kernel(here.numbers))
-
-
 def _server(program: str, language: str, how: str) -> Fact:
     found = shutil.which(program, path=sysconfig.get_path("scripts")) or shutil.which(program)
     detail = f"{language}, at {found}" if found else language

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from toolroll.host.descendants import kill_group
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Stream:
                 else:
                     self.stderr += chunk[: _STDERR_BYTES - len(self.stderr)]
         pause = 0.0002
-        while (status := self._ended()) is None:
+        while (status := exit_status(self._process)) is None:  # and not waited for: `close` must know what to kill
             time.sleep(min(pause, self._wait()))
             pause = min(2 * pause, _TICK)
         self.status = status
@@ -79,8 +79,7 @@ class Stream:
         """End the program and all that it started in its group, and wait until they are gone."""
         process = self._process
         if process.returncode is None:  # not reaped, so that the group's number is still ours
-            with suppress(ProcessLookupError, PermissionError):  # macOS denies it for a group of zombies
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_group(process.pid)
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
@@ -100,15 +99,6 @@ class Stream:
         if left <= 0:
             raise TimeoutError("the program did not end in time")
         return min(left, _TICK)
-
-    def _ended(self) -> int | None:
-        """The exit status. The program stays a zombie until `close`, which must know what to kill."""
-        if sys.platform == "darwin":
-            return self._process.poll()
-        found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if found is None:
-            return None
-        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
 
 @contextmanager
@@ -158,6 +148,16 @@ def _bound(pid: int, memory: int) -> None:
         with suppress(ProcessLookupError):  # it has ended already
             resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
             resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
+
+
+def exit_status(process: subprocess.Popen[bytes]) -> int | None:
+    """The exit status, negative for a signal; None while it runs. It stays a zombie, so that its number is its own."""
+    if sys.platform == "darwin":
+        return process.poll()
+    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if found is None:
+        return None
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
 
 def folder_path(fd: int) -> str:

@@ -18,13 +18,14 @@ from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, judge_path
 from toolroll.result import ErrorCode, Suggestion, ToolError
-from toolroll.text.encoding import HEAD, Encoding, detect
+from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, fitting
 
 
 class Reader:
     """Reads beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
 
-    def __init__(self, root: Root, spill: Spill, limits: Limits, policy: Policy) -> None:
+    def __init__(self, root: Root, spill: Spill, limits: Limits, policy: Policy, *, guess: bool = False) -> None:
+        """`guess`: read what is not UTF-8 and says no other encoding in the likeliest one, if that keeps every byte."""
         self.root = root
         self.records = Records()
         self.cwd = "."
@@ -33,6 +34,7 @@ class Reader:
         self._spill = spill
         self._limits = limits
         self._policy = policy
+        self._guess = guess
 
     def where(self, path: str) -> tuple[Root, str]:
         """The root that a path is beneath (the workspace's, or that of kept outputs), and the path there."""
@@ -70,8 +72,8 @@ class Reader:
             data = read_all(fd, status.st_size)
         finally:
             os.close(fd)
-        used = self._encoding(real, data[:HEAD], encoding, path)
         version = Version(stamp_of(status), self._contents.digest(real, data))
+        used = self._fitting(real, data, encoding, path)
         document = Document(real, data, used, version)
         _check_text(path, document)
         return document
@@ -87,7 +89,7 @@ class Reader:
                 self._check_size(path, status.st_size, self._limits.read_bytes, part)
             if status.st_size <= window.WHOLE:
                 data = read_all(fd, status.st_size)
-                found = window.of_bytes(data, start, count, self._encoding(real, data[:HEAD], encoding, path))
+                found = window.of_bytes(data, start, count, self._fitting(real, data, encoding, path))
                 version = Version(stamp_of(status), self._contents.digest(real, data))
             else:
                 used = self._encoding(real, os.pread(fd, HEAD, 0), encoding, path)
@@ -147,6 +149,10 @@ class Reader:
             fd, status, parts = root.located(where)
         except FileNotFoundError:
             raise self.missing(path) from None
+        except IsADirectoryError:
+            raise ToolError(
+                ErrorCode.VALIDATION, f"{path!r} is a directory, not a file. Look into it with `ls`."
+            ) from None
         try:
             self._may_open(parts)
         except BaseException:
@@ -162,10 +168,21 @@ class Reader:
         except ToolError as error:
             raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None
 
+    def _fitting(self, real: str, data: bytes, asked: str | None, path: str) -> Encoding:
+        """The same of a file that was read whole."""
+        used = self._encoding(real, data[:HEAD], asked, path)
+        if asked is not None or not self._guess:
+            return used
+        return fitting(data, UTF8 if used.guessed else used)  # others may have saved it as UTF-8 since
+
 
 def _check_text(path: str, document: Document) -> None:
     """Raise ToolError if the file cannot be decoded; one that surely can is not, as nobody may ask for its text."""
     try:
         _ = document.plain or document.text
     except ToolError as error:
-        raise ToolError(error.code, f"{path!r} cannot be read. {error.message}", details=error.details) from None
+        wrong, _, _ = error.message.partition(". ")
+        guess = error.details["guess"] if isinstance(error.details, dict) else None
+        likely = f" It looks like {guess!r}: give that as `read.encoding` first." if guess else ""
+        message = f"{path!r} cannot be read. {wrong}.{likely}"
+        raise ToolError(error.code, message, details=error.details) from None

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolroll.host.beneath import PATH
 from toolroll.host.context import Context
-from toolroll.host.finished import finished
+from toolroll.host.finished import check
 from toolroll.host.root import Root
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
@@ -159,7 +159,7 @@ class Repository:
             writes="repository" if changes else "nothing",
             extra=extra,
         )
-        finished(ran, _ERRORS).checked()  # out of time, out of memory
+        check(ran, _ERRORS)
         output = ran.launched.running.output
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
         return Printed(decoded(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0, ongoing)

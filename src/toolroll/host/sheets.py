@@ -126,14 +126,19 @@ def _opened(state: State) -> sqlite3.Connection | None:
     for _ in range(2):
         try:
             base = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False)
+        except sqlite3.OperationalError:
+            return None
+        try:
             base.execute("pragma journal_mode=wal")
             base.execute("pragma synchronous=normal")
             for table in _TABLES:
                 base.execute(table)
             return base
         except sqlite3.OperationalError:
+            base.close()
             return None
         except sqlite3.DatabaseError:
+            base.close()
             for end in ("", "-wal", "-shm"):
                 with suppress(OSError):
                     os.unlink(path + end)

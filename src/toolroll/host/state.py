@@ -47,13 +47,34 @@ class State:
         with self._lock:
             if name not in self._open:
                 path = self.path
-                os.makedirs(path, mode=0o700, exist_ok=True)
+                self._make()
                 for step in name.split("/"):  # makedirs would give its mode to the last one only
                     path = os.path.join(path, step)
                     with contextlib.suppress(FileExistsError):
                         os.mkdir(path, mode=0o700)
                 self._open[name] = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             return self._open[name]
+
+    def _make(self) -> None:
+        try:
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+        except OSError as error:
+            what = f"toolroll cannot make its state folder {self.path!r} (XDG_STATE_HOME says where it is)"
+            raise OSError(error.errno, f"{what}: {error.strerror}", error.filename) from error
+
+    def put(self, folder: str, name: str, data: bytes) -> None:
+        """Make a file of a folder hold these bytes, all of them or none."""
+        fd = self.folder(folder)
+        draft = f".{os.getpid()}.{os.urandom(4).hex()}"
+        try:
+            made = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=fd)
+            with os.fdopen(made, "wb") as file:
+                file.write(data)
+            os.replace(draft, name, src_dir_fd=fd, dst_dir_fd=fd)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=fd)
+            raise
 
     def close(self) -> None:
         with self._lock:

@@ -39,7 +39,7 @@ class Ended:
     """The exit code, or the signal as a negative number; None if somebody else has waited for it."""
     seconds: float
     left: tuple[int, ...] = ()
-    """Processes of it that could not be killed, as they are another user's."""
+    """Processes of it that could not be killed: they are another user's, or the kernel holds them."""
 
 
 @dataclass(frozen=True, slots=True)

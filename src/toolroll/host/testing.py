@@ -267,13 +267,7 @@ def _reached(ctx: Context, project: Project, files: list[str]) -> Affected:
 
 def remember(ctx: Context, touched: Mapping[str, list[str]]) -> None:
     """Keep which files each test file has reached, for the next time that affected tests are asked for."""
-    data = json.dumps({**_recalled(ctx), **touched}).encode()
-    folder = ctx.files.state.folder("tests")
-    name = f"{_MEMORY}.{os.urandom(4).hex()}"
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-    os.replace(name, _MEMORY, src_dir_fd=folder, dst_dir_fd=folder)
+    ctx.files.state.put("tests", _MEMORY, json.dumps({**_recalled(ctx), **touched}).encode())
 
 
 def _recalled(ctx: Context) -> dict[str, list[str]]:

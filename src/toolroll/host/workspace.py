@@ -61,8 +61,9 @@ class Workspace(Reader):
         policy: Policy,
         guard: EditGuard = "fresh",
         new_file_mode: int | None = None,
+        guess: bool = False,
     ) -> None:
-        super().__init__(root, spill, limits, policy)
+        super().__init__(root, spill, limits, policy, guess=guess)
         self.state = state
         self._fresh = Freshness(self.records, guard)
         self._new_file_mode = new_file_mode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,14 +22,21 @@ def _refuse(uri: str) -> NoReturn:
 class Checker:
     """Checks arguments for one schema. Compiled on first use, so unused tools cost nothing."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(
+        self, schema: Schema, unused: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _arguments: ()
+    ) -> None:
+        """`unused`: those of some arguments that say nothing in such a call; a fault of theirs is none."""
         self.schema = schema
+        self._unused = unused
 
     def check(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """The arguments, repaired if need be, and what was repaired; raises ToolError with every fault."""
         if self._valid(arguments):
             return dict(arguments), []
         repaired, notes = repair(self.schema, arguments)
+        for name in self._unused(repaired):
+            del repaired[name]
+            notes.append(f"{name}: not used, left out")
         if notes and self._valid(repaired):
             return repaired, notes
         faults = self.faults(repaired)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from toolroll.result import ErrorCode, ToolError
 
@@ -15,6 +15,8 @@ class Encoding:
 
     codec: str = "utf-8"
     bom: bytes = b""
+    guessed: bool = field(default=False, compare=False)
+    """The file does not say so, and nobody did."""
 
     def decode(self, data: bytes) -> str:
         """The text of the whole file; raises ToolError at the first byte that is not text."""
@@ -83,6 +85,24 @@ def named(name: str) -> Encoding:
     if found is None or not found._is_text_encoding:
         raise ToolError(ErrorCode.VALIDATION, f"There is no text encoding {name!r}. Try 'utf-8', 'cp1252' or 'utf-16'.")
     return Encoding("utf-8" if found.name == "utf-8-sig" else found.name)
+
+
+def fitting(data: bytes, first: Encoding) -> Encoding:
+    """The encoding to read a whole file in: the first one if it can be, else a likely one that keeps every byte."""
+    if data.isascii() or _keeps(data, first):
+        return first
+    best = _guess(data[:100_000])
+    likely = Encoding(named(best).codec, guessed=True) if best is not None else first
+    return likely if _keeps(data, likely) else first
+
+
+def _keeps(data: bytes, encoding: Encoding) -> bool:
+    """Whether these bytes are text in this encoding, and the text gives them again."""
+    body = data[len(encoding.bom) :]
+    try:
+        return body.decode(encoding.codec).encode(encoding.codec) == body
+    except UnicodeError:
+        return False
 
 
 def _undecodable(encoding: Encoding, byte: int, line: int, data: bytes) -> ToolError:

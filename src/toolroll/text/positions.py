@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.counts import counted
 
 Units = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -44,7 +45,7 @@ class Positions:
         """Where our position is; ToolError when the text has no such place."""
         count = len(self._ours) - (self._ours[-1] == len(self._text))  # nothing behind the last feed is no line
         if not 1 <= line <= count:
-            raise ToolError(ErrorCode.VALIDATION, f"`line` is {line}, but the file has {count} lines.")
+            raise ToolError(ErrorCode.VALIDATION, f"`line` is {line}, but the file has {counted(count, 'line')}.")
         content = self.line(line)
         if not 1 <= character <= len(content) + 1:
             raise ToolError(

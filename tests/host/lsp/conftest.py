@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.npm import node
+from tests.waiting import gone
 from toolroll.host.lsp.consult import Servers
 from toolroll.host.root import Root
 from toolroll.host.search import Search
@@ -31,18 +31,6 @@ def family(pid: int) -> list[int]:
         for task in Path(f"/proc/{one}/task").glob("*/children"):
             found += map(int, task.read_text().split())
     return found
-
-
-def gone(pid: int) -> bool:
-    for _ in range(300):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text()
-        except FileNotFoundError:
-            return True
-        if state.rpartition(")")[2].split()[0] == "Z":
-            return True  # who reaps an orphan is not for us to say
-        time.sleep(0.01)
-    return False
 
 
 @pytest.fixture

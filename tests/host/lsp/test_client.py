@@ -6,13 +6,14 @@ import time
 
 import pytest
 
+from tests.waiting import gone
 from toolroll.host.lsp.client import Client
 from toolroll.host.lsp.link import GoneError
 from toolroll.host.lsp.servers import SERVERS, find
 from toolroll.host.lsp.spawning import environment, spawn
 from toolroll.host.token import Token
 
-from .conftest import found, gone
+from .conftest import found
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(60)]
 TSC = next(one for one in SERVERS if one.program == "tsc")

@@ -11,30 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import gone, until
 from toolroll.host.lsp import link
 from toolroll.host.token import Token
 from toolroll.result import ErrorCode, ToolError
 
-from .conftest import family, found, gone
+from .conftest import family, found
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(60)]
 
 
 def stopped(pid):
-    """Whether all of a process comes to a stop: the signal is sent, not yet heeded."""
-    for _ in range(500):
-        states = {path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")}
-        if states == {"T"}:
-            return True
-        time.sleep(0.01)
-    return False
-
-
-def until(condition):
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.01)
+    """Whether all of a process has stopped: a signal is sent before it is heeded."""
+    stats = Path(f"/proc/{pid}/task").glob("*/stat")
+    return {path.read_text().rpartition(")")[2].split()[0] for path in stats} == {"T"}
 
 
 def messages(report):
@@ -130,7 +120,7 @@ def test_a_call_can_be_cancelled(fake, open_servers, put):
     with pytest.raises(ToolError) as caught:
         servers.hover("a.ts", 1, 5, token)
     assert caught.value.code is ErrorCode.CANCELLED
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 45
 
 
 def test_the_time_of_the_call_holds_too(fake, open_servers, put):
@@ -215,7 +205,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_call(servers, put):
     first = servers.diagnose(["a.py"], Token())
     pid = servers.running()[0].pid
     os.kill(pid, signal.SIGSTOP)
-    assert stopped(pid)
+    until(lambda: stopped(pid))
     got = []
     asking = threading.Thread(target=lambda: got.append(servers.diagnose(["a.py"], Token())))
     asking.start()
@@ -311,7 +301,7 @@ print(servers.running()[0].pid)
 def test_a_closed_pool_starts_nothing(servers, put):
     put({"a.py": "x = 1\n"})
     servers.close()
-    with pytest.raises((RuntimeError, ToolError)):
+    with pytest.raises(ToolError, match=r"The kit was closed, and its language servers with it\."):
         servers.hover("a.py", 1, 1, Token())
     assert servers.running() == []
 

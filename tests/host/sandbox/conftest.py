@@ -10,6 +10,7 @@ import pytest
 
 from toolroll.host.sandbox.choose import strongest
 from toolroll.host.sandbox.kernel import Kernel, machine
+from toolroll.host.sandbox.landlock import abi
 from toolroll.host.sandbox.tiers import Reach, Sandbox
 from toolroll.result import ToolError
 
@@ -23,6 +24,12 @@ def tier(name: str) -> Sandbox:
         return strongest(name)
     except ToolError as error:
         pytest.skip(error.message)
+
+
+def landlock_abi() -> int:
+    """The version of Landlock that the kernel of this machine offers; 0 for none."""
+    here = machine()
+    return 0 if here is None else abi(Kernel(here.numbers))
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])

@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from toolroll.host.sandbox.bubblewrap import Bubblewrap, find
 from toolroll.host.sandbox.kernel import machine
 from toolroll.host.sandbox.tiers import Reach, Sandbox
@@ -37,15 +37,6 @@ def start(sandbox: Sandbox, ws: Path, script: str) -> subprocess.Popen[bytes]:
         )
     finally:
         os.close(fd)
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False
 
 
 def running(mark: str) -> list[int]:

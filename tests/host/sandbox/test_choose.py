@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.probe import landlock_abi
+from tests.host.sandbox.conftest import landlock_abi
 from toolroll.host.sandbox.choose import Probe, probed, strongest
 from toolroll.host.sandbox.kernel import machine
 from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier

@@ -7,13 +7,13 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from toolroll.host.sandbox.choose import readable, strongest
 from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier
 from toolroll.result import ErrorCode, ToolError
@@ -38,10 +38,7 @@ def nothing_left() -> Iterator[None]:
     before, threads = open_files(), len(os.listdir("/proc/self/task"))
     yield
     assert open_files() == before
-    end = time.monotonic() + 5
-    while len(os.listdir("/proc/self/task")) > threads + 2 and time.monotonic() < end:
-        time.sleep(0.001)
-    assert len(os.listdir("/proc/self/task")) <= threads + 2
+    until(lambda: len(os.listdir("/proc/self/task")) <= threads + 2)
 
 
 def open_files() -> list[str]:

@@ -93,7 +93,7 @@ def test_only_with_force_is_work_lost(asked):
         (Asked("branch", "switch"), "Which branch"),
         (Asked("branch", "delete"), "Which branch"),
         (Asked("stash", "pop", ref="main"), "no stash"),
-        (Asked("stash", "drop"), "blocked unless `force`"),
+        (Asked("stash", "drop"), "is blocked: ask the user"),
         (Asked("show", ref="a..b"), "is a range"),
     ],
     ids=lambda value: name(value) if isinstance(value, Asked) else None,

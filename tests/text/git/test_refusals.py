@@ -59,7 +59,7 @@ from toolroll.text.git.refusals import explained
         ("error: stash@{0} is not a valid reference", "NotFound", "no such stash"),
         ("No stash entries found.", "NotFound", "no such stash"),
         ("The following paths are ignored by one of your .gitignore files:\nx", "ValidationError", ".gitignore"),
-        ("fatal: file a has only 1 line", "ValidationError", "only 1 lines"),
+        ("fatal: file a has only 1 line", "ValidationError", "ends at line 1"),
         (
             "fatal: Unable to create '/w/.git/index.lock': Read-only file system",
             "PermissionDenied",

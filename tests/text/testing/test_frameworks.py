@@ -18,7 +18,7 @@ def words(name, action="run", targets=(), keyword="", changed=()):
     [
         ("jest", {}, "--ci --watchAll=false --json --outputFile=/t/r --testLocationInResults --"),
         ("jest", {"action": "discover", "targets": [("a.b/x", "")]}, r"--listTests --json -- a\.b/x"),
-        ("jest", {"targets": [("a.js", "g > t (x)")]}, r"--ci --watchAll=false --json --outputFile=/t/r --testLocationInResults --testNamePattern=g t \(x\) --runTestsByPath -- ./a.js"),
+        ("jest", {"targets": [("a.js", "g > t (x)")]}, r"--ci --watchAll=false --json --outputFile=/t/r --testLocationInResults --testNamePattern=(?:^| )(?:g t \(x\))(?: |$) --runTestsByPath -- ./a.js"),
         ("jest", {"changed": ["/w/a.js"]}, "--ci --watchAll=false --json --outputFile=/t/r --testLocationInResults --passWithNoTests --findRelatedTests /w/a.js"),
         ("vitest", {"keyword": "-x"}, "run --reporter=json --outputFile=/t/r --testNamePattern=-x"),
         ("vitest", {"action": "coverage"}, "run --reporter=json --outputFile=/t/r --coverage.enabled --coverage.reporter=json --coverage.reportsDirectory=/t/r.d"),

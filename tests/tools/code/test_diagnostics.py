@@ -128,7 +128,7 @@ def test_only_what_is_new(served, put):
     put({"a.py": BAD})
     first = diagnostics(served, files=["a.py"], new_only=True)
     assert len(first.rows) == 2
-    assert "1 files were not checked before" in first.note
+    assert "Not checked before: 1 file, all" in first.note
     put({"a.py": "import nothing_here\n\n" + BAD.replace("y = f('')", "z = 0; y = f('')")})
     second = diagnostics(served, files=["a.py"], new_only=True)
     assert [(row.line, row.character, row.severity) for row in second.rows] == [(1, 8, "error")]
@@ -156,7 +156,7 @@ def test_files_that_cannot_be_checked_are_told(served, put, monkeypatch):
         (["*.rb"], ErrorCode.NOT_FOUND, "There is no code in '*.rb'"),
         (["../x.py"], ErrorCode.SECURITY, "outside"),
         (["/etc/*.py"], ErrorCode.SECURITY, "outside"),
-        ([], ErrorCode.NOT_FOUND, "There is no code"),
+        ([], ErrorCode.VALIDATION, "`files` is empty."),
     ],
 )
 def test_bad_questions(files, code, words, served, put, monkeypatch):

@@ -61,7 +61,7 @@ def test_where_there_is_nothing(served, put):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ({"path": "a.py", "line": 2, "character": 1}, ErrorCode.VALIDATION, "`line` is 2, but the file has 1 lines."),
+        ({"path": "a.py", "line": 2, "character": 1}, ErrorCode.VALIDATION, "`line` is 2, but the file has 1 line."),
         ({"path": "a.py", "line": 1, "character": 7}, ErrorCode.VALIDATION, "Its words: 'x' at 1."),
         ({"path": "none.py", "line": 1, "character": 1}, ErrorCode.NOT_FOUND, "none.py"),
         ({"path": "a.txt", "line": 1, "character": 1}, ErrorCode.UNSUPPORTED, "'a.txt'"),

@@ -137,7 +137,7 @@ def test_what_a_model_reads_is_within_the_budget(put, open_kit, dialect, call, a
 def test_a_path_longer_than_the_budget_is_told(put, ctx):
     put({"/".join(["folder" * 10] * 4) + ".py": "x = 1\n"})
     made = repo_map(ctx, max_tokens=64)
-    assert (str(made), made.note) == ("No file fits.", "(0 of 1 files; more with a larger `max_tokens`.)")
+    assert (str(made), made.note) == ("No file fits.", "(0 of 1 file; more with a larger `max_tokens`.)")
 
 
 def test_a_name_with_a_line_end_stays_in_one_line(put, ctx):

@@ -147,7 +147,7 @@ def test_a_merge_that_keeps_our_side(kit, repo, put):
 def test_branches(kit, repo, put):
     created = kit.call("git", {"action": "branch", "sub": "create", "name": "topic"})
     assert told(created) == (
-        "Created branch 'topic'. Set `sub` to switch to work on it.\n* main # first\n  topic # first"
+        "Created branch 'topic'.\n* main # first\n  topic # first\nTo work on it, set `sub` to switch."
     )
     assert told(kit.call("git", {"action": "branch", "sub": "switch", "name": "topic"})) == (
         "Switched to branch 'topic'.\nOn branch topic\nNothing to commit, the working tree is clean."
@@ -709,7 +709,7 @@ NOT_THERE = [
     ({"action": "branch", "sub": "delete", "name": "main"}, "Conflict", "is checked out"),
     ({"action": "branch", "sub": "create", "name": "main"}, "Conflict", "already"),
     ({"action": "branch", "sub": "create", "name": "x", "ref": "nope"}, "NotFound", "no 'nope'"),
-    ({"action": "blame", "files": ["a.txt"], "lines": "50-60"}, "ValidationError", "only 1 lines"),
+    ({"action": "blame", "files": ["a.txt"], "lines": "50-60"}, "ValidationError", "ends at line 1"),
     ({"action": "stash", "sub": "pop"}, "NotFound", "no such stash"),
     ({"action": "branch", "sub": "switch", "name": "v1"}, "ValidationError", "Create one with it as `ref`"),
 ]

@@ -32,7 +32,7 @@ def content(ws):
 UNUSED = "import os\nx = 1\n"
 
 
-def test_check(call, put, ws):
+def test_check(call, put, ws, tmp_path):
     put({"m.py": UNUSED, "bad.py": "def f(:\n", "sub/ok.py": "x = 1\n", "ruff.toml": 'lint.select = ["F"]\n'})
     before = content(ws)
     result = call()
@@ -52,6 +52,9 @@ def test_check(call, put, ws):
     assert call(path="sub").text == "No findings in 1 file (ruff)."
     assert call(path="m.py", select="E").text == "No findings in 1 file (ruff)."
     assert content(ws) == before
+    put({"m.py": "".join(f"import m{number}\n" for number in range(9))})
+    assert len(call(path="m.py").data["findings"]) == 9
+    assert not (tmp_path / "state/spill").exists()  # what the program printed is of no use to anybody
 
 
 def test_fix_shows_the_change_and_can_be_taken_back(kit, call, put, ws):

@@ -64,6 +64,14 @@ def test_an_empty_answer_tells_what_was_not_searched_and_the_call_that_would(kit
     assert {row["path"] for row in again.data["rows"]} == {"build/out.py", ".env"}
 
 
+def test_the_call_that_would_asks_the_same(kit, put):
+    put({".h/x.txt": "call f( here\n"})
+    asked = {"pattern": "F( h", "path": ".", "include": "*.txt", "literal": True, "ignore_case": True}
+    result = kit.call("grep", asked)
+    assert result.meta["next"] == {"name": "grep", "arguments": {**asked, "hidden": True}}
+    assert kit.call("grep", result.meta["next"]["arguments"]).text == ".h/x.txt\n1:call f( here"
+
+
 def test_a_match_in_a_binary_file_is_told(kit):
     result = kit.call("grep", {"pattern": "main", "path": ".", "include": "*.bin"})
     assert "in binary files" in result.text
@@ -74,7 +82,7 @@ def test_a_cut_answer_tells_the_total_and_keeps_the_rest(kit, put):
     result = kit.call("grep", {"pattern": "needle", "limit": 10})
     assert result.data["total"] == 500
     assert len(result.data["rows"]) == 10
-    assert "10 of 500 matches in 1 files shown" in result.text
+    assert "10 of 500 matches in 1 file shown" in result.text
     handle = result.meta["spill"]
     assert kit.call("grep", {"pattern": "needle 499$", "path": handle}).text == f"{handle}\n501:500:needle 499"
     assert kit.call("read", {"path": handle, "offset": 501}).text == "501\t500:needle 499"
@@ -145,7 +153,7 @@ def test_the_newest_of_very_many_matches_may_be_in_old_files(ctx, put, ws, tmp_p
         search.close()
         found = grep.function(replace(ctx, search=search), pattern="needle", limit=10)
     assert [row.path for row in found.rows] == ["old/f39.txt"] * 10
-    assert found.note == "(10 of more than 11 matches in more than 1 files shown (limit reached).)"
+    assert found.note == "(10 of more than 11 matches in more than 1 file shown (limit reached).)"
 
 
 def test_of_few_files_none_is_searched_that_is_too_big(ctx, put, tmp_path):

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tests.waiting import until
 from toolroll import Kit
 from toolroll.policy.rules import Policy
 
@@ -165,9 +166,7 @@ def test_closing_the_kit_ends_it(kit, ws):
 
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(kit.call, "bash", {"command": "touch begun; sleep 100"})
-        until = time.monotonic() + 60
-        while not (ws / "begun").exists() and time.monotonic() < until:
-            time.sleep(0.01)
+        until((ws / "begun").exists)
         kit.close()
         assert call.done() or call.result(50).error.code == "Cancelled"
     assert call.result().error.code == kit.call("bash", {"command": "true"}).error.code == "Cancelled"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
-import sys
 import threading
 import time
 from collections import deque
@@ -13,7 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from toolroll.host import descendants
 from toolroll.host.lsp.wire import Frames, NotProtocolError, frame
+from toolroll.host.processes import exit_status
 
 if TYPE_CHECKING:
     import subprocess
@@ -236,7 +236,7 @@ class Link:
 
     def _look(self) -> GoneError | None:
         """Is it still there, and of a size to bear?"""
-        if self._status() is not None:
+        if exit_status(self._process) is not None:
             return self._how_it_ended()
         used = resident(self.pid)
         if used > self._memory:
@@ -244,18 +244,9 @@ class Link:
             return GoneError(f"used {size}, and was ended", memory=True)
         return None
 
-    def _status(self) -> int | None:
-        """Its exit status. It stays a zombie, so that its group's number is still ours to kill."""
-        if sys.platform == "darwin":
-            return self._process.poll()
-        found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if found is None:
-            return None
-        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
-
     def _how_it_ended(self) -> GoneError:
         for _ in range(20):
-            if (status := self._status()) is not None:
+            if (status := exit_status(self._process)) is not None:
                 break
             time.sleep(0.005)  # its output ends a moment before it does
         how = "closed its output" if status is None else f"ended with status {status}"
@@ -269,8 +260,7 @@ class Link:
 
     def _end(self, how: GoneError) -> None:
         if self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):  # macOS denies it for a group of zombies
-                os.killpg(self.pid, signal.SIGKILL)
+            descendants.kill_group(self.pid)
         with self._lock:
             self.gone = self.gone or how
             left, self._pending = list(self._pending.values()), {}
@@ -288,15 +278,8 @@ class Link:
 
 def resident(pid: int) -> int:
     """Bytes of memory that a process and those it started hold; 0 where that cannot be told."""
-    total = 0
-    todo = [pid]
-    page = os.sysconf("SC_PAGE_SIZE")
-    while todo:
-        one = todo.pop()
-        with suppress(OSError, ValueError, IndexError):
-            with open(f"/proc/{one}/statm", "rb") as file:
-                total += int(file.read().split()[1]) * page
-            for thread in os.listdir(f"/proc/{one}/task"):
-                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
-                    todo += map(int, file.read().split())
-    return total
+    if not descendants.quick():
+        return 0
+    view = descendants.view()
+    first = view.get(pid)
+    return 0 if first is None else sum(one.rss for one in view.tree([first]).values())

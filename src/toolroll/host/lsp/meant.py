@@ -24,6 +24,8 @@ def meant(ctx: Context, names: Sequence[str], language: str | None, folder: str 
 
     Relative names are taken from `folder`.
     """
+    if not names:
+        raise ToolError(ErrorCode.VALIDATION, "`files` is empty. Name files, folders or globs; '.' is all of them.")
     found: dict[str, None] = {}
     for name in names:
         path = name if folder == "." or name.startswith("/") else f"{folder}/{name}"

@@ -137,10 +137,12 @@ class Pool:
                 client = self._started(server, token)
                 client.sight = sight
                 with self._lock:
-                    if self._closed:
-                        client.close()
-                        raise RuntimeError("the language servers were closed")
-                    self._clients[server.language] = client
+                    closed = self._closed
+                    if not closed:
+                        self._clients[server.language] = client
+                if closed:
+                    client.close()
+                    raise _closed()
             else:
                 client.absorb(sight, self._read)
             return client
@@ -185,6 +187,8 @@ class Pool:
     @contextmanager
     def _alone(self, language: str, token: Token) -> Iterator[None]:
         with self._lock:
+            if self._closed:
+                raise _closed()
             lock = self._starting.setdefault(language, threading.Lock())
         while not lock.acquire(timeout=_TICK):
             token.check()
@@ -219,6 +223,10 @@ def _missing(servers: Sequence[Server]) -> ToolError:
         f"The language server for {first.about}, {first.program}, is not installed. To add it: {first.install}",
         details={"programs": {one.program: one.install for one in servers}},
     )
+
+
+def _closed() -> ToolError:
+    return ToolError(ErrorCode.CANCELLED, "The kit was closed, and its language servers with it.")
 
 
 def _ended(server: Server, gone: GoneError) -> ToolError:

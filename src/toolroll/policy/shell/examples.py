@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, get_args
 
 from toolroll.policy.rules import Decision
@@ -117,8 +116,3 @@ def _check_rule(rule: Rule, name: str) -> None:
         if any(holds(rule, command) for command in commands) is not expected:
             verb = "must" if expected else "must not"
             raise ValueError(f"{name}: the example {text!r} {verb} match the command {' '.join(rule.command)!r}.")
-
-
-def loosened(rules: Rules) -> Rules:
-    """The same policy without any rule for arguments: what a list of program names alone would let by."""
-    return replace(rules, read=tuple(replace(row, anything=True) for row in rules.read))

@@ -217,7 +217,7 @@ def _branches(asked: Asked) -> Plan:
 def _create(asked: Asked) -> Plan:
     yield Command(("branch", "--no-track", _named(asked), asked.ref or "HEAD"), changes=True)
     now = history.branches((yield _BRANCH_LIST).out)
-    return Done(f"Created branch {asked.name!r}. Set `sub` to switch to work on it.", now)
+    return Done(f"Created branch {asked.name!r}.", now, "To work on it, set `sub` to switch.")
 
 
 def _switch(asked: Asked) -> Plan:
@@ -252,7 +252,7 @@ def _drop(asked: Asked) -> Plan:
     if not asked.force:
         raise ToolError(
             ErrorCode.SECURITY,
-            "Dropping a stash loses what is in it: blocked unless `force` is set. Ask the user before you do so.",
+            "Dropping a stash loses what is in it, and is blocked: ask the user. If they agree, set `force`.",
         )
     yield Command(("stash", "drop", "--quiet", _stash(asked)), changes=True)
     return Done(f"Dropped {_stash(asked)}.", history.stashes((yield _STASH_LIST).out))

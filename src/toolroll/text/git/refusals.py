@@ -71,8 +71,8 @@ _TABLE: tuple[tuple[str, ErrorCode, str], ...] = (
     (
         r"branch '(?P<name>.*)' is not fully merged",
         ErrorCode.CONFLICT,
-        "Branch {name!r} has commits that are not merged: deleting it loses them, and is blocked unless `force` is "
-        "set. Ask the user before you do so.",
+        "Branch {name!r} has commits that are not merged: deleting it loses them, and is blocked: ask the user. "
+        "If they agree, set `force`.",
     ),
     (
         r"[Cc]annot delete branch '(?P<name>.*)' (?:checked out|used by)",
@@ -119,7 +119,7 @@ _TABLE: tuple[tuple[str, ErrorCode, str], ...] = (
     (
         r"has only (?P<name>\d+) lines?",
         ErrorCode.VALIDATION,
-        "The file has only {name} lines. Give `lines` within them.",
+        "The file ends at line {name}. Give `lines` before that.",
     ),
     (
         r"ignored by one of your \.gitignore files:\n(?P<name>(?:(?!hint:).+\n?)*)",

@@ -69,9 +69,12 @@ def _python(ask: Ask) -> list[str]:
 
 
 def _named(ask: Ask) -> str:
-    """A regular expression of the tests' names, for the frameworks that take one."""
+    """A regular expression of the tests' names, for the frameworks that take one.
+
+    They hold it against the names of all groups and the test with blanks between, so whole words tell `ok` from `ok2`.
+    """
     names = [re.escape(name.replace(" > ", " ")).replace(r"\ ", " ") for _, name in ask.targets if name]
-    return "|".join(names) or ask.keyword
+    return f"(?:^| )(?:{'|'.join(names)})(?: |$)" if names else ask.keyword
 
 
 def _jest(ask: Ask) -> list[str]:

@@ -15,6 +15,7 @@ from toolroll.host.lsp.meant import meant, unseen
 from toolroll.result import ErrorCode, Status, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines
+from toolroll.text.counts import counted
 from toolroll.tool import Effect, tool
 
 _MOST_FILES = 500
@@ -69,8 +70,7 @@ class Problems:
 
     def __str__(self) -> str:
         found = ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in self.counts.items() if count)
-        files = "1 file" if self.files == 1 else f"{self.files} files"
-        return "\n".join([*map(str, self.rows), f"{files} checked: {found or 'no problems'}."])
+        return "\n".join([*map(str, self.rows), f"{counted(self.files, 'file')} checked: {found or 'no problems'}."])
 
 
 @tool(Effect.READ, rare=True)
@@ -145,6 +145,6 @@ def _note(unknown: dict[str, str], paths: int, total: int, limit: int, unknown_b
     if total > limit:
         notes.append(f"{limit} of {total} problems shown (limit reached).")
     if unknown_before is not None:
-        late = f"{unknown_before} files were not checked before: all their problems count as new."
+        late = f"Not checked before: {counted(unknown_before, 'file')}, all of whose problems count as new."
         notes.append(late if unknown_before else "Problems of the last check do not count.")
     return f"({' '.join(notes)})" if notes else ""

@@ -62,7 +62,7 @@ def hover(
     character: Annotated[int, Field(ge=1), "Any character of the name in that line, from 1."],
     *,
     definition: Annotated[bool, "Tell where it is defined too."] = False,
-    context: Annotated[int, Field(ge=0, le=50), "Lines to show around it."] = 0,
+    context: Annotated[int, Field(ge=0), "Lines to show around it."] = 0,
     language: Annotated[str | None, "Take the file to be of this language."] = None,
     span: Annotated[bool, "Tell which characters the name has."] = True,
 ) -> About:

@@ -14,6 +14,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text import diff
 from toolroll.text import rename as renaming
+from toolroll.text.counts import counted
 from toolroll.text.positions import Positions
 from toolroll.tool import Effect, tool
 
@@ -43,7 +44,8 @@ class Renamed:
 
     def __str__(self) -> str:
         done = "Would rename" if self.preview else "Renamed"
-        head = f"{done} {self.old!r} to {self.new!r}: {self.total} places in {len(self.files)} files."
+        where = f"{counted(self.total, 'place')} in {counted(len(self.files), 'file')}"
+        head = f"{done} {self.old!r} to {self.new!r}: {where}."
         return "\n".join([head, *(f"{one.path} ({one.replacements})\n{one.diff}" for one in self.files)])
 
 

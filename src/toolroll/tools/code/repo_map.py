@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Status, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
+from toolroll.text.counts import counted
 from toolroll.text.tokens import estimate
 from toolroll.tool import Effect, tool
 
@@ -111,7 +112,7 @@ def _note(charted: Charted, shown: int, ranked: int, matched: bool, most: int) -
     if ranked and not matched:
         notes.append("Nothing matches the query; these are the files that others build on.")
     more = "more with a larger `max_tokens`" if shown < ranked else "`outline` shows all of a file"
-    notes.append(f"{shown} of {ranked} files; {more}.")
+    notes.append(f"{shown} of {counted(ranked, 'file')}; {more}.")
     if charted.unreadable:
         notes.append(f"{charted.unreadable} files cannot be read.")
     while len(notes) > 1 and estimate(" ".join(notes)) > most // 2:

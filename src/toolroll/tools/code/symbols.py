@@ -12,6 +12,7 @@ from toolroll.host.look import Look
 from toolroll.host.search import Query
 from toolroll.result import Status
 from toolroll.schema import Field, FilePath
+from toolroll.text.counts import counted
 from toolroll.text.structure import patterns
 from toolroll.text.structure.named import Kind, Named, Row, literal, shown
 from toolroll.tool import Effect, tool
@@ -76,7 +77,7 @@ def _holds(word: str) -> Query | None:
 
 def _made(rows: list[Row], limit: int, look: Look[Any], near: list[str]) -> Symbols:
     files = len({row.path for row in rows})
-    notes = [f"{limit} of {len(rows)} in {files} files shown (limit reached)."] if len(rows) > limit else []
+    notes = [f"{limit} of {len(rows)} in {counted(files, 'file')} shown (limit reached)."] if len(rows) > limit else []
     notes += [str(look)] if look.stopped or look.skipped or not rows else []
     notes += [f"Did you mean {' or '.join(map(repr, near))}?"] if near else []
     return Symbols(

@@ -65,7 +65,7 @@ def tests(
         return results.report(
             done.run, ended.seconds, f"{chosen.note} There is no such test.", whole=True, verbose=False
         )
-    _check(done, ended, project, keyword or name)
+    _check(done, ended, project, keyword, name)
     if done.run.touched:
         testing.remember(ctx, done.run.touched)
     notes += _notes(done.run, ended)
@@ -82,7 +82,7 @@ def _targets(ctx: Context, folder: str, place: str, name: str) -> tuple[tuple[st
     return ((inner or ".", name),) if inner or name else ()
 
 
-def _check(done: Finish, ended: Finished, project: Project, wanted: str) -> None:
+def _check(done: Finish, ended: Finished, project: Project, keyword: str, name: str) -> None:
     """Raise ToolError when the run tells of no tests at all."""
     run = done.run
     if run.tests or run.failures:
@@ -91,9 +91,12 @@ def _check(done: Finish, ended: Finished, project: Project, wanted: str) -> None
     if run.status == _USAGE or not (run.ended or run.missing):
         usage = re.search(r"^(ERROR: |not found: ).*", ended.output, re.M | re.S) if run.status == _USAGE else None
         said = usage[0].partition("\n\n")[0].strip() if usage else str(ended)
-        kind = ErrorCode.NOT_FOUND if "not found: " in said else ErrorCode.VALIDATION
-        code = kind if run.status == _USAGE else ErrorCode.EXECUTION
+        if usage and name and "not found: " in said:
+            message = f"There is no test {name!r} there. Discover them to see their names."
+            raise ToolError(ErrorCode.NOT_FOUND, message, suggest=(_DISCOVER,))
+        code = ErrorCode.VALIDATION if run.status == _USAGE else ErrorCode.EXECUTION
         raise ToolError(code, f"The tests could not be run. {said}", suggest=(_DISCOVER,))
+    wanted = keyword or name
     if run.deselected:
         raise ToolError(
             ErrorCode.NOT_FOUND,

@@ -79,7 +79,7 @@ def job(
 
 
 def _polled(job: Job, offset: int) -> Polled:
-    output = job.running.output
+    state, output = _state(job), job.running.output  # in this order: of one that has ended, all is there
     total = output.total
     if offset > total:
         raise ToolError(
@@ -87,7 +87,7 @@ def _polled(job: Job, offset: int) -> Polled:
         )
     at = output.present(offset)  # of an endless output not everything is kept
     chunk = output.read(at, _MOST)
-    return Polled(job.id, _state(job), clean(chunk), at + len(chunk), total)
+    return Polled(job.id, state, clean(chunk), at + len(chunk), total)
 
 
 def _row(job: Job) -> Row:
@@ -95,7 +95,7 @@ def _row(job: Job) -> Row:
 
 
 def _state(job: Job) -> str:
-    ended = job.running.ended
+    over, ended = job.running.over, job.running.ended  # in this order: it may end meanwhile
     if ended is None:
-        return "failed" if job.running.over else "running"
+        return "failed" if over else "running"
     return f"exited with {ended.status}" if ended.outcome == "exited" else ended.outcome.replace("_", " ")

@@ -39,7 +39,8 @@ def python(
         [ctx.shell.python(), "-P", path],
         cwd=ctx.cwd,
         seconds=timeout,
-        extra={"PYTHONPATH": ctx.files.root.path},
+        # The workspace holds only what somebody asked for: no compiled files of what the code imports.
+        extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
     )
     done = finished(ran, most, keep)
     output = trace.compact(done.output.replace(path, "<code>"))
