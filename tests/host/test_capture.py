@@ -146,7 +146,8 @@ def test_a_state_folder_that_cannot_be_written(tmp_path: Path) -> None:
     captured.add(b"0123456789" * 10)
     captured.finish()
     assert captured.handle() is None
-    assert captured.note == "Not all of the output could be kept: File exists."
+    place = f"toolroll cannot make its state folder {str(tmp_path / 'state')!r} (XDG_STATE_HOME says where it is)"
+    assert captured.note == f"Not all of the output could be kept: {place}: File exists."
     assert captured.ends(8) == (b"0123", 92, b"6789")
     assert captured.ends(100) == (b"0123", 92, b"6789")
     assert captured.read(0, 100) == b"0123"
