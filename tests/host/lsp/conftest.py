@@ -67,7 +67,8 @@ def servers(
     if marker is not None:
         folders = [str(node.packages() / ".bin"), os.path.dirname(node.program())]
         monkeypatch.setenv("PATH", os.pathsep.join([*folders, os.environ["PATH"]]))
-    return open_servers(**(marker.kwargs if marker is not None else {}))
+    # A real server on a busy machine may take long for its first answer.
+    return open_servers(seconds=120.0, start_seconds=120.0, **(marker.kwargs if marker is not None else {}))
 
 
 @pytest.fixture

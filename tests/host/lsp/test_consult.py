@@ -11,7 +11,7 @@ from toolroll.text.rename import Edit
 
 from .conftest import found
 
-pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(110)]
+pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(300)]
 needs_ty = pytest.mark.skipif(not found("ty"), reason="ty is not installed")
 needs_clangd = pytest.mark.skipif(not found("clangd"), reason="clangd is not installed")
 needs_gopls = pytest.mark.skipif(not found("gopls"), reason="gopls is not installed")
