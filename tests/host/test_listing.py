@@ -14,8 +14,9 @@ import pytest
 
 from tests.host.test_search_engines import FOLDERS, RULES, SCOPES, grow
 from toolroll.host import ignore, listing
+from toolroll.host.arguments import scope_args, wanter
 from toolroll.host.query import Ground, Scope
-from toolroll.host.ripgrep import Ripgrep
+from toolroll.host.ripgrep import Ripgrep, _finish
 from toolroll.host.root import Root
 from toolroll.host.search import find_program
 from toolroll.host.token import Token
@@ -48,8 +49,13 @@ def judged(root: Root, scope: Scope) -> tuple[list[str], int]:
     """The same by ripgrep."""
     program = find_program()
     assert program is not None
+    words, rest = scope_args(scope)
+    wants = wanter(scope, rest)
     with ground(root, scope.path) as where:
-        return sorted(Ripgrep(program, Limits()).files(where, scope)), where.unreadable
+        with Ripgrep(program, Limits())._run(where, scope, ["--files", "--null", *words]) as chunks:
+            names = os.fsdecode(b"".join(chunks)).split("\0")[:-1]
+            _finish(chunks, where, "")
+        return sorted(name[2:] for name in names if wants(name[2:])), where.unreadable  # without "./"
 
 
 def strange(top: Path, chance: random.Random) -> None:

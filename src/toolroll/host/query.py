@@ -211,9 +211,6 @@ class Engine(Protocol):
 
     # Generators, because a caller that has enough closes them, and with them the program behind them.
 
-    def files(self, ground: Ground, scope: Scope) -> Generator[str, None, None]:
-        """All files in scope, of whatever size."""
-
     def rows(self, ground: Ground, query: Query, scope: Scope) -> Generator[Hit, None, None]:
         """The matching lines and those around them, file by file, in the order of lines within a file."""
 

@@ -47,20 +47,6 @@ class Ripgrep:
         self._version: bytes | None = None
         self._heavy: set[tuple[str, ...]] = set()
 
-    def files(self, ground: Ground, scope: Scope) -> Generator[str, None, None]:
-        if ground.is_file:
-            yield ""
-            return
-        where, rest = scope_args(scope)
-        wants = wanter(scope, rest)
-        with self._run(ground, scope, ["--files", "--null", *where]) as chunks:
-            tail = b""
-            for chunk in chunks:
-                *names, tail = (tail + chunk).split(b"\0")
-                found = b"\0".join(names).decode("utf-8", "surrogateescape").split("\0") if names else []
-                yield from (name[2:] for name in found if wants(name[2:]))  # without "./"
-            _finish(chunks, ground, "")
-
     def rows(
         self, ground: Ground, query: Query, scope: Scope, only: Sequence[str] | None = None, most: int | None = None
     ) -> Generator[Hit, None, None]:

@@ -26,13 +26,6 @@ class Scan:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    def files(self, ground: Ground, scope: Scope) -> Generator[str, None, None]:
-        if ground.is_file:
-            yield ""
-            return
-        for seen in self._walk(ground, scope):
-            yield seen.path
-
     def rows(self, ground: Ground, query: Query, scope: Scope) -> Generator[Hit, None, None]:
         pattern = _Pattern(query)
         for path, data in self._contents(ground, scope):
