@@ -8,6 +8,7 @@ import time
 import pytest
 
 import toolroll
+from tests.launchers import descriptors
 from toolroll import Context, Effect, Kit, Result, Token, ToolError, tool
 from toolroll.policy.rules import Policy
 
@@ -309,7 +310,7 @@ def test_what_is_cut_is_kept_and_can_be_read_on(open_kit):
 
 def test_a_closed_kit_leaves_no_open_file(ws, tmp_path):
     def opened():
-        return len(os.listdir("/proc/self/fd"))
+        return len(descriptors())
 
     before = opened()
     for _ in range(3):

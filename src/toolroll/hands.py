@@ -20,6 +20,8 @@ from toolroll.host.lsp.consult import Servers
 from toolroll.host.remote.entries import Config
 from toolroll.host.remote.pool import Remotes
 from toolroll.host.root import Root
+from toolroll.host.runtime.launcher import Launcher
+from toolroll.host.sandbox.choose import for_helpers
 from toolroll.host.search import Search
 from toolroll.host.shell import Shell
 from toolroll.host.spill import Spill
@@ -66,6 +68,7 @@ class Hands:
         with ExitStack() as closing:
             self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode)
             closing.callback(self.root.close)
+            self.launcher = Launcher(for_helpers, os.environ.get("PATH", os.defpath), self.root.path)
             self._open_place(closing, None if state_dir is None else os.fspath(state_dir))
             self._open_files(closing, profile, guard.policy)
             self._open_programs(closing, profile.commands, servers, mcp)
@@ -85,15 +88,16 @@ class Hands:
             self.spill,
             limits=self.limits,
             policy=policy,
+            launcher=self.launcher,
             guard=profile.guard,
             new_file_mode=profile.new_file_mode,
             guess=profile.guess_encoding,
         )
         self.journal = Journal(self.root, self.state)
         self.recovered = self.journal.recover()
-        self.search = Search(self.root, limits=self.limits, policy=policy, state=self.state)
+        self.search = Search(self.root, limits=self.limits, policy=policy, launcher=self.launcher, state=self.state)
         closing.callback(self.search.close)
-        self.structure = Structure(self.files, self.search, self.limits)
+        self.structure = Structure(self.files, self.search, self.limits, self.launcher)
         closing.callback(self.structure.close)
         self.atlas = Atlas(self.files, self.search, self.structure, policy)
         closing.callback(self.atlas.close)
@@ -104,7 +108,15 @@ class Hands:
         environ = dict(os.environ)
         self.calls = Calls(self.state, environ)
         self.http = Client(self.guard.policy.hosts)
-        self.shell = Shell(self.root, self.spill, self.guard, limits=self.limits, table=table, environment=environ)
+        self.shell = Shell(
+            self.root,
+            self.spill,
+            self.guard,
+            limits=self.limits,
+            table=table,
+            environment=environ,
+            launcher=self.launcher,
+        )
         closing.callback(self.shell.close)
         self.meaning = Meaning(self.state, self.http, environ)
         closing.callback(self.meaning.close)
@@ -121,6 +133,7 @@ class Hands:
             self.files if cwd == "." else self.files.at(cwd),
             self.search,
             self.journal,
+            self.launcher,
             self.shell,
             self.servers,
             self.structure,

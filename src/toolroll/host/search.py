@@ -37,10 +37,11 @@ from toolroll.text import globs
 if TYPE_CHECKING:
     from toolroll.host.index.warm import First, Sight, Warm
     from toolroll.host.root import Root
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.state import State
     from toolroll.host.token import Token
 
-__all__ = ["Entry", "Found", "Listing", "Query", "Row", "Scope", "Search", "Survey", "find_program"]
+__all__ = ["Entry", "Found", "Listing", "Query", "Row", "Scope", "Search", "Survey"]
 
 Wanted = Literal["file", "directory", "both"]
 
@@ -58,16 +59,18 @@ class Search:
         *,
         limits: Limits,
         policy: Policy | None = None,
+        launcher: Launcher,
         program: str | None = "auto",
         state: State | None = None,
     ) -> None:
-        """`program` is the path of ripgrep; "auto" looks for it, None does without.
+        """`program` is the path of ripgrep; "auto" lets the launcher look for it, None does without.
 
         With `state`, the tree is remembered between searches and an index is kept there, and `close` is to be called.
         """
         self._root = root
         self._limits = limits
-        self.warm = None if state is None else _warm(root, state, limits)
+        self._launcher = launcher
+        self.warm = None if state is None else _warm(root, state, limits, launcher)
         limiting = policy is not None and (has_paths(policy) or policy.extensions is not None)
         self._policy = policy if limiting else None
         self._program = program
@@ -75,19 +78,21 @@ class Search:
 
     def on(self, root: Root) -> Search:
         """The same search beneath another root."""
-        return self if root is self._root else Search(root, limits=self._limits, program=self._program)
+        if root is self._root:
+            return self
+        return Search(root, limits=self._limits, launcher=self._launcher, program=self._program)
 
     @cached_property
     def engine(self) -> Engine:
         """The engine that does the work."""
-        program = find_program() if self._program == "auto" else self._program
+        program = self._launcher.find("rg") if self._program == "auto" else self._program
         if program is None:
             from toolroll.host.scan import Scan
 
             return Scan(self._limits)
         from toolroll.host.ripgrep import Ripgrep
 
-        return Ripgrep(program, self._limits)
+        return Ripgrep(program, self._limits, self._launcher, self._root.fd)
 
     def close(self) -> None:
         """End what works beside the searches."""
@@ -316,18 +321,10 @@ class Search:
         return f"/{rest}"
 
 
-def find_program() -> str | None:
-    """The path of ripgrep: that of this Python's own environment, else the one on PATH, else None."""
-    import shutil
-    import sysconfig
-
-    return shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg")
-
-
-def _warm(root: Root, state: State, limits: Limits) -> Warm | None:
+def _warm(root: Root, state: State, limits: Limits, launcher: Launcher) -> Warm | None:
     from toolroll.host.index.warm import Warm, is_off
 
-    return None if is_off() else Warm(root, state, limits.search_bytes)
+    return None if is_off() else Warm(root, state, limits.search_bytes, launcher)
 
 
 def _deadline(seconds: float, token: Token | None, share: float = _SHARE) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.guard import Guard, Request
-from toolroll.host.launch import Launched, Launcher, Writes
+from toolroll.host.launch import CommandLauncher, Launched, Writes
 from toolroll.host.printed import Printed, printed
 from toolroll.host.root import Root
 from toolroll.host.spill import Spill
@@ -21,10 +21,9 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.bound import Keep
 
 if TYPE_CHECKING:
-    import subprocess
-
     from toolroll.host.context import Progress
     from toolroll.host.jobs import Job, Jobs
+    from toolroll.host.runtime.launcher import ChildProcess, Launcher
     from toolroll.host.token import Token
     from toolroll.policy.commands import Judgement, Rule, Rules
 
@@ -81,15 +80,25 @@ class Shell:
     """Runs commands in one workspace."""
 
     def __init__(
-        self, root: Root, spill: Spill, guard: Guard, *, limits: Limits, table: str, environment: Mapping[str, str]
+        self,
+        root: Root,
+        spill: Spill,
+        guard: Guard,
+        *,
+        limits: Limits,
+        table: str,
+        environment: Mapping[str, str],
+        launcher: Launcher,
     ) -> None:
+        """`launcher` knows where the shells are."""
         self.environment = environment
+        self._programs = launcher
         self._root = root
         self._spill = spill
         self._guard = guard
         self._limits = limits
         self._table = guard.policy.commands or table
-        self._launcher = Launcher(root, spill, guard.policy, limits, environment)
+        self._launcher = CommandLauncher(root, spill, guard.policy, limits, environment)
         self._lock = threading.Lock()
         # Shared by the copies that `on` makes: none or one, and where each session is.
         self._jobs: list[Jobs] = []
@@ -224,7 +233,7 @@ class Shell:
         """The path of a new file outside the workspace that holds this text."""
         return self._launcher.script(text, suffix)
 
-    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program that answers on its pipes until it is closed: confined, and unable to write here."""
         return self._launcher.serve(argv, cwd, env)
 
@@ -241,9 +250,10 @@ class Shell:
         return self._caller
 
     def _argv(self, text: str, program: str) -> list[str]:
+        shell = self._programs.find(program) or program  # not one that a command has put on its PATH
         if len(text) < _ARGUMENT_BYTES // 4 or len(text.encode()) < _ARGUMENT_BYTES:
-            return [program, "-c", text]
-        return [program, self.script(text, ".sh")]
+            return [shell, "-c", text]
+        return [shell, self.script(text, ".sh")]
 
     def _start(self, argv: Sequence[str], *, seconds: float | None, **how: Any) -> Launched:
         caller = self._for()

@@ -14,19 +14,19 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.beneath import PATH, STEP
-from toolroll.host.runtime.launcher import Reach, cannot_run, check_words, start_process
+from toolroll.host.runtime.launcher import DEVNULL, Reach, cannot_run, check_words, start_process, wait_for
 from toolroll.host.sandbox import stage
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.network import Network, entered
-from toolroll.host.sandbox.system import DEV, PROC, beneath, system
+from toolroll.host.sandbox.system import DEV, PROC, beneath
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
-from toolroll.host.sandbox.view import View, resolved, view, visible, words
+from toolroll.host.sandbox.view import View, resolved, seen_by, view, visible, words
 from toolroll.host.state import nameless
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
+    from toolroll.host.runtime.launcher import ChildProcess
 
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin")
@@ -125,7 +125,7 @@ class Bubblewrap(Sandbox):
         stderr: int,
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
-    ) -> subprocess.Popen[bytes]:
+    ) -> ChildProcess:
         """The command in a world of its own; what is in `keep` is read-only there."""
         check_words(argv, env)
         self._out_of_reach(reach)
@@ -192,7 +192,7 @@ class Bubblewrap(Sandbox):
         for path in reach.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        return view(reach.write, reach.read, system(), self._sized)
+        return view(reach.write, reach.read, seen_by(reach), self._sized)
 
     def _kept_words(self, kept: Mapping[str, int]) -> list[str]:
         if self._by_descriptor:
@@ -201,18 +201,14 @@ class Bubblewrap(Sandbox):
 
     def _works(self, place: int, files: View) -> bool:
         """Whether a command can be started on a stage."""
-        import subprocess
-
         words = [*_ALWAYS, *_mounts(files, (), on_stage=True), "--", "/bin/sh", "-c", ":"]
-        null = subprocess.DEVNULL
         with stage.entered(self._kernel, place):
-            process = start_process([self._program, *words], "/", {}, (null, null, null), ())
+            process = start_process([self._program, *words], "/", {}, (DEVNULL, DEVNULL, DEVNULL))
         with process:
-            try:
-                return process.wait(_SECONDS) == 0
-            except subprocess.TimeoutExpired:
+            status = wait_for(process, _SECONDS)
+            if status is None:
                 process.kill()
-                return False
+            return status == 0
 
 
 def _mounts(files: View, kept: Sequence[str], *, on_stage: bool) -> list[str]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import Reach, folder_path, start_process
+from toolroll.host.runtime.launcher import Reach, folder_path, prepare_to_start, start_process
 from toolroll.host.sandbox import capabilities, filter, landlock
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.line import Line
@@ -24,7 +24,7 @@ from toolroll.host.sandbox.system import DEVICES, ETC, PROC, system
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
 
 if TYPE_CHECKING:
-    import subprocess
+    from toolroll.host.runtime.launcher import ChildProcess
 
 _MOST_RULESETS = 16
 _Key = tuple[object, ...]
@@ -40,14 +40,17 @@ class Confined(Sandbox):
 
     tier = Tier.LANDLOCK
 
-    def __init__(self, machine: Machine, kernel: Kernel, abi: int) -> None:
+    def __init__(self, machine: Machine, kernel: Kernel, abi: int, *, helpers: bool = False) -> None:
+        """`helpers` are programs of ours: they read whatever we may, and stay in our session, where no command is."""
+        keep = capabilities.READ_SEARCH if helpers else None
+        self._session = not helpers
         self._kernel = kernel
         self._abi = abi
         self.gaps = gaps(abi)
         truncation = abi < landlock.TRUNCATE_ABI
         filters = (filter.Filter(network, alone=False, truncation=truncation) for network in (False, True))
-        self._lines: dict[bool, Line[subprocess.Popen[bytes]]] = {
-            one.network: Line(partial(_give_up, kernel, one.program(machine))) for one in filters
+        self._lines: dict[bool, Line[ChildProcess]] = {
+            one.network: Line(partial(_give_up, kernel, one.program(machine), keep)) for one in filters
         }
         self._lock = threading.Lock()
         self._rulesets: OrderedDict[_Key, int] = OrderedDict()
@@ -65,17 +68,18 @@ class Confined(Sandbox):
         stderr: int,
         pass_fds: Sequence[int] = (),
         disposable: bool = False,  # noqa: ARG002
-    ) -> subprocess.Popen[bytes]:
+    ) -> ChildProcess:
         """The command, held by the kernel; `keep` is not: see `repository.Kept`."""
-        import subprocess  # noqa: F401 - here, because the thread below may not read it any more
-
+        prepare_to_start()
         rules = self._ruleset(reach)
         try:
 
-            def start() -> subprocess.Popen[bytes]:
+            def start() -> ChildProcess:
                 with told():
                     landlock.restrict(self._kernel, rules)
-                return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
+                return start_process(
+                    argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session
+                )
 
             return self._lines[reach.network].do(start, _end)
         finally:
@@ -84,7 +88,7 @@ class Confined(Sandbox):
     def _ruleset(self, reach: Reach) -> int:
         """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
         own = system()
-        key = (own, reach.network, *map(_identity, (*reach.write, "", *reach.read)))
+        key = (own, reach.network, reach.system, *map(_identity, (*reach.write, "", *reach.read)))
         with self._lock:
             if (found := self._rulesets.get(key)) is None:
                 found = landlock.ruleset(self._kernel, self._abi, _rules(reach), network=reach.network)
@@ -108,10 +112,10 @@ def gaps(abi: int) -> tuple[str, ...]:
 
 def _rules(reach: Reach) -> list[tuple[str, int]]:
     own = system()
-    read = (*own.folders, *own.files, *own.settings, PROC, *reach.read)
+    theirs = (*own.folders, *own.files, *own.settings, PROC) if reach.system else ()
     return [
-        *((path, landlock.READ) for path in read),
-        *(((ETC, landlock.LIST),) if own.hidden else ()),
+        *((path, landlock.READ) for path in (*theirs, *reach.read)),
+        *(((ETC, landlock.LIST),) if own.hidden and reach.system else ()),
         *((path, landlock.DEVICE) for path in DEVICES),
         *((path, landlock.WRITE) for path in reach.write),
     ]
@@ -123,18 +127,18 @@ def _identity(path: str) -> object:
         found = os.stat(path)
     except OSError:
         return path
-    return path, found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino
 
 
-def _give_up(kernel: Kernel, program: bytes) -> None:
+def _give_up(kernel: Kernel, program: bytes, keep: int | None) -> None:
     """Take from the calling thread what no command has, whatever files it may reach."""
     with told():
         kernel.no_new_privileges()
-        capabilities.drop(kernel)
+        capabilities.drop(kernel, keep=keep)
         filter.install(kernel, program)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: ChildProcess) -> None:
     process.kill()
     process.wait()
 
