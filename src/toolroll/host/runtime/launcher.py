@@ -133,8 +133,9 @@ class Launcher:
         if name not in self._found:
             beside = os.path.dirname(os.path.abspath(sys.executable))
             places = (beside, *(one for one in self._path.split(os.pathsep) if os.path.isabs(one)))
-            candidates = (os.path.join(place, name) for place in places)
-            self._found[name] = next((one for one in candidates if _is_program(one) and self._is_ours(one)), None)
+            candidates = (os.path.join(os.path.realpath(place), name) for place in places)
+            found = (_behind(one) for one in candidates if _is_program(one) and self._is_ours(one))
+            self._found[name] = next(found, None)
         return self._found[name]
 
     def program(self, name: str) -> str:
@@ -184,9 +185,10 @@ class Launcher:
 
     def _is_ours(self, program: str) -> bool:
         """Whether no command can write to a program: it lies outside the workspace, or in our own environment."""
-        places = (os.path.realpath(os.path.dirname(program)), os.path.realpath(program))
         own = os.path.realpath(sys.prefix)
-        return all(not _within(one, self._workspace) or _within(one, own) for one in places)
+        return all(
+            not _within(one, self._workspace) or _within(one, own) for one in (program, os.path.realpath(program))
+        )
 
 
 def module_paths() -> list[str]:
@@ -198,6 +200,12 @@ def _python_folders() -> tuple[str, ...]:
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     folders = (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, package, *module_paths())
     return tuple(dict.fromkeys(one for one in folders if os.path.exists(one)))
+
+
+def _behind(program: str) -> str:
+    """Where a link to a program leads, so that no other link on the way matters; some go by the name of the link."""
+    real = os.path.realpath(program)
+    return real if os.path.basename(real) == os.path.basename(program) else program
 
 
 def _is_program(path: str) -> bool:
