@@ -116,11 +116,13 @@ class Guard:
 
     def _ask(self, request: Request) -> tuple[Consent, str]:
         """What became of the question, and why it could not be asked."""
+        if self._is_granted(request):  # and so waits for no other question
+            return Consent.GIVEN, ""
         if self._approve is None:
-            return (Consent.GIVEN, "") if self._is_granted(request) else (Consent.NOT_ASKED, _NO_APPROVER)
+            return Consent.NOT_ASKED, _NO_APPROVER
         # One question at a time: two threads must not race for one answer of one person.
         with self._lock:
-            if self._is_granted(request):
+            if self._is_granted(request):  # by the answer that was waited for
                 return Consent.GIVEN, ""
             _check_length(request)
             try:

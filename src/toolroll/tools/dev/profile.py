@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.finished import finished
+from toolroll.host.sealed import SealedText
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import profiles
@@ -53,8 +54,8 @@ def profile(
     }
     shell = ctx.shell
     with (
-        shell.sealed(figures.source(), "<toolroll's profiler>", shown=False) as driver,
-        shell.sealed(json.dumps(given), "<the call>", shown=False) as call,
+        SealedText(figures.source(), "<toolroll's profiler>", shown=False) as driver,
+        SealedText(json.dumps(given), "<the call>", shown=False) as call,
     ):
         ran = shell.words(
             [shell.python(), driver, call], seconds=timeout + _GRACE, extra={"PYTHONDONTWRITEBYTECODE": "1"}
