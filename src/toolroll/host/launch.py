@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
+from toolroll.host.beneath import STEP
 from toolroll.host.root import Root
 from toolroll.host.spill import Spill
 from toolroll.policy.limits import Limits
@@ -90,10 +91,11 @@ class CommandLauncher:
         from toolroll.host import supervisor
 
         sandbox, mended = self.sandbox(confined=confined), list[str]()
-        folder, kept = self.folder(cwd), None
+        # Settings in the workspace must not reach a program that nothing holds.
+        folder, kept = self.folder(cwd) if confined else os.open("/", STEP), None
         try:
             kept = self._kept(sandbox, writes)
-            where = "/".join((self._root.path, *self._root.real(folder)))
+            where = "/".join((self._root.path, *self._root.real(folder))) if confined else "/"
             env, reach = self._world(writes, extra or {})
             running = supervisor.start(
                 argv,

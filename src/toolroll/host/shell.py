@@ -212,9 +212,10 @@ class Shell:
         return self._settled(launched, shown(argv[-1]), patience=self._limits.foreground_seconds if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> Ran | None:
-        """Run an installation, unconfined, if the approver agrees to it; None if not."""
+        """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
         import shlex
 
+        argv = [self._programs.program(argv[0]), *argv[1:]]
         command = shlex.join(argv)
         request = Request(self._for().name, Effect.RUN, {"command": command}, why, (command,))
         if self._guard.ask(request) is not Consent.GIVEN:
