@@ -18,7 +18,7 @@ from toolroll.host.embedding.models import MODELS, Models
 from toolroll.host.lsp.servers import SERVERS
 from toolroll.host.root import Root
 from toolroll.host.runtime.launcher import PIPE, Launcher, Reach
-from toolroll.host.sandbox.choose import for_helpers
+from toolroll.host.sandbox.choose import Probe, for_helpers
 from toolroll.host.state import State
 from toolroll.result import ToolError
 
@@ -168,7 +168,15 @@ def _sandbox() -> list[Fact]:
             for one in (bubblewrap, landlock)
         ),
         _seccomp(confirmed=chosen is not None),
+        _helpers(next((one for one in (landlock, bubblewrap) if one.works), None)),
     ]
+
+
+def _helpers(tier: Probe | None) -> Fact:
+    """What confines the programs that toolroll starts for itself."""
+    what = "ripgrep, parsers and converters"
+    detail = f"{what} run unconfined" if tier is None else f"{what} are confined by {_NAMES[tier.tier]}"
+    return Fact("sandbox", "own programs", tier is not None, detail)
 
 
 def _seccomp(*, confirmed: bool) -> Fact:
