@@ -26,6 +26,7 @@ from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.structure import Structure
 from toolroll.host.token import Token
+from toolroll.host.trust import examine
 from toolroll.host.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
@@ -64,9 +65,12 @@ class Hands:
         self.guard = guard
         self._closed = False
         with ExitStack() as closing:
-            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode)
+            place = None if state_dir is None else os.fspath(state_dir)
+            trust = examine(os.fspath(workspace), place, wide=guard.policy.wide)
+            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode, trust=trust)
             closing.callback(self.root.close)
-            self._open_place(closing, None if state_dir is None else os.fspath(state_dir))
+            trust.drop_imports()
+            self._open_place(closing, place)
             self._open_files(closing, profile, guard.policy)
             self._open_programs(closing, profile.commands, servers, mcp)
             self._closing = closing.pop_all()

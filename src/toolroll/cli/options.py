@@ -38,23 +38,28 @@ SANDBOX = Option(
     choices=lambda: list(get_args(Confinement)),
 )
 WORKSPACE = Option(("--workspace", "-C"), "Folder to work in (the current one).", "DIR", ".")
+WIDE = Option(("--wide",), "Let the workspace be a home folder, or hold one; secrets in it stay out of reach.")
 JSON = Option(("--json",), "Print JSON for programs.")
 
 
-def open_kit(args: Namespace, tools: Choice | None = None) -> Kit:
-    """The kit that the options ask for, showing these tools; a UsageError when its workspace cannot be opened."""
+def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = False) -> Kit:
+    """The kit that the options ask for, showing these tools; a UsageError when its workspace cannot be opened.
+
+    `listing`: it is only asked which tools there are, so that any folder will do.
+    """
     if not args.workspace:  # an unset variable in a script must not mean the current folder
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     # Half of the start-up time, which help and completion scripts need not wait for.
     from toolroll.kit import Kit, preset
 
     confinement: Confinement = getattr(args, SANDBOX.name, "required")
+    wide = listing or args.wide
     try:
         return Kit(
             args.workspace,
             getattr(args, DIALECT.name, "native"),
             getattr(args, MODE.name, "code"),
-            policy=replace(preset("standard"), sandbox=confinement),
+            policy=replace(preset("standard"), sandbox=confinement, wide=wide),
             tools=tools,
         )
     except ValueError as error:
@@ -72,4 +77,4 @@ def given(args: Namespace) -> list[str]:
         value = getattr(args, option.name)
         if value != option.default:
             words += [option.flags[0], value]
-    return words
+    return [*words, WIDE.flags[0]] if args.wide else words

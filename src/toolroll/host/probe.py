@@ -19,6 +19,7 @@ from toolroll.host.lsp.servers import SERVERS
 from toolroll.host.root import Root
 from toolroll.host.search import find_program
 from toolroll.host.state import State
+from toolroll.host.trust import WorkspaceError, examine
 from toolroll.result import ToolError
 
 _PACKAGE = "toolroll"
@@ -89,6 +90,7 @@ def _places(workspace: str) -> list[Fact]:
     walk = "the portable walk is used, with the same result"
     return [
         Fact("files", "workspace", True, f"{root.path} ({writable})", required=True),
+        *_trust(root.path),
         _state(state),
         Fact(
             "files",
@@ -103,6 +105,20 @@ def _places(workspace: str) -> list[Fact]:
             "new files have no name until they are complete" if nameless else "missing: new files have a passing name",
         ),
     ]
+
+
+def _trust(workspace: str) -> list[Fact]:
+    """Whether tools may work in this folder, and what of toolroll itself is in it."""
+    try:
+        own = examine(workspace).locks
+    except WorkspaceError as error:
+        return [Fact("files", "trust", False, str(error))]
+    said = (
+        f"no tool or command changes what toolroll runs from: {', '.join(own)}"
+        if own
+        else "nothing of toolroll is in it"
+    )
+    return [Fact("files", "trust", True, said)]
 
 
 def _state(path: str) -> Fact:

@@ -109,6 +109,7 @@ class Search:
         """
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
+            scope = self._shown(scope, ground)
             sight = self._sight(ground, query, scope)
             few = limit if sort == "modified" and self._policy is None else None  # some may have to go
             hits, stopped = collected(self.engine, self._limits, ground, query, scope, sight, few)
@@ -145,6 +146,7 @@ class Search:
         """What a `grep` for this does not show. It makes one itself when its answer is empty or cut."""
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
+            scope = self._shown(scope, ground)
             return self._of_contents(ground, query, scope, self._sight(ground, query, scope))
 
     def find(
@@ -164,7 +166,7 @@ class Search:
         with self._ground(scope, token, folder=True) as ground:
             pattern = self._relative(pattern, ground)
             matcher = globs.compile(pattern)
-            scope = self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot))
+            scope = self._shown(self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot)), ground)
             most = self._limits.search_rows
             first = limit if sort == "modified" else None
             entries, total, whole, stopped = self._listed(ground, scope, kind, matcher, first)
@@ -295,6 +297,13 @@ class Search:
                 raise paths.outside(text, self._root.path)
         dot = any(globs.compile(text).names_dot for text in scope.include)
         return replace(scope, hidden=True) if dot else scope
+
+    def _shown(self, scope: Scope, ground: Ground) -> Scope:
+        """The scope without what is hidden in this workspace."""
+        hidden = [] if ground.is_file else self._root.trust.hidden_in(ground.parts)
+        return (
+            replace(scope, exclude=(*scope.exclude, *(f"/{globs.quoted(one)}" for one in hidden))) if hidden else scope
+        )
 
     def _relative(self, pattern: str, ground: Ground) -> str:
         """The pattern from the searched folder, if it is absolute; one that leads out is a SecurityError."""

@@ -20,8 +20,9 @@ from toolroll.host.runtime.launcher import Reach, folder_path, start_process
 from toolroll.host.sandbox import capabilities, filter, landlock
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.line import Line
-from toolroll.host.sandbox.system import DEVICES, ETC, PROC, system
+from toolroll.host.sandbox.system import DEVICES, ETC, PROC, beneath, carved, real, system
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
+from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import subprocess
@@ -69,6 +70,7 @@ class Confined(Sandbox):
         """The command, held by the kernel; `keep` is not: see `repository.Kept`."""
         import subprocess  # noqa: F401 - here, because the thread below may not read it any more
 
+        _check(reach)
         rules = self._ruleset(reach)
         try:
 
@@ -84,7 +86,7 @@ class Confined(Sandbox):
     def _ruleset(self, reach: Reach) -> int:
         """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
         own = system()
-        key = (own, reach.network, *map(_identity, (*reach.write, "", *reach.read)))
+        key = (own, reach.network, *map(_identity, (*reach.write, "", *reach.read, "", *reach.hide)))
         with self._lock:
             if (found := self._rulesets.get(key)) is None:
                 found = landlock.ruleset(self._kernel, self._abi, _rules(reach), network=reach.network)
@@ -108,13 +110,28 @@ def gaps(abi: int) -> tuple[str, ...]:
 
 def _rules(reach: Reach) -> list[tuple[str, int]]:
     own = system()
-    read = (*own.folders, *own.files, *own.settings, PROC, *reach.read)
+    hidden = [path for path in reach.hide if os.path.lexists(path)]
+    readable = (part for path in reach.read for part in carved(real(path) or path, hidden)) if hidden else reach.read
+    read = (*own.folders, *own.files, *own.settings, PROC, *readable)
     return [
         *((path, landlock.READ) for path in read),
         *(((ETC, landlock.LIST),) if own.hidden else ()),
         *((path, landlock.DEVICE) for path in DEVICES),
         *((path, landlock.WRITE) for path in reach.write),
     ]
+
+
+def _check(reach: Reach) -> None:
+    """ToolError for what Landlock cannot do: what a folder is granted for, all beneath it is granted for."""
+    write = [real(path) or path for path in reach.write]
+    for path in (*reach.lock, *reach.hide):
+        if os.path.lexists(path) and any(beneath(path, folder) and path != folder for folder in write):
+            raise ToolError(
+                ErrorCode.SECURITY,
+                f"The command was not started: {path!r} is toolroll's own or secret, and the sandbox (landlock) cannot "
+                "keep commands from it inside a folder that they may change. Install bubblewrap, or install toolroll "
+                "outside the workspace (uv tool install toolroll) and name a folder without secrets.",
+            )
 
 
 def _identity(path: str) -> object:

@@ -1,0 +1,300 @@
+"""The trust check of a workspace: what of toolroll itself lies in it, and whether it may be a workspace at all.
+
+A file that a tool or command writes must never be run by toolroll outside the sandbox, now or at its next start. So
+what toolroll runs from (interpreter, packages, links on the way to them) is locked where it lies in the workspace:
+everything may read it and nothing may change it. Its configuration and state there are hidden: nothing may read or
+change them. A folder that is a home, or holds one, is refused unless the policy says `wide`; then the secrets of
+every home in it are hidden too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolroll.policy.paths import components, folded
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.launcher import Reach
+
+_IMPORTED = ("site-packages", "dist-packages", "lib-dynload")
+_KERNEL = ("/proc", "/sys", "/dev", "/run")  # no files, but doors to other processes, devices and services
+_BOOT = ("/boot", "/efi")
+_MAX_LINKS = 40
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_HOLDER = os.path.dirname(_PACKAGE)
+_ELSEWHERE = "install toolroll outside the workspace (uv tool install toolroll, or pipx install toolroll)"
+
+Parts = tuple[str, ...]
+
+
+class WorkspaceError(ValueError):
+    """A folder that cannot be a workspace; the message says what to do instead."""
+
+
+class Trust:
+    """What in a workspace is locked (read, never changed) and what is hidden (neither read nor changed)."""
+
+    def __init__(
+        self, workspace: str = "/", lock: Iterable[str] = (), hide: Iterable[str] = (), own: Iterable[str] = ()
+    ) -> None:
+        """All paths are absolute and real; those that are not in the workspace are left out.
+
+        `own` are folders of toolroll among them, which are made before a command could make them.
+        """
+        self._workspace = workspace
+        self._lock, self._hide, self._own = (
+            _outermost(one for one in paths if one != workspace and is_beneath(one, workspace))
+            for paths in (lock, hide, own)
+        )
+        self._locked = self._by_parts(self._lock)
+        self._hidden = self._by_parts(self._hide)
+
+    def _by_parts(self, paths: Iterable[str]) -> dict[Parts, str]:
+        start = len(components(self._workspace))
+        return {tuple(map(folded, components(path)[start:])): "/".join(components(path)[start:]) for path in paths}
+
+    @property
+    def locks(self) -> tuple[str, ...]:
+        """What is locked, as paths from the workspace."""
+        return tuple(self._locked.values())
+
+    @property
+    def hides(self) -> bool:
+        """Whether anything is hidden."""
+        return bool(self._hidden)
+
+    def check_read(self, parts: Sequence[str]) -> None:
+        """ToolError if what has this real path beneath the workspace is hidden."""
+        if self._hidden and _first(parts, self._hidden) is not None:
+            raise ToolError(
+                ErrorCode.SECURITY,
+                f"{'/'.join(parts)!r} holds secrets or what toolroll keeps for itself: tools neither read nor change "
+                "it. Use another path.",
+            )
+
+    def check_write(self, parts: Sequence[str]) -> None:
+        """ToolError if nothing may be written at this real path."""
+        self.check_read(parts)
+        if self._locked and (found := _first(parts, self._locked)) is not None:
+            raise ToolError(
+                ErrorCode.SECURITY,
+                f"{'/'.join(parts)!r} is protected: toolroll itself runs from {found!r}, or needs it as it is, so tools "
+                f"only read it. Work elsewhere, or {_ELSEWHERE}.",
+            )
+
+    def check_remove(self, parts: Sequence[str]) -> None:
+        """ToolError if what has this real path may not go or get another name: also for what holds such a thing."""
+        self.check_write(parts)
+        wanted = tuple(map(folded, parts))
+        for known, path in (*self._locked.items(), *self._hidden.items()):
+            if known[: len(wanted)] == wanted:
+                raise ToolError(
+                    ErrorCode.SECURITY,
+                    f"{'/'.join(parts)!r} stays where it is: it holds {path!r}, which is toolroll's own or secret. "
+                    "Name single files or folders in it.",
+                )
+
+    def hidden_in(self, parts: Parts) -> list[str]:
+        """What is hidden beneath a folder and there now, as paths from that folder."""
+        start, above = len(parts), tuple(map(folded, parts))
+        inside = (path.split("/") for known, path in self._hidden.items() if known[:start] == above)
+        there = ("/".join(one[start:]) for one in inside if os.path.lexists("/".join((self._workspace, *one))))
+        return list(there)
+
+    def protect(self, reach: Reach) -> Reach:
+        """The reach of a program, without what it may not change or see of this workspace."""
+        if not self._lock and not self._hide:
+            return reach
+        for path in self._own:  # what is missing cannot be covered, and a command could make it
+            with suppress(OSError):
+                os.makedirs(path, mode=0o700, exist_ok=True)
+        write, read = reach.write, reach.read
+        if self._workspace == "/":
+            tops = tuple(self._tops())
+            write = tuple(one for path in write for one in (tops if path == "/" else (path,)))
+            read = tuple(one for path in read for one in (tops if path == "/" else (path,)))
+        lock = tuple(dict.fromkeys(_holder(path, self._workspace) for path in self._lock))
+        return replace(reach, write=write, read=read, lock=(*reach.lock, *lock), hide=(*reach.hide, *self._hide))
+
+    def drop_imports(self) -> None:
+        """Remove from `sys.path` what is at, above or beneath the workspace, and nothing that toolroll runs from.
+
+        Anything could be written there, under the name of a module that is imported later. Modules that are
+        imported already stay.
+        """
+        kept = {*_imports(), os.path.realpath(_HOLDER)}
+
+        def stays(entry: str) -> bool:
+            there = os.path.realpath(entry or ".")
+            if not (is_beneath(there, self._workspace) or is_beneath(self._workspace, there)):
+                return True
+            return there in kept or any(is_beneath(there, one) for one in self._lock)
+
+        left = [entry for entry in sys.path if not isinstance(entry, str) or stays(entry)]
+        if len(left) != len(sys.path):
+            sys.path[:] = left
+
+    def _tops(self) -> Iterator[str]:
+        """The folders right beneath / that are neither the system's own nor hidden: commands get those one by one."""
+        with os.scandir("/") as entries:
+            names = sorted(one.path for one in entries if one.is_dir(follow_symlinks=False))
+        yield from (one for one in names if one not in self._lock and one not in self._hide)
+
+
+def examine(workspace: str, state_dir: str | None = None, *, wide: bool = False) -> Trust:
+    """What is locked and hidden in a workspace; WorkspaceError for a folder that must not be one."""
+    import platformdirs
+
+    here, homes = os.path.realpath(workspace), _homes()
+    is_wide = any(is_beneath(home, here) for home in homes)
+    settings = [platformdirs.user_config_dir("toolroll"), platformdirs.user_state_dir("toolroll")]
+    cache = platformdirs.user_cache_dir("toolroll")
+    imports = list(_imports())
+    _check(here, imports, settings, refused=is_wide and not wide)
+    lock = [*imports, *_runs_from(), *_trail(cache)]
+    hide = [one for path in (*settings, *([state_dir] if state_dir else [])) for one in _trail(path)]
+    if is_wide:
+        lock, hide = [*lock, *_system_folders(here)], [*hide, *_secrets(here, homes)]
+    return Trust(here, lock, hide, map(os.path.realpath, (*settings, cache)))
+
+
+def _check(here: str, imports: Iterable[str], settings: Iterable[str], *, refused: bool) -> None:
+    """WorkspaceError for a folder that is too wide, that toolroll itself lives in, or that holds no files."""
+    if refused:
+        what = "is the whole machine" if here == "/" else "is a home folder or holds one, with all its secrets"
+        raise WorkspaceError(
+            f"The workspace {here!r} {what}: name a folder for the work (Kit('DIR'), or -C DIR), or say that you mean "
+            "it (Policy(wide=True), or --wide)."
+        )
+    homes = (*imports, *map(os.path.realpath, settings))
+    if any(is_beneath(here, one) for one in homes) or here in map(os.path.realpath, (*_prefixes(), _HOLDER)):
+        raise WorkspaceError(
+            f"toolroll itself lives in the workspace {here!r}, so nothing in it could be changed safely: name another "
+            f"folder, or {_ELSEWHERE}."
+        )
+    if here == "/dev" or any(is_beneath(here, one) for one in ("/proc", "/sys")):
+        raise WorkspaceError(f"The workspace {here!r} holds no files but the kernel's: name a folder of files.")
+
+
+def is_beneath(path: str, folder: str) -> bool:
+    """Whether `path` is the folder or in it, by their names alone."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _imports() -> Iterator[str]:
+    """The real folders and archives that modules of toolroll, of Python and of other packages are imported from."""
+    site = sys.modules.get("site")
+    user = getattr(site, "USER_SITE", None) if getattr(site, "ENABLE_USER_SITE", False) else None
+    yield os.path.realpath(_PACKAGE)
+    yield os.path.dirname(os.path.realpath(os.__file__))
+    if isinstance(user, str):
+        yield os.path.realpath(user)
+    for entry in sys.path:
+        if isinstance(entry, str) and (os.path.basename(entry) in _IMPORTED or entry.endswith(".zip")):
+            yield os.path.realpath(entry)
+
+
+def _prefixes() -> Iterator[str]:
+    yield from dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+
+
+def _runs_from() -> Iterator[str]:
+    """What toolroll runs from besides: environments, interpreters, its own program, and the links on the way there."""
+    programs = [sys.executable, getattr(sys, "_base_executable", "")]
+    if os.path.basename(sys.argv[0] if sys.argv else "").startswith("toolroll"):
+        programs.append(os.path.abspath(sys.argv[0]))
+    entries = [one for one in sys.path if isinstance(one, str) and os.path.basename(one) in _IMPORTED]
+    folders = [*_prefixes(), _HOLDER, sys.pycache_prefix or "", *entries]
+    for path in dict.fromkeys((*programs, *folders)):
+        if os.path.isabs(path):
+            yield from _trail(path)
+
+
+def _trail(path: str) -> Iterator[str]:
+    """Where a path really leads, and where each link on the way to it really is."""
+    here, todo, links = "/", list(reversed(components(os.path.abspath(path)))), 0
+    while todo:
+        name = todo.pop()
+        if name == "..":
+            here = os.path.dirname(here)
+            continue
+        step = f"{here.rstrip('/')}/{name}"
+        try:
+            target = os.readlink(step)
+        except OSError:
+            here = step
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            return
+        yield step
+        todo += reversed(components(target))
+        here = "/" if target.startswith("/") else here
+    yield here
+
+
+def _holder(path: str, workspace: str) -> str:
+    """What must be read-only so that `path` stays: a link or a missing path is held by the folder that it is in."""
+    while not os.path.exists(path) or os.path.islink(path):
+        above = os.path.dirname(path)
+        if above in (workspace, path):
+            return path
+        path = above
+    return path
+
+
+def _homes() -> set[str]:
+    """The home folders of the user: what the environment says, and what the system says."""
+    found = {os.environ.get("HOME", "")}
+    with suppress(ImportError, KeyError):
+        import pwd
+
+        found |= {pwd.getpwuid(user).pw_dir for user in (os.getuid(), os.geteuid())}
+    return {os.path.realpath(one) for one in found if os.path.isabs(one)} | {"/"}
+
+
+def _secrets(workspace: str, homes: Iterable[str]) -> Iterator[str]:
+    """The secret paths of every home in a wide workspace."""
+    from toolroll.host.sandbox.toolchains import secrets
+
+    every = {home for home in homes if home != "/"} | {"/root"}
+    for folder in ("/home", "/Users"):
+        if is_beneath(folder, workspace):
+            with suppress(OSError), os.scandir(folder) as entries:
+                every |= {os.path.realpath(one.path) for one in entries if one.is_dir()}
+    for path in secrets(every):
+        yield path
+        yield os.path.realpath(path)
+    if workspace == "/":
+        from toolroll.host.sandbox.system import system
+
+        yield from (*_KERNEL, *system().hidden)
+
+
+def _system_folders(workspace: str) -> Iterator[str]:
+    """What of a workspace that is the whole machine is the system's own."""
+    from toolroll.host.sandbox.system import ETC, FOLDERS
+
+    if workspace == "/":
+        for path in (*FOLDERS, ETC, *_BOOT):
+            yield from _trail(path)
+
+
+def _first(parts: Sequence[str], known: dict[Parts, str]) -> str | None:
+    """The known path that the parts name or are beneath."""
+    wanted = tuple(map(folded, parts))
+    return next((known[wanted[:end]] for end in range(len(wanted) + 1) if wanted[:end] in known), None)
+
+
+def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for path in sorted(set(paths), key=lambda one: one.rstrip("/") + "/"):
+        if not found or not is_beneath(path, found[-1]):
+            found.append(path)
+    return tuple(found)
