@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import MODE, SANDBOX, WIDE, WORKSPACE
+from toolroll.cli.options import MODE, SANDBOX, WIDE, WORKSPACE, cannot_open
 from toolroll.cli.screen import coloured, show, visible
 
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ def _open_kit(args: Namespace, preset: Preset) -> Kit:
         kit = Kit(args.workspace, dialect, args.mode, policy=policy, approve=approve, tools=tools)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    except OSError as error:
+        raise cannot_open(args.workspace, error) from None
     return kit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
@@ -65,9 +66,13 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
-        raise UsageError(
-            f"Cannot open the workspace {args.workspace!r}: {error.strerror}. Name a folder with -C DIR."
-        ) from None
+        raise cannot_open(args.workspace, error) from None
+
+
+def cannot_open(workspace: str, error: OSError) -> UsageError:
+    """The error for a workspace that is not there or that the user may not enter."""
+    why = os.strerror(error.errno or 0)
+    return UsageError(f"Cannot open the workspace {workspace!r}: {why}. Name a folder with -C DIR.")
 
 
 def given(args: Namespace) -> list[str]:

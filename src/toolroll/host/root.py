@@ -36,7 +36,7 @@ class Root:
         self._typed = os.path.abspath(path)
         self._folder_mode = folder_mode
         self.path = os.path.realpath(path)
-        self.fd = os.open(self.path, LIST)
+        self.fd = _entered(self.path)
         confined = None if kernel is False else openat2(self.fd)
         if kernel and confined is None:
             os.close(self.fd)
@@ -266,6 +266,25 @@ def _name_of(below: int, above: int) -> str:
                     if os.path.samestat(entry.stat(follow_symlinks=False), wanted):
                         return entry.name
     raise os_error(errno.ENOENT, "..")
+
+
+def _entered(path: str) -> int:
+    """A descriptor of a folder that may be read and entered; the error says that it is the whole folder's."""
+    try:
+        fd = os.open(path, LIST)
+    except OSError as error:
+        raise _unusable(path, error) from None
+    try:
+        os.stat(".", dir_fd=fd)
+    except OSError as error:
+        os.close(fd)
+        raise _unusable(path, error) from None
+    return fd
+
+
+def _unusable(path: str, error: OSError) -> OSError:
+    why = os.strerror(error.errno or 0)
+    return OSError(error.errno, f"{why}; name a folder that is there and that you may read and enter", path)
 
 
 def _location(fd: int) -> str:

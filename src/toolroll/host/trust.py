@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolroll.policy.paths import components, folded
@@ -43,14 +44,15 @@ class Trust:
     def __init__(
         self, workspace: str = "/", lock: Iterable[str] = (), hide: Iterable[str] = (), own: Iterable[str] = ()
     ) -> None:
-        """All paths are absolute and real; those that are not in the workspace are left out.
+        """All paths are absolute and real. Of `lock` and `hide` those count that are in the workspace.
 
-        `own` are folders of toolroll among them, which are made before a command could make them.
+        `own` is where toolroll has its configuration and state: hidden from commands wherever it is.
         """
         self._workspace = workspace
-        self._lock, self._hide, self._own = (
+        self._own = tuple(own)
+        self._lock, self._hide = (
             _outermost(one for one in paths if one != workspace and is_beneath(one, workspace))
-            for paths in (lock, hide, own)
+            for paths in (lock, (*hide, *self._own))
         )
         self._locked = self._by_parts(self._lock)
         self._hidden = self._by_parts(self._hide)
@@ -84,8 +86,8 @@ class Trust:
         if self._locked and (found := _first(parts, self._locked)) is not None:
             raise ToolError(
                 ErrorCode.SECURITY,
-                f"{'/'.join(parts)!r} is protected: toolroll itself runs from {found!r}, or needs it as it is, so tools "
-                f"only read it. Work elsewhere, or {_ELSEWHERE}.",
+                f"{'/'.join(parts)!r} is protected: toolroll itself runs from {found!r}, or needs it as it is, so "
+                f"tools only read it. Work elsewhere, or {_ELSEWHERE}.",
             )
 
     def check_remove(self, parts: Sequence[str]) -> None:
@@ -109,18 +111,22 @@ class Trust:
 
     def protect(self, reach: Reach) -> Reach:
         """The reach of a program, without what it may not change or see of this workspace."""
-        if not self._lock and not self._hide:
+        granted = (*reach.write, *reach.read)
+        hide = dict.fromkeys(one for one in (*self._own, *self._hide) if any(is_beneath(one, path) for path in granted))
+        if not self._lock and not hide:
             return reach
         for path in self._own:  # what is missing cannot be covered, and a command could make it
-            with suppress(OSError):
-                os.makedirs(path, mode=0o700, exist_ok=True)
+            if path in hide and not os.path.lexists(path):
+                with suppress(OSError):
+                    os.makedirs(path, mode=0o700)
         write, read = reach.write, reach.read
         if self._workspace == "/":
             tops = tuple(self._tops())
-            write = tuple(one for path in write for one in (tops if path == "/" else (path,)))
-            read = tuple(one for path in read for one in (tops if path == "/" else (path,)))
+            write, read = (
+                tuple(one for path in paths for one in (tops if path == "/" else (path,))) for paths in (write, read)
+            )
         lock = tuple(dict.fromkeys(_holder(path, self._workspace) for path in self._lock))
-        return replace(reach, write=write, read=read, lock=(*reach.lock, *lock), hide=(*reach.hide, *self._hide))
+        return replace(reach, write=write, read=read, lock=(*reach.lock, *lock), hide=(*reach.hide, *hide))
 
     def drop_imports(self) -> None:
         """Remove from `sys.path` what is at, above or beneath the workspace, and nothing that toolroll runs from.
@@ -128,16 +134,19 @@ class Trust:
         Anything could be written there, under the name of a module that is imported later. Modules that are
         imported already stay.
         """
-        kept = {*_imports(), os.path.realpath(_HOLDER)}
+        kept = _runs_from()
 
         def stays(entry: str) -> bool:
+            if entry in kept:
+                return True
             there = os.path.realpath(entry or ".")
             if not (is_beneath(there, self._workspace) or is_beneath(self._workspace, there)):
                 return True
             return there in kept or any(is_beneath(there, one) for one in self._lock)
 
         left = [entry for entry in sys.path if not isinstance(entry, str) or stays(entry)]
-        if len(left) != len(sys.path):
+        left = [os.path.abspath(one) if isinstance(one, str) and not os.path.isabs(one) else one for one in left]
+        if left != sys.path:  # a relative entry would follow the process into the workspace
             sys.path[:] = left
 
     def _tops(self) -> Iterator[str]:
@@ -154,17 +163,15 @@ def examine(workspace: str, state_dir: str | None = None, *, wide: bool = False)
     here, homes = os.path.realpath(workspace), _homes()
     is_wide = any(is_beneath(home, here) for home in homes)
     settings = [platformdirs.user_config_dir("toolroll"), platformdirs.user_state_dir("toolroll")]
-    cache = platformdirs.user_cache_dir("toolroll")
-    imports = list(_imports())
-    _check(here, imports, settings, refused=is_wide and not wide)
-    lock = [*imports, *_runs_from(), *_trail(cache)]
+    _check(here, settings, refused=is_wide and not wide)
+    lock = [*_runs_from(), *_trail(platformdirs.user_cache_dir("toolroll"))]
     hide = [one for path in (*settings, *([state_dir] if state_dir else [])) for one in _trail(path)]
     if is_wide:
         lock, hide = [*lock, *_system_folders(here)], [*hide, *_secrets(here, homes)]
-    return Trust(here, lock, hide, map(os.path.realpath, (*settings, cache)))
+    return Trust(here, lock, hide, map(os.path.realpath, settings))
 
 
-def _check(here: str, imports: Iterable[str], settings: Iterable[str], *, refused: bool) -> None:
+def _check(here: str, settings: Iterable[str], *, refused: bool) -> None:
     """WorkspaceError for a folder that is too wide, that toolroll itself lives in, or that holds no files."""
     if refused:
         what = "is the whole machine" if here == "/" else "is a home folder or holds one, with all its secrets"
@@ -172,8 +179,8 @@ def _check(here: str, imports: Iterable[str], settings: Iterable[str], *, refuse
             f"The workspace {here!r} {what}: name a folder for the work (Kit('DIR'), or -C DIR), or say that you mean "
             "it (Policy(wide=True), or --wide)."
         )
-    homes = (*imports, *map(os.path.realpath, settings))
-    if any(is_beneath(here, one) for one in homes) or here in map(os.path.realpath, (*_prefixes(), _HOLDER)):
+    within = any(is_beneath(here, one) for one in (*_imports(), *map(os.path.realpath, settings)))
+    if within or here in _runs_from():
         raise WorkspaceError(
             f"toolroll itself lives in the workspace {here!r}, so nothing in it could be changed safely: name another "
             f"folder, or {_ELSEWHERE}."
@@ -187,33 +194,32 @@ def is_beneath(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _imports() -> Iterator[str]:
+def _imports() -> frozenset[str]:
     """The real folders and archives that modules of toolroll, of Python and of other packages are imported from."""
+    return _found(tuple(one for one in sys.path if isinstance(one, str)))[0]
+
+
+def _runs_from() -> frozenset[str]:
+    """All that toolroll runs from: those, environments, interpreters, its own program, and links on the way there."""
+    return _found(tuple(one for one in sys.path if isinstance(one, str)))[1]
+
+
+@lru_cache(maxsize=4)  # a process runs from what it was started from
+def _found(entries: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
     site = sys.modules.get("site")
     user = getattr(site, "USER_SITE", None) if getattr(site, "ENABLE_USER_SITE", False) else None
-    yield os.path.realpath(_PACKAGE)
-    yield os.path.dirname(os.path.realpath(os.__file__))
-    if isinstance(user, str):
-        yield os.path.realpath(user)
-    for entry in sys.path:
-        if isinstance(entry, str) and (os.path.basename(entry) in _IMPORTED or entry.endswith(".zip")):
-            yield os.path.realpath(entry)
-
-
-def _prefixes() -> Iterator[str]:
-    yield from dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
-
-
-def _runs_from() -> Iterator[str]:
-    """What toolroll runs from besides: environments, interpreters, its own program, and the links on the way there."""
+    packages = [one for one in entries if os.path.basename(one) in _IMPORTED or one.endswith(".zip")]
+    imports = [_PACKAGE, os.path.dirname(os.__file__), *packages, *([user] if isinstance(user, str) else [])]
     programs = [sys.executable, getattr(sys, "_base_executable", "")]
     if os.path.basename(sys.argv[0] if sys.argv else "").startswith("toolroll"):
         programs.append(os.path.abspath(sys.argv[0]))
-    entries = [one for one in sys.path if isinstance(one, str) and os.path.basename(one) in _IMPORTED]
-    folders = [*_prefixes(), _HOLDER, sys.pycache_prefix or "", *entries]
-    for path in dict.fromkeys((*programs, *folders)):
-        if os.path.isabs(path):
-            yield from _trail(path)
+    others = [*programs, *_prefixes(), _HOLDER, sys.pycache_prefix or ""]
+    trails = (one for path in (*imports, *others) if os.path.isabs(path) for one in _trail(path))
+    return frozenset(map(os.path.realpath, imports)), frozenset(trails)
+
+
+def _prefixes() -> Iterator[str]:
+    yield from (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
 
 
 def _trail(path: str) -> Iterator[str]:
@@ -240,13 +246,9 @@ def _trail(path: str) -> Iterator[str]:
 
 
 def _holder(path: str, workspace: str) -> str:
-    """What must be read-only so that `path` stays: a link or a missing path is held by the folder that it is in."""
-    while not os.path.exists(path) or os.path.islink(path):
-        above = os.path.dirname(path)
-        if above in (workspace, path):
-            return path
-        path = above
-    return path
+    """What must be read-only so that `path` stays: a link is held by the folder that it is in, if that is another one."""
+    above = os.path.dirname(path)
+    return above if above != workspace and os.path.islink(path) else path
 
 
 def _homes() -> set[str]:

@@ -40,7 +40,7 @@ class Kept(Protocol):
 
 
 class WorkspaceRefusedError(ToolError):
-    """The folder that the server would work in must not be a workspace; another one can still be named."""
+    """The folder that the server would work in cannot be a workspace; another one can still be named."""
 
 
 class KitOffer:
@@ -240,7 +240,9 @@ class KitOffer:
             kit = self._open_kit(self._folder, self._approve)
         except WorkspaceError as error:
             raise WorkspaceRefusedError(ErrorCode.SECURITY, str(error)) from error
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise WorkspaceRefusedError(ErrorCode.IO, f"The workspace cannot be opened: {error}.") from error
+        except ValueError as error:
             raise ToolError(ErrorCode.IO, f"The workspace cannot be opened: {error}") from error
         self._shaped = mcp_result  # even to find a module that is loaded takes longer than this
         self._folder = kit.workspace
