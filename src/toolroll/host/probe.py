@@ -82,7 +82,9 @@ def _places(workspace: str) -> list[Fact]:
         root = Root(workspace)
     except OSError as error:
         hint = "name a folder with -C DIR"
-        return [Fact("files", "workspace", False, f"{workspace!r}: {error.strerror}", hint, required=True)]
+        return [
+            Fact("files", "workspace", False, f"{workspace!r}: {os.strerror(error.errno or 0)}", hint, required=True)
+        ]
     with root:
         writable = "writable" if os.access(root.path, os.W_OK | os.X_OK) else "read only"
         state = State.of(root.path).path

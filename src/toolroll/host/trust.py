@@ -196,16 +196,16 @@ def is_beneath(path: str, folder: str) -> bool:
 
 def _imports() -> frozenset[str]:
     """The real folders and archives that modules of toolroll, of Python and of other packages are imported from."""
-    return _found(tuple(one for one in sys.path if isinstance(one, str)))[0]
+    return _found(tuple(one for one in sys.path if isinstance(one, str)), *_prefixes())[0]
 
 
 def _runs_from() -> frozenset[str]:
     """All that toolroll runs from: those, environments, interpreters, its own program, and links on the way there."""
-    return _found(tuple(one for one in sys.path if isinstance(one, str)))[1]
+    return _found(tuple(one for one in sys.path if isinstance(one, str)), *_prefixes())[1]
 
 
 @lru_cache(maxsize=4)  # a process runs from what it was started from
-def _found(entries: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+def _found(entries: tuple[str, ...], *prefixes: str) -> tuple[frozenset[str], frozenset[str]]:
     site = sys.modules.get("site")
     user = getattr(site, "USER_SITE", None) if getattr(site, "ENABLE_USER_SITE", False) else None
     packages = [one for one in entries if os.path.basename(one) in _IMPORTED or one.endswith(".zip")]
@@ -213,7 +213,7 @@ def _found(entries: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
     programs = [sys.executable, getattr(sys, "_base_executable", "")]
     if os.path.basename(sys.argv[0] if sys.argv else "").startswith("toolroll"):
         programs.append(os.path.abspath(sys.argv[0]))
-    others = [*programs, *_prefixes(), _HOLDER, sys.pycache_prefix or ""]
+    others = [*programs, *prefixes, _HOLDER, sys.pycache_prefix or ""]
     trails = (one for path in (*imports, *others) if os.path.isabs(path) for one in _trail(path))
     return frozenset(map(os.path.realpath, imports)), frozenset(trails)
 
@@ -246,7 +246,7 @@ def _trail(path: str) -> Iterator[str]:
 
 
 def _holder(path: str, workspace: str) -> str:
-    """What must be read-only so that `path` stays: a link is held by the folder that it is in, if that is another one."""
+    """What must be read-only so that `path` stays: a link is held by its folder, if that is not the workspace."""
     above = os.path.dirname(path)
     return above if above != workspace and os.path.islink(path) else path
 
