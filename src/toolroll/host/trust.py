@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _IMPORTED = ("site-packages", "dist-packages", "lib-dynload")
 _KERNEL = ("/proc", "/sys", "/dev", "/run")  # no files, but doors to other processes, devices and services
 _BOOT = ("/boot", "/efi")
+_SYSTEM = ("/usr", "/opt", "/etc")  # what commands read of the system and where a home may be, all the same
 _MAX_LINKS = 40
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _HOLDER = os.path.dirname(_PACKAGE)
@@ -46,7 +47,7 @@ class Trust:
     ) -> None:
         """All paths are absolute and real. Of `lock` and `hide` those count that are in the workspace.
 
-        `own` is where toolroll has its configuration and state: hidden from commands wherever it is.
+        `own` is hidden from commands wherever it is: toolroll's configuration and state.
         """
         self._workspace = workspace
         self._own = tuple(own)
@@ -111,7 +112,7 @@ class Trust:
 
     def protect(self, reach: Reach) -> Reach:
         """The reach of a program, without what it may not change or see of this workspace."""
-        granted = (*reach.write, *reach.read)
+        granted = (*reach.write, *reach.read, *(_SYSTEM if reach.system else ()))
         hide = dict.fromkeys(one for one in (*self._own, *self._hide) if any(is_beneath(one, path) for path in granted))
         if not self._lock and not hide:
             return reach
@@ -165,10 +166,11 @@ def examine(workspace: str, state_dir: str | None = None, *, wide: bool = False)
     settings = [platformdirs.user_config_dir("toolroll"), platformdirs.user_state_dir("toolroll")]
     _check(here, settings, refused=is_wide and not wide)
     lock = [*_runs_from(), *_trail(platformdirs.user_cache_dir("toolroll"))]
-    hide = [one for path in (*settings, *([state_dir] if state_dir else [])) for one in _trail(path)]
+    own = (*settings, *([state_dir] if state_dir else []))
+    hide = [one for path in own for one in _trail(path)]
     if is_wide:
         lock, hide = [*lock, *_system_folders(here)], [*hide, *_secrets(here, homes)]
-    return Trust(here, lock, hide, map(os.path.realpath, settings))
+    return Trust(here, lock, hide, map(os.path.realpath, own))
 
 
 def _check(here: str, settings: Iterable[str], *, refused: bool) -> None:

@@ -1,5 +1,6 @@
 """What a command may not change or see inside the folders that it has, judged by what is on the disk afterwards."""
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -93,3 +94,19 @@ def test_a_link_cannot_be_locked(bubblewrap, run, ws, files):
     (ws / "way").symlink_to("a")
     with pytest.raises(ToolError, match="reached through the link"):
         run(bubblewrap, "rm way", reach=Reach((str(ws),), lock=(f"{ws}/way",)))
+
+
+def test_a_sandbox_that_lies_where_commands_write_must_be_locked(bubblewrap, run, ws, files):
+    program = bubblewrap._program
+    write = (str(ws), os.path.dirname(program))
+    with pytest.raises(ToolError, match="The sandbox itself"):
+        run(bubblewrap, "true", reach=Reach(write))
+    assert run(bubblewrap, f"cat c; test -w {program} || echo no", reach=Reach(write, lock=(program,))) == (0, "cno\n")
+
+
+def test_what_is_hidden_among_the_systems_own_files(sandbox, run, ws):
+    """A home folder can lie in /opt or /usr."""
+    there = next(path for path in sorted(Path("/usr/share").iterdir()) if path.is_dir() and any(path.iterdir()))
+    for hide, found in (((), True), ((str(there),), False)):
+        status, said = run(sandbox, f"ls -A {there}/ | grep -q . && echo found", reach=Reach((str(ws),), hide=hide))
+        assert ("found" in said) is found, (status, said)

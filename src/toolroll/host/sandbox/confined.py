@@ -111,8 +111,9 @@ def gaps(abi: int) -> tuple[str, ...]:
 def _rules(reach: Reach) -> list[tuple[str, int]]:
     own = system()
     hidden = [path for path in reach.hide if os.path.lexists(path)]
-    readable = (part for path in reach.read for part in carved(real(path) or path, hidden)) if hidden else reach.read
-    read = (*own.folders, *own.files, *own.settings, PROC, *readable)
+    read = (*own.folders, *own.files, *own.settings, PROC, *reach.read)
+    if hidden:
+        read = tuple(part for path in read for part in carved(real(path) or path, hidden))
     return [
         *((path, landlock.READ) for path in read),
         *(((ETC, landlock.LIST),) if own.hidden else ()),

@@ -15,7 +15,7 @@ from typing import Literal
 
 from toolroll.host.beneath import PATH, STEP
 from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.system import beneath
+from toolroll.host.sandbox.system import ETC, beneath, system
 from toolroll.host.sandbox.view import resolved
 from toolroll.result import ErrorCode, ToolError
 
@@ -38,7 +38,8 @@ def covers(reach: Reach, stack: ExitStack) -> list[Cover]:
     In the order in which they are made: what holds folders in place, then what is locked, then what is hidden, then
     folders of the command's own inside those.
     """
-    changed, seen = resolved(reach.write), resolved((*reach.write, *reach.read))
+    own = (*system().folders, ETC) if reach.system else ()
+    changed, seen = resolved(reach.write), resolved((*reach.write, *reach.read, *own))
     found = [one for path in reach.lock for one in _cover(path, "lock", changed, stack)]
     found += (one for path in reach.hide for one in _cover(path, "hide", seen, stack))
     found = [one for one in found if one.how != "pin" or any(beneath(one.path, folder) for folder in changed)]
