@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, TypedDict
 
 from toolroll.dialect import Profile, View
@@ -66,10 +67,10 @@ class Hands:
         self._closed = False
         with ExitStack() as closing:
             place = None if state_dir is None else os.fspath(state_dir)
-            trust = examine(os.fspath(workspace), place, wide=guard.policy.wide)
+            trust = partial(examine, state_dir=place, wide=guard.policy.wide)
             self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode, trust=trust)
             closing.callback(self.root.close)
-            trust.drop_imports()
+            self.root.trust.drop_imports()
             self._open_place(closing, place)
             self._open_files(closing, profile, guard.policy)
             self._open_programs(closing, profile.commands, servers, mcp)

@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
@@ -19,6 +20,8 @@ from toolroll.host.trust import Trust
 from toolroll.policy import paths
 from toolroll.result import ErrorCode, ToolError
 
+Examine = Callable[[str], Trust]
+
 _STRAIGHT = STRAIGHT | os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 _DELETED = " (deleted)"  # what /proc adds to a path that is gone; a name may also really end so
 
@@ -27,11 +30,11 @@ class Root:
     """One folder and what is beneath it. Whatever leaves it, by "..", link or race, is a SecurityError."""
 
     def __init__(
-        self, path: str, *, kernel: bool | None = None, folder_mode: int = 0o777, trust: Trust | None = None
+        self, path: str, *, kernel: bool | None = None, folder_mode: int = 0o777, trust: Examine = Trust
     ) -> None:
         """Open the folder `path`; `kernel=False` does without openat2, None uses it where it works.
 
-        What `trust` hides is not opened, by whatever path.
+        `trust` is asked about the folder once that is open, and may raise. What it hides is not opened, by any path.
         """
         self._typed = os.path.abspath(path)
         self._folder_mode = folder_mode
@@ -42,7 +45,7 @@ class Root:
             os.close(self.fd)
             raise OSError(errno.ENOSYS, "openat2 is not to be had here", path)
         self.kernel = confined is not None
-        self.trust = trust or Trust(self.path)
+        self.trust = self._examined(trust)
         self.opener: Opener = self._guarded(confined or walk) if self.trust.hides else confined or walk
         self._link = f"/proc/self/fd/{self.fd}"
         self._last = ".", paths.Relative((), True), "."
@@ -181,6 +184,13 @@ class Root:
             if error.errno == errno.EXDEV:
                 raise paths.outside(shown, self.path) from None
             raise os_error(error.errno, shown) from None
+
+    def _examined(self, trust: Examine) -> Trust:
+        try:
+            return trust(_location(self.fd) if os.path.exists(folder_path(self.fd)) else self.path)
+        except BaseException:
+            self.close()
+            raise
 
     def _guarded(self, opener: Opener) -> Opener:
         """The same opener, but what is hidden is not opened: asked once it is open, by where it really is."""
