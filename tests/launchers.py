@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import PIPE, Launcher, folder_path, start_process
+from toolroll.host.runtime.launcher import PIPE, Launcher, Reach, folder_path, start_process
 from toolroll.host.sandbox.choose import for_helpers
 from toolroll.host.sandbox.tiers import Unconfined
 
@@ -31,6 +31,11 @@ def descriptors() -> list[str]:
             if "landlock" not in os.readlink(f"/proc/self/fd/{number}"):
                 found.append(number)
     return sorted(found)
+
+
+def beneath(folder: int) -> Reach:
+    """The reach of a program that reads in a folder, a descriptor."""
+    return Reach((), (folder_path(folder),))
 
 
 def spawn(argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, TypedDict
 
 from toolroll.dialect import Profile, View
@@ -28,6 +29,7 @@ from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.structure import Structure
 from toolroll.host.token import Token
+from toolroll.host.trust import examine
 from toolroll.host.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
@@ -66,10 +68,13 @@ class Hands:
         self.guard = guard
         self._closed = False
         with ExitStack() as closing:
-            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode)
+            place = None if state_dir is None else os.fspath(state_dir)
+            trust = partial(examine, state_dir=place, wide=guard.policy.wide)
+            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode, trust=trust)
             closing.callback(self.root.close)
+            self.root.trust.drop_imports()
             self.launcher = Launcher(for_helpers, os.environ.get("PATH", os.defpath), self.root.path)
-            self._open_place(closing, None if state_dir is None else os.fspath(state_dir))
+            self._open_place(closing, place)
             self._open_files(closing, profile, guard.policy)
             self._open_programs(closing, profile.commands, servers, mcp)
             self._closing = closing.pop_all()

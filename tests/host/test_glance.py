@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launchers import LAUNCHER
+from tests.launchers import LAUNCHER, beneath
 from toolroll.host.glance import Glance, glance, text
 from toolroll.host.query import Ground, Hit, Query, Scope
 from toolroll.host.ripgrep import Ripgrep
@@ -83,7 +83,7 @@ def looked(made: Glance, ground: Ground, names: list[str], most: int = 1000) -> 
 def engine(ground: Ground) -> Ripgrep:
     program = LAUNCHER.find("rg")
     assert program is not None
-    return Ripgrep(program, Limits(), LAUNCHER, ground.folder)
+    return Ripgrep(program, Limits(), LAUNCHER, beneath(ground.folder))
 
 
 @pytest.mark.parametrize("seed", range(3))

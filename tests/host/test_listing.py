@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.test_search_engines import FOLDERS, RULES, SCOPES, grow
-from tests.launchers import UNCONFINED, descriptors
+from tests.launchers import UNCONFINED, beneath, descriptors
 from toolroll.host import ignore, listing
 from toolroll.host.arguments import scope_args, wanter
 from toolroll.host.query import Ground, Scope
@@ -53,7 +53,7 @@ def judged(root: Root, scope: Scope) -> tuple[list[str], int]:
     words, rest = scope_args(scope)
     wants = wanter(scope, rest)
     with ground(root, scope.path) as where:
-        with Ripgrep(program, Limits(), UNCONFINED, where.folder)._run(
+        with Ripgrep(program, Limits(), UNCONFINED, beneath(where.folder))._run(
             where, scope, ["--files", "--null", *words]
         ) as chunks:
             names = os.fsdecode(b"".join(chunks)).split("\0")[:-1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launchers import LAUNCHER
+from tests.launchers import LAUNCHER, beneath
 from toolroll.host import processes, ripgrep
 from toolroll.host.query import AGAIN, Ground, Query, Scope
 from toolroll.host.ripgrep import Ripgrep
@@ -52,7 +52,7 @@ def ground(ws: Path) -> Iterator[Ground]:
 def engine(ground: Ground) -> Ripgrep:
     program = LAUNCHER.find("rg")
     assert program is not None
-    return Ripgrep(program, Limits(search_bytes=500), LAUNCHER, ground.folder)
+    return Ripgrep(program, Limits(search_bytes=500), LAUNCHER, beneath(ground.folder))
 
 
 def test_only_text_is_shown_and_the_rest_is_counted(engine: Ripgrep, ground: Ground) -> None:

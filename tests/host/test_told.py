@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launchers import LAUNCHER
+from tests.launchers import LAUNCHER, beneath
 from toolroll.host.query import Ground, Query, Scope
 from toolroll.host.ripgrep import Ripgrep
 from toolroll.host.told import told
@@ -41,7 +41,7 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
 def searched(ground: Ground, scope: Scope = Scope(), *, careful: bool = False) -> Ripgrep:  # noqa: B008
     program = LAUNCHER.find("rg")
     assert program is not None
-    engine = Ripgrep(program, Limits(search_bytes=150), LAUNCHER, ground.folder)
+    engine = Ripgrep(program, Limits(search_bytes=150), LAUNCHER, beneath(ground.folder))
     list(engine.rows(ground, Query("foo", multiline=careful), scope))
     return engine
 

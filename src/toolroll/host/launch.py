@@ -241,10 +241,12 @@ class CommandLauncher:
         workspace = self._root.path
         read = readable(env, self._policy.readable)
         if writes == "nothing":
-            return Reach((temp,), (*read, workspace), network=self._policy.network)
+            reach = Reach((temp,), (*read, workspace), network=self._policy.network)
+            return self._root.trust.protect(reach)
         names = self._policy.protected if writes == "workspace" else ()
         keep = tuple(f"{workspace}/{name}" for name in names)
-        return Reach((workspace, temp), read, keep, network=self._policy.network)
+        reach = Reach((workspace, temp), read, keep, network=self._policy.network)
+        return self._root.trust.protect(reach)
 
     def _kept(self, sandbox: Sandbox, writes: Writes) -> Kept | None:
         """The repository's settings and hooks as they are now, where the sandbox cannot keep them itself."""

@@ -20,6 +20,7 @@ from toolroll.host.root import Root
 from toolroll.host.runtime.launcher import PIPE, Launcher, Reach
 from toolroll.host.sandbox.choose import Probe, for_helpers
 from toolroll.host.state import State
+from toolroll.host.trust import WorkspaceError, examine
 from toolroll.result import ToolError
 
 _PACKAGE = "toolroll"
@@ -83,7 +84,9 @@ def _places(workspace: str) -> list[Fact]:
         root = Root(workspace)
     except OSError as error:
         hint = "name a folder with -C DIR"
-        return [Fact("files", "workspace", False, f"{workspace!r}: {error.strerror}", hint, required=True)]
+        return [
+            Fact("files", "workspace", False, f"{workspace!r}: {os.strerror(error.errno or 0)}", hint, required=True)
+        ]
     with root:
         writable = "writable" if os.access(root.path, os.W_OK | os.X_OK) else "read only"
         state = State.of(root.path).path
@@ -91,6 +94,7 @@ def _places(workspace: str) -> list[Fact]:
     walk = "the portable walk is used, with the same result"
     return [
         Fact("files", "workspace", True, f"{root.path} ({writable})", required=True),
+        *_trust(root.path),
         _state(state),
         Fact(
             "files",
@@ -105,6 +109,20 @@ def _places(workspace: str) -> list[Fact]:
             "new files have no name until they are complete" if nameless else "missing: new files have a passing name",
         ),
     ]
+
+
+def _trust(workspace: str) -> list[Fact]:
+    """Whether tools may work in this folder, and what of toolroll itself is in it."""
+    try:
+        own = examine(workspace).locks
+    except WorkspaceError as error:
+        return [Fact("files", "trust", False, str(error))]
+    said = (
+        f"no tool or command changes what toolroll runs from: {', '.join(own)}"
+        if own
+        else "nothing of toolroll is in it"
+    )
+    return [Fact("files", "trust", True, said)]
 
 
 def _state(path: str) -> Fact:

@@ -7,12 +7,13 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
 from toolroll.host import processes
 from toolroll.host.arguments import Wants, named_args, query_args, row_args, scope_args, wanter
 from toolroll.host.query import AGAIN, Ground, Hit, Query, Scope
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, Launcher, Reach, folder_path
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, Launcher, Reach
 from toolroll.host.state import nameless
 from toolroll.host.texts import sort_of
 from toolroll.host.written import SEARCHED, in_one, read_counts, read_rows, started_once
@@ -45,12 +46,12 @@ class Ripgrep:
 
     name: Literal["ripgrep"] = "ripgrep"
 
-    def __init__(self, program: str, limits: Limits, launcher: Launcher, root: int) -> None:
-        """`root` is the folder, a descriptor, that it reads in, and nowhere else: a file there may become a link."""
+    def __init__(self, program: str, limits: Limits, launcher: Launcher, reach: Reach) -> None:
+        """It reads what is in its `reach` and nothing else: a file may become a link while it runs."""
         self._program = program
         self._limits = limits
         self._launcher = launcher
-        self._reach = Reach((), (folder_path(root), program, *_LIBRARIES), system=False)
+        self._reach = replace(reach, read=(*reach.read, program, *_LIBRARIES), system=False)
         self._version: bytes | None = None
         self._heavy: set[tuple[str, ...]] = set()
 

@@ -27,6 +27,7 @@ from toolroll.host.query import (
     Stopped,
     Survey,
 )
+from toolroll.host.runtime.launcher import Reach, folder_path
 from toolroll.policy import paths
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
@@ -92,7 +93,7 @@ class Search:
             return Scan(self._limits)
         from toolroll.host.ripgrep import Ripgrep
 
-        return Ripgrep(program, self._limits, self._launcher, self._root.fd)
+        return Ripgrep(program, self._limits, self._launcher, _beneath(self._root))
 
     def close(self) -> None:
         """End what works beside the searches."""
@@ -114,6 +115,7 @@ class Search:
         """
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
+            scope = self._shown(scope, ground)
             sight = self._sight(ground, query, scope)
             few = limit if sort == "modified" and self._policy is None else None  # some may have to go
             hits, stopped = collected(self.engine, self._limits, ground, query, scope, sight, few)
@@ -150,6 +152,7 @@ class Search:
         """What a `grep` for this does not show. It makes one itself when its answer is empty or cut."""
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
+            scope = self._shown(scope, ground)
             return self._of_contents(ground, query, scope, self._sight(ground, query, scope))
 
     def find(
@@ -169,7 +172,7 @@ class Search:
         with self._ground(scope, token, folder=True) as ground:
             pattern = self._relative(pattern, ground)
             matcher = globs.compile(pattern)
-            scope = self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot))
+            scope = self._shown(self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot)), ground)
             most = self._limits.search_rows
             first = limit if sort == "modified" else None
             entries, total, whole, stopped = self._listed(ground, scope, kind, matcher, first)
@@ -301,6 +304,13 @@ class Search:
         dot = any(globs.compile(text).names_dot for text in scope.include)
         return replace(scope, hidden=True) if dot else scope
 
+    def _shown(self, scope: Scope, ground: Ground) -> Scope:
+        """The scope without what is hidden in this workspace."""
+        hidden = [] if ground.is_file else self._root.trust.hidden_in(ground.parts)
+        return (
+            replace(scope, exclude=(*scope.exclude, *(f"/{globs.quoted(one)}" for one in hidden))) if hidden else scope
+        )
+
     def _relative(self, pattern: str, ground: Ground) -> str:
         """The pattern from the searched folder, if it is absolute; one that leads out is a SecurityError."""
         if not globs.escapes(pattern):
@@ -319,6 +329,13 @@ class Search:
         if not rest or globs.escapes(rest):
             raise paths.outside(pattern, self._root.path)
         return f"/{rest}"
+
+
+def _beneath(root: Root) -> Reach:
+    """The reach of a program that reads beneath a root, wherever that was moved to, but not what is hidden in it."""
+    if root.trust.hides:
+        return root.trust.protect(Reach((), (root.path,), system=False))
+    return Reach((), (folder_path(root.fd),), system=False)
 
 
 def _warm(root: Root, state: State, limits: Limits, launcher: Launcher) -> Warm | None:

@@ -264,7 +264,13 @@ class Workspace(Reader):
                 ErrorCode.SECURITY,
                 f"{'/'.join(parts)!r} is protected: tools read {found!r} but never write to it.",
             )
+        self.root.trust.check_write(parts)
         self._may_open(parts, Effect.WRITE | Effect.DELETE)
+
+    def may_remove(self, parts: tuple[str, ...]) -> None:
+        """Raise ToolError if what is at this real path may not be taken away or get another name."""
+        self.may_write(parts)
+        self.root.trust.check_remove(parts)
 
     def _check_unchanged(self, place: Place, version: Version | None) -> None:
         """Right before a new file takes the name: nobody may have changed the old one meanwhile."""

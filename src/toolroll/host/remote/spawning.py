@@ -92,9 +92,9 @@ class Spawner:
         read = readable(env, (*policy.readable, *entry.read, *named))
         writes = self.writes(entry)
         if writes == "nothing":
-            return Reach((own,), (*read, workspace), network=network)
+            return self._root.trust.protect(Reach((own,), (*read, workspace), network=network))
         keep = tuple(f"{workspace}/{name}" for name in policy.protected) if writes == "workspace" else ()
-        return Reach((workspace, own), read, keep, network=network)
+        return self._root.trust.protect(Reach((workspace, own), read, keep, network=network))
 
 
 def _behind(word: str) -> Iterator[str]:

@@ -20,8 +20,9 @@ from toolroll.host.runtime.launcher import Reach, folder_path, prepare_to_start,
 from toolroll.host.sandbox import capabilities, filter, landlock
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.line import Line
-from toolroll.host.sandbox.system import DEVICES, ETC, PROC, system
+from toolroll.host.sandbox.system import DEVICES, ETC, PROC, beneath, carved, real, system
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
+from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import ChildProcess
@@ -71,6 +72,7 @@ class Confined(Sandbox):
     ) -> ChildProcess:
         """The command, held by the kernel; `keep` is not: see `repository.Kept`."""
         prepare_to_start()
+        _check(reach)
         rules = self._ruleset(reach)
         try:
 
@@ -88,7 +90,8 @@ class Confined(Sandbox):
     def _ruleset(self, reach: Reach) -> int:
         """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
         own = system()
-        key = (own, reach.network, reach.system, *map(_identity, (*reach.write, "", *reach.read)))
+        identities = map(_identity, (*reach.write, "", *reach.read, "", *reach.hide))
+        key = (own, reach.network, reach.system, *identities)
         with self._lock:
             if (found := self._rulesets.get(key)) is None:
                 found = landlock.ruleset(self._kernel, self._abi, _rules(reach), network=reach.network)
@@ -112,13 +115,30 @@ def gaps(abi: int) -> tuple[str, ...]:
 
 def _rules(reach: Reach) -> list[tuple[str, int]]:
     own = system()
+    hidden = [path for path in reach.hide if os.path.lexists(path)]
     theirs = (*own.folders, *own.files, *own.settings, PROC) if reach.system else ()
+    read: tuple[str, ...] = (*theirs, *reach.read)
+    if hidden:
+        read = tuple(part for path in read for part in carved(real(path) or path, hidden))
     return [
-        *((path, landlock.READ) for path in (*theirs, *reach.read)),
+        *((path, landlock.READ) for path in read),
         *(((ETC, landlock.LIST),) if own.hidden and reach.system else ()),
         *((path, landlock.DEVICE) for path in DEVICES),
         *((path, landlock.WRITE) for path in reach.write),
     ]
+
+
+def _check(reach: Reach) -> None:
+    """ToolError for what Landlock cannot do: what a folder is granted for, all beneath it is granted for."""
+    write = [real(path) or path for path in reach.write]
+    for path in (*reach.lock, *reach.hide):
+        if os.path.lexists(path) and any(beneath(path, folder) and path != folder for folder in write):
+            raise ToolError(
+                ErrorCode.SECURITY,
+                f"The command was not started: {path!r} is toolroll's own or secret, and the sandbox (landlock) cannot "
+                "keep commands from it inside a folder that they may change. Install bubblewrap, or install toolroll "
+                "outside the workspace (uv tool install toolroll) and name a folder without secrets.",
+            )
 
 
 def _identity(path: str) -> object:
