@@ -37,6 +37,9 @@ class Reach:
     """Absolute files and folders that it may read besides the system's own: toolchains."""
     keep: tuple[str, ...] = ()
     """Absolute paths inside `write` that stay as they are where the tier can hold that; some may be missing."""
+    hold: tuple[str, ...] = ()
+    """Absolute folders inside `write` that stay where they are where the tier can hold that, while their content may
+    change; some may be missing."""
     hide: tuple[str, ...] = ()
     """Absolute paths inside `write` or `read` that it may neither read nor change: secrets; some may be missing."""
     network: bool = False
@@ -44,7 +47,7 @@ class Reach:
     """Whether it may read the system's own programs, libraries and settings."""
 
     def __post_init__(self) -> None:
-        for path in (*self.write, *self.read, *self.keep, *self.hide):
+        for path in (*self.write, *self.read, *self.keep, *self.hold, *self.hide):
             if not path.startswith("/"):
                 raise ValueError(f"a reach holds absolute paths only, not {path!r}")
 

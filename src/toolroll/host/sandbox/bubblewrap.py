@@ -126,20 +126,21 @@ class Bubblewrap(Sandbox):
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
     ) -> subprocess.Popen[bytes]:
-        """The command in a world of its own; what is in `keep` is read-only there."""
+        """The command in a world of its own; what is in `keep` is read-only there, what is in `hold` cannot be moved."""
         check_words(argv, env)
         self._out_of_reach(reach)
         folder = _folder(reach, cwd)
         _find_program(argv[0], folder, env, reach)
         with ExitStack() as stack:
-            kept = {path: _own(stack, fd) for path, fd in _kept(reach)}
+            held = {path: _own(stack, fd) for path, fd in _found(reach, reach.hold)}
+            kept = {path: _own(stack, fd) for path, fd in _found(reach, reach.keep)}
             filtering = _own(stack, nameless(self._filters[reach.network]))
             files = self._view(reach)
             place = self._place(files, stack) if disposable else None
             options = [
                 *_ALWAYS,
                 *self._network_words(reach, stack),
-                *_mounts(files, self._kept_words(kept), on_stage=place is not None),
+                *_mounts(files, self._kept_words(held, kept), on_stage=place is not None),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
@@ -154,7 +155,7 @@ class Bubblewrap(Sandbox):
                 "/",
                 {},
                 (stdin, stdout, stderr),
-                (*pass_fds, filtering, arguments, *(kept.values() if self._by_descriptor else ())),
+                (*pass_fds, filtering, arguments, *((*held.values(), *kept.values()) if self._by_descriptor else ())),
             )
 
     def _out_of_reach(self, reach: Reach) -> None:
@@ -194,10 +195,13 @@ class Bubblewrap(Sandbox):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
         return view(reach.write, reach.read, system(), self._sized)
 
-    def _kept_words(self, kept: Mapping[str, int]) -> list[str]:
+    def _kept_words(self, held: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
+        """Mount folders on themselves, for a mount point can be neither moved nor removed; what is kept, read-only."""
+        ways = {**dict.fromkeys(held, "--bind"), **dict.fromkeys(kept, "--ro-bind")}
+        fds = {**held, **kept}
         if self._by_descriptor:
-            return [word for path in sorted(kept) for word in ("--ro-bind-fd", str(kept[path]), path)]
-        return [word for path in sorted(kept) for word in ("--ro-bind", path, path)]
+            return [word for path in sorted(ways) for word in (f"{ways[path]}-fd", str(fds[path]), path)]
+        return [word for path in sorted(ways) for word in (ways[path], path, path)]
 
     def _works(self, place: int, files: View) -> bool:
         """Whether a command can be started on a stage."""
@@ -244,13 +248,13 @@ def _folder(reach: Reach, cwd: int) -> str:
     return path
 
 
-def _kept(reach: Reach) -> Iterator[tuple[str, int]]:
-    """What is there of what is to be kept, by its path, with a descriptor for the caller to close.
+def _found(reach: Reach, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Those of the paths that are there, each with a descriptor for the caller to close.
 
     A link cannot be covered, and where it leads is not ours to guess: a command may have made it.
     """
     changed = resolved(reach.write)
-    for path in reach.keep:
+    for path in paths:
         try:
             above = os.open(os.path.dirname(path), STEP)
         except OSError:

@@ -66,7 +66,7 @@ class Confined(Sandbox):
         pass_fds: Sequence[int] = (),
         disposable: bool = False,  # noqa: ARG002
     ) -> subprocess.Popen[bytes]:
-        """The command, held by the kernel; `keep` is not: see `repository.Kept`."""
+        """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
         import subprocess  # noqa: F401 - here, because the thread below may not read it any more
 
         rules = self._ruleset(reach)

@@ -1,0 +1,217 @@
+"""Guards the repository of a workspace while commands, jobs and servers that may write there run.
+
+The baseline is taken while nothing runs in the workspace, by this kit or another with the same state folder, and is kept
+on disk. While something runs, a watch puts settings and hooks back as soon as they change; at the end of each command
+everything is compared once more, and objects and refs that were lost are put back. A kit that finds the baseline of a
+killed one does the same before anything else.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolroll.host.sandbox.in_use import InUse
+from toolroll.host.sandbox.repository import GIT, Baseline, take_baseline
+from toolroll.host.sandbox.restore import Restorer
+from toolroll.host.sandbox.vault import Vault
+
+if TYPE_CHECKING:
+    from toolroll.host.root import Root
+    from toolroll.host.sandbox.git_watch import GitWatch
+    from toolroll.host.state import State
+
+_FOLDER = "git"
+_BASELINE = "baseline"
+_MAX_SENTENCES = 30
+
+
+@dataclass(slots=True, eq=False)
+class Guarded:
+    """One command, job or server while it runs."""
+
+    hold: tuple[str, ...] = ()
+    """Absolute folders that must keep their names, for a sandbox that can see to it."""
+    keep: tuple[str, ...] = ()
+    """Absolute paths in them that must stay as they are."""
+    said: dict[str, None] = field(default_factory=dict)
+    """What was put back while it ran, in sentences."""
+
+    def add(self, sentences: Iterable[str]) -> None:
+        """Remember what was put back, each sentence once and not without end."""
+        for sentence in sentences:
+            if len(self.said) < _MAX_SENTENCES:
+                self.said[sentence] = None
+
+
+class GitGuard:
+    """One for each kit. Safe to use from many threads."""
+
+    def __init__(self, root: Root, state: State) -> None:
+        self._root = root
+        self._state = state
+        self._lock = threading.RLock()
+        self._running: set[Guarded] = set()
+        self._baseline = Baseline()
+        self._restorer: Restorer | None = None
+        self._in_use: InUse | None = None
+        self._vault: Vault | None = None
+        self._watch: GitWatch | None = None
+        self._written: tuple[Baseline, os.stat_result] | None = None
+        self._recovered: list[str] = []
+
+    def recover(self) -> list[str]:
+        """Put back what commands of a killed kit have changed; a sentence for each thing."""
+        if not os.path.lexists(os.path.join(self._state.path, _FOLDER, "running")):
+            return []
+        with self._lock:
+            in_use, _ = self._parts()
+            with in_use.turn():
+                self._recovered += self._recover(in_use)
+            return list(self._recovered)
+
+    def begin(self) -> Guarded:
+        """Before something is started that may write to the workspace."""
+        with self._lock:
+            guarded = Guarded()
+            if not self._running:
+                self._open()
+            hold, keep = self._baseline.mounts()
+            guarded.hold, guarded.keep = (tuple(map(self._path, parts)) for parts in (hold, keep))
+            guarded.add(self._recovered)
+            self._recovered = []
+            self._running.add(guarded)
+            if self._restorer is not None:
+                self._start_watch()
+            return guarded
+
+    def end(self, guarded: Guarded) -> list[str]:
+        """After its end: put back what it has changed; what was put back while it ran, in sentences."""
+        with self._lock:
+            if guarded not in self._running:
+                return []
+            try:
+                self.check()
+                if self._vault is not None and self._restorer is not None:
+                    self._say(self._vault.put_back(self._baseline.repositories))
+            finally:
+                self._running.remove(guarded)
+                if not self._running:
+                    self._close()
+            return list(guarded.said)
+
+    def check(self) -> None:
+        """Put back settings and hooks that have changed, while something runs."""
+        with self._lock:
+            if self._running and self._restorer is not None:
+                self._say(self._restorer.put_back())
+
+    def close(self) -> None:
+        """Let go of everything. What still runs is not guarded any more."""
+        with self._lock:
+            watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+        with self._lock:
+            self._close()
+            for part in (self._vault, self._in_use):
+                if part is not None:
+                    part.close()
+            self._vault = self._in_use = None
+
+    def _say(self, sentences: list[str]) -> None:
+        for one in self._running:
+            one.add(sentences)
+
+    def _path(self, parts: Iterable[str]) -> str:
+        return "/".join((self._root.path, *parts))
+
+    def _parts(self) -> tuple[InUse, Vault]:
+        if self._in_use is None or self._vault is None:
+            folder = self._state.folder(_FOLDER)
+            self._in_use, self._vault = InUse(folder), Vault(self._root.fd, folder)
+        return self._in_use, self._vault
+
+    def _open(self) -> None:
+        """Take the baseline, or that of another kit which runs something."""
+        if not os.path.lexists(self._path(GIT)) and not self._has_baseline():
+            self._baseline = Baseline()
+            return
+        in_use, vault = self._parts()
+        with in_use.turn():
+            if in_use.is_free():
+                self._recovered += self._recover(in_use)
+                self._baseline = take_baseline(self._root.fd, self._baseline)
+                vault.refresh(self._baseline.repositories)
+                self._write()
+            else:
+                self._baseline = self._read() or take_baseline(self._root.fd)
+                vault.load(self._baseline.repositories)
+            in_use.begin()
+        self._restorer = Restorer(self._root.fd, self._baseline)
+
+    def _close(self) -> None:
+        if self._restorer is not None and self._in_use is not None:
+            self._restorer.close()
+            self._restorer = None
+            if self._watch is not None:
+                self._watch.rest()
+            with self._in_use.turn():
+                self._in_use.end()
+
+    def _recover(self, in_use: InUse) -> list[str]:
+        """Within a turn: put back what a kit has left that was killed while it ran something."""
+        if not in_use.is_free() or not in_use.was_cut_off():
+            return []
+        baseline, (_, vault) = self._read(), self._parts()
+        said = []
+        if baseline is not None:
+            restorer = Restorer(self._root.fd, baseline)
+            said = restorer.put_back()
+            restorer.close()
+            vault.load(baseline.repositories)
+            said += vault.put_back(baseline.repositories)
+        in_use.end()
+        return [f"{one} (toolroll was killed while a command ran.)" for one in said]
+
+    def _has_baseline(self) -> bool:
+        return os.path.lexists(os.path.join(self._state.path, _FOLDER, "running"))
+
+    def _read(self) -> Baseline | None:
+        try:
+            with open(os.path.join(self._state.path, _FOLDER, _BASELINE), "rb") as file:
+                return Baseline.decode(file.read())
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _write(self) -> None:
+        """Keep the baseline on disk, unless it is there already."""
+        path = os.path.join(self._state.path, _FOLDER, _BASELINE)
+        if self._written is not None and _is_same(self._written[0], self._baseline):
+            try:
+                if os.path.samestat(now := os.stat(path), was := self._written[1]) and now.st_mtime_ns == was.st_mtime_ns:
+                    return
+            except FileNotFoundError:
+                pass
+        self._state.put(_FOLDER, _BASELINE, self._baseline.encode())
+        self._written = self._baseline, os.stat(path)
+
+    def _start_watch(self) -> None:
+        from toolroll.host.sandbox.git_watch import GitWatch
+
+        if self._watch is None:
+            self._watch = GitWatch(self._root.fd, self.check)
+        self._watch.follow(self._baseline.watched())
+
+
+def _is_same(one: Baseline, other: Baseline) -> bool:
+    if one.repositories != other.repositories or one.crowded != other.crowded:
+        return False
+    if one.entries.keys() != other.entries.keys():
+        return False
+    return all(entry.same(other.entries[parts]) for parts, entry in one.entries.items())
