@@ -20,6 +20,7 @@ from toolroll.host.lsp.consult import Servers
 from toolroll.host.remote.entries import Config
 from toolroll.host.remote.pool import Remotes
 from toolroll.host.root import Root
+from toolroll.host.sandbox.gitguard import GitGuard
 from toolroll.host.search import Search
 from toolroll.host.shell import Shell
 from toolroll.host.spill import Spill
@@ -90,7 +91,9 @@ class Hands:
             guess=profile.guess_encoding,
         )
         self.journal = Journal(self.root, self.state)
-        self.recovered = self.journal.recover()
+        self.git = GitGuard(self.root, self.state)
+        closing.callback(self.git.close)
+        self.recovered = [*self.journal.recover(), *self.git.recover()]
         self.search = Search(self.root, limits=self.limits, policy=policy, state=self.state)
         closing.callback(self.search.close)
         self.structure = Structure(self.files, self.search, self.limits)
@@ -104,13 +107,15 @@ class Hands:
         environ = dict(os.environ)
         self.calls = Calls(self.state, environ)
         self.http = Client(self.guard.policy.hosts)
-        self.shell = Shell(self.root, self.spill, self.guard, limits=self.limits, table=table, environment=environ)
+        self.shell = Shell(
+            self.root, self.spill, self.guard, limits=self.limits, table=table, environment=environ, git=self.git
+        )
         closing.callback(self.shell.close)
         self.meaning = Meaning(self.state, self.http, environ)
         closing.callback(self.meaning.close)
         self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)
-        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ)
+        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ, self.git)
         closing.callback(self.remote.close)
 
     def context(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
+from toolroll.host.git_identity import GitIdentity
 from toolroll.host.root import Root
 from toolroll.host.spill import Spill
 from toolroll.policy.limits import Limits
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from toolroll.host.bounds import Bounds
     from toolroll.host.runtime.launcher import Reach
-    from toolroll.host.sandbox.repository import Kept
+    from toolroll.host.sandbox.gitguard import GitGuard, Guarded
     from toolroll.host.sandbox.tiers import Sandbox
     from toolroll.host.supervisor import Running
 
@@ -42,22 +43,26 @@ class Launched:
     """Whether it may use the network."""
     cwd: str
     mended: list[str]
-    """Filled when the command has ended: what it did to the repository and was taken back."""
+    """Filled when the command has ended: what of the repository was put back, and which files that other programs run
+    by themselves it has changed."""
 
 
 class Launcher:
     """Starts the commands of one workspace. Nothing is probed or made before the first one."""
 
-    def __init__(self, root: Root, spill: Spill, policy: Policy, limits: Limits, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, root: Root, spill: Spill, policy: Policy, limits: Limits, environ: Mapping[str, str], git: GitGuard
+    ) -> None:
         self._root = root
         self._spill = spill
         self._policy = policy
         self._limits = limits
         self._environ = environ
+        self._git = git
+        self._identity = GitIdentity(root, environ)
         self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
-        self._last_kept: Kept | None = None
         self._running: WeakSet[Running] = WeakSet()
         self._starting = 0
         self._closed = False
@@ -92,11 +97,12 @@ class Launcher:
         from toolroll.host import supervisor
 
         sandbox, mended = self.sandbox(confined=confined), list[str]()
-        folder, kept = self.folder(cwd), None
+        folder, guarded = self.folder(cwd), None
         try:
-            kept = self._kept(sandbox, writes)
+            guarded = self._guarded(writes)
             where = "/".join((self._root.path, *self._root.real(folder)))
-            env, reach = self._world(writes, extra or {})
+            names = self._identity.variables(argv) if writes == "workspace" else {}
+            env, reach = self._world(writes, {**names, **(extra or {})}, guarded)
             running = supervisor.start(
                 argv,
                 sandbox=sandbox,
@@ -109,12 +115,12 @@ class Launcher:
                 input=reads,
                 on_output=on_output,
                 pass_fds=pass_fds,
-                after=None if kept is None else lambda: mended.extend(kept.mend()),
+                after=None if guarded is None else lambda: mended.extend(self._git.end(guarded)),
             )
             self._running.add(running)
-        except BaseException:
-            if kept is not None:
-                kept.close()
+        except Exception:  # it was not started; of an interrupt the command's own thread knows more
+            if guarded is not None:
+                self._git.end(guarded)
             raise
         finally:
             os.close(folder)
@@ -229,13 +235,13 @@ class Launcher:
         except NotADirectoryError as error:
             raise NotADirectoryError(error.errno, "Invalid path for `cwd`: it is not a folder", cwd) from None
 
-    def _world(self, writes: Writes, extra: Mapping[str, str]) -> tuple[dict[str, str], Reach]:
+    def _world(self, writes: Writes, extra: Mapping[str, str], guarded: Guarded | None) -> tuple[dict[str, str], Reach]:
         """The environment of a command, and what it may reach."""
         from toolroll.policy import environment
 
         temp = self.temp()
         env = environment.child(self._environ, temp=temp, extra=extra)
-        return env, self._reach(env, temp, writes)
+        return env, self._reach(env, temp, writes, guarded)
 
     def _bounds(self, seconds: float | None) -> Bounds:
         from toolroll.host.bounds import Bounds
@@ -249,7 +255,7 @@ class Launcher:
             cpu_seconds=limits.cpu_seconds,
         )
 
-    def _reach(self, env: Mapping[str, str], temp: str, writes: Writes) -> Reach:
+    def _reach(self, env: Mapping[str, str], temp: str, writes: Writes, guarded: Guarded | None = None) -> Reach:
         from toolroll.host.runtime.launcher import Reach
         from toolroll.host.sandbox.choose import readable
 
@@ -257,18 +263,9 @@ class Launcher:
         read = readable(env, self._policy.readable)
         if writes == "nothing":
             return Reach((temp,), (*read, workspace), network=self._policy.network)
-        names = self._policy.protected if writes == "workspace" else ()
-        keep = tuple(f"{workspace}/{name}" for name in names)
-        return Reach((workspace, temp), read, keep, network=self._policy.network)
+        hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
+        return Reach((workspace, temp), read, keep, hold=hold, network=self._policy.network)
 
-    def _kept(self, sandbox: Sandbox, writes: Writes) -> Kept | None:
-        """The repository's settings and hooks as they are now, where the sandbox cannot keep them itself."""
-        from toolroll.host.sandbox.repository import Kept
-        from toolroll.host.sandbox.tiers import Tier
-
-        linked = os.path.islink(f"{self._root.path}/.git")  # a link cannot be covered by a mount
-        if writes != "workspace" or (sandbox.tier is Tier.BUBBLEWRAP and not linked):
-            return None
-        with self._lock:
-            self._last_kept = Kept.before(self._root.fd, self._last_kept)
-            return self._last_kept
+    def _guarded(self, writes: Writes) -> Guarded | None:
+        """Watches over the repository while a command may write to the workspace and not to the repository."""
+        return self._git.begin() if writes == "workspace" and ".git" in self._policy.protected else None

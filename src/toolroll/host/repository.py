@@ -13,6 +13,7 @@ from typing import Any
 from toolroll.host.beneath import PATH
 from toolroll.host.context import Context
 from toolroll.host.finished import check
+from toolroll.host.git_identity import read_settings
 from toolroll.host.root import Root
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
@@ -282,15 +283,8 @@ def own_settings(ctx: Context) -> dict[str, str]:
 
 def _user_settings(ctx: Context) -> dict[str, str]:
     """What the user's settings say, asked of git itself outside the sandbox: the repository's are not read."""
-    from toolroll.host.processes import stream
-
-    names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
-    given = [f"{name}={ctx.environment[name]}" for name in names if name in ctx.environment]
-    argv = ["env", *given, "git", "config", "--global", "--includes", "-z", "--get-regexp", _OWN]
-    deadline = time.monotonic() + 5
-    with stream(argv, cwd=ctx.files.root.fd, token=ctx.token, deadline=deadline) as running:
-        printed = b"".join(running)
-    return dict(_pairs(decoded(printed).split("\0")))
+    words = ("--global", "--includes", "-z", "--get-regexp", _OWN)
+    return dict(_pairs(read_settings(ctx.environment, ctx.files.root.fd, ctx.token, words)))
 
 
 def _pairs(records: Iterable[str]) -> Iterable[tuple[str, str]]:

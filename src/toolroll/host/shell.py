@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from toolroll.host.context import Progress
     from toolroll.host.jobs import Job, Jobs
+    from toolroll.host.sandbox.gitguard import GitGuard
     from toolroll.host.token import Token
     from toolroll.policy.commands import Judgement, Rules
 
@@ -83,7 +84,15 @@ class Shell:
     """Runs commands in one workspace."""
 
     def __init__(
-        self, root: Root, spill: Spill, guard: Guard, *, limits: Limits, table: str, environment: Mapping[str, str]
+        self,
+        root: Root,
+        spill: Spill,
+        guard: Guard,
+        *,
+        limits: Limits,
+        table: str,
+        environment: Mapping[str, str],
+        git: GitGuard,
     ) -> None:
         self.environment = environment
         self._root = root
@@ -91,7 +100,7 @@ class Shell:
         self._guard = guard
         self._limits = limits
         self._table = guard.policy.commands or table
-        self._launcher = Launcher(root, spill, guard.policy, limits, environment)
+        self._launcher = Launcher(root, spill, guard.policy, limits, environment, git)
         self._lock = threading.Lock()
         # Shared by the copies that `on` makes: none or one, and where each session is.
         self._jobs: list[Jobs] = []
@@ -290,7 +299,7 @@ class Shell:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""
         try:
             ended = launched.running.wait(patience, self._for().token)
-            job = None if ended is not None else self.jobs.add(launched.running, title=title)
+            job = None if ended is not None else self.jobs.add(launched.running, title=title, notes=launched.mended)
         except BaseException:  # an interrupt, or no room for one more job
             launched.running.kill()
             raise

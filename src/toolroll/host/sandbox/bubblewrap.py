@@ -126,7 +126,7 @@ class Bubblewrap(Sandbox):
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
     ) -> subprocess.Popen[bytes]:
-        """The command in a world of its own; what is in `keep` is read-only there, what is in `hold` cannot be moved."""
+        """The command in a world of its own; there `keep` is read-only, and `hold` cannot be moved."""
         check_words(argv, env)
         self._out_of_reach(reach)
         folder = _folder(reach, cwd)

@@ -84,10 +84,7 @@ class GitWatch:
 
     def _live(self) -> None:
         try:
-            while not self._closed:
-                self._wait()
-                if self._closed:
-                    return
+            while self._wait():
                 if self._is_needed():
                     with self._lock:
                         self._add()  # a folder may be another one now; it is watched before it is looked at
@@ -98,13 +95,16 @@ class GitWatch:
             os.close(self._wake)
             os.close(self._waker)
 
-    def _wait(self) -> None:
+    def _wait(self) -> bool:
+        """Wait for a change; False if the watch is closed."""
         waiting = select.poll()
         waiting.register(self._wake, select.POLLIN)
         if self._watch is not None:
             waiting.register(self._watch.fd, select.POLLIN)
         waiting.poll(_POLL_S * 1000 if self._polls and not self._rests else None)
-        time.sleep(_TOGETHER_S)
+        if not self._closed:
+            time.sleep(_TOGETHER_S)
+        return not self._closed
 
     def _is_needed(self) -> bool:
         with suppress(BlockingIOError):

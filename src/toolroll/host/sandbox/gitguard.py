@@ -1,16 +1,16 @@
 """Guards the repository of a workspace while commands, jobs and servers that may write there run.
 
-The baseline is taken while nothing runs in the workspace, by this kit or another with the same state folder, and is kept
-on disk. While something runs, a watch puts settings and hooks back as soon as they change; at the end of each command
-everything is compared once more, and objects and refs that were lost are put back. A kit that finds the baseline of a
-killed one does the same before anything else.
+The baseline is taken while nothing runs in the workspace, by this kit or another with the same state folder, and is
+kept on disk. While something runs, a watch puts settings and hooks back as soon as they change; at the end of each
+command everything is compared once more, and objects and refs that were lost are put back. A kit that finds the
+baseline of a killed one does the same before anything else.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,12 @@ import msgspec
 from toolroll.host.sandbox.in_use import InUse
 from toolroll.host.sandbox.repository import GIT, Baseline, take_baseline
 from toolroll.host.sandbox.restore import Restorer
+from toolroll.host.sandbox.stamps import Stamp, are_old, stamps
 from toolroll.host.sandbox.vault import Vault
 
 if TYPE_CHECKING:
     from toolroll.host.root import Root
+    from toolroll.host.sandbox.entries import Parts
     from toolroll.host.sandbox.git_watch import GitWatch
     from toolroll.host.state import State
 
@@ -63,11 +65,15 @@ class GitGuard:
         self._vault: Vault | None = None
         self._watch: GitWatch | None = None
         self._written: tuple[Baseline, os.stat_result] | None = None
+        self._seen: _Seen | None = None
+        self._watched: Mapping[Parts, set[str] | None] = {}
+        self._mounts: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
+        self._guards = False
         self._recovered: list[str] = []
 
     def recover(self) -> list[str]:
         """Put back what commands of a killed kit have changed; a sentence for each thing."""
-        if not os.path.lexists(os.path.join(self._state.path, _FOLDER, "running")):
+        if not self._was_cut_off():
             return []
         with self._lock:
             in_use, _ = self._parts()
@@ -81,14 +87,21 @@ class GitGuard:
             guarded = Guarded()
             if not self._running:
                 self._open()
-            hold, keep = self._baseline.mounts()
-            guarded.hold, guarded.keep = (tuple(map(self._path, parts)) for parts in (hold, keep))
+            guarded.hold, guarded.keep = self._mounts
             guarded.add(self._recovered)
             self._recovered = []
             self._running.add(guarded)
-            if self._restorer is not None:
+            if self._guards:
                 self._start_watch()
             return guarded
+
+    def mounts(self, protected: Iterable[str], guarded: Guarded | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What a sandbox with mounts holds for something that runs: folders that keep their names, and read-only paths.
+
+        `protected` are the names in the workspace that stay as they are.
+        """
+        keep = tuple(self._path((name,)) for name in protected if guarded is None or name != GIT[0])
+        return ((), keep) if guarded is None else (guarded.hold, (*keep, *guarded.keep))
 
     def end(self, guarded: Guarded) -> list[str]:
         """After its end: put back what it has changed; what was put back while it ran, in sentences."""
@@ -97,7 +110,7 @@ class GitGuard:
                 return []
             try:
                 self.check()
-                if self._vault is not None and self._restorer is not None:
+                if self._vault is not None and self._guards:
                     self._say(self._vault.put_back(self._baseline.repositories))
             finally:
                 self._running.remove(guarded)
@@ -108,7 +121,7 @@ class GitGuard:
     def check(self) -> None:
         """Put back settings and hooks that have changed, while something runs."""
         with self._lock:
-            if self._running and self._restorer is not None:
+            if self._running and self._guards and self._restorer is not None and not self._is_unchanged():
                 self._say(self._restorer.put_back())
 
     def close(self) -> None:
@@ -119,10 +132,10 @@ class GitGuard:
             watch.close()
         with self._lock:
             self._close()
-            for part in (self._vault, self._in_use):
+            for part in (self._vault, self._in_use, self._restorer):
                 if part is not None:
                     part.close()
-            self._vault = self._in_use = None
+            self._vault = self._in_use = self._restorer = self._seen = None
 
     def _say(self, sentences: list[str]) -> None:
         for one in self._running:
@@ -139,26 +152,40 @@ class GitGuard:
 
     def _open(self) -> None:
         """Take the baseline, or that of another kit which runs something."""
-        if not os.path.lexists(self._path(GIT)) and not self._has_baseline():
-            self._baseline = Baseline()
+        if not os.path.lexists(self._path(GIT)) and not self._was_cut_off():
+            self._set(Baseline())
             return
         in_use, vault = self._parts()
         with in_use.turn():
             if in_use.is_free():
                 self._recovered += self._recover(in_use)
-                self._baseline = take_baseline(self._root.fd, self._baseline)
+                if not self._is_unchanged():
+                    self._set(take_baseline(self._root.fd, self._baseline))
                 vault.refresh(self._baseline.repositories)
                 self._write()
             else:
-                self._baseline = self._read() or take_baseline(self._root.fd)
+                self._set(self._read() or take_baseline(self._root.fd))
                 vault.load(self._baseline.repositories)
             in_use.begin()
-        self._restorer = Restorer(self._root.fd, self._baseline)
+        self._guards = True
+
+    def _set(self, baseline: Baseline) -> None:
+        """Take this as the baseline from now on."""
+        if self._restorer is not None:
+            self._restorer.close()
+        self._baseline, self._restorer = baseline, Restorer(self._root.fd, baseline)
+        self._seen = _Seen(self._root.fd, baseline)
+        self._watched = baseline.watched()
+        hold, keep = baseline.mounts()
+        self._mounts = tuple(map(self._path, hold)), tuple(map(self._path, keep))
+
+    def _is_unchanged(self) -> bool:
+        return self._seen is not None and self._seen.is_unchanged()
 
     def _close(self) -> None:
-        if self._restorer is not None and self._in_use is not None:
-            self._restorer.close()
-            self._restorer = None
+        """Nothing runs any more."""
+        if self._guards and self._in_use is not None:
+            self._guards = False
             if self._watch is not None:
                 self._watch.rest()
             with self._in_use.turn():
@@ -179,7 +206,8 @@ class GitGuard:
         in_use.end()
         return [f"{one} (toolroll was killed while a command ran.)" for one in said]
 
-    def _has_baseline(self) -> bool:
+    def _was_cut_off(self) -> bool:
+        """Whether some kit runs something, or was killed while it did."""
         return os.path.lexists(os.path.join(self._state.path, _FOLDER, "running"))
 
     def _read(self) -> Baseline | None:
@@ -194,7 +222,10 @@ class GitGuard:
         path = os.path.join(self._state.path, _FOLDER, _BASELINE)
         if self._written is not None and _is_same(self._written[0], self._baseline):
             try:
-                if os.path.samestat(now := os.stat(path), was := self._written[1]) and now.st_mtime_ns == was.st_mtime_ns:
+                if (
+                    os.path.samestat(now := os.stat(path), was := self._written[1])
+                    and now.st_mtime_ns == was.st_mtime_ns
+                ):
                     return
             except FileNotFoundError:
                 pass
@@ -206,7 +237,25 @@ class GitGuard:
 
         if self._watch is None:
             self._watch = GitWatch(self._root.fd, self.check)
-        self._watch.follow(self._baseline.watched())
+        self._watch.follow(self._watched)
+
+
+class _Seen:
+    """The stamps of what is in a baseline and of what is missing from it: the quick way to see that nothing changed."""
+
+    def __init__(self, root: int, baseline: Baseline) -> None:
+        self._root = root
+        self._whole, self._folders = baseline.paths()
+        found = self._look()
+        self._found = found if are_old(found[0]) else None
+
+    def is_unchanged(self) -> bool:
+        """Whether nothing has changed for sure."""
+        return self._found is not None and self._look() == self._found
+
+    def _look(self) -> tuple[list[Stamp | None], list[Stamp | None]]:
+        identities = (one and one[:3] for one in stamps(self._root, self._folders))
+        return stamps(self._root, self._whole), list(identities)
 
 
 def _is_same(one: Baseline, other: Baseline) -> bool:

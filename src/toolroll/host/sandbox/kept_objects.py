@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from toolroll.host.beneath import LIST
 from toolroll.host.sandbox.entries import Parts, entered
 from toolroll.host.sandbox.packs import read_indexes
+from toolroll.host.sandbox.stamps import Stamp, are_old, stamp, stamps
 
-Stamp = tuple[int, int, int, int]
-
-_YOUNG_NS = 100_000_000  # two changes closer to each other than that may carry the same time
 _KEPT_AFTER_REMOVAL_S = 24 * 3600
 _PACK = "pack"
 _FOLDERS = re.compile(r"pack|[0-9a-f]{2}")
@@ -49,38 +47,49 @@ class KeptObjects:
         self._root = root
         self._repository = repository
         self._store = store
-        self._top: Stamp | None = None
         self._folders: dict[str, _Folder] = {}
+        self._stored: set[str] = set()
+        self.whole = False
+        """Whether everything was kept when it was last tried."""
 
     def refresh(self, deadline: float) -> None:
         """Keep what has come since the last time; what there is no time for is kept the next time."""
+        first, self.whole = not self._stored, False
+        self._stored = self._stored or set(os.listdir(self._store))
         try:
             with self._objects() as top:
-                stamp = _stamp(top, ".")
-                if self._top is None or stamp != self._top:
-                    there = [name for name in os.listdir(top) if _FOLDERS.fullmatch(name)]
-                    self._folders = {name: self._folders.get(name) or _Folder() for name in sorted(there, reverse=True)}
-                self._top = stamp
+                there = sorted((name for name in os.listdir(top) if _FOLDERS.fullmatch(name)), reverse=True)
+                self._folders = {name: self._folders.get(name) or _Folder() for name in there}
                 for name, folder in self._folders.items():  # packs first: they hold the most
-                    now = _stamp(top, name)
-                    if (now is None or now != folder.stamp) and not self._keep(top, name, folder, now, deadline):
-                        return
+                    now = stamp(top, name)
+                    if now is None or now != folder.stamp:
+                        if not self._keep(top, name, folder, deadline):
+                            return
+                        folder.stamp = now if are_old([now]) else None
         except OSError:
             return  # there are none, or not for us to read
+        self.whole = True
+        if first:
+            self._prune()
 
     def load(self) -> None:
         """Expect what the store holds: a kit that was killed left it there."""
-        there = (name for name in os.listdir(self._store) if _FOLDERS.fullmatch(name))
-        self._folders = {}
-        for name in there:
-            with _opened(self._store, name) as kept:
-                self._folders[name] = _Folder(names=set(os.listdir(kept)))
+        self._stored, self._folders = set(os.listdir(self._store)), {}
+        for name in self._stored:
+            folder, inside = (_PACK, name) if name.startswith(_PACK) else (name[:2], name[2:])
+            self._folders.setdefault(folder, _Folder()).names.add(inside)
 
     def put_back(self) -> list[str]:
         """Give the files that are gone their names back, unless a pack holds the same objects; what was done."""
         try:
             with self._objects() as top:
-                gone = {name: lost for name, folder in self._folders.items() if (lost := _lost(top, name, folder))}
+                now = stamps(top, self._folders)
+                changed = [
+                    (name, folder)
+                    for (name, folder), one in zip(self._folders.items(), now, strict=True)
+                    if one is None or one != folder.stamp
+                ]
+                gone = {name: lost for name, folder in changed if (lost := _lost(top, name, folder))}
                 done = sum(self._put_back(top, name, lost) for name, lost in self._needed(top, gone).items())
                 damaged = self._damaged(top)
         except FileNotFoundError:
@@ -88,12 +97,12 @@ class KeptObjects:
         where = repr("/".join(self._repository))
         said = []
         if done:
-            files = "1 object file" if done == 1 else f"{done:,} object files"
-            said.append(f"{files} of {where} removed by the command: put back.")
+            what = "1 object file" if done == 1 else f"{done:,} object files"
+            said.append(f"The command removed {what} of {where}; what was removed has been put back.")
         if damaged:
             said.append(
-                f"{', '.join(map(repr, damaged))} of {where} overwritten in place by the command: not kept as it was. "
-                "Run `git fsck`, and fetch the repository from elsewhere if it is damaged."
+                f"The command overwrote {', '.join(map(repr, damaged))} of {where}, which cannot be put back. "
+                "Run `git fsck`, and fetch from elsewhere what is damaged."
             )
         return said
 
@@ -102,25 +111,32 @@ class KeptObjects:
         with entered(self._root, (*self._repository, "objects")) as path, _opened(path, ".") as top:
             yield top
 
-    def _keep(self, top: int, name: str, folder: _Folder, now: Stamp | None, deadline: float) -> bool:
+    def _keep(self, top: int, name: str, folder: _Folder, deadline: float) -> bool:
         """Keep the files of one folder; False if there was no time for all."""
         with _opened(top, name) as source:
             found = {one for one in os.listdir(source) if _FILES.fullmatch(one)}
             if name == _PACK:
                 folder.sizes = {one: _size(source, one) for one in found}
-            with suppress(FileExistsError):
-                os.mkdir(name, 0o700, dir_fd=self._store)
-            with _opened(self._store, name) as kept:
-                there = set(os.listdir(kept))
-                _prune(kept, there - found)
-                for number, one in enumerate(found - there):
-                    if number % 64 == 0 and time.monotonic() > deadline:
-                        folder.names, folder.stamp = found & set(os.listdir(kept)), None
-                        return False
-                    with suppress(OSError):
-                        _link(source, kept, one)
-        folder.names, folder.stamp = found, now
+            for number, one in enumerate(found):
+                if (stored := _stored_name(name, one)) in self._stored:
+                    continue
+                if number % 64 == 0 and time.monotonic() > deadline:
+                    folder.names, folder.stamp = {one for one in found if _stored_name(name, one) in self._stored}, None
+                    return False
+                with suppress(OSError):
+                    _link(source, one, self._store, stored)
+                    self._stored.add(stored)
+        folder.names = found
         return True
+
+    def _prune(self) -> None:
+        """Forget files that the repository has not had for a while: `git gc` has packed them."""
+        latest = time.time() - _KEPT_AFTER_REMOVAL_S
+        known = {_stored_name(name, one) for name, folder in self._folders.items() for one in folder.names}
+        for name in self._stored - known:
+            if os.stat(name, dir_fd=self._store, follow_symlinks=False).st_ctime < latest:
+                os.unlink(name, dir_fd=self._store)
+        self._stored &= known | set(os.listdir(self._store))
 
     def _needed(self, top: int, gone: dict[str, set[str]]) -> dict[str, set[str]]:
         """Those of the files that are gone whose objects no pack holds now."""
@@ -144,14 +160,12 @@ class KeptObjects:
     def _needed_packs(self, top: int, lost: set[str], packed: set[bytes]) -> set[str]:
         stems = {name.partition(".")[0] for name in lost}
         needed: set[str] = set()
-        with _opened(self._store, _PACK) as kept:
-            names = os.listdir(kept)
-            for stem in stems:
-                files = {name for name in names if name.startswith(f"{stem}.")}
-                (index,) = read_indexes(kept, list(files)) or [None]
-                rest = {index[number] for number in range(len(index))} - packed if index is not None else None
-                if rest is None or len(rest) > _MAX_LOOSE_LOOKUPS or not all(_is_loose(top, one) for one in rest):
-                    needed |= files & lost
+        for stem in stems:
+            files = {name for name in self._stored if name.startswith(f"{stem}.")}
+            indexes = read_indexes(self._store, list(files))
+            rest = {index[number] for index in indexes for number in range(len(index))} - packed
+            if not indexes or len(rest) > _MAX_LOOSE_LOOKUPS or not all(_is_loose(top, one) for one in rest):
+                needed |= files & lost
         return needed
 
     def _put_back(self, top: int, name: str, lost: Iterable[str]) -> int:
@@ -159,10 +173,10 @@ class KeptObjects:
         with suppress(FileExistsError):
             os.mkdir(name, 0o777, dir_fd=top)
         self._folders[name].stamp = None
-        with _opened(top, name) as target, _opened(self._store, name) as kept:
+        with _opened(top, name) as target:
             for one in lost:
                 with suppress(OSError):
-                    _link(kept, target, one)
+                    _link(self._store, _stored_name(name, one), target, one)
                     done += 1
         return done
 
@@ -187,13 +201,6 @@ def _opened(folder: int, name: str) -> Iterator[int]:
         os.close(fd)
 
 
-def _stamp(folder: int, name: str) -> Stamp | None:
-    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    if abs(time.time_ns() - status.st_ctime_ns) < _YOUNG_NS:
-        return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
-
-
 def _size(folder: int, name: str) -> tuple[int, int]:
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -205,8 +212,6 @@ def _size(folder: int, name: str) -> tuple[int, int]:
 def _lost(top: int, name: str, folder: _Folder) -> set[str]:
     """The files of a folder that are gone."""
     try:
-        if folder.stamp is not None and _stamp(top, name) == folder.stamp:
-            return set()
         with _opened(top, name) as there:
             return folder.names.difference(os.listdir(there))
     except OSError:
@@ -218,10 +223,15 @@ def _is_loose(top: int, name: bytes) -> bool:
     return _size(top, f"{text[:2]}/{text[2:]}")[0] > 0
 
 
-def _link(source: int, target: int, name: str) -> None:
+def _stored_name(folder: str, name: str) -> str:
+    """The name of an object file in the store, which has no folders."""
+    return name if folder == _PACK else folder + name
+
+
+def _link(source: int, name: str, target: int, new_name: str) -> None:
     """Give a file a second name in another folder, or copy it there."""
     try:
-        os.link(name, name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+        os.link(name, new_name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
         return
     except FileExistsError:
         return
@@ -229,19 +239,13 @@ def _link(source: int, target: int, name: str) -> None:
         pass  # another file system, or none that knows links
     draft = f".{os.urandom(4).hex()}"
     try:
-        with os.fdopen(os.open(name, _READ, dir_fd=source), "rb") as old:
-            with os.fdopen(os.open(draft, _NEW, 0o444, dir_fd=target), "wb") as new:
-                while piece := old.read(1 << 20):
-                    new.write(piece)
-        os.rename(draft, name, src_dir_fd=target, dst_dir_fd=target)
+        with (
+            os.fdopen(os.open(name, _READ, dir_fd=source), "rb") as old,
+            os.fdopen(os.open(draft, _NEW, 0o444, dir_fd=target), "wb") as new,
+        ):
+            while piece := old.read(1 << 20):
+                new.write(piece)
+        os.rename(draft, new_name, src_dir_fd=target, dst_dir_fd=target)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=target)
-
-
-def _prune(kept: int, names: Iterable[str]) -> None:
-    """Forget files that the repository has not had for a while: `git gc` has packed them."""
-    latest = time.time() - _KEPT_AFTER_REMOVAL_S
-    for name in names:
-        if os.stat(name, dir_fd=kept, follow_symlinks=False).st_ctime < latest:
-            os.unlink(name, dir_fd=kept)

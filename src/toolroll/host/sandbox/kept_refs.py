@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 
 from toolroll.host.beneath import LIST
 from toolroll.host.sandbox.entries import Parts, entered
-
-Stamp = tuple[int, int, int, int, int]
+from toolroll.host.sandbox.stamps import Stamp, are_old, stamp, stamps
 
 _FILES = ("HEAD", "packed-refs", "index")
 _TREES = ("refs", "logs")
@@ -39,22 +38,23 @@ class KeptRefs:
         self._known: dict[str, Stamp] = {}
         """The files and folders that are kept, by path."""
 
-    def refresh(self) -> None:
-        """Copy what has changed since the last time."""
+    def refresh(self) -> bool:
+        """Copy what has changed since the last time; whether anything has."""
         try:
             with entered(self._root, self._repository) as top:
-                if self._known and all(_stamp(top, path) == stamp for path, stamp in self._known.items()):
-                    return
+                if self._known and self._is_unchanged(top) and are_old(self._known.values()):
+                    return False
                 before, self._known = self._known, dict(self._found(top))
-                for path, stamp in self._known.items():
-                    if before.get(path) != stamp and not _is_folder(stamp):
+                for path, one in self._known.items():
+                    if not _is_folder(one) and (before.get(path) != one or not are_old([one])):
                         self._copy(top, path, self._store)
         except OSError:
-            return  # there is none, or it is not for us to read
+            return True  # there is none, or it is not for us to read
         kept = {path for path, _ in _walk(self._store, "")}
         for path in kept - self._known.keys():
             with suppress(OSError):  # a folder with something in it stays
                 os.unlink(path, dir_fd=self._store)
+        return True
 
     def load(self) -> None:
         """Expect what the store holds: a kit that was killed left it there."""
@@ -64,46 +64,67 @@ class KeptRefs:
         """Put back what git never leaves behind; a sentence for each."""
         try:
             with entered(self._root, self._repository) as top:
-                return [self._restore(top, path, how) for path, how in self._lost(top)]
+                if self._is_unchanged(top):
+                    return []
+                said = [self._remove(top, path) for path in self._broken(top)]
+                return said + [self._restore(top, path, how) for path, how in self._lost(top)]
         except OSError:
             return []
 
+    def _is_unchanged(self, top: int) -> bool:
+        return stamps(top, self._known) == list(self._known.values())
+
     def _found(self, top: int) -> Iterator[tuple[str, Stamp]]:
         for name in _FILES:
-            if (stamp := _stamp(top, name)) is not None and stat.S_ISREG(stamp[0]):
-                yield name, stamp
+            if (found := stamp(top, name)) is not None and stat.S_ISREG(found[0]):
+                yield name, found
         for name in _TREES:
-            if (stamp := _stamp(top, name)) is not None and _is_folder(stamp):
-                yield name, stamp
+            if (found := stamp(top, name)) is not None and _is_folder(found):
+                yield name, found
                 yield from _walk(top, name)
 
     def _lost(self, top: int) -> list[tuple[str, str]]:
         """What is to be put back, and what was done to it."""
-        known = {path for path, stamp in self._known.items() if not _is_folder(stamp)}
-        now = {path: _stamp(top, path) for path in known}
+        known = {path for path, one in self._known.items() if not _is_folder(one)}
+        now = {path: stamp(top, path) for path in known}
         lost = [(path, "removed") for path in _FILES if path in known and now[path] is None]
         emptied = [path for path in known if now[path] is not None and self._is_emptied(top, path, now[path])]
         lost += [(path, "emptied") for path in emptied]
         missing = sorted(path for path in known if now[path] is None)
         packed = _content(top, "packed-refs").split() if missing else []
-        no_heads = "refs/heads" in self._known and _stamp(top, "refs/heads") is None
+        no_heads = "refs/heads" in self._known and stamp(top, "refs/heads") is None
         no_logs = "logs/HEAD" in missing
         for path in missing:
             if path.startswith("refs/"):
                 # git removes the log with the branch, and puts into packed-refs what it takes from a file.
-                by_git = _stamp(top, f"logs/{path}") is None and not no_heads and not no_logs
+                by_git = stamp(top, f"logs/{path}") is None and not no_heads and not no_logs
                 if not by_git and os.fsencode(path) not in packed:
                     lost.append((path, "removed"))
             elif path.startswith("logs/") and no_logs:
                 lost.append((path, "removed"))
         return lost
 
+    def _broken(self, top: int) -> list[str]:
+        """New branches and tags that name no commit: they would hide those of the same name in packed-refs."""
+        folders = [path for path, one in self._known.items() if _is_folder(one) and path.startswith("refs")]
+        if all(stamp(top, path) == self._known[path] for path in folders) or stamp(top, "refs") is None:
+            return []
+        new = (path for path, one in _walk(top, "refs") if path not in self._known and not _is_folder(one))
+        return [path for path in new if _REF.fullmatch(_content(top, path)) is None]
+
+    def _remove(self, top: int, path: str) -> str:
+        *above, name = path.split("/")
+        with entered(top, tuple(above)) as folder:
+            os.unlink(name, dir_fd=folder)
+        shown = repr("/".join((*self._repository, path)))
+        return f"{shown} was added by the command and named no commit; it has been removed."
+
     def _is_emptied(self, top: int, path: str, now: Stamp | None) -> bool:
         if now == self._known[path] or now is None:
             return False
         if path == "HEAD" or path.startswith("refs/"):
             return stat.S_ISREG(now[0]) and _REF.fullmatch(_content(top, path)) is None
-        return path in _FILES and now[2] == 0 and self._known[path][2] > 0
+        return path in _FILES and now[3] == 0 and self._known[path][3] > 0
 
     def _restore(self, top: int, path: str, how: str) -> str:
         shown = repr("/".join((*self._repository, path)))
@@ -147,10 +168,10 @@ def _walk(top: int, where: str, depth: int = 0) -> Iterator[tuple[str, Stamp]]:
         os.close(fd)
     for name in names:
         path_of = f"{where}/{name}" if where else name
-        stamp = _stamp(top, path_of)
-        if stamp is not None and (_is_folder(stamp) or stat.S_ISREG(stamp[0])) and not name.endswith(".lock"):
-            yield path_of, stamp
-            if _is_folder(stamp) and depth < _MAX_DEPTH:
+        found = stamp(top, path_of)
+        if found is not None and (_is_folder(found) or stat.S_ISREG(found[0])) and not name.endswith(".lock"):
+            yield path_of, found
+            if _is_folder(found) and depth < _MAX_DEPTH:
                 yield from _walk(top, path_of, depth + 1)
 
 
@@ -163,14 +184,5 @@ def _content(top: int, path: str) -> bytes:
         return b""
 
 
-def _stamp(top: int, path: str) -> Stamp | None:
-    """What a change of a file or folder shows in; a link on the way only makes it another one."""
-    try:
-        status = os.stat(path, dir_fd=top, follow_symlinks=False)
-    except OSError:
-        return None
-    return status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _is_folder(stamp: Stamp) -> bool:
-    return stat.S_ISDIR(stamp[0])
+def _is_folder(found: Stamp) -> bool:
+    return stat.S_ISDIR(found[0])

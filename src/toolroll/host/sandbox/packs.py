@@ -21,7 +21,7 @@ class PackIndex:
         """`size` is that of a name in bytes. ValueError for what is no index of version 2, which git writes."""
         if not data.startswith(_MAGIC) or len(data) < _START + _TRAILER * size:
             raise ValueError("this is no index of a pack")
-        self._count = _FANOUT.unpack_from(data, len(_MAGIC))[-1]
+        self._count: int = _FANOUT.unpack_from(data, len(_MAGIC))[-1]
         self._size = size
         self._data = data
         if len(data) < _START + self._count * (size + 8) + _TRAILER * size:

@@ -82,6 +82,18 @@ class Baseline:
                 found[parts] = None
         return found
 
+    def paths(self) -> tuple[list[str], list[str]]:
+        """What must be looked at to know that nothing has changed: paths by their whole stamps, and folders of which
+        only the identity counts, as commands change what is in them.
+        """
+        spots = {(*one, *spot) for one in self.repositories for spot in SPOTS}
+        above = {one[:depth] for one in (*spots, *self.repositories) for depth in range(1, len(one))}
+        nested = {(*one, kind) for one in self.repositories for kind in _NESTED}
+        nested |= {one[:depth] for one in self.repositories[1:] for depth in range(2, len(one))}
+        nested -= set(self.repositories)  # a folder in which repositories come and go
+        whole = ({GIT} | spots | self.entries.keys() | nested) - (above - nested)
+        return ["/".join(one) for one in sorted(whole)], ["/".join(one) for one in sorted(above - nested)]
+
     def encode(self) -> bytes:
         """For a file."""
         rows = [(_packed(parts), one.mode, *one.owner, one.data) for parts, one in self.entries.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ _REFRESH_S = 0.25  # for all repositories together; the rest is kept the next ti
 
 
 class Vault:
-    """The objects and refs of a workspace's repositories, in folders of the state. Not for several threads at a time."""
+    """The objects and refs of a workspace's repositories, in folders of the state. For one thread at a time."""
 
     def __init__(self, root: int, folder: int) -> None:
         """`root` is the workspace, `folder` one of the state; both descriptors stay the caller's."""
@@ -31,8 +30,8 @@ class Vault:
         deadline = time.monotonic() + _REFRESH_S
         for repository in repositories:
             objects, refs = self._of(repository)
-            refs.refresh()
-            objects.refresh(deadline)
+            if refs.refresh() or not objects.whole:  # git changes the index or a branch with every object
+                objects.refresh(deadline)
 
     def load(self, repositories: Sequence[Parts]) -> None:
         """Expect what another kit has kept, which was killed or still runs something."""
@@ -52,9 +51,14 @@ class Vault:
 
     def _of(self, repository: Parts) -> tuple[KeptObjects, KeptRefs]:
         if repository not in self._kept:
+            import hashlib
+
             name = hashlib.blake2b(os.fsencode("/".join(repository)), digest_size=8).hexdigest()
             objects, refs = (self._store(f"{name}-{what}") for what in ("objects", "refs"))
-            self._kept[repository] = KeptObjects(self._root, repository, objects), KeptRefs(self._root, repository, refs)
+            self._kept[repository] = (
+                KeptObjects(self._root, repository, objects),
+                KeptRefs(self._root, repository, refs),
+            )
         return self._kept[repository]
 
     def _store(self, name: str) -> int:
