@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ class Job:
     running: Running
     started: float
     """When the command was, in seconds since 1970."""
-    notes: Sequence[str] = ()
+    notes: Callable[[], Sequence[str]] = tuple
     """What is to be said about it when it has ended."""
 
     @property
@@ -44,7 +44,7 @@ class Jobs:
         self._last = 0
         self._closed = False
 
-    def add(self, running: Running, *, title: str, notes: Sequence[str] = ()) -> Job:
+    def add(self, running: Running, *, title: str, notes: Callable[[], Sequence[str]] = tuple) -> Job:
         """Make a running command a job. ToolError if there is no room for one; the command then runs on as it was."""
         with self._lock:
             self._check()

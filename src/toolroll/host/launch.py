@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
+from toolroll.host.auto_run import AutoRunFiles, note
 from toolroll.host.git_identity import GitIdentity
 from toolroll.host.root import Root
 from toolroll.host.spill import Spill
@@ -43,8 +44,13 @@ class Launched:
     """Whether it may use the network."""
     cwd: str
     mended: list[str]
-    """Filled when the command has ended: what of the repository was put back, and which files that other programs run
-    by themselves it has changed."""
+    """Filled when the command has ended: what it did to the repository and was put back."""
+    auto_run: list[str]
+    """Filled when the command has ended: which files it has changed that other programs run by themselves."""
+
+    def notes(self) -> list[str]:
+        """What is to be said about the command besides its output, once it has ended."""
+        return [*self.mended, *([note(self.auto_run)] if self.auto_run else [])]
 
 
 class Launcher:
@@ -60,6 +66,7 @@ class Launcher:
         self._environ = environ
         self._git = git
         self._identity = GitIdentity(root, environ)
+        self._auto_run = AutoRunFiles(root.fd)
         self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
@@ -96,13 +103,12 @@ class Launcher:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host import supervisor
 
-        sandbox, mended = self.sandbox(confined=confined), list[str]()
-        folder, guarded = self.folder(cwd), None
+        sandbox, folder = self.sandbox(confined=confined), self.folder(cwd)
+        watched = None
         try:
-            guarded = self._guarded(writes)
+            watched = self._watch(writes)
             where = "/".join((self._root.path, *self._root.real(folder)))
-            names = self._identity.variables(argv) if writes == "workspace" else {}
-            env, reach = self._world(writes, {**names, **(extra or {})}, guarded)
+            env, reach = self._world(argv, writes, extra or {}, watched.guarded)
             running = supervisor.start(
                 argv,
                 sandbox=sandbox,
@@ -115,16 +121,16 @@ class Launcher:
                 input=reads,
                 on_output=on_output,
                 pass_fds=pass_fds,
-                after=None if guarded is None else lambda: mended.extend(self._git.end(guarded)),
+                after=watched.end,
             )
             self._running.add(running)
         except Exception:  # it was not started; of an interrupt the command's own thread knows more
-            if guarded is not None:
-                self._git.end(guarded)
+            if watched is not None:
+                watched.end()
             raise
         finally:
             os.close(folder)
-        return Launched(running, time.time(), sandbox.label, reach.network, where, mended)
+        return Launched(running, time.time(), sandbox.label, reach.network, where, watched.mended, watched.auto_run)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
@@ -235,12 +241,15 @@ class Launcher:
         except NotADirectoryError as error:
             raise NotADirectoryError(error.errno, "Invalid path for `cwd`: it is not a folder", cwd) from None
 
-    def _world(self, writes: Writes, extra: Mapping[str, str], guarded: Guarded | None) -> tuple[dict[str, str], Reach]:
+    def _world(
+        self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: Guarded | None
+    ) -> tuple[dict[str, str], Reach]:
         """The environment of a command, and what it may reach."""
         from toolroll.policy import environment
 
         temp = self.temp()
-        env = environment.child(self._environ, temp=temp, extra=extra)
+        names = self._identity.variables(argv) if writes == "workspace" else {}
+        env = environment.child(self._environ, temp=temp, extra={**names, **extra})
         return env, self._reach(env, temp, writes, guarded)
 
     def _bounds(self, seconds: float | None) -> Bounds:
@@ -266,6 +275,27 @@ class Launcher:
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
         return Reach((workspace, temp), read, keep, hold=hold, network=self._policy.network)
 
-    def _guarded(self, writes: Writes) -> Guarded | None:
-        """Watches over the repository while a command may write to the workspace and not to the repository."""
-        return self._git.begin() if writes == "workspace" and ".git" in self._policy.protected else None
+    def _watch(self, writes: Writes) -> _Watched:
+        if writes != "workspace":
+            return _Watched(None, None)
+        return _Watched(self._git if ".git" in self._policy.protected else None, self._auto_run)
+
+
+class _Watched:
+    """Looks after the repository, and after files that other programs run, while a command may write there."""
+
+    def __init__(self, git: GitGuard | None, files: AutoRunFiles | None) -> None:
+        self.mended: list[str] = []
+        self.auto_run: list[str] = []
+        self.guarded = git.begin() if git is not None else None
+        self._git = git
+        self._files = files
+        self._before = files.look() if files is not None else {}
+
+    def end(self) -> None:
+        """When nothing of the command runs any more."""
+        if self._git is not None and self.guarded is not None:
+            self.mended += self._git.end(self.guarded)
+        if self._files is not None:
+            self.auto_run += self._files.changes(self._before)
+        self._git = self._files = None

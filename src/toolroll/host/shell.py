@@ -95,9 +95,7 @@ class Shell:
         git: GitGuard,
     ) -> None:
         self.environment = environment
-        self._root = root
-        self._spill = spill
-        self._guard = guard
+        self._root, self._spill, self._guard = root, spill, guard
         self._limits = limits
         self._table = guard.policy.commands or table
         self._launcher = Launcher(root, spill, guard.policy, limits, environment, git)
@@ -299,7 +297,7 @@ class Shell:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""
         try:
             ended = launched.running.wait(patience, self._for().token)
-            job = None if ended is not None else self.jobs.add(launched.running, title=title, notes=launched.mended)
+            job = None if ended is not None else self.jobs.add(launched.running, title=title, notes=launched.notes)
         except BaseException:  # an interrupt, or no room for one more job
             launched.running.kill()
             raise

@@ -69,7 +69,7 @@ def protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> str |
     """The first component that any common file system would take for one of `names`, or None."""
     folded = {_folded(name) for name in names}
     folded |= {f"{name.lstrip('.')}~1" for name in folded}  # the 8.3 short name of ".git" is "GIT~1"
-    return next((part for part in parts if _readings(part) & folded), None)
+    return next((part for part in parts if readings(part) & folded), None)
 
 
 def components(path: str) -> tuple[str, ...]:
@@ -92,7 +92,8 @@ def _check_encodable(path: str) -> None:
         ) from None
 
 
-def _readings(part: str) -> set[str]:
+def readings(part: str) -> set[str]:
+    """The names that common file systems take this one for."""
     # Windows takes "\" for a separator, and drops what follows ":" (a stream) and trailing dots and spaces.
     return {_folded(piece.partition(":")[0].rstrip(". ")) for piece in part.split("\\")}
 

@@ -15,6 +15,7 @@ from toolroll.host.sandbox.entries import Parts, entered
 
 _TOGETHER_S = 0.002  # changes that come so close to each other are looked at once
 _POLL_S = 0.05  # where the kernel does not report changes
+_LOOK_S = 1.0  # where it does: a file that is mapped into memory, or has a name elsewhere, changes unreported
 
 
 class GitWatch:
@@ -29,6 +30,7 @@ class GitWatch:
         self._numbers: dict[int, Parts] = {}
         self._polls = False
         self._rests = True
+        self._sleeps = False
         self._closed = False
         self._wake, self._waker = os.pipe()
         os.set_blocking(self._wake, False)
@@ -46,7 +48,8 @@ class GitWatch:
             if folders != self._folders or self._polls:
                 self._folders = folders
                 self._add()
-            if self._polls:
+            if self._sleeps:
+                self._sleeps = False
                 os.write(self._waker, b"x")
 
     def rest(self) -> None:
@@ -84,8 +87,9 @@ class GitWatch:
 
     def _live(self) -> None:
         try:
-            while self._wait():
-                if self._is_needed():
+            while not self._closed:
+                reported = self._wait()
+                if not self._closed and self._is_needed(reported):
                     with self._lock:
                         self._add()  # a folder may be another one now; it is watched before it is looked at
                     self._changed()
@@ -96,27 +100,30 @@ class GitWatch:
             os.close(self._waker)
 
     def _wait(self) -> bool:
-        """Wait for a change; False if the watch is closed."""
+        """Wait for a change, or for the time to look without one; whether it was a change."""
         waiting = select.poll()
         waiting.register(self._wake, select.POLLIN)
         if self._watch is not None:
             waiting.register(self._watch.fd, select.POLLIN)
-        waiting.poll(_POLL_S * 1000 if self._polls and not self._rests else None)
-        if not self._closed:
+        if waiting.poll(1000 * (_POLL_S if self._polls else _LOOK_S)):
             time.sleep(_TOGETHER_S)
-        return not self._closed
+            return True
+        with self._lock:
+            self._sleeps = self._rests
+        if self._sleeps:
+            waiting.poll()
+        return False
 
-    def _is_needed(self) -> bool:
+    def _is_needed(self, reported: bool) -> bool:
+        """Whether it is time to look at the repository."""
         with suppress(BlockingIOError):
             os.read(self._wake, 1000)
-        if self._watch is None:
-            return True
         try:
-            changes = self._watch.take()
+            changes = {} if self._watch is None else self._watch.take()
         except LostError:
             return True
         with self._lock:
-            return self._polls or any(self._matters(number, names) for number, names in changes.items())
+            return not reported or any(self._matters(number, names) for number, names in changes.items())
 
     def _matters(self, number: int, names: Mapping[bytes, bool]) -> bool:
         if number not in self._numbers:

@@ -28,8 +28,6 @@ SPOTS: tuple[Parts, ...] = (
     ("objects", "info", "alternates"),
 )
 """In a repository's folder: what makes git run programs or look elsewhere; folders with all that is in them."""
-WRITTEN_BY_GIT = frozenset({("info", "refs"), ("info", "rev-cache")})
-"""In a repository's folder, inside a spot: what `git gc` writes for web servers. No program is run because of it."""
 MAX_NAMES = 2000
 """Names in one folder that are compared."""
 MAX_BYTES = 8 << 20
@@ -106,6 +104,11 @@ class Baseline:
         repositories, crowded, rows = msgspec.msgpack.decode(data, type=kind)
         found = {_unpacked(name): Entry(mode, (user, group), (), kept) for name, mode, user, group, kept in rows}
         return cls([*map(_unpacked, repositories)], found, set(map(_unpacked, crowded)))
+
+
+def is_for_web_servers(parts: Parts) -> bool:
+    """Whether `git gc` writes this, which makes git run nothing: info/refs, and its drafts."""
+    return parts[-2:-1] == ("info",) and (parts[-1] == "refs" or parts[-1].startswith("refs_"))
 
 
 def points(repository: Parts) -> Iterator[tuple[Parts, bool]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from toolroll.host.beneath import PATH
 from toolroll.host.sandbox import entries
 from toolroll.host.sandbox.entries import Entry, Parts, entered
-from toolroll.host.sandbox.repository import GIT, MAX_BYTES, MAX_DEPTH, MAX_NAMES, WRITTEN_BY_GIT, Baseline, points
+from toolroll.host.sandbox.repository import GIT, MAX_BYTES, MAX_DEPTH, MAX_NAMES, Baseline, is_for_web_servers, points
 
 _ADVICE = "change git's settings with the `git` tool or in a terminal while nothing runs"
 
@@ -85,11 +85,11 @@ class Restorer:
         was = self._baseline.entries.get(parts)
         now = entries.look(folder, parts[-1], was, MAX_BYTES)
         if was is None:
-            if now is not None and deep and parts[-2:] not in WRITTEN_BY_GIT:
+            if now is not None and deep and not is_for_web_servers(parts):
                 yield f"{_shown(parts)} was added by the command; {self._remove(folder, parts, now)}."
             return
         if now is None or not was.same(now):
-            if parts[-2:] in WRITTEN_BY_GIT and (now is None or stat.S_ISREG(now.mode)):
+            if is_for_web_servers(parts) and (now is None or stat.S_ISREG(now.mode)):
                 return
             how = "removed" if now is None else "changed"
             advice = f": {_ADVICE}" if parts[-1] == "config" and not was.is_folder else ""

@@ -88,7 +88,7 @@ def _polled(job: Job, offset: int) -> Polled:
         )
     at = output.present(offset)  # of an endless output not everything is kept
     chunk = output.read(at, _MOST)
-    return Polled(job.id, state, clean(chunk), at + len(chunk), total, "\n".join(job.notes))
+    return Polled(job.id, state, clean(chunk), at + len(chunk), total, "\n".join(job.notes()))
 
 
 def _row(job: Job) -> Row:
