@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 5.0
 _MAX_CONFIG_BYTES = 1 << 20
+# Under Landlock git would find the user's settings, fail to read them, and end.
+_NO_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull}
 _WHO = ("AUTHOR", "COMMITTER")
 _USER = re.compile(r"^\s*\[user\](.*(?:\n(?!\s*\[).*)*)", re.IGNORECASE | re.MULTILINE)
 _KEY = re.compile(r"^\s*(name|email)\s*=", re.IGNORECASE | re.MULTILINE)
@@ -36,12 +38,12 @@ class GitIdentity:
         self._found: dict[str, str] | None = None
 
     def variables(self, argv: Sequence[str]) -> Mapping[str, str]:
-        """The variables for a command; none if there is neither a repository nor any word about git."""
+        """The variables for a command; git is not asked while there is neither a repository nor a word about git."""
         with self._lock:
             if self._found is None:
                 if not os.path.lexists(f"{self._root.path}/.git") and not any("git" in word for word in argv):
-                    return {}
-                self._found = self._ask()
+                    return _NO_SETTINGS
+                self._found = {**_NO_SETTINGS, **self._ask()}
             return self._found
 
     def _ask(self) -> dict[str, str]:

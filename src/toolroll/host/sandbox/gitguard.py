@@ -165,6 +165,7 @@ class GitGuard:
                 self._write()
             else:
                 self._set(self._read() or take_baseline(self._root.fd))
+                self._seen = None  # what is there now may be different already
                 vault.load(self._baseline.repositories)
             in_use.begin()
         self._guards = True

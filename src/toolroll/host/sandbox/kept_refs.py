@@ -66,7 +66,7 @@ class KeptRefs:
             with entered(self._root, self._repository) as top:
                 if self._is_unchanged(top):
                     return []
-                said = [self._remove(top, path) for path in self._broken(top)]
+                said = [*self._folders(top), *(self._remove(top, path) for path in self._broken(top))]
                 return said + [self._restore(top, path, how) for path, how in self._lost(top)]
         except OSError:
             return []
@@ -103,6 +103,12 @@ class KeptRefs:
             elif path.startswith("logs/") and no_logs:
                 lost.append((path, "removed"))
         return lost
+
+    def _folders(self, top: int) -> Iterator[str]:
+        """Make the folder of the refs again: without it git sees no repository."""
+        if "refs" in self._known and stamp(top, "refs") is None:
+            os.mkdir("refs", 0o777, dir_fd=top)
+            yield f"{'/'.join((*self._repository, 'refs'))!r} was removed by the command; it has been put back."
 
     def _broken(self, top: int) -> list[str]:
         """New branches and tags that name no commit: they would hide those of the same name in packed-refs."""
