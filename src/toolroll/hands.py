@@ -23,6 +23,7 @@ from toolroll.host.remote.pool import Remotes
 from toolroll.host.root import Root
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.sandbox.choose import for_helpers
+from toolroll.host.sandbox.gitguard import GitGuard
 from toolroll.host.search import Search
 from toolroll.host.shell import Shell
 from toolroll.host.spill import Spill
@@ -99,7 +100,9 @@ class Hands:
             guess=profile.guess_encoding,
         )
         self.journal = Journal(self.root, self.state)
-        self.recovered = self.journal.recover()
+        self.git = GitGuard(self.root, self.state)
+        closing.callback(self.git.close)
+        self.recovered = [*self.journal.recover(), *self.git.recover()]
         self.search = Search(self.root, limits=self.limits, policy=policy, launcher=self.launcher, state=self.state)
         closing.callback(self.search.close)
         self.structure = Structure(self.files, self.search, self.limits, self.launcher)
@@ -121,13 +124,14 @@ class Hands:
             table=table,
             environment=environ,
             launcher=self.launcher,
+            git=self.git,
         )
         closing.callback(self.shell.close)
         self.meaning = Meaning(self.state, self.http, environ)
         closing.callback(self.meaning.close)
         self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)
-        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ)
+        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ, self.git)
         closing.callback(self.remote.close)
 
     def context(

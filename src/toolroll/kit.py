@@ -26,6 +26,7 @@ from toolroll.registry import Registry, discover
 from toolroll.result import Result
 from toolroll.steps import (
     Audit,
+    AutoRunAsked,
     Concurrency,
     Journalled,
     Locks,
@@ -118,7 +119,8 @@ class Kit:
         """What is done around every call, the outermost first."""
         hands = self._hands
         at_once = Concurrency(self.limits.concurrency)
-        return hands.while_open, time_limit, at_once, Locks(), Journalled(hands.journal), Remembered(hands.calls)
+        changing = AutoRunAsked(hands.guard), Journalled(hands.journal)
+        return hands.while_open, time_limit, at_once, Locks(), *changing, Remembered(hands.calls)
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         hands = self._hands

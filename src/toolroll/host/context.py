@@ -59,6 +59,8 @@ class Context:
     """Of the tool, as the dialect calls it."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """As they were given."""
+    auto_run: list[str] = field(default_factory=list)
+    """Files that other programs run by themselves and that the call has changed without asking."""
 
     @property
     def tree(self) -> Tree:

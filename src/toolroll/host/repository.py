@@ -13,8 +13,8 @@ from typing import Any
 from toolroll.host.beneath import PATH
 from toolroll.host.context import Context
 from toolroll.host.finished import check
+from toolroll.host.git_identity import read_settings
 from toolroll.host.root import Root
-from toolroll.host.runtime.launcher import PIPE, Reach
 from toolroll.host.sealed import SealedText, Word
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
@@ -284,24 +284,9 @@ def own_settings(ctx: Context) -> dict[str, Word]:
 
 
 def _user_settings(ctx: Context) -> dict[str, str]:
-    """What the user's settings say, asked of git itself: the repository's are not read.
-
-    They may include files anywhere in the user's own folders, so it reads those and writes nothing.
-    """
-    from toolroll.host.processes import stream
-
-    names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
-    given = {name: ctx.environment[name] for name in names if name in ctx.environment}
-    argv = [ctx.launcher.program("git"), "config", "--global", "--includes", "-z", "--get-regexp", _OWN]
-    reach = Reach((), tuple(path for path in given.values() if os.path.isabs(path)))
-    folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        process = ctx.launcher.start(argv, reach, cwd=folder, stdout=PIPE, env=given)
-    finally:
-        os.close(folder)
-    with stream(process, token=ctx.token, deadline=time.monotonic() + 5) as running:
-        printed = b"".join(running)
-    return dict(_pairs(decoded(printed).split("\0")))
+    """What the user's settings say, asked of git itself: the repository's are not read."""
+    words = ("--global", "--includes", "-z", "--get-regexp", _OWN)
+    return dict(_pairs(read_settings(ctx.launcher, ctx.environment, ctx.token, words)))
 
 
 def _pairs(records: Iterable[str]) -> Iterable[tuple[str, str]]:

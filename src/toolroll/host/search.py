@@ -87,13 +87,14 @@ class Search:
     def engine(self) -> Engine:
         """The engine that does the work."""
         program = self._launcher.find("rg") if self._program == "auto" else self._program
-        if program is None:
+        if program is None or self._root.trust.hides:  # ripgrep opens by name, so it could be led to what is hidden
             from toolroll.host.scan import Scan
 
             return Scan(self._limits)
         from toolroll.host.ripgrep import Ripgrep
 
-        return Ripgrep(program, self._limits, self._launcher, _beneath(self._root))
+        reach = Reach((), (folder_path(self._root.fd),), system=False)
+        return Ripgrep(program, self._limits, self._launcher, reach)
 
     def close(self) -> None:
         """End what works beside the searches."""
@@ -329,13 +330,6 @@ class Search:
         if not rest or globs.escapes(rest):
             raise paths.outside(pattern, self._root.path)
         return f"/{rest}"
-
-
-def _beneath(root: Root) -> Reach:
-    """The reach of a program that reads beneath a root, wherever that was moved to, but not what is hidden in it."""
-    if root.trust.hides:
-        return root.trust.protect(Reach((), (root.path,), system=False))
-    return Reach((), (folder_path(root.fd),), system=False)
 
 
 def _warm(root: Root, state: State, limits: Limits, launcher: Launcher) -> Warm | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolroll.host.context import Progress
     from toolroll.host.jobs import Job, Jobs
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
+    from toolroll.host.sandbox.gitguard import GitGuard
     from toolroll.host.token import Token
     from toolroll.policy.commands import Judgement, Rules
 
@@ -91,16 +92,15 @@ class Shell:
         table: str,
         environment: Mapping[str, str],
         launcher: Launcher,
+        git: GitGuard,
     ) -> None:
         """`launcher` knows where the shells are."""
         self.environment = environment
         self._programs = launcher
-        self._root = root
-        self._spill = spill
-        self._guard = guard
+        self._root, self._spill, self._guard = root, spill, guard
         self._limits = limits
         self._table = guard.policy.commands or table
-        self._launcher = CommandLauncher(root, spill, guard.policy, limits, environment)
+        self._launcher = CommandLauncher(root, spill, guard.policy, limits, environment, git, launcher)
         self._lock = threading.Lock()
         # Shared by the copies that `on` makes: none or one, and where each session is.
         self._jobs: list[Jobs] = []
@@ -297,7 +297,7 @@ class Shell:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""
         try:
             ended = launched.running.wait(patience, self._for().token)
-            job = None if ended is not None else self.jobs.add(launched.running, title=title)
+            job = None if ended is not None else self.jobs.add(launched.running, title=title, notes=launched.notes)
         except BaseException:  # an interrupt, or no room for one more job
             launched.running.kill()
             raise

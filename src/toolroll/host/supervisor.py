@@ -161,7 +161,7 @@ class Running:
         """The whole life of the command, in its thread, which the sandbox binds its life to."""
         order = self._order
         family = house().enter(self.ask)
-        watch, outcome = Watch(order.bounds, family), Outcome.KILLED
+        watch, outcome, ended = Watch(order.bounds, family), Outcome.KILLED, None
         try:
             stdin, stdout, stderr = self._pump.child
             process = order.sandbox.spawn(
@@ -188,12 +188,12 @@ class Running:
                 finally:
                     status = _wait(process)
                     self._pump.drain()
-            seconds = time.monotonic() - self.started
-            if order.after is not None:
-                order.after()
-            self.ended = Ended(outcome, status, seconds, left)
+            ended = Ended(outcome, status, time.monotonic() - self.started, left)
         finally:
             house().leave(family)
+            if order.after is not None:
+                order.after()
+        self.ended = ended
 
     def _pass(self, process: ChildProcess, watch: Watch) -> Outcome:
         """Let it run until it has ended by itself or must be ended; why it is over."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolroll.host import atomic, syntax
+from toolroll.host.auto_run import AutoRunCheck
 from toolroll.host.contents import digest
 from toolroll.host.document import Change, Document, read_all
 from toolroll.host.fresh import EditGuard, Freshness, modified
@@ -72,6 +73,7 @@ class Workspace(Reader):
         self._new_file_mode = new_file_mode
         self._swept: set[int] = set()  # shared by all copies, so that it is done once
         self._recorder: Recorder | None = None
+        self._auto_run: AutoRunCheck | None = None
 
     def at(self, cwd: str) -> Workspace:
         """The same files, with relative paths taken from another folder."""
@@ -83,6 +85,12 @@ class Workspace(Reader):
         """The same files; what is changed through them is recorded."""
         other = copy.copy(self)
         other._recorder = recorder
+        return other
+
+    def asking(self, check: AutoRunCheck) -> Workspace:
+        """The same files; before one that other programs run by themselves is changed, `check` asks."""
+        other = copy.copy(self)
+        other._auto_run = check
         return other
 
     @property
@@ -266,6 +274,8 @@ class Workspace(Reader):
             )
         self.root.trust.check_write(parts)
         self._may_open(parts, Effect.WRITE | Effect.DELETE)
+        if self._auto_run is not None:
+            self._auto_run.check(self.root.fd, parts)
 
     def may_remove(self, parts: tuple[str, ...]) -> None:
         """Raise ToolError if what is at this real path may not be taken away or get another name."""

@@ -69,7 +69,7 @@ def protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> str |
     """The first component that any common file system would take for one of `names`, or None."""
     known = {folded(name) for name in names}
     known |= {f"{name.lstrip('.')}~1" for name in known}  # the 8.3 short name of ".git" is "GIT~1"
-    return next((part for part in parts if _readings(part) & known), None)
+    return next((part for part in parts if readings(part) & known), None)
 
 
 def components(path: str) -> tuple[str, ...]:
@@ -92,7 +92,8 @@ def _check_encodable(path: str) -> None:
         ) from None
 
 
-def _readings(part: str) -> set[str]:
+def readings(part: str) -> set[str]:
+    """The names that common file systems take this one for."""
     # Windows takes "\" for a separator, and drops what follows ":" (a stream) and trailing dots and spaces.
     return {folded(piece.partition(":")[0].rstrip(". ")) for piece in part.split("\\")}
 

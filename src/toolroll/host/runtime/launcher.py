@@ -39,6 +39,9 @@ class Reach:
     """Absolute paths inside `write` that stay as they are where the tier can hold that; some may be missing."""
     lock: tuple[str, ...] = ()
     """The same for what must stay as it is: a tier that cannot hold that does not start the process."""
+    hold: tuple[str, ...] = ()
+    """Absolute folders inside `write` that stay where they are where the tier can hold that, while their content may
+    change; some may be missing."""
     hide: tuple[str, ...] = ()
     """Absolute paths inside `write` or `read` that it may neither read nor change: secrets; some may be missing."""
     network: bool = False
@@ -46,7 +49,7 @@ class Reach:
     """Whether it may read the system's own programs, libraries and settings."""
 
     def __post_init__(self) -> None:
-        for path in (*self.write, *self.read, *self.keep, *self.lock, *self.hide):
+        for path in (*self.write, *self.read, *self.keep, *self.lock, *self.hold, *self.hide):
             if not path.startswith("/"):
                 raise ValueError(f"a reach holds absolute paths only, not {path!r}")
 

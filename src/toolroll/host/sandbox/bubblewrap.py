@@ -126,13 +126,14 @@ class Bubblewrap(Sandbox):
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
     ) -> ChildProcess:
-        """The command in a world of its own; what is in `keep` or `lock` is read-only there."""
+        """The command in a world of its own: `keep` and `lock` are read-only there, and `hold` cannot be moved."""
         check_words(argv, env)
         self._out_of_reach(reach)
         folder = _folder(reach, cwd)
         _find_program(argv[0], folder, env, reach)
         with ExitStack() as stack:
-            kept = {path: _own(stack, fd) for path, fd in _kept(reach)}
+            held = {path: _own(stack, fd) for path, fd in _found(reach, reach.hold)}
+            kept = {path: _own(stack, fd) for path, fd in _found(reach, reach.keep)}
             filtering = _own(stack, nameless(self._filters[reach.network]))
             files = self._view(reach)
             covered = covers.covers(reach, stack)
@@ -140,7 +141,7 @@ class Bubblewrap(Sandbox):
             options = [
                 *_ALWAYS,
                 *self._network_words(reach, stack),
-                *_mounts(files, self._cover_words(kept, covered), on_stage=place is not None),
+                *_mounts(files, self._cover_words(held, kept, covered), on_stage=place is not None),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
@@ -155,7 +156,7 @@ class Bubblewrap(Sandbox):
                 "/",
                 {},
                 (stdin, stdout, stderr),
-                (*pass_fds, filtering, arguments, *self._descriptors(kept, covered)),
+                (*pass_fds, filtering, arguments, *self._descriptors((held, kept), covered)),
             )
 
     def _out_of_reach(self, reach: Reach) -> None:
@@ -198,19 +199,25 @@ class Bubblewrap(Sandbox):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
         return view(reach.write, reach.read, seen_by(reach), self._sized)
 
-    def _kept_words(self, kept: Mapping[str, int]) -> list[str]:
+    def _kept_words(self, held: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
+        """Mount folders on themselves, for a mount point can be neither moved nor removed; what is kept, read-only."""
+        ways = {**dict.fromkeys(held, "--bind"), **dict.fromkeys(kept, "--ro-bind")}
+        fds = {**held, **kept}
         if self._by_descriptor:
-            return [word for path in sorted(kept) for word in ("--ro-bind-fd", str(kept[path]), path)]
-        return [word for path in sorted(kept) for word in ("--ro-bind", path, path)]
+            return [word for path in sorted(ways) for word in (f"{ways[path]}-fd", str(fds[path]), path)]
+        return [word for path in sorted(ways) for word in (ways[path], path, path)]
 
-    def _cover_words(self, kept: Mapping[str, int], covered: Sequence[covers.Cover]) -> list[str]:
+    def _cover_words(
+        self, held: Mapping[str, int], kept: Mapping[str, int], covered: Sequence[covers.Cover]
+    ) -> list[str]:
         pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
         first, last = (covers.words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
-        return [*first, *self._kept_words(kept), *last]
+        return [*first, *self._kept_words(held, kept), *last]
 
-    def _descriptors(self, kept: Mapping[str, int], covered: Sequence[covers.Cover]) -> tuple[int, ...]:
+    def _descriptors(self, found: Sequence[Mapping[str, int]], covered: Sequence[covers.Cover]) -> tuple[int, ...]:
         """The descriptors that bubblewrap needs for its mounts."""
-        return (*kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
+        fds = (fd for some in found for fd in some.values())
+        return (*fds, *(one.fd for one in covered)) if self._by_descriptor else ()
 
     def _works(self, place: int, files: View) -> bool:
         """Whether a command can be started on a stage."""
@@ -253,13 +260,13 @@ def _folder(reach: Reach, cwd: int) -> str:
     return path
 
 
-def _kept(reach: Reach) -> Iterator[tuple[str, int]]:
-    """What is there of what is to be kept, by its path, with a descriptor for the caller to close.
+def _found(reach: Reach, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Those of the paths that are there, each with a descriptor for the caller to close.
 
     A link cannot be covered, and where it leads is not ours to guess: a command may have made it.
     """
     changed = resolved(reach.write)
-    for path in reach.keep:
+    for path in paths:
         try:
             above = os.open(os.path.dirname(path), STEP)
         except OSError:

@@ -70,7 +70,7 @@ class Confined(Sandbox):
         pass_fds: Sequence[int] = (),
         disposable: bool = False,  # noqa: ARG002
     ) -> ChildProcess:
-        """The command, held by the kernel; `keep` is not: see `repository.Kept`."""
+        """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
         prepare_to_start()
         _check(reach)
         rules = self._ruleset(reach)
