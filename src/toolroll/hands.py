@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, TypedDict
 
 from toolroll.dialect import Profile, View
@@ -20,12 +21,15 @@ from toolroll.host.lsp.consult import Servers
 from toolroll.host.remote.entries import Config
 from toolroll.host.remote.pool import Remotes
 from toolroll.host.root import Root
+from toolroll.host.runtime.launcher import Launcher
+from toolroll.host.sandbox.choose import for_helpers
 from toolroll.host.search import Search
 from toolroll.host.shell import Shell
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.structure import Structure
 from toolroll.host.token import Token
+from toolroll.host.trust import examine
 from toolroll.host.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
@@ -64,9 +68,13 @@ class Hands:
         self.guard = guard
         self._closed = False
         with ExitStack() as closing:
-            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode)
+            place = None if state_dir is None else os.fspath(state_dir)
+            trust = partial(examine, state_dir=place, wide=guard.policy.wide)
+            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode, trust=trust)
             closing.callback(self.root.close)
-            self._open_place(closing, None if state_dir is None else os.fspath(state_dir))
+            self.root.trust.drop_imports()
+            self.launcher = Launcher(for_helpers, os.environ.get("PATH", os.defpath), self.root.path)
+            self._open_place(closing, place)
             self._open_files(closing, profile, guard.policy)
             self._open_programs(closing, profile.commands, servers, mcp)
             self._closing = closing.pop_all()
@@ -85,15 +93,16 @@ class Hands:
             self.spill,
             limits=self.limits,
             policy=policy,
+            launcher=self.launcher,
             guard=profile.guard,
             new_file_mode=profile.new_file_mode,
             guess=profile.guess_encoding,
         )
         self.journal = Journal(self.root, self.state)
         self.recovered = self.journal.recover()
-        self.search = Search(self.root, limits=self.limits, policy=policy, state=self.state)
+        self.search = Search(self.root, limits=self.limits, policy=policy, launcher=self.launcher, state=self.state)
         closing.callback(self.search.close)
-        self.structure = Structure(self.files, self.search, self.limits)
+        self.structure = Structure(self.files, self.search, self.limits, self.launcher)
         closing.callback(self.structure.close)
         self.atlas = Atlas(self.files, self.search, self.structure, policy)
         closing.callback(self.atlas.close)
@@ -104,7 +113,15 @@ class Hands:
         environ = dict(os.environ)
         self.calls = Calls(self.state, environ)
         self.http = Client(self.guard.policy.hosts)
-        self.shell = Shell(self.root, self.spill, self.guard, limits=self.limits, table=table, environment=environ)
+        self.shell = Shell(
+            self.root,
+            self.spill,
+            self.guard,
+            limits=self.limits,
+            table=table,
+            environment=environ,
+            launcher=self.launcher,
+        )
         closing.callback(self.shell.close)
         self.meaning = Meaning(self.state, self.http, environ)
         closing.callback(self.meaning.close)
@@ -121,6 +138,7 @@ class Hands:
             self.files if cwd == "." else self.files.at(cwd),
             self.search,
             self.journal,
+            self.launcher,
             self.shell,
             self.servers,
             self.structure,

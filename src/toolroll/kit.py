@@ -63,7 +63,7 @@ class Kit:
         servers: Mapping[str, str] | None = None,
         mcp: Config | None = None,
     ) -> None:
-        """Open a workspace.
+        """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why.
 
         `policy` by name also takes the user's `rules.toml`; `approve` answers what it asks. `limits` changes single
         limits by name; `observe` is told of every call; `tools` says which definitions a model is shown: "all", "core"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolroll.host.journal.journal import Journal
     from toolroll.host.lsp.consult import Servers
     from toolroll.host.remote.pool import Remotes
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search import Search
     from toolroll.host.shell import Shell
     from toolroll.host.structure import Structure
@@ -36,6 +37,8 @@ class Context:
     files: Workspace
     search: Search
     journal: Journal
+    launcher: Launcher
+    """Starts the programs that an engine needs."""
     commands: Shell
     """The kit's; a tool takes `shell`."""
     servers: Servers

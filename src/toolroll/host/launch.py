@@ -6,11 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
+from toolroll.host.beneath import STEP
 from toolroll.host.root import Root
 from toolroll.host.spill import Spill
 from toolroll.policy.limits import Limits
@@ -18,10 +19,8 @@ from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
-
     from toolroll.host.bounds import Bounds
-    from toolroll.host.runtime.launcher import Reach
+    from toolroll.host.runtime.launcher import ChildProcess, Reach
     from toolroll.host.sandbox.repository import Kept
     from toolroll.host.sandbox.tiers import Sandbox
     from toolroll.host.supervisor import Running
@@ -45,7 +44,7 @@ class Launched:
     """Filled when the command has ended: what it did to the repository and was taken back."""
 
 
-class Launcher:
+class CommandLauncher:
     """Starts the commands of one workspace. Nothing is probed or made before the first one."""
 
     def __init__(self, root: Root, spill: Spill, policy: Policy, limits: Limits, environ: Mapping[str, str]) -> None:
@@ -92,10 +91,11 @@ class Launcher:
         from toolroll.host import supervisor
 
         sandbox, mended = self.sandbox(confined=confined), list[str]()
-        folder, kept = self.folder(cwd), None
+        # Settings in the workspace must not reach a program that nothing holds.
+        folder, kept = self.folder(cwd) if confined else os.open("/", STEP), None
         try:
             kept = self._kept(sandbox, writes)
-            where = "/".join((self._root.path, *self._root.real(folder)))
+            where = "/".join((self._root.path, *self._root.real(folder))) if confined else "/"
             env, reach = self._world(writes, extra or {})
             running = supervisor.start(
                 argv,
@@ -120,32 +120,17 @@ class Launcher:
             os.close(folder)
         return Launched(running, time.time(), sandbox.label, reach.network, where, mended)
 
-    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
-        import subprocess
-        from concurrent.futures import Future
-
+        from toolroll.host.runtime.launcher import PIPE
         from toolroll.host.sandbox.choose import strongest
+        from toolroll.host.sandbox.tiers import OwnThread
 
         # None of the group of our commands: they must not find it in their network.
-        sandbox, temp, pipe = strongest(self._policy.sandbox), self.temp(), subprocess.PIPE
-        started: Future[subprocess.Popen[bytes]] = Future()
-
-        def keep() -> None:
-            """Stays while the program does: some tiers end it with the thread that has started it."""
-            try:
-                env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
-                reach = self._reach(env_here, temp, "nothing")
-                process = sandbox.spawn(reach, argv, cwd=cwd, env=env_here, stdin=pipe, stdout=pipe, stderr=pipe)
-            except BaseException as error:
-                started.set_exception(error)
-                return
-            started.set_result(process)
-            with suppress(ChildProcessError):  # whoever uses it has already waited for it
-                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-
-        threading.Thread(target=keep, name="toolroll server", daemon=True).start()
-        return started.result()
+        sandbox, temp = strongest(self._policy.sandbox), self.temp()
+        env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
+        reach = self._reach(env_here, temp, "nothing")
+        return OwnThread(sandbox).spawn(reach, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
 
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file in the temporary folder that holds this text."""
@@ -256,10 +241,12 @@ class Launcher:
         workspace = self._root.path
         read = readable(env, self._policy.readable)
         if writes == "nothing":
-            return Reach((temp,), (*read, workspace), network=self._policy.network)
+            reach = Reach((temp,), (*read, workspace), network=self._policy.network)
+            return self._root.trust.protect(reach)
         names = self._policy.protected if writes == "workspace" else ()
         keep = tuple(f"{workspace}/{name}" for name in names)
-        return Reach((workspace, temp), read, keep, network=self._policy.network)
+        reach = Reach((workspace, temp), read, keep, network=self._policy.network)
+        return self._root.trust.protect(reach)
 
     def _kept(self, sandbox: Sandbox, writes: Writes) -> Kept | None:
         """The repository's settings and hooks as they are now, where the sandbox cannot keep them itself."""

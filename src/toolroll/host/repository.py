@@ -14,6 +14,7 @@ from toolroll.host.beneath import PATH
 from toolroll.host.context import Context
 from toolroll.host.finished import check
 from toolroll.host.root import Root
+from toolroll.host.runtime.launcher import PIPE, Reach
 from toolroll.host.sealed import SealedText, Word
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
@@ -59,7 +60,7 @@ class Repository:
     @classmethod
     def of(cls, ctx: Context, start: str, seconds: float) -> Repository:
         """The nearest repository from a path on upwards; raises ToolError when there is none in reach."""
-        if not ctx.shell.has("git"):
+        if ctx.launcher.find("git") is None:
             raise ToolError(ErrorCode.UNSUPPORTED, f"There is no git here. {how_to_install('git') or ''}".rstrip())
         return cls(ctx, find(ctx.files.root, ctx.files.key(start)), seconds)
 
@@ -153,7 +154,7 @@ class Repository:
         }
         run = self._ctx.shell.words if changes else self._ctx.shell.program  # only changes need anybody's leave
         ran = run(
-            ["git", *words],  # there is no terminal, so it does not page
+            [self._ctx.launcher.program("git"), *words],  # there is no terminal, so it does not page
             cwd="/".join(self.place.parts or ()) or ".",
             seconds=max(1.0, self._until - time.monotonic()),
             merge=False,
@@ -283,14 +284,22 @@ def own_settings(ctx: Context) -> dict[str, Word]:
 
 
 def _user_settings(ctx: Context) -> dict[str, str]:
-    """What the user's settings say, asked of git itself outside the sandbox: the repository's are not read."""
+    """What the user's settings say, asked of git itself: the repository's are not read.
+
+    They may include files anywhere in the user's own folders, so it reads those and writes nothing.
+    """
     from toolroll.host.processes import stream
 
     names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
-    given = [f"{name}={ctx.environment[name]}" for name in names if name in ctx.environment]
-    argv = ["env", *given, "git", "config", "--global", "--includes", "-z", "--get-regexp", _OWN]
-    deadline = time.monotonic() + 5
-    with stream(argv, cwd=ctx.files.root.fd, token=ctx.token, deadline=deadline) as running:
+    given = {name: ctx.environment[name] for name in names if name in ctx.environment}
+    argv = [ctx.launcher.program("git"), "config", "--global", "--includes", "-z", "--get-regexp", _OWN]
+    reach = Reach((), tuple(path for path in given.values() if os.path.isabs(path)))
+    folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        process = ctx.launcher.start(argv, reach, cwd=folder, stdout=PIPE, env=given)
+    finally:
+        os.close(folder)
+    with stream(process, token=ctx.token, deadline=time.monotonic() + 5) as running:
         printed = b"".join(running)
     return dict(_pairs(decoded(printed).split("\0")))
 

@@ -21,6 +21,7 @@ from toolroll.host.place import Place
 from toolroll.host.reader import Reader
 from toolroll.host.records import Version, stamp_of
 from toolroll.host.root import Root
+from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.spill import PREFIX, Spill
 from toolroll.host.state import State
 from toolroll.policy import paths
@@ -59,12 +60,14 @@ class Workspace(Reader):
         *,
         limits: Limits,
         policy: Policy,
+        launcher: Launcher,
         guard: EditGuard = "fresh",
         new_file_mode: int | None = None,
         guess: bool = False,
     ) -> None:
         super().__init__(root, spill, limits, policy, guess=guess)
         self.state = state
+        self._launcher = launcher
         self._fresh = Freshness(self.records, guard)
         self._new_file_mode = new_file_mode
         self._swept: set[int] = set()  # shared by all copies, so that it is done once
@@ -101,8 +104,8 @@ class Workspace(Reader):
     def check_syntax(self, draft: Document, made: str | Spliced) -> None:
         """Raise ToolError if a Python file that parses would no longer parse with this text."""
         data = made.data if isinstance(made, Spliced) else draft.encoding.encode(made)
-        said = syntax.fault(draft.path, data, self.root.fd)
-        if said is not None and syntax.fault(draft.path, draft.data, self.root.fd) is None:
+        said = syntax.fault(draft.path, data, self._launcher)
+        if said is not None and syntax.fault(draft.path, draft.data, self._launcher) is None:
             raise ToolError(
                 ErrorCode.VALIDATION,
                 f"Syntax error in {draft.path!r} after this change, {said}. The file was left as it was.",
@@ -110,7 +113,7 @@ class Workspace(Reader):
 
     def check_new_syntax(self, path: str, text: str) -> None:
         """The same for a whole new content, whatever is there now."""
-        if (said := syntax.fault(path, UTF8.encode(text), self.root.fd)) is not None:
+        if (said := syntax.fault(path, UTF8.encode(text), self._launcher)) is not None:
             raise ToolError(ErrorCode.VALIDATION, f"Syntax error in the new {path!r}, {said}. Nothing was written.")
 
     def back_up(self, draft: Document) -> str:
@@ -261,7 +264,13 @@ class Workspace(Reader):
                 ErrorCode.SECURITY,
                 f"{'/'.join(parts)!r} is protected: tools read {found!r} but never write to it.",
             )
+        self.root.trust.check_write(parts)
         self._may_open(parts, Effect.WRITE | Effect.DELETE)
+
+    def may_remove(self, parts: tuple[str, ...]) -> None:
+        """Raise ToolError if what is at this real path may not be taken away or get another name."""
+        self.may_write(parts)
+        self.root.trust.check_remove(parts)
 
     def _check_unchanged(self, place: Place, version: Version | None) -> None:
         """Right before a new file takes the name: nobody may have changed the old one meanwhile."""

@@ -14,19 +14,19 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.beneath import PATH, STEP
-from toolroll.host.runtime.launcher import Reach, cannot_run, check_words, start_process
-from toolroll.host.sandbox import stage
+from toolroll.host.runtime.launcher import DEVNULL, Reach, cannot_run, check_words, start_process, wait_for
+from toolroll.host.sandbox import covers, stage
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.network import Network, entered
-from toolroll.host.sandbox.system import DEV, PROC, beneath, system
+from toolroll.host.sandbox.system import DEV, PROC, beneath
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
-from toolroll.host.sandbox.view import View, resolved, view, visible, words
+from toolroll.host.sandbox.view import View, resolved, seen_by, view, visible, words
 from toolroll.host.state import nameless
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
+    from toolroll.host.runtime.launcher import ChildProcess
 
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin")
@@ -125,8 +125,8 @@ class Bubblewrap(Sandbox):
         stderr: int,
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
-    ) -> subprocess.Popen[bytes]:
-        """The command in a world of its own; what is in `keep` is read-only there."""
+    ) -> ChildProcess:
+        """The command in a world of its own; what is in `keep` or `lock` is read-only there."""
         check_words(argv, env)
         self._out_of_reach(reach)
         folder = _folder(reach, cwd)
@@ -135,11 +135,12 @@ class Bubblewrap(Sandbox):
             kept = {path: _own(stack, fd) for path, fd in _kept(reach)}
             filtering = _own(stack, nameless(self._filters[reach.network]))
             files = self._view(reach)
+            covered = covers.covers(reach, stack)
             place = self._place(files, stack) if disposable else None
             options = [
                 *_ALWAYS,
                 *self._network_words(reach, stack),
-                *_mounts(files, self._kept_words(kept), on_stage=place is not None),
+                *_mounts(files, self._cover_words(kept, covered), on_stage=place is not None),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
@@ -154,11 +155,14 @@ class Bubblewrap(Sandbox):
                 "/",
                 {},
                 (stdin, stdout, stderr),
-                (*pass_fds, filtering, arguments, *(kept.values() if self._by_descriptor else ())),
+                (*pass_fds, filtering, arguments, *self._descriptors(kept, covered)),
             )
 
     def _out_of_reach(self, reach: Reach) -> None:
-        if any(beneath(self._program, one) for one in resolved(reach.write)):
+        locked = resolved(reach.lock)
+        if any(beneath(self._program, one) for one in resolved(reach.write)) and not any(
+            beneath(self._program, one) for one in locked
+        ):
             raise ToolError(
                 ErrorCode.SECURITY,
                 f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
@@ -192,27 +196,32 @@ class Bubblewrap(Sandbox):
         for path in reach.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        return view(reach.write, reach.read, system(), self._sized)
+        return view(reach.write, reach.read, seen_by(reach), self._sized)
 
     def _kept_words(self, kept: Mapping[str, int]) -> list[str]:
         if self._by_descriptor:
             return [word for path in sorted(kept) for word in ("--ro-bind-fd", str(kept[path]), path)]
         return [word for path in sorted(kept) for word in ("--ro-bind", path, path)]
 
+    def _cover_words(self, kept: Mapping[str, int], covered: Sequence[covers.Cover]) -> list[str]:
+        pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
+        first, last = (covers.words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
+        return [*first, *self._kept_words(kept), *last]
+
+    def _descriptors(self, kept: Mapping[str, int], covered: Sequence[covers.Cover]) -> tuple[int, ...]:
+        """The descriptors that bubblewrap needs for its mounts."""
+        return (*kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
+
     def _works(self, place: int, files: View) -> bool:
         """Whether a command can be started on a stage."""
-        import subprocess
-
         words = [*_ALWAYS, *_mounts(files, (), on_stage=True), "--", "/bin/sh", "-c", ":"]
-        null = subprocess.DEVNULL
         with stage.entered(self._kernel, place):
-            process = start_process([self._program, *words], "/", {}, (null, null, null), ())
+            process = start_process([self._program, *words], "/", {}, (DEVNULL, DEVNULL, DEVNULL))
         with process:
-            try:
-                return process.wait(_SECONDS) == 0
-            except subprocess.TimeoutExpired:
+            status = wait_for(process, _SECONDS)
+            if status is None:
                 process.kill()
-                return False
+            return status == 0
 
 
 def _mounts(files: View, kept: Sequence[str], *, on_stage: bool) -> list[str]:
@@ -239,7 +248,7 @@ def _folder(reach: Reach, cwd: int) -> str:
         there = False
     if not there:
         raise ToolError(ErrorCode.EXECUTION, "The folder to work in was removed or moved. Name one that is there.")
-    if not visible(path, reach):
+    if path != "/" and not visible(path, reach):
         raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} is none that commands may reach.")
     return path
 

@@ -84,7 +84,7 @@ def fetch(
     asked = prepare(method, url, headers, body)
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
     content_type, converter = answer.headers.get("content-type", ""), Converter.of(ctx)
-    page = pages.read(answer.body, content_type, answer.url, show, ctx.token, converter)
+    page = pages.read(answer.body, content_type, answer.url, show, ctx.token, ctx.launcher, converter)
     shown = bound(page.text, max(_ROOM, ctx.limits.output_chars - _ROOM - 2 * len(answer.url)))
     return Fetched(
         url=answer.url,
