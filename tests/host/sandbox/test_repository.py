@@ -74,7 +74,7 @@ def mended(ws: Path, script: str) -> list[str]:
         return restorer.put_back()
 
 
-ADVICE = ": change git's settings with the `git` tool or in a terminal while nothing runs"
+ADVICE = ": git's settings can be changed in a terminal, while no command runs"
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def gaps(abi: int) -> tuple[str, ...]:
     """What this tier leaves open with this version of Landlock."""
     found = [
         "files outside: whether they are there, their size and times (stat), and to their owner chmod, chown, utime",
+        "the repository: its hooks and settings can be changed for a moment, until the change is seen and undone",
         "other processes: their names and arguments (ps), and to their user their priority",
     ]
     if abi < 6:

@@ -92,7 +92,8 @@ class GitWatch:
                 if not self._closed and self._is_needed(reported):
                     with self._lock:
                         self._add()  # a folder may be another one now; it is watched before it is looked at
-                    self._changed()
+                    with suppress(OSError):  # a full disk: the end of the command says so, and the watch goes on
+                        self._changed()
         finally:
             if self._watch is not None:
                 self._watch.close()

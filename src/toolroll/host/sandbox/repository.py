@@ -35,6 +35,7 @@ MAX_BYTES = 8 << 20
 MAX_DEPTH = 16
 _NESTED = ("modules", "worktrees")  # where the folders of further repositories are
 _MAX_REPOSITORIES = 100
+_MAX_MOUNTED = 17  # each takes about four mounts before every command; the rest is watched
 
 
 @dataclass(slots=True)
@@ -53,12 +54,13 @@ class Baseline:
 
     def mounts(self) -> tuple[list[Parts], list[Parts]]:
         """What a sandbox with mounts holds: folders that must keep their name, and what in them is read-only."""
-        spots = [(*one, *spot) for one in self.repositories for spot in SPOTS]
+        mounted = self.repositories[:_MAX_MOUNTED]
+        spots = [(*one, *spot) for one in mounted for spot in SPOTS]
         keep = [one for one in spots if one in self.entries and not stat.S_ISLNK(self.entries[one].mode)]
         if GIT in self.entries and stat.S_ISREG(self.entries[GIT].mode):
             keep.append(GIT)
-        inside = (*self.repositories, *keep)
-        hold = {one[:depth] for one in inside for depth in range(1, len(one))} | set(self.repositories)
+        inside = (*mounted, *keep)
+        hold = {one[:depth] for one in inside for depth in range(1, len(one))} | set(mounted)
         return sorted(hold), keep
 
     def watched(self) -> dict[Parts, set[str] | None]:
@@ -89,7 +91,8 @@ class Baseline:
         nested = {(*one, kind) for one in self.repositories for kind in _NESTED}
         nested |= {one[:depth] for one in self.repositories[1:] for depth in range(2, len(one))}
         nested -= set(self.repositories)  # a folder in which repositories come and go
-        whole = ({GIT} | spots | self.entries.keys() | nested) - (above - nested)
+        known = (one for one in self.entries if not one[-1].endswith(".sample"))  # git never runs those
+        whole = {GIT, *spots, *known, *nested} - (above - nested)
         return ["/".join(one) for one in sorted(whole)], ["/".join(one) for one in sorted(above - nested)]
 
     def encode(self) -> bytes:

@@ -15,7 +15,7 @@ from toolroll.host.sandbox import entries
 from toolroll.host.sandbox.entries import Entry, Parts, entered
 from toolroll.host.sandbox.repository import GIT, MAX_BYTES, MAX_DEPTH, MAX_NAMES, Baseline, is_for_web_servers, points
 
-_ADVICE = "change git's settings with the `git` tool or in a terminal while nothing runs"
+_ADVICE = "git's settings can be changed in a terminal, while no command runs"
 
 
 class Restorer:
