@@ -21,8 +21,9 @@ from contextlib import contextmanager
 from bench.cases import Settings
 from bench.measure import Contestant, Race, timed
 from toolroll.host import supervisor
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.choose import readable, strongest
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier
+from toolroll.host.sandbox.tiers import Sandbox, Tier
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.result import ToolError

@@ -13,7 +13,8 @@ import pytest
 
 from toolroll.host import descendants
 from toolroll.host.marks import Marks
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Unconfined
+from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.tiers import Sandbox, Unconfined
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.supervisor import Bounds, Outcome, Running, start
@@ -153,7 +154,8 @@ def test_limits_reach_those_that_were_started_with_the_mark(run: Run, monkeypatc
 
 FLOOD = """
 import os, sys
-from toolroll.host.sandbox.tiers import Reach, Unconfined
+from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.supervisor import Bounds, start

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from toolroll.host.jobs import Jobs
-from toolroll.host.sandbox.tiers import Reach, Unconfined
+from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.supervisor import Bounds, Outcome, Running, start

@@ -9,8 +9,8 @@ import pytest
 
 from tests.host.sandbox.conftest import landlock_abi
 from toolroll.host import probe
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.choose import probed, strongest
-from toolroll.host.sandbox.tiers import Reach
 from toolroll.result import ToolError
 
 

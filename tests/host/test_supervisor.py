@@ -13,7 +13,8 @@ import pytest
 
 from tests.waiting import until
 from toolroll.host import descendants, supervisor
-from toolroll.host.sandbox.tiers import Reach, Unconfined
+from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.supervisor import Bounds, Outcome, Running, start
@@ -328,7 +329,8 @@ def test_a_status_that_cannot_be_known(run: Run) -> None:
 
 STARVED = """
 import os, resource, sys
-from toolroll.host.sandbox.tiers import Reach, Unconfined
+from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.supervisor import Bounds, start

@@ -23,8 +23,9 @@ import pytest
 from tests.waiting import until
 from toolroll.host import descendants
 from toolroll.host.orphans import house
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.choose import strongest
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Unconfined
+from toolroll.host.sandbox.tiers import Sandbox, Unconfined
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.supervisor import Bounds, Outcome, Running, start
@@ -285,7 +286,7 @@ def test_one_whose_first_thread_has_ended(begin: Begin) -> None:
 HOST = """
 import os, sys, time
 from toolroll.host.sandbox.choose import strongest
-from toolroll.host.sandbox.tiers import Reach
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.supervisor import Bounds, start

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     import subprocess
 
     from toolroll.host.bounds import Bounds
+    from toolroll.host.runtime.launcher import Reach
     from toolroll.host.sandbox.repository import Kept
-    from toolroll.host.sandbox.tiers import Reach, Sandbox
+    from toolroll.host.sandbox.tiers import Sandbox
     from toolroll.host.supervisor import Running
 
 Writes = Literal["workspace", "repository", "nothing"]
@@ -115,7 +116,7 @@ class Launcher:
             raise
         finally:
             os.close(folder)
-        return Launched(running, time.time(), str(sandbox.tier), reach.network, where, mended)
+        return Launched(running, time.time(), sandbox.label, reach.network, where, mended)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
@@ -241,8 +242,8 @@ class Launcher:
         )
 
     def _reach(self, env: Mapping[str, str], temp: str, writes: Writes) -> Reach:
+        from toolroll.host.runtime.launcher import Reach
         from toolroll.host.sandbox.choose import readable
-        from toolroll.host.sandbox.tiers import Reach
 
         workspace = self._root.path
         read = readable(env, self._policy.readable)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.descendants import kill_group
+from toolroll.host.runtime.launcher import folder_path
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -158,12 +159,3 @@ def exit_status(process: subprocess.Popen[bytes]) -> int | None:
     if found is None:
         return None
     return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
-
-
-def folder_path(fd: int) -> str:
-    """A path by which a child of this process can enter the folder `fd`, wherever that has been moved to."""
-    if sys.platform == "darwin":
-        import fcntl
-
-        return os.fsdecode(fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
-    return f"/proc/self/fd/{fd}"  # the child has a copy of the descriptor until its exec

@@ -20,7 +20,8 @@ from toolroll.host.pump import Pump
 if TYPE_CHECKING:
     import subprocess
 
-    from toolroll.host.sandbox.tiers import Reach, Sandbox
+    from toolroll.host.runtime.launcher import Reach
+    from toolroll.host.sandbox.tiers import Sandbox
     from toolroll.host.spill import Spill
     from toolroll.host.token import Token
 

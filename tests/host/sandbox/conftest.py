@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.choose import strongest
 from toolroll.host.sandbox.kernel import Kernel, machine
 from toolroll.host.sandbox.landlock import abi
-from toolroll.host.sandbox.tiers import Reach, Sandbox
+from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.result import ToolError
 
 Run = Callable[..., tuple[int, str]]

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox import landlock as rules
 from toolroll.host.sandbox.confined import Confined, gaps
 from toolroll.host.sandbox.kernel import Kernel, machine
-from toolroll.host.sandbox.tiers import Reach, Sandbox
+from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.result import ErrorCode, ToolError
 
 Run = Callable[..., tuple[int, str]]

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Machine, machines
-from toolroll.host.sandbox.tiers import Reach, Sandbox
+from toolroll.host.sandbox.tiers import Sandbox
 
 Run = Callable[..., tuple[int, str]]
 

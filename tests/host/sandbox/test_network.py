@@ -14,9 +14,10 @@ import pytest
 
 from toolroll.host.launch import Launcher
 from toolroll.host.root import Root
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.kernel import Kernel
 from toolroll.host.sandbox.network import Network, entered
-from toolroll.host.sandbox.tiers import Reach, Sandbox
+from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.policy.limits import Limits

@@ -21,9 +21,10 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.choose import strongest
 from toolroll.host.sandbox.kernel import apart
-from toolroll.host.sandbox.tiers import Reach, Sandbox
+from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.result import ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers are of Linux")

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.repository import Kept
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier
+from toolroll.host.sandbox.tiers import Sandbox, Tier
 
 Run = Callable[..., tuple[int, str]]
 

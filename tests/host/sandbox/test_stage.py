@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.kernel import Kernel, apart
 from toolroll.host.sandbox.stage import PLACE, Stage, entered
 from toolroll.host.sandbox.system import DEVICES, System, system
-from toolroll.host.sandbox.tiers import Reach, Sandbox
+from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.host.sandbox.view import view
 from toolroll.result import ToolError
 
@@ -221,7 +222,7 @@ def test_a_secret_that_was_replaced_is_covered_again(
 MOUNTING = """
 import os, subprocess, sys
 from toolroll.host.sandbox.choose import strongest
-from toolroll.host.sandbox.tiers import Reach
+from toolroll.host.runtime.launcher import Reach
 ws, tools, null = sys.argv[1], sys.argv[2], subprocess.DEVNULL
 group = strongest("bubblewrap").group()
 def said(script):

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.system import _open_to, system
-from toolroll.host.sandbox.tiers import Reach, Sandbox
+from toolroll.host.sandbox.tiers import Sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can give files away")
 

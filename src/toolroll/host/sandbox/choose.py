@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, Unconfined
+from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.tiers import Sandbox, Tier, Unconfined
 from toolroll.host.sandbox.toolchains import readable
 from toolroll.result import ErrorCode, ToolError
 
@@ -85,20 +86,33 @@ def _tried(tier: Tier) -> tuple[Sandbox | None, str]:
     here = machine()
     if here is None:
         return None, f"not for {sys.platform} on {os.uname().machine}"
-    try:
-        sandbox, detail = (_bubblewrap if tier is Tier.BUBBLEWRAP else _landlock)(here)
-        problem = _trial(sandbox) if sandbox is not None else ""
-    except (OSError, ToolError) as error:
-        return None, f"its trial failed: {error}"
-    return (None, f"{detail}, but {problem}") if problem else (sandbox, detail)
+    problems = []
+    for candidate in (_bubblewraps if tier is Tier.BUBBLEWRAP else _landlock)(here):
+        try:
+            sandbox, detail = candidate()
+            problem = _trial(sandbox) if sandbox is not None else ""
+        except (OSError, ToolError) as error:
+            problems.append(f"its trial failed: {error}")
+            continue
+        if sandbox is not None and not problem:
+            return sandbox, detail
+        problems.append(f"{detail}, but {problem}" if problem else detail)
+    return None, "; ".join(problems) or "bwrap is not installed"
 
 
-def _bubblewrap(here: Machine) -> tuple[Sandbox | None, str]:
+_Candidate = Callable[[], tuple[Sandbox | None, str]]
+
+
+def _bubblewraps(here: Machine) -> Iterator[_Candidate]:
     from toolroll.host.sandbox import bubblewrap
 
-    program = bubblewrap.find(os.environ.get("PATH", ""))
-    if program is None:
-        return None, "bwrap is not installed"
+    for program in bubblewrap.find(os.environ.get("PATH", "")):
+        yield partial(_bubblewrap, here, program)
+
+
+def _bubblewrap(here: Machine, program: str) -> tuple[Sandbox | None, str]:
+    from toolroll.host.sandbox import bubblewrap
+
     status, said = _run(Unconfined(), "/", Reach(()), [program, "--version"])
     version = re.search(r"\d+(?:\.\d+)+", said)
     if status or version is None:
@@ -108,7 +122,11 @@ def _bubblewrap(here: Machine) -> tuple[Sandbox | None, str]:
     return sandbox, f"{version[0]} at {program}"
 
 
-def _landlock(here: Machine) -> tuple[Sandbox | None, str]:
+def _landlock(here: Machine) -> Iterator[_Candidate]:
+    yield partial(_landlocked, here)
+
+
+def _landlocked(here: Machine) -> tuple[Sandbox | None, str]:
     from toolroll.host.sandbox import landlock
     from toolroll.host.sandbox.confined import Confined
     from toolroll.host.sandbox.kernel import Kernel

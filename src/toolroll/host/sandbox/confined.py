@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.processes import folder_path
+from toolroll.host.runtime.launcher import Reach, folder_path, start_process
 from toolroll.host.sandbox import capabilities, filter, landlock
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.line import Line
 from toolroll.host.sandbox.system import DEVICES, ETC, PROC, system
-from toolroll.host.sandbox.tiers import Reach, Sandbox, Tier, launch, told
+from toolroll.host.sandbox.tiers import Sandbox, Tier, told
 
 if TYPE_CHECKING:
     import subprocess
@@ -75,7 +75,7 @@ class Confined(Sandbox):
             def start() -> subprocess.Popen[bytes]:
                 with told():
                     landlock.restrict(self._kernel, rules)
-                return launch(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
+                return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
 
             return self._lines[reach.network].do(start, _end)
         finally:

@@ -142,7 +142,7 @@ def real(path: str) -> str | None:
         return None
     try:
         if sys.platform == "darwin":
-            from toolroll.host.processes import folder_path
+            from toolroll.host.runtime.launcher import folder_path
 
             return folder_path(fd)
         return os.readlink(f"/proc/self/fd/{fd}")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.system import DEV, ETC, PROC, System, beneath, real, system
-from toolroll.host.sandbox.tiers import Reach
 from toolroll.host.sandbox.toolchains import outermost
 
 _TEMP = "/tmp"
