@@ -25,6 +25,7 @@ from toolroll.host.shell import Shell
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.structure import Structure
+from toolroll.host.taint import Taint
 from toolroll.host.token import Token
 from toolroll.host.workspace import Workspace
 from toolroll.policy.limits import Limits
@@ -62,6 +63,7 @@ class Hands:
         self.session = session
         self.limits = limits
         self.guard = guard
+        self.taint = Taint(guard)
         self._closed = False
         with ExitStack() as closing:
             self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode)
@@ -128,6 +130,7 @@ class Hands:
             self.http,
             self.remote,
             self.meaning,
+            self.taint,
             self.limits,
             token or Token(),
             self.session,

@@ -80,6 +80,7 @@ def grep(
     if search is not ctx.search:
         found.rows = [replace(row, path=path) for row in found.rows]  # known by its handle only
     rows = _first(found.rows, limit if output == "content" else len(found.rows))
+    ctx.taint.notice_files({row.path for row in rows if output == "content"})
     files = {"path": path, "include": include, "exclude": exclude, "hidden": hidden, "ignored": ignored}
     how = {"literal": literal, "ignore_case": ignore_case, "multiline": multiline, "whole_word": whole_word}
     return Matches(
