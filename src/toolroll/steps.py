@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,10 +47,12 @@ class Authorised:
             return proceed
 
         def authorised(ctx: Context, arguments: dict[str, Any]) -> Any:
-            guard.authorise(ctx.name, effects, ctx.arguments)
-            guard.authorise_paths(
-                ctx.name, effects, ctx.arguments, lambda: map(ctx.files.key, tool.paths_in(arguments))
-            )
+            # A copy that only this call has: what is asked about and what runs are the same arguments.
+            ctx.arguments = given = copy.deepcopy(dict(ctx.arguments))
+            arguments = view.bind(given)
+            guard.authorise(ctx.name, effects, given, tool.name)
+            paths = (ctx.files.key(one) for one in tool.paths_in(arguments))
+            guard.authorise_paths(ctx.name, effects, given, lambda: paths, tool.name)
             return proceed(ctx, arguments)
 
         return authorised

@@ -1,4 +1,4 @@
-"""What a person is asked before a call runs: exactly the call, and for a change of files the diff that it makes."""
+"""What a person is asked before a call runs: the whole call, and for a change of files also the diff it makes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from toolroll.dialect import Relay
+from toolroll.host.approval_request import MOST_ROWS, CannotAskError, rows
 from toolroll.policy.effects import Effect
-from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import unified
+from toolroll.text.escape import escaped, escaped_line
 
 if TYPE_CHECKING:
-    from toolroll.host.guard import Answer, Request
+    from toolroll.host.approval_request import Answer, Request
     from toolroll.kit import Kit
 
 _ANSWERS: dict[str, Answer] = {
@@ -29,6 +28,7 @@ _ANSWERS: dict[str, Answer] = {
     "always": "always",
 }
 PROMPT = "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
+ONCE = "Allow? [y]es, [n]o: "
 _MORE_THAN_FILES = Effect.RUN | Effect.SHELL | Effect.DELETE | Effect.NETWORK
 
 
@@ -36,24 +36,20 @@ _MORE_THAN_FILES = Effect.RUN | Effect.SHELL | Effect.DELETE | Effect.NETWORK
 class Question:
     """What is asked."""
 
-    title: str
-    body: str
-    diff: bool = False
-    """Whether the body is a diff."""
+    text: str
+    """The whole request, its title on the first line."""
+    prompt: str = PROMPT
+    diff: str = ""
+    """What the call would change, as a help: a long one is cut, the text never is."""
 
 
 def question(request: Request, kit: Kit) -> Question:
-    """The question for a request: its diff, its commands or its arguments, complete."""
-    title = f"{request.name}: {request.reason}"
+    """The question for a request: all of it, and for a change of files also its diff where there is one."""
     diff = None
     if Effect.WRITE in request.effects and not request.effects & _MORE_THAN_FILES:
         diff = rehearsed(kit, request.name, request.arguments)
-    if diff is not None:
-        return Question(title, diff, diff=True)
-    body = "\n".join(f"  {name}: {_indented(value)}" for name, value in request.arguments.items())
-    if request.commands:
-        body += "\n  asked about:\n" + "\n".join(f"    {_indented(one)}" for one in request.commands)
-    return Question(title, body)
+    fits = diff is not None and rows(diff) + request.rows <= MOST_ROWS
+    return Question(request.text, PROMPT if request.key else ONCE, diff if diff and fits else "")
 
 
 def answer(text: str) -> Answer | None:
@@ -61,13 +57,9 @@ def answer(text: str) -> Answer | None:
     return _ANSWERS.get(text.strip().lower())
 
 
-def nobody(request: Request) -> Answer:
-    """The approver where nobody can be asked."""
-    raise ToolError(
-        ErrorCode.PERMISSION,
-        f"{request.name!r} {request.reason}, and nobody is there to be asked. Do without it. "
-        "(The user can run this on a terminal, or with --yes.)",
-    )
+def nobody(_request: Request) -> Answer:
+    """The approver where no person can be asked."""
+    raise CannotAskError("there is no terminal to ask on; the user can run this on one, or with --yes")
 
 
 def asking(kit: Callable[[], Kit], ask: Callable[[Question], str]) -> Callable[[Request], Answer]:
@@ -103,9 +95,5 @@ def rehearsed(kit: Kit, name: str, arguments: Mapping[str, Any]) -> str | None:
         changes = copies.changes("rehearsal")
     if not changes or any(one.binary for one in changes):
         return None
-    return "\n".join(f"{one.path}\n{unified(one.text(one.before), one.text(one.after))}" for one in changes)
-
-
-def _indented(value: Any) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text.replace("\n", "\n    ")
+    diffs = ((one.path, unified(one.text(one.before), one.text(one.after))) for one in changes)
+    return "\n".join(f"{escaped_line(path)}\n{escaped(diff)}" for path, diff in diffs)

@@ -154,15 +154,17 @@ def _agree(_request: object) -> bool:
 
 
 def _ask(question: Question) -> str:
-    from toolroll.agent.approval import PROMPT
+    from toolroll.host.approval_request import CannotAskError
 
     stream = sys.stderr
-    print(f"\n{coloured(visible(question.title, stream), 'yellow', stream)}", file=stream)
-    for line in visible(question.body, stream).split("\n"):
-        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "") if question.diff else ""
-        print(coloured(line, colour, stream), file=stream)
-    print(PROMPT, end="", file=stream, flush=True)
-    return sys.stdin.readline()
+    title, _, rest = question.text.partition("\n")
+    print(f"\n{coloured(visible(title, stream), 'yellow', stream)}\n{visible(rest, stream)}", file=stream)
+    for line in visible(question.diff, stream).split("\n") if question.diff else ():
+        print(coloured(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), stream), file=stream)
+    print(question.prompt, end="", file=stream, flush=True)
+    if not (line := sys.stdin.readline()):
+        raise CannotAskError("the terminal was closed")
+    return line
 
 
 def _hear(text: str) -> None:

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from toolroll.host.approval_request import MOST_ROWS, Answer, Approver, CannotAskError, Consent, Request
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import Policy, Verdict, has_paths, judge, judge_path
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.grants import Grants
-    from toolroll.policy.commands import Judgement, Part, Rule
+    from toolroll.policy.commands import Judgement, Rule
 
+__all__ = ["Answer", "Approver", "CannotAskError", "Consent", "Guard", "Request"]
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the approver is asked: exactly the call that would run."""
-
-    name: str
-    effects: Effect
-    arguments: Mapping[str, Any]
-    reason: str
-    commands: tuple[str, ...] = ()
-    """The single commands of a shell text that need the approval."""
-
-
-Answer = bool | Literal["once", "session", "always"]
-Approver = Callable[[Request], Answer]
+_NO_APPROVER = "no approver is set up here"
+_DECLINED = (
+    "The user was asked and declined. Do not try it in another way: go on without it, or ask what to do instead."
+)
+_NOT_ASKED = "The user was not asked, because {why}. Go on without it, or tell the user what you need and why."
 
 
 class Guard:
@@ -41,86 +35,118 @@ class Guard:
         self._approve = approve
         self._grants: Grants | None = None
         self._lock = threading.Lock()
-        self._granted: set[str] = set()
-        self._rules: tuple[Rule, ...] = ()
+        self._granted: set[tuple[str, ...]] = set()
         self._verdicts: dict[int, Verdict] = {}
         self._by_path = has_paths(policy)
 
     def remember(self, grants: Grants) -> None:
         """Take over what was granted for always, and keep there what will be."""
         self._grants = grants
-        self._granted.update(grants.tools)
-        self._rules = (*self._rules, *grants.rules)
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules that commands are judged by: the operator's, and what the approver has granted."""
-        return (*self.policy.rules, *self._rules)
+        self._granted.update(grants.keys)
 
     def always_passes(self, effects: Effect, *, about_paths: bool) -> bool:
         """Whether calls with these effects may run whatever their arguments are: then there is nothing to authorise."""
         return self._verdict(effects).decision == "allow" and not (about_paths and self._by_path)
 
-    def authorise(self, name: str, effects: Effect, arguments: Mapping[str, Any]) -> None:
-        """Return if the call may run; raise ToolError if not."""
+    def authorise(self, name: str, effects: Effect, arguments: Mapping[str, Any], tool: str = "") -> None:
+        """Return if the call may run; raise ToolError if not. `tool`: which one is meant, where a name has several."""
         verdict = self._verdict(effects)
-        if verdict.decision == "allow" or (verdict.decision == "ask" and name in self._granted):
+        if verdict.decision == "allow":
             return
         if verdict.decision == "deny":
             raise ToolError(ErrorCode.PERMISSION, f"Tool {name!r} is {verdict.reason}. Use another or ask the user.")
-        self._ask_tool(Request(name, effects, arguments, verdict.reason))
+        covers = f"every call of {name!r}" + (f" that is {tool!r}" if tool not in ("", name) else "")
+        key = ("tool", name, tool or name, *_rule_key(verdict.rule))
+        self.require(Request(name, effects, arguments, verdict.reason, key=key, covers=covers))
 
     def authorise_paths(
-        self, name: str, effects: Effect, arguments: Mapping[str, Any], paths: Callable[[], Iterable[tuple[str, ...]]]
+        self,
+        name: str,
+        effects: Effect,
+        arguments: Mapping[str, Any],
+        paths: Callable[[], Iterable[tuple[str, ...]]],
+        tool: str = "",
     ) -> None:
         """Return if the call may be about these paths; raise ToolError if not."""
         if not self._by_path:
             return
         for parts in paths():
-            verdict = judge_path(parts, effects, self.policy)
+            verdict, path = judge_path(parts, effects, self.policy), "/".join(parts)
             if verdict.decision == "deny":
-                raise ToolError(ErrorCode.PERMISSION, f"{'/'.join(parts)!r} is {verdict.reason}. Use another path.")
+                raise ToolError(ErrorCode.PERMISSION, f"{path!r} is {verdict.reason}. Use another path.")
             if verdict.decision == "ask":
-                self._ask_tool(Request(name, effects, arguments, f"{verdict.reason} for {'/'.join(parts)!r}"))
+                key = ("path", name, tool or name, path, *_rule_key(verdict.rule))
+                why, covers = f"{verdict.reason} for {path!r}", f"every call of {name!r} at {path!r}"
+                self.require(Request(name, effects, arguments, why, key=key, covers=covers))
 
     def authorise_command(
-        self, name: str, arguments: Mapping[str, Any], decide: Callable[[tuple[Rule, ...]], Judgement]
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        judgement: Judgement,
+        runs: tuple[str, ...],
+        folder: str | None,
+        program: str = "",
     ) -> None:
-        """Return if the command may run; `decide` judges it by the rules that hold now."""
-        judgement = decide(self.rules)
+        """Return if these texts may run, as they were judged; raise ToolError if not.
+
+        A lasting answer is for exactly these texts, in this folder, read by this program; without a folder there is
+        none.
+        """
         if judgement.decision == "deny":
             raise ToolError(ErrorCode.SECURITY, judgement.reason)
         if judgement.decision == "allow" or not self._must_ask(judgement):
             return
-        with self._lock:
-            judgement = decide(self.rules)  # another thread may just have been granted the same
-            asked = [part for part in judgement.parts if part.decision == "ask"]
-            if judgement.decision == "allow":
-                return
-            request = Request(name, Effect.SHELL, arguments, judgement.reason, tuple(part.text for part in asked))
-            answer = self._approve(request) if self._approve else False
-            if not answer:
-                raise ToolError(
-                    ErrorCode.PERMISSION, f"{judgement.reason} Nobody approved it: ask the user, or do without."
-                )
-            if answer in ("session", "always"):
-                self._grant(asked, always=answer == "always")
+        key = () if folder is None else ("command", name, program, folder, *runs)
+        covers = f"exactly this command in the folder {folder!r}"
+        self.require(Request(name, Effect.SHELL, arguments, judgement.reason, runs, key, covers))
 
-    def ask(self, request: Request) -> bool:
-        """Whether the approver agrees to something out of the ordinary; without an approver nobody does."""
+    def require(self, request: Request) -> None:
+        """Return if the approver agrees, or has agreed to the same key before; else ToolError with what to do next."""
+        consent, why = self._ask(request)
+        if consent is Consent.GIVEN:
+            return
+        what = f"{request.name!r} was refused: {request.reason.rstrip('.')}."
+        how = _DECLINED if consent is Consent.DECLINED else _NOT_ASKED.format(why=why)
+        raise ToolError(ErrorCode.PERMISSION, f"{what} {how}")
+
+    def ask(self, request: Request) -> Consent:
+        """What the approver says; ToolError when the question is too long to be shown whole."""
+        return self._ask(request)[0]
+
+    def _ask(self, request: Request) -> tuple[Consent, str]:
+        """What became of the question, and why it could not be asked."""
+        if self._approve is None:
+            return (Consent.GIVEN, "") if self._is_granted(request) else (Consent.NOT_ASKED, _NO_APPROVER)
+        # One question at a time: two threads must not race for one answer of one person.
         with self._lock:
-            return bool(self._approve and self._approve(request))
+            if self._is_granted(request):
+                return Consent.GIVEN, ""
+            _check_length(request)
+            try:
+                # A copy, so that the approver cannot change what runs.
+                answer = self._approve(replace(request, arguments=copy.deepcopy(dict(request.arguments))))
+            except CannotAskError as error:
+                return Consent.NOT_ASKED, str(error).rstrip(".")
+            except (EOFError, OSError) as error:
+                return Consent.NOT_ASKED, f"asking failed ({type(error).__name__})"
+            if answer not in (True, "once", "session", "always"):
+                return Consent.DECLINED, ""
+            self._keep(request, answer)
+            return Consent.GIVEN, ""
+
+    def _is_granted(self, request: Request) -> bool:
+        return bool(request.key) and request.key in self._granted
+
+    def _keep(self, request: Request, answer: Answer) -> None:
+        if not request.key or answer not in ("session", "always"):
+            return
+        self._granted.add(request.key)
+        if answer == "always" and self._grants is not None:
+            self._grants.add(request.key)
 
     def _must_ask(self, judgement: Judgement) -> bool:
         return Effect.SHELL in self.policy.ask or any(part.by_rule for part in judgement.parts)
-
-    def _grant(self, parts: list[Part], *, always: bool) -> None:
-        from toolroll.policy.commands import granted
-
-        rules = tuple(rule for part in parts if (rule := granted(part)) is not None)
-        self._rules = (*self._rules, *rules)
-        if always and self._grants is not None:
-            self._grants.add(rules=rules)
 
     def _verdict(self, effects: Effect) -> Verdict:
         found = self._verdicts.get(effects.value)
@@ -128,18 +154,17 @@ class Guard:
             found = self._verdicts[effects.value] = judge(effects, self.mode, self.policy)
         return found
 
-    def _ask_tool(self, request: Request) -> None:
-        # One question at a time: two threads must not race for one answer of one person.
-        with self._lock:
-            if request.name in self._granted:
-                return
-            answer = self._approve(request) if self._approve else False
-            if not answer:
-                raise ToolError(
-                    ErrorCode.PERMISSION,
-                    f"Tool {request.name!r} {request.reason} and did not get it. Ask the user, or do without.",
-                )
-            if answer in ("session", "always"):
-                self._granted.add(request.name)
-            if answer == "always" and self._grants is not None:
-                self._grants.add(tools=(request.name,))
+
+def _rule_key(rule: Rule | None) -> tuple[str, ...]:
+    """What tells the questions of one rule from those of another."""
+    return () if rule is None else (rule.path or "", rule.effect or "", rule.reason)
+
+
+def _check_length(request: Request) -> None:
+    if request.rows > MOST_ROWS:
+        raise ToolError(
+            ErrorCode.TOO_LARGE,
+            f"{request.name!r} was refused: it needs approval, the user must see all of it, and it takes "
+            f"{request.rows} rows of 80 columns, more than the {MOST_ROWS} that can be shown. Split it into smaller "
+            "calls, or write the text to a file in parts and use that.",
+        )

@@ -86,6 +86,7 @@ class Launcher:
         extra: Mapping[str, str] | None = None,
         confined: bool = True,
         on_output: Callable[[bytes], None] | None = None,
+        pass_fds: Sequence[int] = (),
     ) -> Launched:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host import supervisor
@@ -107,6 +108,7 @@ class Launcher:
                 merge=merge,
                 input=reads,
                 on_output=on_output,
+                pass_fds=pass_fds,
                 after=None if kept is None else lambda: mended.extend(kept.mend()),
             )
             self._running.add(running)
@@ -153,6 +155,12 @@ class Launcher:
         with os.fdopen(fd, "wb") as file:
             file.write(text.encode())
         return path
+
+    def without_temp(self, word: str) -> str:
+        """A word as it is shown: the names of temporary files are other ones each time and say nothing."""
+        import re
+
+        return word if self._temp is None else re.sub(rf"{re.escape(self._temp)}/code-\w+", "$TMPDIR/code", word)
 
     def temp(self) -> str:
         """The private temporary folder, made when first needed."""

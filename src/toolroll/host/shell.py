@@ -6,14 +6,16 @@ import copy
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.guard import Guard, Request
+from toolroll.host.guard import Consent, Guard, Request
 from toolroll.host.launch import Launched, Launcher, Writes
 from toolroll.host.printed import Printed, printed
 from toolroll.host.root import Root
+from toolroll.host.sealed import SealedText, Word, handed, shown
 from toolroll.host.spill import Spill
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from toolroll.host.context import Progress
     from toolroll.host.jobs import Job, Jobs
     from toolroll.host.token import Token
-    from toolroll.policy.commands import Judgement, Rule, Rules
+    from toolroll.policy.commands import Judgement, Rules
 
 _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 _QUICK = 1.0  # a job that fails at once is told of at once
@@ -128,8 +130,9 @@ class Shell:
         detach: bool = False,
     ) -> Ran:
         """Run a text of shell, if the policy lets it; `detach` lets it go on as a job when it takes long."""
-        self._authorise_text(text, trusted=program == "bash")
-        return self.program(self._argv(text, program), cwd=cwd, seconds=seconds, merge=merge, detach=detach)
+        self._authorise_text(text, cwd, program)
+        with self._argv(text, program) as argv:
+            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach=detach)
 
     def look(self, text: str, *, cwd: str = ".", seconds: float, table: str) -> Ran:
         """Run a text of shell that only reads, by the rows of `table`, and cannot write."""
@@ -139,57 +142,73 @@ class Shell:
         judgement = judge(text, PRESETS[table])
         if judgement.decision != "allow":
             raise ToolError(ErrorCode.SECURITY, judgement.reason)
-        self._authorise_text(text)
-        return self.program(self._argv(text, "bash"), cwd=cwd, seconds=seconds, writes="nothing")
+        self._authorise_text(text, cwd)
+        with self._argv(text) as argv:
+            return self.program(argv, cwd=cwd, seconds=seconds, writes="nothing")
 
     def words(
         self,
-        argv: Sequence[str],
+        argv: Sequence[Word],
         *,
         cwd: str = ".",
         seconds: float,
         merge: bool = True,
         writes: Writes = "workspace",
-        extra: Mapping[str, str] | None = None,
+        extra: Mapping[str, Word] | None = None,
     ) -> Ran:
         """Run a program given as words, without a shell, if the policy lets it."""
+        import shlex
+
         from toolroll.policy.commands import judge_argv
 
-        if any("\0" in word for word in argv):
+        words = [self._launcher.without_temp(shown(one)) for one in argv]
+        if any("\0" in word for word in words):
             raise ToolError(ErrorCode.VALIDATION, "A word of the command holds a NUL byte. Remove it.")
-        self._authorise(lambda rules: judge_argv(argv, self._rules(rules)))
+        given = (one.text for one in argv if isinstance(one, SealedText) and one.shown)
+        self._authorise(judge_argv(words, self._rules()), (shlex.join(words), *given), cwd)
         return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, writes=writes, extra=extra)
 
     def background(self, text: str, *, cwd: str = ".") -> Ran:
         """Start a text of shell as a job; it reads what is written to the job."""
-        self._authorise_text(text)
+        self._authorise_text(text, cwd)
         self.jobs.check()
-        launched = self._start(self._argv(text, "bash"), cwd=cwd, seconds=None, reads=True)
+        with self._argv(text) as argv:
+            launched = self._start(argv, cwd=cwd, seconds=None, reads=True)
         return self._settled(launched, text, patience=_QUICK)
+
+    def feed(self, job: Job, text: str) -> None:
+        """Write to what a job reads, if the policy lets it: a shell would run it."""
+        from toolroll.policy.commands import Judgement
+
+        reason = f"Input for job {job.id} needs approval: what reads it may run it."
+        self._authorise(Judgement("ask", reason), (job.title, text), None)
+        job.running.write(text.encode())
 
     def program(
         self,
-        argv: Sequence[str],
+        argv: Sequence[Word],
         *,
         cwd: str = ".",
         seconds: float,
         merge: bool = True,
         detach: bool = False,
         writes: Writes = "workspace",
-        extra: Mapping[str, str] | None = None,
+        extra: Mapping[str, Word] | None = None,
     ) -> Ran:
         """Run a program that a tool has put together itself: confined and bounded, not judged."""
         moves = detach and seconds > self._limits.foreground_seconds
         launched = self._start(
             argv, cwd=cwd, seconds=None if moves else seconds, merge=merge, writes=writes, extra=extra
         )
-        return self._settled(launched, argv[-1], patience=self._limits.foreground_seconds if moves else None)
+        return self._settled(launched, shown(argv[-1]), patience=self._limits.foreground_seconds if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> Ran | None:
         """Run an installation, unconfined, if the approver agrees to it; None if not."""
-        command = " ".join(argv)
+        import shlex
+
+        command = shlex.join(argv)
         request = Request(self._for().name, Effect.RUN, {"command": command}, why, (command,))
-        if not self._guard.ask(request):
+        if self._guard.ask(request) is not Consent.GIVEN:
             return None
         launched = self._start(argv, cwd=".", seconds=seconds, confined=False)
         return self._settled(launched, command, patience=None)
@@ -220,8 +239,12 @@ class Shell:
                 return path
         return sys.executable
 
+    def sealed(self, text: str, label: str, *, shown: bool = True) -> SealedText:
+        """A text that a command can be given as a word or a variable, and that nothing can change."""
+        return SealedText(text, label, shown=shown)
+
     def script(self, text: str, suffix: str) -> str:
-        """The path of a new file outside the workspace that holds this text."""
+        """The path of a new file outside the workspace that holds this text; commands can change it."""
         return self._launcher.script(text, suffix)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -240,16 +263,28 @@ class Shell:
         assert self._caller is not None, "a command runs on behalf of a call"
         return self._caller
 
-    def _argv(self, text: str, program: str) -> list[str]:
+    @contextmanager
+    def _argv(self, text: str, program: str = "bash") -> Iterator[list[Word]]:
         if len(text) < _ARGUMENT_BYTES // 4 or len(text.encode()) < _ARGUMENT_BYTES:
-            return [program, "-c", text]
-        return [program, self.script(text, ".sh")]
+            yield [program, "-c", text]
+            return
+        with self.sealed(text, "<command>") as script:
+            yield [program, script]
 
-    def _start(self, argv: Sequence[str], *, seconds: float | None, **how: Any) -> Launched:
+    def _start(
+        self,
+        argv: Sequence[Word],
+        *,
+        seconds: float | None,
+        extra: Mapping[str, Word] | None = None,
+        **how: Any,
+    ) -> Launched:
         caller = self._for()
         caller.token.check()
+        words, variables, fds = handed(argv, extra or {})
+        tell = _live(caller.progress, seconds)
         with self._launcher.held():
-            return self._launcher.start(argv, seconds=seconds, on_output=_live(caller.progress, seconds), **how)
+            return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
 
     def _settled(self, launched: Launched, title: str, *, patience: float | None) -> Ran:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""
@@ -263,26 +298,26 @@ class Shell:
             raise ToolError(ErrorCode.CANCELLED, "The command was cancelled and all its processes were ended.")
         return Ran(launched, self._spill, job)
 
-    def _authorise_text(self, text: str, *, trusted: bool = True) -> None:
+    def _authorise_text(self, text: str, cwd: str, program: str = "bash") -> None:
         from toolroll.policy.commands import judge
 
         _check(text)
+        found = judge(text, self._rules())
+        # The grammar is that of bash: what another shell makes of the same text is not known.
+        if program != "bash" and found.decision == "allow":
+            found = replace(found, decision="ask")
+        self._authorise(found, (text,), cwd, program)
 
-        def decide(rules: tuple[Rule, ...]) -> Judgement:
-            found = judge(text, self._rules(rules))
-            # The grammar is that of bash: what another shell makes of the same text is not known.
-            return found if trusted or found.decision != "allow" else replace(found, decision="ask")
-
-        self._authorise(decide)
-
-    def _authorise(self, decide: Callable[[tuple[Rule, ...]], Judgement]) -> None:
+    def _authorise(self, judgement: Judgement, runs: tuple[str, ...], cwd: str | None, program: str = "") -> None:
+        """`cwd`: the folder that a lasting answer is for; None when every time is asked about."""
         caller = self._for()
-        self._guard.authorise_command(caller.name, caller.arguments, decide)
+        folder = None if cwd is None else os.path.normpath(cwd)
+        self._guard.authorise_command(caller.name, caller.arguments, judgement, runs, folder, program)
 
-    def _rules(self, user: tuple[Rule, ...]) -> Rules:
+    def _rules(self) -> Rules:
         from toolroll.policy.commands import PRESETS
 
-        return replace(PRESETS[self._table], user=tuple(rule for rule in user if rule.command))
+        return replace(PRESETS[self._table], user=tuple(rule for rule in self._guard.policy.rules if rule.command))
 
 
 def _check(text: str) -> None:

@@ -7,18 +7,31 @@ import os
 import threading
 
 
-def nameless(data: bytes) -> int:
-    """A descriptor of a file without a name that holds these bytes, to be read from its start."""
+def nameless(data: bytes, *, sealed: bool = False) -> int:
+    """A descriptor of a file without a name that holds these bytes, to be read from its start.
+
+    `sealed`: no process can change it any more, whatever descriptor of it that has.
+    """
+    reader = None
     if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("toolroll")
+        fd = os.memfd_create("toolroll", os.MFD_CLOEXEC | (os.MFD_ALLOW_SEALING if sealed else 0))
     else:
         import tempfile
 
         fd, path = tempfile.mkstemp()
+        reader = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if sealed else None
         os.unlink(path)
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
+    if reader is not None:
+        os.close(fd)
+        return reader
+    if sealed:
+        import fcntl
+
+        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
 

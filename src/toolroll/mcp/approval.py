@@ -4,43 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from toolroll.host.approval_request import CannotAskError
 from toolroll.mcp.offer import Item, Peer
+from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.guard import Answer, Request
+    from toolroll.host.approval_request import Answer, Request
 
-_CHARS = 2_000  # of the arguments that a question shows
-_ESCAPE = 8  # characters that one can become which would not be seen
 _GRANTS: tuple[Literal["once", "session", "always"], ...] = ("once", "session", "always")
-_ANSWERS = {
-    "once": "Allow it this once",
-    "session": "Allow it until the server ends",
-    "always": "Always allow it in this workspace",
-    "deny": "Do not allow it",
-}
-_FORM: Item = {
-    "type": "object",
-    "properties": {
-        "decision": {
-            "type": "string",
-            "title": "Decision",
-            "description": "What the agent may do.",
-            "enum": list(_ANSWERS),
-            "enumNames": list(_ANSWERS.values()),
-        }
-    },
-    "required": ["decision"],
-}
+_NO_ELICITATION = "this MCP client cannot ask its user (it does not offer elicitation)"
 
 
 def ask(request: Request, peer: Peer | None) -> Answer:
-    """What the user says to a request; no where nobody can be asked."""
+    """What the user says to a request; CannotAskError when the client cannot ask."""
     if peer is None or not peer.can("elicitation"):
-        return False
-    params = {"mode": "form", "message": question(request), "requestedSchema": _FORM}
-    answer = peer.request("elicitation/create", params)
-    content = answer.get("content")
-    decision = content.get("decision") if answer.get("action") == "accept" and isinstance(content, dict) else None
+        raise CannotAskError(_NO_ELICITATION)
+    params = {"mode": "form", "message": question(request), "requestedSchema": _form(request)}
+    try:
+        answer = peer.request("elicitation/create", params)
+    except ToolError as error:
+        if error.code is ErrorCode.CANCELLED:
+            raise
+        raise CannotAskError(f"asking through the MCP client failed: {error.message}") from error
+    action, content = answer.get("action"), answer.get("content")
+    if action not in ("accept", "decline", "cancel"):
+        raise CannotAskError("the MCP client's answer is not one of elicitation")
+    decision = content.get("decision") if action == "accept" and isinstance(content, dict) else None
     for granted in _GRANTS:
         if decision == granted:
             return granted
@@ -48,15 +37,22 @@ def ask(request: Request, peer: Peer | None) -> Answer:
 
 
 def question(request: Request) -> str:
-    """What the user reads: exactly the call that would run, with nothing hidden in it."""
-    import msgspec
+    """What the user reads: the whole call that would run, with nothing hidden in it."""
+    return f"May the agent do this?\n\n{request.text}"
 
-    from toolroll.host.remote.definitions import visible
 
-    if request.commands:
-        what = "\n".join(request.commands)
-    else:
-        what = msgspec.json.format(msgspec.json.encode(dict(request.arguments)), indent=2).decode()
-    shown = what if len(what) <= _CHARS else f"{what[:_CHARS]}\n[{len(what) - _CHARS} more characters]"
-    whole = f"May the agent use {request.name!r}? ({request.reason})\n\n{shown}"
-    return visible(whole, len(whole) * _ESCAPE)
+def _form(request: Request) -> Item:
+    """The answers; those that are remembered say what they cover, and are offered only where they cover something."""
+    answers = {"once": "Allow it this once"}
+    if request.key:
+        answers["session"] = f"Allow {request.scope} until the server ends"
+        answers["always"] = f"Always allow {request.scope} in this workspace"
+    answers["deny"] = "Do not allow it"
+    decision = {
+        "type": "string",
+        "title": "Decision",
+        "description": "What the agent may do.",
+        "enum": list(answers),
+        "enumNames": list(answers.values()),
+    }
+    return {"type": "object", "properties": {"decision": decision}, "required": ["decision"]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
@@ -29,6 +29,8 @@ class Verdict:
 
     decision: Decision
     reason: str = ""
+    rule: Rule | None = field(default=None, kw_only=True)
+    """The operator's rule that decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +110,4 @@ def _strictest(rules: Iterable[Rule]) -> Verdict | None:
     if found is None:
         return None
     words = {"allow": "", "ask": "needs approval", "deny": "not allowed by a rule"}[found.decision]
-    return Verdict(found.decision, f"{words} ({found.reason})" if words and found.reason else words)
+    return Verdict(found.decision, f"{words} ({found.reason})" if words and found.reason else words, rule=found)

@@ -183,14 +183,12 @@ class Remote:
 
         name = shown_name(self.entry, known.now.name)
         shown = {"before": _told(known.shown), "now": _told(known.now)}
-        why = f"is not what it was when it was first seen: the server has changed {known.change}"
+        why = (
+            f"the tool {known.now.name!r} of the MCP server {self.name!r} is not what it was when it was first seen: "
+            f"the server has changed {known.change}. The user can approve it or remove {self._world.pins.path!r}"
+        )
         request = Request(name, self._effects(known.now), {"server": self.name, "tool": known.now.name, **shown}, why)
-        if not self._world.guard.ask(request):
-            raise ToolError(
-                ErrorCode.PERMISSION,
-                f"The tool {known.now.name!r} of the MCP server {self.name!r} {why}. Nobody approved that: "
-                f"ask the user, who can approve it or remove {self._world.pins.path!r}.",
-            )
+        self._world.guard.require(request)
         self._world.pins.add(self.entry, [known.now], token)
         self._take({**self._tools, known.now.name: _known(known.now, known.now)})
 

@@ -52,12 +52,13 @@ def profile(
         "mark": mark,
     }
     shell = ctx.shell
-    driver = shell.script(figures.source(), ".py")
-    ran = shell.words(
-        [shell.python(), driver, shell.script(json.dumps(given), ".json")],
-        seconds=timeout + _GRACE,
-        extra={"PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    with (
+        shell.sealed(figures.source(), "<toolroll's profiler>", shown=False) as driver,
+        shell.sealed(json.dumps(given), "<the call>", shown=False) as call,
+    ):
+        ran = shell.words(
+            [shell.python(), driver, call], seconds=timeout + _GRACE, extra={"PYTHONDONTWRITEBYTECODE": "1"}
+        )
     output = ran.launched.running.output
     printed = output.read(max(0, output.total - _TAIL), _TAIL).decode("utf-8", "replace")
     told = profiles.figures(printed, mark)

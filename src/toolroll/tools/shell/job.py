@@ -71,7 +71,7 @@ def job(
     if action == "kill":
         one.running.kill()
     elif action == "input":
-        one.running.write(input.encode())
+        ctx.shell.feed(one, input)
     if wait:
         one.running.wait(wait, ctx.token, kill=False)
         ctx.token.check()

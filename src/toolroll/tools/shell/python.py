@@ -33,15 +33,15 @@ def python(
             ErrorCode.VALIDATION,
             "This code reads from standard input (stdin), and there is none: put the values into the code.",
         )
-    path = ctx.shell.script(code, ".py")
-    ran = ctx.shell.words(
-        # -P keeps the script's own folder off the path; the workspace takes its place.
-        [ctx.shell.python(), "-P", path],
-        cwd=ctx.cwd,
-        seconds=timeout,
-        # The workspace holds only what somebody asked for: no compiled files of what the code imports.
-        extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    with ctx.shell.sealed(code, "<code>") as program:
+        ran = ctx.shell.words(
+            # -P keeps the script's own folder off the path; the workspace takes its place.
+            [ctx.shell.python(), "-P", program],
+            cwd=ctx.cwd,
+            seconds=timeout,
+            # The workspace holds only what somebody asked for: no compiled files of what the code imports.
+            extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
+        )
     done = finished(ran, most, keep)
-    output = trace.compact(done.output.replace(path, "<code>"))
+    output = trace.compact(done.output.replace(program.path, program.label))
     return replace(done, output=output).checked(on_failure=on_failure)

@@ -1,0 +1,113 @@
+"""What an approver is asked, as one object with one rendering, and what it can answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from toolroll.policy.effects import Effect
+from toolroll.text.escape import escaped, escaped_line
+
+MOST_ROWS = 1_000
+"""Rows of 80 columns that a question may have: what terminals keep to scroll back to, and more than a person reads."""
+_COLUMNS = 80
+_MARGIN = "  | "
+
+
+class CannotAskError(Exception):
+    """Raised by an approver that cannot reach a person now; the message says why, as part of a sentence."""
+
+
+class Consent(StrEnum):
+    """What became of a question."""
+
+    GIVEN = "given"
+    DECLINED = "declined"
+    """The person said no, or dismissed the question."""
+    NOT_ASKED = "not asked"
+    """There is no approver, or it could not ask."""
+
+
+Answer = bool | Literal["once", "session", "always"]
+"""True is "once"; "session" and "always" also agree to later requests with the same key. All else is no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the approver is asked: the whole call that would run, and all that it would run."""
+
+    name: str
+    effects: Effect
+    arguments: Mapping[str, Any]
+    reason: str
+    runs: tuple[str, ...] = ()
+    """Each text that would be run, whole: of a shell, the words of a program, the code that it is given."""
+    key: tuple[str, ...] = ()
+    """What "session" and "always" are remembered by, its kind first; without one, every request is asked."""
+    covers: str = ""
+    """What a remembered answer agrees to, in words, such as "every call of 'write'"."""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What would run, whole: its texts, or the call itself where it runs none."""
+        return self.runs or (f"{self.name} {_json(dict(self.arguments), None)}",)
+
+    @property
+    def title(self) -> str:
+        """What is asked, on one line."""
+        return escaped_line(f"{self.name}: {self.reason}")
+
+    @property
+    def body(self) -> str:
+        """Every argument and every text that would run, complete.
+
+        Characters that hide or reorder text are escapes. A line of a value of several lines begins with a margin,
+        so that no value can look like a line of the question itself.
+        """
+        given = list(self.arguments.items())
+        shown = [value for _, value in given]
+        more = [("runs", text) for text in self.runs if text not in shown]
+        return "\n".join(line for name, value in (*given, *more) for line in _lines(name, value))
+
+    @property
+    def text(self) -> str:
+        """The whole question, to be shown as it is."""
+        covers = f'\n\n"session" and "always" cover {self.scope}.' if self.key else ""
+        return f"{self.title}\n\n{self.body}{covers}"
+
+    @property
+    def scope(self) -> str:
+        """What a remembered answer covers, as it is shown."""
+        return escaped_line(self.covers)
+
+    @property
+    def rows(self) -> int:
+        """How many rows of 80 columns the question takes."""
+        return rows(self.text)
+
+
+Approver = Callable[[Request], Answer]
+"""Answers a request; raises CannotAskError when no person can be asked."""
+
+
+def rows(text: str) -> int:
+    """How many rows of 80 columns a text takes."""
+    return sum(max(1, -(-len(line) // _COLUMNS)) for line in text.split("\n"))
+
+
+def _lines(name: str, value: Any) -> Iterator[str]:
+    text = value if isinstance(value, str) else _json(value, 2)
+    first, *rest = escaped(text).split("\n")
+    label = escaped_line(name)
+    if not rest:
+        yield f"{label}: {first}"
+        return
+    yield f"{label}:"
+    yield from (f"{_MARGIN}{line}" for line in (first, *rest))
+
+
+def _json(value: Any, indent: int | None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent, default=repr)
