@@ -98,5 +98,4 @@ class Taint:
         from toolroll.host.guard import Request
 
         why = f"{source} was read in this session, and {objection}"
-        if not self._guard.ask(Request(ctx.name, Effect.NETWORK, ctx.arguments, why)):
-            raise ToolError(ErrorCode.PERMISSION, f"{why}. It was not approved: ask the user, or do without.")
+        self._guard.require(Request(ctx.name, Effect.NETWORK, ctx.arguments, why))

@@ -19,6 +19,7 @@ from toolroll.host.sandbox import stage
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.network import Network, entered
+from toolroll.host.sandbox.sockets import Sockets
 from toolroll.host.sandbox.system import DEV, PROC, beneath, system
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
 from toolroll.host.sandbox.view import View, resolved, view, visible, words
@@ -91,6 +92,7 @@ class Bubblewrap(Sandbox):
         self._shares = False
         self._network: Network | None = None
         self._stages: stage.Stages | None = None
+        self._sockets = Sockets()
 
     @property
     def label(self) -> str:
@@ -135,11 +137,12 @@ class Bubblewrap(Sandbox):
             kept = {path: _own(stack, fd) for path, fd in _kept(reach)}
             filtering = _own(stack, nameless(self._filters[reach.network]))
             files = self._view(reach)
+            masks = () if reach.network else self._sockets.mask(reach, folder)
             place = self._place(files, stack) if disposable else None
             options = [
                 *_ALWAYS,
                 *self._network_words(reach, stack),
-                *_mounts(files, self._kept_words(kept), on_stage=place is not None),
+                *_mounts(files, (*self._kept_words(kept), *masks), on_stage=place is not None),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
