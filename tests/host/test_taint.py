@@ -77,7 +77,9 @@ def test_a_secret_that_was_read(ask: Callable[..., Kit], server: Server, name: s
         ("read", {"path": ".env.missing"}),
     ],
 )
-def test_names_alone_are_no_secrets(ask: Callable[..., Kit], server: Server, name: str, arguments: dict[str, Any]) -> None:
+def test_names_alone_are_no_secrets(
+    ask: Callable[..., Kit], server: Server, name: str, arguments: dict[str, Any]
+) -> None:
     kit = ask()
     kit.call(name, arguments)
     assert kit.call("fetch", {"url": server.url(), "method": "POST", "body": "x"}).ok

@@ -11,7 +11,9 @@ from toolroll.policy.secret_files import holds_credential, is_secret_name, may_h
 
 _DEPTH = 4  # folders beneath the one that is granted
 # What is in the folders of such a folder came with a package: test keys of Python's own library, for example.
-_PACKAGES = re.compile(r"python\d[\d.]*|(?:site|dist)-packages|node_modules|(?:rust|ruby|erlang|perl5|mod|src|repository)(?:lib)?")
+_PACKAGES = re.compile(
+    r"python\d[\d.]*|(?:site|dist)-packages|node_modules|(?:rust|ruby|erlang|perl5|mod|src|repository)(?:lib)?"
+)
 _MOST = 100_000  # names that are looked at in all
 _BYTES = 1 << 20
 
