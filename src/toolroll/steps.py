@@ -50,9 +50,10 @@ class Authorised:
             # A copy that only this call has: what is asked about and what runs are the same arguments.
             ctx.arguments = given = copy.deepcopy(dict(ctx.arguments))
             arguments = view.bind(given)
-            guard.authorise(ctx.name, effects, given, tool.name)
+            action = "" if view.name == ctx.name else view.name
+            guard.authorise(ctx.name, effects, given, action)
             paths = (ctx.files.key(one) for one in tool.paths_in(arguments))
-            guard.authorise_paths(ctx.name, effects, given, lambda: paths, tool.name)
+            guard.authorise_paths(ctx.name, effects, given, lambda: paths, action)
             return proceed(ctx, arguments)
 
         return authorised

@@ -69,7 +69,9 @@ def test_where_nobody_can_be_asked_changes_are_denied(fast: Run, ws: Path, serve
     status, out, _ = fast("agent", "Write a.txt.", **server.environment)
     assert (status, out) == (0, "I could not.\n")
     assert not (ws / "a.txt").exists()
-    assert "nobody is there to be asked" in server.bodies[1]["messages"][-1]["content"]
+    told = server.bodies[1]["messages"][-1]["content"]
+    assert "The user was not asked, because there is no terminal to ask on" in told
+    assert "--yes" in told
 
 
 def test_replay_and_print(fast: Run, ws: Path, serve: Any) -> None:

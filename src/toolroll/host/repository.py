@@ -14,6 +14,7 @@ from toolroll.host.beneath import PATH
 from toolroll.host.context import Context
 from toolroll.host.finished import check
 from toolroll.host.root import Root
+from toolroll.host.sealed import SealedText, Word
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
 from toolroll.result import ErrorCode, ToolError
@@ -53,7 +54,7 @@ class Repository:
         self._ctx = ctx
         self._until = time.monotonic() + seconds
         self._names: list[str] = []
-        self._user: dict[str, str] | None = None
+        self._user: dict[str, Word] | None = None
 
     @classmethod
     def of(cls, ctx: Context, start: str, seconds: float) -> Repository:
@@ -124,7 +125,7 @@ class Repository:
             self._names = []  # another branch, or a file of the working tree, may have brought other settings
         return printed
 
-    def _settings(self, *, strict: bool) -> dict[str, str]:
+    def _settings(self, *, strict: bool) -> dict[str, Word]:
         """Settings made for what the repository's own are right now."""
         if not self._names:
             self._names = self._listed()
@@ -140,8 +141,8 @@ class Repository:
             raise ToolError(ErrorCode.UNSUPPORTED, "This git is too old to be run safely: 2.31 or newer is needed.")
         return names
 
-    def _git(self, words: tuple[str, ...], settings: Mapping[str, str], *, changes: bool) -> Printed:
-        extra = {
+    def _git(self, words: tuple[str, ...], settings: Mapping[str, Word], *, changes: bool) -> Printed:
+        extra: dict[str, Word] = {
             **ENVIRONMENT,
             **variables(settings),
             # Named, so that nothing is searched for: neither another repository nor an owner matters then.
@@ -164,11 +165,11 @@ class Repository:
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
         return Printed(decoded(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0, ongoing)
 
-    def _own(self) -> dict[str, str]:
+    def _own(self) -> dict[str, Word]:
         """What is taken over of the user's own settings; the repository's come before them."""
         if self._user is None:
             user = own_settings(self._ctx)
-            name = user.get("user.name") or self._ctx.environment.get("USER") or "toolroll"
+            name = str(user.get("user.name") or "") or self._ctx.environment.get("USER") or "toolroll"
             user.setdefault("user.name", name)
             user.setdefault("user.email", f"{name.replace(' ', '.')}@localhost")
             self._user = user
@@ -264,10 +265,11 @@ def _is_repository(root: Root, name: str) -> bool:
     return False
 
 
-def own_settings(ctx: Context) -> dict[str, str]:
+def own_settings(ctx: Context) -> dict[str, Word]:
     """The user's name and address, line endings and ignored files, as their own git settings have them."""
     found = _user_settings(ctx)
-    settings = {name: value for name, value in found.items() if name in ("user.name", "user.email", "core.autocrlf")}
+    names = ("user.name", "user.email", "core.autocrlf")
+    settings: dict[str, Word] = {name: value for name, value in found.items() if name in names}
     home = ctx.environment.get("HOME", "")
     folder = ctx.environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     ignore = os.path.expanduser(found.get("core.excludesfile", "")) or os.path.join(folder, "git", "ignore")
@@ -276,7 +278,7 @@ def own_settings(ctx: Context) -> dict[str, str]:
         with open(fd, "rb") as file:
             text = file.read(_IGNORE_BYTES).decode()
         if text.strip():
-            settings["core.excludesFile"] = ctx.shell.script(text, ".gitignore")
+            settings["core.excludesFile"] = SealedText(text, "<the user's ignored files>")
     return settings
 
 

@@ -239,10 +239,6 @@ class Shell:
                 return path
         return sys.executable
 
-    def sealed(self, text: str, label: str, *, shown: bool = True) -> SealedText:
-        """A text that a command can be given as a word or a variable, and that nothing can change."""
-        return SealedText(text, label, shown=shown)
-
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file outside the workspace that holds this text; commands can change it."""
         return self._launcher.script(text, suffix)
@@ -268,7 +264,7 @@ class Shell:
         if len(text) < _ARGUMENT_BYTES // 4 or len(text.encode()) < _ARGUMENT_BYTES:
             yield [program, "-c", text]
             return
-        with self.sealed(text, "<command>") as script:
+        with SealedText(text, "<command>") as script:
             yield [program, script]
 
     def _start(
