@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal
 
 from toolroll.host import atomic
-from toolroll.host.journal.entry import State
+from toolroll.host.journal.entry import MOST_KEPT, State
 from toolroll.host.place import Place
 from toolroll.host.token import Token
 from toolroll.host.workspace import Workspace
@@ -221,7 +221,7 @@ class Tree:
             with recorder.making(new, link) if recorder else nullcontext():
                 os.symlink(item.target, new.name, dir_fd=new.fd)
         else:
-            data, mode = self._files.data(old.path, most=1 << 30), item.mode & 0o777
+            data, mode = self._files.data(old.path, most=MOST_KEPT), item.mode & 0o777
             with recorder.writing(new, data, None, mode) if recorder else nullcontext():
                 atomic.write(new, data, stage=None, mode=mode, durable=False)
         return count + 1
