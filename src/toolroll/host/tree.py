@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal
 
 from toolroll.host import atomic
-from toolroll.host.journal.entry import MOST_KEPT, State
+from toolroll.host.journal.entry import MOST_KEPT, State, look
 from toolroll.host.place import Place
 from toolroll.host.token import Token
 from toolroll.host.workspace import Workspace
@@ -154,6 +154,7 @@ class Tree:
             mode = change(stat.S_IMODE(place.mode()))
             recorder = self._files.recorder
             with recorder.setting_mode(place, mode) if recorder else nullcontext():
+                _part(place)
                 os.chmod(place.name, mode, dir_fd=place.fd)
 
     @contextmanager
@@ -311,3 +312,11 @@ def _is_folder(path: str, files: Workspace) -> bool:
             return False
         raise
     return True
+
+
+def _part(place: Place) -> None:
+    """Give a file that has other names an inode of its own: those may be outside, and are not to be changed."""
+    if os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_nlink > 1:
+        _, data = look(place.fd, place.name)
+        if data is not None:
+            atomic.write(place, data, stage=None)
