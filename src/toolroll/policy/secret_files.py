@@ -17,11 +17,13 @@ _ALWAYS = re.compile(
     \.env(?:rc)? \.env\.(?!(?:example|sample|template|dist|defaults?)$)[\w.-]+ [\w.-]+\.env
     \.?netrc _netrc \.pgpass pgpass\.conf \.my\.cnf \.mylogin\.cnf \.s3cfg \.boto \.dockercfg \.dockerconfigjson
     \.pypirc \.htpasswd \.vault-token \.terraformrc terraform\.rc \.git-credentials git-credentials \.databrickscfg
-    \.?credentials(?:\.(?:toml|json|ya?ml|ini|db|xml|properties|tfrc\.json|csv))? \.?secrets?\.(?:toml|json|ya?ml|ini|env)
+    \.?credentials(?:\.(?:toml|json|ya?ml|ini|db|xml|properties|tfrc\.json|csv))?
+    \.?secrets?\.(?:toml|json|ya?ml|ini|env)
     accesskeys\.csv application_default_credentials\.json access_tokens\.db (?:service[_-]?account)[\w-]*\.json
     client_secrets?[\w.-]*\.json auth\.(?:json|toml) oauth_creds\.json settings-security\.xml \.?kubeconfig
     id_(?:rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk|xmss) ssh_host_[a-z0-9]+_key identity\.asc
-    [^/]+\.(?:kdbx?|jks|keystore|p12|pfx|ppk|pkcs12|ovpn|tfstate|agekey|keychain) \.(?:bash|zsh|python|psql|mysql)_history
+    [^/]+\.(?:kdbx?|jks|keystore|p12|pfx|ppk|pkcs12|ovpn|tfstate|agekey|keychain)
+    \.(?:bash|zsh|python|psql|mysql)_history
     """),
     re.IGNORECASE,
 )
@@ -30,7 +32,7 @@ _MAYBE = re.compile(
     _either(r"""
     \.?npmrc \.?yarnrc(?:\.yml)? \.?bunfig\.toml pip\.conf pip\.ini uv\.toml poetry\.toml \.?condarc \.?mambarc
     config config\.(?:toml|json|ya?ml|ini) settings\.(?:xml|json) nuget\.config [^/]+\.pem [^/]+\.key [^/]+\.asc
-    gradle\.properties \.gitconfig gitconfig \.gemrc \.?curlrc \.?wgetrc \.hgrc hosts\.ya?ml \.?mcp\.json \.?bundle/config
+    gradle\.properties \.gitconfig gitconfig \.gemrc \.?curlrc \.?wgetrc \.hgrc hosts\.ya?ml \.?mcp\.json
     """),
     re.IGNORECASE,
 )

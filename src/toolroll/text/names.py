@@ -6,13 +6,11 @@ import operator
 import re
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from toolroll.text.escape import escaped_line
-
-T = TypeVar("T")
 
 _ESCAPE = re.compile(r"\\(?:[nrt\\]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 # Fields that hold names of files, branches and the like, or have them as keys: they are shown on one line.
@@ -39,7 +37,7 @@ def meant(path: str) -> str:
     return "/".join(_meant(part) for part in path.split("/"))
 
 
-def named(output: T) -> T:
+def named(output: Any) -> Any:
     """The output with the names in it as they are shown; the output itself where they are so already."""
     parts = _name_fields(output.__class__)
     if parts is None:
@@ -53,8 +51,8 @@ def named(output: T) -> T:
     if not changed:
         return output
     if isinstance(output, tuple):
-        return output._replace(**changed)  # type: ignore[attr-defined, no-any-return] - a named one
-    return replace(output, **changed) if is_dataclass(output) else msgspec.structs.replace(output, **changed)  # type: ignore[type-var, return-value]
+        return output._replace(**changed)  # a named one
+    return replace(output, **changed) if is_dataclass(output) else msgspec.structs.replace(output, **changed)
 
 
 def _each(value: Any, is_name: bool) -> Any:

@@ -1,8 +1,9 @@
 """Sockets that programs outside have bound to files which a command sees: they are covered before it starts.
 
 A mount that is read-only does not keep a command from connecting, and a filter of calls cannot see the path. The kernel
-lists the bound sockets of our own network namespace in one small file, so no folder is searched as long as each of them
-is still where its name says. What a program binds while a command runs, or in another network namespace, is not covered.
+lists the bound sockets of our own network namespace in one small file, so no folder is searched as long as each of
+them is still where its name says. What a program binds while a command runs, or in another network namespace, is not
+covered.
 """
 
 from __future__ import annotations
