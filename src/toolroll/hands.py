@@ -29,6 +29,7 @@ from toolroll.host.shell import Shell
 from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.structure import Structure
+from toolroll.host.taint import Taint
 from toolroll.host.token import Token
 from toolroll.host.trust import examine
 from toolroll.host.workspace import Workspace
@@ -67,6 +68,7 @@ class Hands:
         self.session = session
         self.limits = limits
         self.guard = guard
+        self.taint = Taint(guard)
         self._closed = False
         with ExitStack() as closing:
             place = None if state_dir is None else os.fspath(state_dir)
@@ -150,6 +152,7 @@ class Hands:
             self.http,
             self.remote,
             self.meaning,
+            self.taint,
             self.limits,
             token or Token(),
             self.session,

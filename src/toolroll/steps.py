@@ -60,6 +60,19 @@ class Authorised:
         return authorised
 
 
+def outgoing(view: View, proceed: Proceed) -> Proceed:
+    """A custom tool that talks to other machines asks after a secret was read; ours look at each request."""
+    module = view.tool.module
+    if Effect.NETWORK not in view.effects or not module or module.startswith("toolroll.tools."):
+        return proceed
+
+    def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
+        ctx.taint.check_call(ctx, view.effects)
+        return proceed(ctx, arguments)
+
+    return checked
+
+
 def time_limit(_view: View, proceed: Proceed) -> Proceed:
     """Gives the call its deadline, which the host checks wherever it could stay long."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolroll.host.search import Search
     from toolroll.host.shell import Shell
     from toolroll.host.structure import Structure
+    from toolroll.host.taint import Taint
     from toolroll.host.token import Token
     from toolroll.host.tree import Tree
     from toolroll.host.workspace import Workspace
@@ -49,6 +50,8 @@ class Context:
     """Other people's MCP servers."""
     meaning: Meaning
     """What ranks by meaning, as far as that is set up."""
+    taint: Taint
+    """What was read that must not be sent unasked."""
     limits: Limits
     token: Token
     session: str = ""

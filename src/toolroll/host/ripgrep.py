@@ -144,6 +144,8 @@ class Ripgrep:
                 path = "" if ground.is_file else _path(name)
                 if wants(path):
                     yield path, count
+            if (chunks.status or 0) < 0:  # it had no more memory: what is left is not counted
+                raise TimeoutError
             _finish(chunks, ground, query.pattern)
 
     def tells(self, ground: Ground) -> bool:
@@ -194,7 +196,7 @@ class Ripgrep:
                 log=log,
                 token=ground.token,
                 deadline=min(ground.deadline, time.monotonic() + _PATIENCE) if swift else ground.deadline,
-                memory=_MEMORY if swift else None,
+                memory=_MEMORY,
             ) as chunks:
                 yield chunks
 

@@ -88,6 +88,15 @@ class Root:
             os.close(fd)
             raise
 
+    def has(self, path: str) -> bool:
+        """Whether there is anything at `path`, a link that leads nowhere too."""
+        try:
+            with self.place(path, follow=False) as place:
+                os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        except (OSError, ToolError):
+            return False
+        return True
+
     def folder(self, path: str = ".", *, create: bool = False, check: Check | None = None) -> int:
         """A descriptor of the folder at `path`, for listing; `create` makes it and its parents if missing."""
         where = self._read(path)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal
 
 from toolroll.host import atomic
-from toolroll.host.journal.entry import State
+from toolroll.host.journal.entry import MOST_KEPT, State, look
 from toolroll.host.place import Place
 from toolroll.host.token import Token
 from toolroll.host.workspace import Workspace
@@ -156,6 +156,7 @@ class Tree:
             mode = change(stat.S_IMODE(place.mode()))
             recorder = self._files.recorder
             with recorder.setting_mode(place, mode) if recorder else nullcontext():
+                _part(place)
                 os.chmod(place.name, mode, dir_fd=place.fd)
 
     @contextmanager
@@ -223,7 +224,7 @@ class Tree:
             with recorder.making(new, link) if recorder else nullcontext():
                 os.symlink(item.target, new.name, dir_fd=new.fd)
         else:
-            data, mode = self._files.data(old.path, most=1 << 30), item.mode & 0o777
+            data, mode = self._files.data(old.path, most=MOST_KEPT), item.mode & 0o777
             with recorder.writing(new, data, None, mode) if recorder else nullcontext():
                 atomic.write(new, data, stage=None, mode=mode, durable=False)
         return count + 1
@@ -321,3 +322,11 @@ def _is_folder(path: str, files: Workspace) -> bool:
             return False
         raise
     return True
+
+
+def _part(place: Place) -> None:
+    """Give a file that has other names an inode of its own: those may be outside, and are not to be changed."""
+    if os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_nlink > 1:
+        _, data = look(place.fd, place.name)
+        if data is not None:
+            atomic.write(place, data, stage=None)

@@ -17,6 +17,7 @@ from toolroll.host.contents import digest
 from toolroll.host.document import Change, Document, read_all
 from toolroll.host.fresh import EditGuard, Freshness, modified
 from toolroll.host.journal.entry import Change as Step
+from toolroll.host.journal.entry import check_kept
 from toolroll.host.journal.recorder import Recorder
 from toolroll.host.place import Place
 from toolroll.host.reader import Reader
@@ -307,6 +308,7 @@ class Workspace(Reader):
             status = os.fstat(fd)
             if stat.S_ISDIR(status.st_mode):
                 raise IsADirectoryError(21, "It is a directory, not a file", path)
+            check_kept(path, status.st_size)
             data = read_all(fd, status.st_size) if stat.S_ISREG(status.st_mode) else b""
             return data, Version(Version.of(status).stamp, self._contents.digest(place.path, data))
         finally:

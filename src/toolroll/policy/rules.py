@@ -58,6 +58,8 @@ class Policy:
     """Folders outside the workspace that commands may read, besides the system and its toolchains."""
     wide: bool = False
     """Whether the workspace may be a home folder, or hold one, up to the whole machine; secrets in it stay hidden."""
+    taint: Literal["secrets", "foreign"] = "secrets"
+    """After what was read a request that could carry it asks: secrets, or also text from other machines."""
 
 
 PRESETS: dict[str, Policy] = {

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import stat
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,6 +20,7 @@ from toolroll.host.sandbox import covers, stage
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.network import Network, entered
+from toolroll.host.sandbox.sockets import Sockets
 from toolroll.host.sandbox.system import DEV, PROC, beneath
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
 from toolroll.host.sandbox.view import View, resolved, seen_by, view, visible, words
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import ChildProcess
 
 _PROGRAM = "bwrap"
-_FIRST = ("/usr/bin", "/bin", "/usr/local/bin")
+_FIRST = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 _SECONDS = 20.0  # for a trial
 _SIZED = (0, 7)  # from this version on a temporary folder can be given a size
 _ALWAYS = (
@@ -45,12 +47,13 @@ _ALWAYS = (
 )
 
 
-def find(path: str) -> Iterator[str]:
-    """Every bwrap to try: the system's, those on this PATH that no other user could have put there, the wheel's.
+def find() -> Iterator[str]:
+    """Every bwrap to try: the system's, that of our own environment, the wheel's; not what PATH names.
 
-    The system's comes first, because a distribution may allow user namespaces to that path alone.
+    The system's comes first, because a distribution may allow user namespaces to that path alone. It runs unconfined,
+    so it is not looked for in folders that a workspace could have put on PATH.
     """
-    folders = [folder for folder in (*_FIRST, *path.split(os.pathsep)) if folder.startswith("/")]
+    folders = (*_FIRST, os.path.dirname(os.path.abspath(sys.executable)))
     for program in dict.fromkeys((*(f"{folder}/{_PROGRAM}" for folder in folders), *_bundled())):
         if os.access(program, os.X_OK):
             found = os.stat(program)
@@ -91,6 +94,7 @@ class Bubblewrap(Sandbox):
         self._shares = False
         self._network: Network | None = None
         self._stages: stage.Stages | None = None
+        self._sockets = Sockets()
 
     @property
     def label(self) -> str:
@@ -132,16 +136,14 @@ class Bubblewrap(Sandbox):
         folder = _folder(reach, cwd)
         _find_program(argv[0], folder, env, reach)
         with ExitStack() as stack:
-            held = {path: _own(stack, fd) for path, fd in _found(reach, reach.hold)}
-            kept = {path: _own(stack, fd) for path, fd in _found(reach, reach.keep)}
             filtering = _own(stack, nameless(self._filters[reach.network]))
             files = self._view(reach)
-            covered = covers.covers(reach, stack)
+            inner, fds = self._inner_mounts(reach, folder, stack)
             place = self._place(files, stack) if disposable else None
             options = [
                 *_ALWAYS,
                 *self._network_words(reach, stack),
-                *_mounts(files, self._cover_words(held, kept, covered), on_stage=place is not None),
+                *_mounts(files, inner, on_stage=place is not None),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
@@ -156,7 +158,7 @@ class Bubblewrap(Sandbox):
                 "/",
                 {},
                 (stdin, stdout, stderr),
-                (*pass_fds, filtering, arguments, *self._descriptors((held, kept), covered)),
+                (*pass_fds, filtering, arguments, *fds),
             )
 
     def _out_of_reach(self, reach: Reach) -> None:
@@ -207,17 +209,16 @@ class Bubblewrap(Sandbox):
             return [word for path in sorted(ways) for word in (f"{ways[path]}-fd", str(fds[path]), path)]
         return [word for path in sorted(ways) for word in (ways[path], path, path)]
 
-    def _cover_words(
-        self, held: Mapping[str, int], kept: Mapping[str, int], covered: Sequence[covers.Cover]
-    ) -> list[str]:
+    def _inner_mounts(self, reach: Reach, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
+        """The arguments for all that a command may not change or see in its folders, and the descriptors they need."""
+        held = {path: _own(stack, fd) for path, fd in _found(reach, reach.hold)}
+        kept = {path: _own(stack, fd) for path, fd in _found(reach, reach.keep)}
+        covered = covers.covers(reach, stack)
         pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
         first, last = (covers.words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
-        return [*first, *self._kept_words(held, kept), *last]
-
-    def _descriptors(self, found: Sequence[Mapping[str, int]], covered: Sequence[covers.Cover]) -> tuple[int, ...]:
-        """The descriptors that bubblewrap needs for its mounts."""
-        fds = (fd for some in found for fd in some.values())
-        return (*fds, *(one.fd for one in covered)) if self._by_descriptor else ()
+        masks = () if reach.network else self._sockets.mask(reach, folder)
+        fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
+        return [*first, *self._kept_words(held, kept), *last, *masks], fds
 
     def _works(self, place: int, files: View) -> bool:
         """Whether a command can be started on a stage."""

@@ -125,7 +125,7 @@ _Candidate = Callable[[], tuple[Sandbox | None, str]]
 def _bubblewraps(here: Machine) -> Iterator[_Candidate]:
     from toolroll.host.sandbox import bubblewrap
 
-    for program in bubblewrap.find(os.environ.get("PATH", "")):
+    for program in bubblewrap.find():
         yield partial(_bubblewrap, here, program)
 
 
