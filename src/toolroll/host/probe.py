@@ -83,7 +83,7 @@ def _places(workspace: str) -> list[Fact]:
         hint = "name a folder with -C DIR"
         return [Fact("files", "workspace", False, f"{workspace!r}: {error.strerror}", hint, required=True)]
     with root:
-        writable = "writable" if os.access(root.path, os.W_OK | os.X_OK) else "read only"
+        writable = "writable" if os.access(root.path, os.W_OK | os.X_OK, effective_ids=True) else "read only"
         state = State.of(root.path).path
         kernel, nameless = root.kernel, _nameless_files(root.fd)
     walk = "the portable walk is used, with the same result"
@@ -110,7 +110,7 @@ def _state(path: str) -> Fact:
     there = path
     while not os.path.exists(there) and there != os.path.dirname(there):
         there = os.path.dirname(there)
-    writable = os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)
+    writable = os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK, effective_ids=True)
     when = "" if there == path else ", made when it is needed"
     hint = "" if writable else "set XDG_STATE_HOME to a folder that can be written"
     return Fact(

@@ -37,10 +37,18 @@ def test_what_was_tried_is_told_strongest_first() -> None:
                 strongest(one.tier)
 
 
-def test_the_strongest_that_works() -> None:
+@pytest.mark.parametrize("tier", list(Tier))
+def test_every_tier_works_here(tier: Tier) -> None:
+    """The tests about a tier that does not are left out, and this says why."""
+    (probe,) = [one for one in probed() if one.tier is tier]
+    if not probe.works:
+        pytest.skip(f"{tier} does not work here: {probe.detail}")
+    assert strongest(tier).tier is tier
+
+
+def test_the_strongest_that_works(confined: str) -> None:
     working = [one.tier for one in probed() if one.works and one.tier is not Tier.NONE]
-    if not working:
-        pytest.skip("no tier works here")
+    assert confined in working
     assert strongest().tier is working[0]
     assert strongest() is strongest("required")
 

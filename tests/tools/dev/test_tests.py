@@ -398,9 +398,8 @@ NODE = {
 }
 
 
-def test_node(kit, call, put):
-    if not kit.context().commands.has("node"):
-        pytest.skip("there is no node here")
+@pytest.mark.usefixtures("with_node")
+def test_node(call, put):
     put(NODE)
     assert call(action="discover").text == "2 tests in 1 file (node)\ntest/sum.test.js\n  adds\n  wrong"
     result = call()
@@ -429,7 +428,7 @@ CARGO = {
 
 def test_cargo(kit, call, put):
     if not kit.context().commands.has("cargo"):
-        pytest.skip("there is no cargo here")
+        pytest.skip("cargo is not installed")
     put(CARGO)
     result = call()
     assert (result.data["passed"], result.data["failed"]) == (1, 1)
