@@ -78,8 +78,10 @@ $(VENV)/.peers-stamp: tests/npm/package.json src/toolroll/host/embedding/models.
 	@$(BIN)/toolroll models fetch & $(BIN)/python -m tests.npm.node & wait
 	@touch $@
 
-$(VENV)/.base-stamp: requirements/base.txt $(READY)
+$(VENV)/.base-stamp: requirements/base.txt requirements/re2.txt $(READY)
 	$(INSTALL) --require-hashes -r requirements/base.txt
+	@$(INSTALL) --only-binary :all: --require-hashes -r requirements/re2.txt || \
+		echo "google-re2 has no wheel for this machine: regular expressions will run in a child process."
 	@touch $@
 
 # A copy of the package, and again when a file of it has changed.

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -97,6 +98,13 @@ def tier(request: pytest.FixtureRequest) -> str:
 def confined(request: pytest.FixtureRequest) -> str:
     """Each tier of this machine that confines, in the same way."""
     return str(request.param)
+
+
+@pytest.fixture(params=["re2", "without re2"])
+def each_regex_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test as it is, and as on a machine that google-re2 has no wheel for."""
+    if request.param == "without re2":
+        monkeypatch.setitem(sys.modules, "re2", None)
 
 
 @pytest.fixture

@@ -127,3 +127,11 @@ def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path, landlock: Sandbox)
     assert bubblewrap[3] == "install bubblewrap (apt install bubblewrap), and allow user namespaces"
     assert kernel == ["Landlock", "True", f"ABI {landlock_abi()}", ""]
     assert seccomp == ["seccomp", "True", "the kernel filters what commands ask of it", ""]
+
+
+def test_where_regular_expressions_run_is_told(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert facts(ws)["google-re2"].present
+    monkeypatch.setitem(sys.modules, "re2", None)
+    found = facts(ws)["google-re2"]
+    assert (found.present, found.required, found.hint.startswith("pip install 'toolroll[re2]'")) == (False, False, True)
+    assert found.detail.startswith("missing: regular expressions run in a child")

