@@ -183,6 +183,7 @@ def test_it_runs_with_the_python_of_the_workspace(kit, put, ws):
 
 def test_it_is_confined(open_kit, tmp_path, tier):
     arguments = {"action": "hotspots", "code": f"open({str(tmp_path / 'outside')!r}, 'w')"}
-    result = open_kit(ONLY).call("profile", arguments)
+    result = open_kit(ONLY).call("profile", arguments)  # which may write into a /tmp of its own
     free = tier == "none"
-    assert (result.ok, (tmp_path / "outside").exists()) == (free, free)
+    assert (tmp_path / "outside").exists() is free
+    assert result.ok or not free
