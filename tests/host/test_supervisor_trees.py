@@ -306,7 +306,7 @@ if then == "fork":
     if child == 0:
         sys.exit(0)
     os.waitpid(child, 0)
-    print(running.wait(0.1), time.monotonic() - before < 4, flush=True)
+    print(running.wait(0.1), time.monotonic() - before < 40, flush=True)
     os.kill(os.getpid(), 9)
 """
 
@@ -378,7 +378,7 @@ os.setgid(65534)
 os.setuid(65534)
 before = time.monotonic()
 ended = run(script).wait()
-print(len(ended.left), ended.outcome, ended.status, time.monotonic() - before < 2, flush=True)
+print(len(ended.left), ended.outcome, ended.status, time.monotonic() - before < 40, flush=True)
 """
 )
 

@@ -138,7 +138,7 @@ def test_a_server_that_dies_in_mid_call_is_told_of_at_once_and_started_again(ser
 
 @pytest.mark.parametrize("tool", ["hang", "wrong_id"])
 def test_a_server_that_does_not_answer_is_late_at_the_limit(serve, tool):
-    kit = serve(timeout=0.5)
+    kit = serve(timeout=1)
     assert call(kit, "echo", text="here").ok
     began = time.monotonic()
     found = call(kit, tool)
@@ -146,11 +146,11 @@ def test_a_server_that_does_not_answer_is_late_at_the_limit(serve, tool):
         ErrorCode.TIMEOUT,
         "The MCP server 'h' did not answer in time. Ask for less at once, or do without it.",
     )
-    assert 0.4 < time.monotonic() - began < 40
+    assert 0.9 < time.monotonic() - began < 40
 
 
 def test_a_server_that_hangs_twice_is_started_anew(serve):
-    kit = serve(timeout=0.3)
+    kit = serve(timeout=1)
     assert call(kit, "echo", text="here").ok
     assert [call(kit, "hang").error.code for _ in range(2)] == [ErrorCode.TIMEOUT, ErrorCode.TIMEOUT]
     assert call(kit, "echo", text="fresh").ok
