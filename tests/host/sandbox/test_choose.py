@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,13 @@ def test_every_tier_works_here(tier: Tier) -> None:
     if not probe.works:
         pytest.skip(f"{tier} does not work here: {probe.detail}")
     assert strongest(tier).tier is tier
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone can make the network that a group shares")
+def test_a_group_is_a_sandbox_of_the_same_tier(bubblewrap: Sandbox) -> None:
+    group = bubblewrap.group()
+    assert (group.tier, group.whole) == (bubblewrap.tier, bubblewrap.whole)
+    group.close()
 
 
 def test_the_strongest_that_works(confined: str) -> None:
