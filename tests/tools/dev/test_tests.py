@@ -441,3 +441,14 @@ def test_cargo(kit, call, put):
     broken = call()
     assert broken.error.code == "ExecutionError"
     assert "cannot find value `nope`" in broken.text
+
+
+def test_it_is_confined(open_kit, put, tmp_path, tier):
+    """The tests of a project are code that nobody has looked at."""
+    outside = tmp_path / "outside"
+    outside.write_text("for nobody\n")
+    body = f"import unittest\nclass C(unittest.TestCase):\n    def test_1(self):\n        open({str(outside)!r}, 'a').write('x')\n"
+    put({"test_a.py": body})
+    kit = open_kit(Dialect("dev", "The tool alone.", (View.native(tool_file.tests),)))
+    kit.call("tests", {"framework": "unittest"})
+    assert (outside.read_text() != "for nobody\n") is (tier == "none")
