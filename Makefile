@@ -43,7 +43,9 @@ test: $(VENV)/.peers-stamp ## run every check: format, lint, types, import contr
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-pythons: ## run every check on the oldest and on the newest Python of this machine, each with its own environment
-	@for one in $$(requirements/pythons | sed -n '1p;$$p'); do \
+	@pythons=$$(requirements/pythons | sed -n '1p;1!{$$p;}'); \
+	[[ -n $$pythons ]] || { echo "There is no Python 3.11 or newer on PATH or with pyenv." >&2; exit 1; }; \
+	for one in $$pythons; do \
 		echo "Python $${one%%:*}"; \
 		$(MAKE) test VENV=.venv-$${one%%:*} PYTHON=$${one#*:}; \
 	done
