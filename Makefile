@@ -1,5 +1,5 @@
-# Needs bash, git, make and Python 3.11 or newer with venv. Everything else goes into .venv, with exact versions
-# and hashes from requirements/. A second run installs nothing and needs no network.
+# Needs bash, git, make and Python 3.11 or newer with venv. Everything else goes into .venv, and for `run` into a folder
+# outside, with exact versions and hashes from requirements/. A second run installs nothing and needs no network.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,82 +8,102 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
-BIN := .venv/bin
-# A machine without uv gets the pinned one, inside .venv.
+VENV := .venv
+BIN := $(VENV)/bin
+# What is served must not hold what serves it: `run` installs toolroll here, one folder for each checkout.
+RUN := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolroll/run-$(shell pwd -P | sha256sum | cut -c 1-12)
+# A machine without uv gets the pinned one, inside the environment.
 UV := $(or $(shell command -v uv),$(BIN)/uv)
-READY := .venv/pyvenv.cfg $(filter $(BIN)/uv,$(UV))
-# A .venv whose Python has been removed or moved is of no use: make it anew.
-$(shell test -x $(BIN)/python || rm -rf .venv)
+READY := $(VENV)/pyvenv.cfg $(filter $(BIN)/uv,$(UV))
+# An environment whose Python was removed or moved, or is not the one that PYTHON=... asks for, is made again.
+ASKED := $(if $(filter file,$(origin PYTHON)),,$(shell $(PYTHON) -V 2>/dev/null))
+$(shell [[ ! -e $(VENV)/pyvenv.cfg || $$($(BIN)/python -V 2>&1) == "$(or $(ASKED),Python )"* ]] || rm -rf $(VENV))
 export UV_PYTHON_DOWNLOADS := never
 # Hundreds of small processes start in the tests: each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python
-INSTALL_PROJECT := $(INSTALL) --no-deps --no-build-isolation --editable .
+INSTALL_PROJECT := $(INSTALL) --no-deps --no-build-isolation
 
-.PHONY: help run test setup bench docs fmt pins clean
+.PHONY: help run test test-pythons setup bench docs fmt pins clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
-run: .venv/.base-stamp ## install what toolroll itself needs, serve this repository over MCP, print how to connect
-	$(BIN)/toolroll mcp --http -C .
+run: ## install toolroll into a folder outside, serve this repository over MCP, print how to connect
+	@[[ "$(RUN)" != *' '* ]] || { echo "make cannot use the folder '$(RUN)': it has a space. Try: make run RUN=/another/folder" >&2; exit 1; }
+	@$(MAKE) VENV=$(RUN) $(RUN)/.run-stamp
+	$(RUN)/bin/toolroll mcp --http -C .
 
-test: .venv/.peers-stamp ## run every check: format, lint, types, import contracts, tests
+test: $(VENV)/.peers-stamp ## run every check: format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -n 2 --dist worksteal
 
-setup: .venv/.peers-stamp ## make .venv with everything that development needs
+test-pythons: ## run every check on the oldest and on the newest Python of this machine, each with its own environment
+	@pythons=$$(requirements/pythons | sed -n '1p;1!{$$p;}'); \
+	[[ -n $$pythons ]] || { echo "There is no Python 3.11 or newer on PATH or with pyenv." >&2; exit 1; }; \
+	for one in $$pythons; do \
+		echo "Python $${one%%:*}"; \
+		$(MAKE) test VENV=.venv-$${one%%:*} PYTHON=$${one#*:}; \
+	done
 
-bench: .venv/.dev-stamp ## measure against peers; ARGS=--quick for a first look
+setup: $(VENV)/.peers-stamp ## make .venv with everything that development needs
+
+bench: $(VENV)/.dev-stamp ## measure against peers; ARGS=--quick for a first look
 	PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 	$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m bench.races)
 
-docs: .venv/.dev-stamp ## write the generated pages of the manual anew
+docs: $(VENV)/.dev-stamp ## write the generated pages of the manual anew
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/replay.py
 
-fmt: .venv/.dev-stamp ## format the code and repair what ruff can repair
+fmt: $(VENV)/.dev-stamp ## format the code and repair what ruff can repair
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-clean: ## remove .venv, caches and build products
-	rm -rf .venv .bench build dist uv.lock .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove the environments, caches and build products
+	rm -rf .venv .venv-* "$(RUN)" .bench build dist uv.lock .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamps say which requirements .venv holds. Installing only ever adds, so `run` leaves a `setup` as it was.
+# The stamps say which requirements an environment holds.
 
-.venv/.dev-stamp: requirements/dev.txt requirements/base.txt pyproject.toml $(READY)
+$(VENV)/.dev-stamp: requirements/dev.txt pyproject.toml $(READY)
 	$(INSTALL) --require-hashes -r requirements/dev.txt
-	$(INSTALL_PROJECT)
-	@touch .venv/.base-stamp $@
+	$(INSTALL_PROJECT) --editable .
+	@touch $@
 
 # What the tests drive besides: the weights of the embedder, and official programs from npm. Where they cannot be had, the
 # tests that need them say so and are skipped.
-.venv/.peers-stamp: tests/npm/package.json src/toolroll/host/embedding/models.py .venv/.dev-stamp
+$(VENV)/.peers-stamp: tests/npm/package.json src/toolroll/host/embedding/models.py $(VENV)/.dev-stamp
 	@$(BIN)/toolroll models fetch & $(BIN)/python -m tests.npm.node & wait
 	@touch $@
 
-.venv/.base-stamp: requirements/base.txt pyproject.toml $(READY)
+$(VENV)/.base-stamp: requirements/base.txt requirements/re2.txt $(READY)
 	$(INSTALL) --require-hashes -r requirements/base.txt
-	$(INSTALL_PROJECT)
+	@$(INSTALL) --only-binary :all: --require-hashes -r requirements/re2.txt || \
+		echo "google-re2 has no wheel for this machine: regular expressions will run in a child process."
 	@touch $@
 
-.venv/pyvenv.cfg:
+# A copy of the package, and again when a file of it has changed.
+$(VENV)/.run-stamp: pyproject.toml $(shell find src -not -name '*.pyc' -not -name __pycache__) $(VENV)/.base-stamp
+	$(INSTALL_PROJECT) --reinstall-package toolroll .
+	@touch $@
+
+$(VENV)/pyvenv.cfg:
 	@version=$$($(PYTHON) -c 'import sys; print(sys.version_info >= (3, 11), sys.version.split()[0])') || \
 		{ echo "toolroll needs Python 3.11 or newer; '$(PYTHON)' does not run. Try: make $(or $(MAKECMDGOALS),run) PYTHON=python3.12" >&2; exit 1; }; \
 	[[ $$version == True* ]] || \
 		{ echo "toolroll needs Python 3.11 or newer; '$(PYTHON)' is $${version#* }. Try: make $(or $(MAKECMDGOALS),run) PYTHON=python3.12" >&2; exit 1; }
 	@if command -v uv >/dev/null; then \
-		uv venv --quiet --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv; \
+		uv venv --quiet --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(VENV); \
 	else \
-		$(PYTHON) -m venv .venv; \
+		$(PYTHON) -m venv $(VENV); \
 	fi
 
-$(BIN)/uv: requirements/uv.txt .venv/pyvenv.cfg
+$(BIN)/uv: requirements/uv.txt $(VENV)/pyvenv.cfg
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r $<
 	@touch $@

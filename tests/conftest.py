@@ -2,15 +2,21 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.users import bound_by_modes
 from toolroll import Context, Kit
+from toolroll.host.sandbox.choose import probed, strongest
+from toolroll.host.sandbox.tiers import Sandbox
+from toolroll.kit import preset
 
 # How long a case takes says nothing on a busy machine. In CI the same cases are tried each time: a change is
 # judged by what it changed; new cases are found where somebody can look into them.
@@ -18,11 +24,24 @@ settings.register_profile("toolroll", deadline=None, derandomize=bool(os.environ
 settings.load_profile("toolroll")
 
 Files = dict[str, str | bytes]
+TIERS = [str(probe.tier) for probe in probed() if probe.works]
 
 
 def pytest_sessionstart() -> None:
     """What a shell starts in the background is deaf to SIGINT, and so would be all that the tests start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests about what does not work here; one test each of `host/sandbox/test_choose.py` says so.
+
+    That is a tier, and for a user other than root what a group of commands shares.
+    """
+    missing = {"bubblewrap", "landlock"} - set(TIERS) | ({"group"} if os.geteuid() != 0 else set())
+    out = [item for item in items if isinstance(item, pytest.Function) and missing & set(item.fixturenames)]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in out]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,12 +88,55 @@ def put(ws: Path) -> Callable[[Files], None]:
     return make
 
 
+@pytest.fixture(params=TIERS)
+def tier(request: pytest.FixtureRequest) -> str:
+    """Each sandbox tier that works on this machine, "none" as the control: for tests of what a command may do.
+
+    Kits that the test opens with `open_kit` use it.
+    """
+    return str(request.param)
+
+
+@pytest.fixture(params=[tier for tier in TIERS if tier != "none"])
+def confined(request: pytest.FixtureRequest) -> str:
+    """Each tier of this machine that confines, in the same way."""
+    return str(request.param)
+
+
+@pytest.fixture(params=["re2", "without re2"])
+def each_regex_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test as it is, and as on a machine that google-re2 has no wheel for."""
+    if request.param == "without re2":
+        monkeypatch.setitem(sys.modules, "re2", None)
+
+
 @pytest.fixture
-def open_kit(ws: Path, tmp_path: Path) -> Iterator[Callable[..., Kit]]:
+def file_modes() -> Iterator[None]:
+    """What a file's mode forbids is forbidden in this test, also to root."""
+    with bound_by_modes():
+        yield
+
+
+@pytest.fixture
+def bubblewrap() -> Sandbox:
+    return strongest("bubblewrap")
+
+
+@pytest.fixture
+def landlock() -> Sandbox:
+    return strongest("landlock")
+
+
+@pytest.fixture
+def open_kit(ws: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Kit]]:
     """Open kits on the workspace; all are closed in the end."""
     kits: list[Kit] = []
+    asked = [request.getfixturevalue(name) for name in ("tier", "confined") if name in request.fixturenames]
 
     def make(dialect: str = "native", **options: Any) -> Kit:
+        if asked:
+            policy = options.get("policy", "standard")
+            options["policy"] = replace(preset(policy) if isinstance(policy, str) else policy, sandbox=asked[0])
         kits.append(Kit(ws, dialect, state_dir=tmp_path / "state", **options))
         return kits[-1]
 

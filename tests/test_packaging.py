@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PINS = ["base.txt", "dev.txt", "uv.txt"]
+PINS = ["base.txt", "re2.txt", "dev.txt", "uv.txt"]
 
 
 def pins(name: str) -> list[tuple[Requirement, list[str]]]:
@@ -35,7 +37,7 @@ def group(name: str) -> list[str]:
 
 def targets() -> set[str]:
     """The targets of the Makefile that `make help` lists."""
-    return set(re.findall(r"^([a-z]+):.*## \S", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):.*## \S", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
 
 
 def test_requirements_hold_no_address() -> None:
@@ -60,6 +62,7 @@ def test_every_requirement_is_exact_and_hashed(name: str) -> None:
     [
         ("base.txt", PROJECT["project"]["dependencies"] + PROJECT["build-system"]["requires"]),
         ("dev.txt", PROJECT["project"]["dependencies"] + group("dev")),
+        ("re2.txt", PROJECT["project"]["optional-dependencies"]["re2"]),
         ("uv.txt", group("installer")),
     ],
 )
@@ -77,7 +80,13 @@ def test_pins_satisfy_the_project(name: str, wanted: list[str]) -> None:
 def test_base_is_part_of_dev() -> None:
     """So that installing one after the other changes nothing."""
     dev = {f"{pin.name}{pin.specifier}": hashes for pin, hashes in pins("dev.txt")}  # which may ask for it more widely
-    assert [str(pin) for pin, hashes in pins("base.txt") if dev.get(f"{pin.name}{pin.specifier}") != hashes] == []
+    base = [*pins("base.txt"), *pins("re2.txt")]
+    assert [str(pin) for pin, hashes in base if dev.get(f"{pin.name}{pin.specifier}") != hashes] == []
+
+
+def test_the_base_asks_for_nothing_that_some_machines_have_no_wheel_for() -> None:
+    """google-re2 has none for musl, which no marker can name."""
+    assert [str(pin) for pin, _ in pins("base.txt") if pin.name == "google-re2"] == []
 
 
 def test_no_lock_file_is_kept() -> None:
@@ -90,11 +99,49 @@ def test_ci_runs_make_test() -> None:
     assert script.read_text().splitlines()[-1] == "make test"
 
 
+def recipe(*words: str, **environment: str) -> str:
+    """What make would run, without running it."""
+    command = ["make", "--dry-run", "--always-make", *words]
+    own = {**os.environ, "MAKEFLAGS": "", "MAKELEVEL": "0", **environment}
+    return subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=True).stdout
+
+
+def test_what_serves_this_repository_is_outside_of_it(tmp_path: Path) -> None:
+    """A copy of the package, in an environment of its own: commands in the workspace cannot change what runs."""
+    said = recipe("run", XDG_CACHE_HOME=str(tmp_path))
+    (folder,) = set(re.findall(rf"({tmp_path}/toolroll/run-[0-9a-f]{{12}})/bin/toolroll mcp", said))
+    installs = re.findall(r".*pip install .*", said)
+    assert installs
+    assert [one for one in installs if folder not in one or "--editable" in one] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_python_that_is_found_runs_toolroll(tmp_path: Path) -> None:
+    """The oldest first; what does not run, is too old or is not released is passed over."""
+    for name, body in {
+        "python3.4": "echo never",
+        "python3.98": "exit 1",
+        "python3.99": f'exec {sys.executable} "$@"',
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:/usr/bin:/bin"
+    environment = {"PATH": path, "PYENV_ROOT": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run([ROOT / "requirements/pythons"], env=environment, capture_output=True, text=True, check=True)
+    found = [line.split(":") for line in done.stdout.splitlines()]
+    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    versions = [tuple(map(int, version.split("."))) for version, _ in found]
+    assert own in [version for version, _ in found]
+    assert versions == sorted(versions)
+    assert min(versions) >= (3, 11)
+    assert all(os.path.isabs(program) for _, program in found)
+
+
 def test_makefile_has_the_targets() -> None:
-    assert targets() >= {"run", "test", "setup", "bench", "docs", "fmt", "pins", "clean"}
+    assert targets() >= {"run", "test", "test-pythons", "setup", "bench", "docs", "fmt", "pins", "clean"}
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_pages_name_only_real_targets(page: str) -> None:
-    named = set(re.findall(r"(?:^|`|\$ )make ([a-z]+)", (ROOT / page).read_text(), flags=re.MULTILINE))
+    named = set(re.findall(r"(?:^|`|\$ )make ([a-z-]+)", (ROOT / page).read_text(), flags=re.MULTILINE))
     assert named - targets() == set()

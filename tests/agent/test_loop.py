@@ -121,7 +121,7 @@ def test_the_same_in_text(serve: Serve, agent_at: Any, put: Put, ws: Path) -> No
 
 def test_what_only_looks_runs_side_by_side_and_changes_in_order(serve: Serve, agent_at: Any, open_kit: Any) -> None:
     kit: Kit = open_kit()
-    meet = threading.Barrier(3, timeout=5)
+    meet = threading.Barrier(3, timeout=50)
     order: list[int] = []
 
     @tool(Effect.READ)

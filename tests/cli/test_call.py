@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
+
 Run = Callable[..., tuple[int, str, str]]
 Put = Callable[[dict[str, str | bytes]], None]
 
@@ -172,14 +174,12 @@ def test_nothing_is_left_in_the_workspace(quick: Run, ws: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_command_too(ws, tmp_path, number):
+def test_a_signal_ends_the_command_too(ws, tmp_path, number, tier):
     """Also where the sandbox does not: what runs is ended before the program itself is."""
     argv = [sys.executable, "-m", "toolroll", "call", "bash", "command=while true; do date > alive; sleep 0.05; done"]
     env = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
-    running = subprocess.Popen([*argv, "--workspace", str(ws)], env=env, stdout=subprocess.DEVNULL)
-    until = time.monotonic() + 30
-    while not (ws / "alive").exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    running = subprocess.Popen([*argv, "--workspace", str(ws), "--sandbox", tier], env=env, stdout=subprocess.DEVNULL)
+    assert until((ws / "alive").exists)
     running.send_signal(number)
     assert running.wait(30) in (130, 143)
     before = (ws / "alive").stat().st_mtime_ns

@@ -41,6 +41,7 @@ def test_the_report_for_programs(quick: Run) -> None:
         "openat2",
         "O_TMPFILE",
         "ripgrep",
+        "google-re2",
         "bubblewrap",
         "Landlock",
     }

@@ -22,7 +22,7 @@ from toolroll.host.root import Root
 from toolroll.result import ErrorCode, ToolError
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-as_user = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+as_user = pytest.mark.usefixtures("file_modes")
 
 
 @pytest.fixture

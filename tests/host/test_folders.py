@@ -145,13 +145,15 @@ def test_a_tree_that_is_watched_comes_with_its_states(put, ctx, ws, monkeypatch)
     settle()
     listed = folders.files(".")
     assert listed.stamps is None
-    assert ctx.search.warm.ready(10)
+    assert ctx.search.warm.ready(50)
     watched = folders.files(".")
     assert (watched.files, watched.whole) == (listed.files, True)
     assert [watched.stamps[path] for path in listed.files] == folders.stamps(listed.files)
     assert folders.files(".") is watched, "the same while nothing changes"
+    monkeypatch.setattr(module, "SETTLED", 600_000_000_000)  # however long the next two lines take
     (ws / "a.py").write_text("changed")
     assert folders.files(".").stamps["a.py"] is None, "its times cannot tell the next change yet"
+    monkeypatch.setattr(module, "SETTLED", 20_000_000)
     settle()
     assert [folders.files(".").stamps["a.py"]] == folders.stamps(["a.py"])
     assert folders.files("sub").files == ["sub/b.py", "sub/deep/c.txt"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -178,3 +179,10 @@ def test_a_folder_that_was_swapped_for_a_link_is_not_looked_into(ws: Path, tmp_p
         assert os.path.exists(f"{ws}/d/a.txt")
         assert text(ground, "d/a.txt") is None
         assert not is_text(ground, "d/a.txt", 1_000)
+
+
+def test_without_re2_regular_expressions_are_for_ripgrep(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert glance(Query("fo+")) is not None
+    monkeypatch.setitem(sys.modules, "re2", None)
+    assert glance(Query("fo+")) is None
+    assert glance(Query("foo")) is not None

@@ -10,8 +10,8 @@ import pytest
 from tests.host.sandbox.conftest import landlock_abi
 from toolroll.host import probe
 from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.choose import probed, strongest
-from toolroll.result import ToolError
+from toolroll.host.sandbox.choose import probed
+from toolroll.host.sandbox.tiers import Sandbox
 
 
 def facts(workspace: Path) -> dict[str, probe.Fact]:
@@ -41,7 +41,7 @@ def test_a_file_is_no_workspace(ws: Path) -> None:
     assert "Not a directory" in found.detail
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.usefixtures("file_modes")
 def test_a_state_folder_that_cannot_be_written(ws: Path, state: Path) -> None:
     state.mkdir(mode=0o500)
     found = facts(ws)["state"]
@@ -107,15 +107,11 @@ for fact in facts(".", "1"):
 """
 
 
-def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path) -> None:
+def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path, landlock: Sandbox) -> None:
     """A command of the weaker tier cannot make namespaces, as in most containers."""
-    try:
-        sandbox = strongest("landlock")
-    except ToolError as error:
-        pytest.skip(error.message)
     folders = [os.path.abspath(path) for path in sys.path if os.path.isdir(path)]
     fd = os.open(ws, os.O_RDONLY)
-    process = sandbox.spawn(
+    process = landlock.spawn(
         Reach((str(ws),), (sys.prefix, sys.base_prefix, *folders)),
         [sys.executable, "-c", FACTS],
         cwd=fd,
@@ -127,10 +123,18 @@ def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path) -> None:
     os.close(fd)
     with process:
         said = process.communicate(timeout=60)[0].decode()
-    confinement, bubblewrap, landlock, seccomp, own = (line.split("|") for line in said.splitlines())
-    assert confinement == ["confinement", "True", f"by Landlock; left open: {'; '.join(sandbox.gaps)}", ""]
+    confinement, bubblewrap, kernel, seccomp, own = (line.split("|") for line in said.splitlines())
+    assert confinement == ["confinement", "True", f"by Landlock; left open: {'; '.join(landlock.gaps)}", ""]
     assert bubblewrap[1] == "False"
     assert bubblewrap[3] == "install bubblewrap (apt install bubblewrap), and allow user namespaces"
-    assert landlock == ["Landlock", "True", f"ABI {landlock_abi()}", ""]
+    assert kernel == ["Landlock", "True", f"ABI {landlock_abi()}", ""]
     assert seccomp == ["seccomp", "True", "the kernel filters what commands ask of it", ""]
     assert own == ["own programs", "True", "ripgrep, parsers and converters are confined by Landlock", ""]
+
+
+def test_where_regular_expressions_run_is_told(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert facts(ws)["google-re2"].present
+    monkeypatch.setitem(sys.modules, "re2", None)
+    found = facts(ws)["google-re2"]
+    assert (found.present, found.required, found.hint.startswith("pip install 'toolroll[re2]'")) == (False, False, True)
+    assert found.detail.startswith("missing: regular expressions run in a child")

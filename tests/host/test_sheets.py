@@ -1,5 +1,6 @@
 import sqlite3
 import threading
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -15,6 +16,20 @@ STAMP = (1, 2, 3, 4, 5)
 
 def parts(sheet):
     return [getattr(sheet, name) for name in Sheet.__slots__]
+
+
+@pytest.fixture
+def opened(state):
+    """Open sheets of the same state; all are closed in the end."""
+    sheets = []
+
+    def make():
+        sheets.append(Sheets(state))
+        return sheets[-1]
+
+    yield make
+    for one in sheets:
+        one.close()
 
 
 def base(state):
@@ -47,25 +62,25 @@ def test_nothing_is_made_before_something_is_asked(tmp_path):
     assert not (tmp_path / "state").exists()
 
 
-def test_a_file_that_is_no_database_is_made_anew(state):
+def test_a_file_that_is_no_database_is_made_anew(state, opened):
     state.folder("atlas")
     with open(base(state), "wb") as file:
         file.write(b"no database " * 1000)
-    with pytest.raises(sqlite3.DatabaseError):
-        sqlite3.connect(base(state)).execute("select * from sheets")
+    with closing(sqlite3.connect(base(state))) as rows, pytest.raises(sqlite3.DatabaseError):
+        rows.execute("select * from sheets")
     sheets = Sheets(state)
     sheets.put({b"k": PACKED}, {"a": (STAMP, b"k")})
     sheets.close()
-    assert Sheets(state).places() == {"a": (STAMP, b"k")}
+    assert opened().places() == {"a": (STAMP, b"k")}
 
 
-def test_half_a_row_is_none(state):
+def test_half_a_row_is_none(state, opened):
     sheets = Sheets(state)
     sheets.put({b"k": PACKED, b"l": PACKED}, {})
     sheets.close()
-    with sqlite3.connect(base(state)) as rows:
+    with closing(sqlite3.connect(base(state))) as rows, rows:
         rows.execute("update sheets set data = substr(data, 1, 5) where key = ?", (b"k",))
-    assert Sheets(state).get([b"k", b"l"]).keys() == {b"l"}
+    assert opened().get([b"k", b"l"]).keys() == {b"l"}
 
 
 def test_without_a_place_to_keep_them_sheets_are_held_in_memory(tmp_path):
@@ -78,7 +93,7 @@ def test_without_a_place_to_keep_them_sheets_are_held_in_memory(tmp_path):
     sheets.close()
 
 
-def test_what_is_long_gone_is_forgotten(state):
+def test_what_is_long_gone_is_forgotten(state, opened):
     sheets = Sheets(state)
     keys = {f"{number}".encode(): PACKED for number in range(2500)}
     sheets.put(keys, {f"p{number}": (STAMP, key) for number, key in enumerate(keys)})
@@ -87,10 +102,10 @@ def test_what_is_long_gone_is_forgotten(state):
     sheets.tidy(["p0", "p1"])
     assert sheets.places().keys() == {"p0", "p1"}
     sheets.close()
-    assert Sheets(state).get(keys).keys() == {b"0", b"1"}
+    assert opened().get(keys).keys() == {b"0", b"1"}
 
 
-def test_several_at_a_time_lose_nothing(state):
+def test_several_at_a_time_lose_nothing(state, opened):
     def work(number):
         sheets = Sheets(state)
         for turn in range(10):
@@ -103,4 +118,4 @@ def test_several_at_a_time_lose_nothing(state):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(Sheets(state).places()) == 40
+    assert len(opened().places()) == 40

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.users import need_another_user
 from tests.waiting import until
 from toolroll.host import descendants
 from toolroll.host.orphans import house
@@ -30,7 +31,6 @@ from toolroll.host.spill import Spill
 from toolroll.host.state import State
 from toolroll.host.supervisor import Bounds, Outcome, Running, start
 from toolroll.host.token import Token
-from toolroll.result import ToolError
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(100)]
 
@@ -49,12 +49,9 @@ SHAPES = {
 WAIT = "\nread line"
 
 
-@pytest.fixture(params=["none", "landlock", "bubblewrap"])
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    try:
-        return strongest(request.param)
-    except ToolError as error:
-        pytest.skip(error.message)
+@pytest.fixture
+def sandbox(tier: str) -> Sandbox:
+    return strongest(tier)
 
 
 Begin = Callable[..., Running]
@@ -240,11 +237,16 @@ HIDES = {
 }
 
 
-@pytest.mark.parametrize("way", HIDES)
-@pytest.mark.parametrize("sandbox", [Unconfined(), Late()], ids=["at once", "late"])
+@pytest.mark.parametrize(
+    ("sandbox", "way"),
+    [
+        *((Unconfined(), way) for way in HIDES),
+        # The one with its signals unblocked hides in the time that `Late` makes longer: nothing is left to know it by.
+        *((Late(), way) for way in HIDES if way != "with its signals unblocked"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "late" if isinstance(one, Late) else "at once",
+)
 def test_it_cannot_hide(begin: Begin, tag: str, sandbox: Sandbox, way: str) -> None:
-    if way == "with its signals unblocked" and isinstance(sandbox, Late):
-        pytest.skip("it hides in the time that this test makes longer, and nothing is left to know it by")
     script = HIDES[way].replace("TAG", tag).replace("PYTHON", sys.executable)
     running = begin(sandbox, script)
     assert running.wait().outcome is Outcome.EXITED
@@ -305,7 +307,7 @@ if then == "fork":
     if child == 0:
         sys.exit(0)
     os.waitpid(child, 0)
-    print(running.wait(0.1), time.monotonic() - before < 4, flush=True)
+    print(running.wait(0.1), time.monotonic() - before < 40, flush=True)
     os.kill(os.getpid(), 9)
 """
 
@@ -334,15 +336,12 @@ def test_the_end_of_the_whole_program(sandbox: Sandbox, tmp_path: Path, tag: str
     until(lambda: [pid for pid in tagged(tag) if pid != host.pid] == [])
 
 
-def test_a_confined_daemon_that_nobody_knows(begin: Begin, tmp_path: Path, tag: str) -> None:
+def test_a_confined_daemon_that_nobody_knows(begin: Begin, tmp_path: Path, tag: str, landlock: Sandbox) -> None:
     """It has none of our marks, but the filter of the sandbox; one with its session is no command but ours.
 
     Unless it has made smaller what would have been a mark: nobody else has a reason to.
     """
-    try:
-        sandbox = strongest("landlock")
-    except ToolError as error:
-        pytest.skip(error.message)
+    sandbox = landlock
     folder, null = os.open(tmp_path, os.O_RDONLY), os.open(os.devnull, os.O_RDWR)
 
     def confined(script: str) -> subprocess.Popen[bytes]:
@@ -380,13 +379,14 @@ os.setgid(65534)
 os.setuid(65534)
 before = time.monotonic()
 ended = run(script).wait()
-print(len(ended.left), ended.outcome, ended.status, time.monotonic() - before < 2, flush=True)
+print(len(ended.left), ended.outcome, ended.status, time.monotonic() - before < 40, flush=True)
 """
 )
 
 
-@pytest.mark.skipif(os.getuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
 def test_what_is_not_ours_to_kill_is_told(tag: str) -> None:
+    need_another_user()
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         shutil.copy(shutil.which("setpriv"), f"{folder}/become")

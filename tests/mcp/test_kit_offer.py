@@ -213,6 +213,33 @@ def test_closing_ends_what_runs(offer):
         offer.call("ls", {}, Peer())
 
 
+def test_an_end_while_the_kit_waits_to_be_opened_is_no_error(ws, tmp_path):
+    """A client that lists the tools and goes: `warm` still waits for its roots then."""
+    offer = KitOffer(lambda folder, _approve: Kit(folder or ws, state_dir=tmp_path / "state"), rooted=True)
+    raised = []
+
+    def warm():
+        try:
+            offer.warm()
+        except ToolError as error:
+            raised.append(error.message)
+
+    thread = threading.Thread(target=warm)
+    thread.start()
+    offer.close()
+    thread.join(10)
+    assert (thread.is_alive(), raised) == (False, [])
+    with pytest.raises(ToolError, match="The server has ended"):
+        offer.resources()
+
+
+def test_a_workspace_that_cannot_be_opened_is_an_error_at_once(tmp_path):
+    offer = KitOffer(lambda _folder, _approve: Kit(tmp_path / "nowhere", state_dir=tmp_path / "state"))
+    with pytest.raises(ToolError, match="The workspace cannot be opened"):
+        offer.warm()
+    offer.close()
+
+
 def test_the_first_root_that_is_a_folder_here(tmp_path):
     folder = tmp_path / "a b%"
     folder.mkdir()

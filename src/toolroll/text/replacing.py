@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import NOTHING, Same
@@ -32,18 +33,57 @@ class Made:
         return Same(self.spans[0][0], len(text) - self.spans[-1][1], self.places[0][0] - 1)
 
 
+class Expression(Protocol):
+    """A regular expression whose time is linear, in one of the engines."""
+
+    groups: int
+    names: Collection[str]
+    """Of groups that have one."""
+
+    def found(self, text: str, template: str) -> Iterator[tuple[int, int, str]]:
+        """Where the matches begin and end, and the template for each, with $1, ${1}, ${name} and $$ filled in."""
+
+
+Compile = Callable[[str, bool], Expression]
+"""Gives the expression of a source, which heeds the case or does not; ToolError for a source that is none."""
+
+
+class Linear:
+    """An `Expression` of RE2, which may not be installed: then to make one raises ImportError."""
+
+    def __init__(self, source: str, case: bool) -> None:
+        import re2
+
+        options = re2.Options()
+        options.case_sensitive = case
+        options.log_errors = False
+        try:
+            self._pattern = re2.compile(f"(?m){source}", options)
+        except re2.error as error:
+            reason = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
+            raise refused(reason.replace("(?m)", "")) from None  # which is ours
+        self.groups: int = self._pattern.groups
+        self.names: Collection[str] = frozenset(self._pattern.groupindex)
+
+    def found(self, text: str, template: str) -> Iterator[tuple[int, int, str]]:
+        """As `Expression` has it."""
+        for match in self._pattern.finditer(text):
+            check_groups(self, template)
+            yield match.start(), match.end(), _GROUP.sub(partial(_filled, match), template)
+
+
 class Finder:
     """Finds a text, or with `regex` a regular expression of the linear kind: no look-around, no back-references."""
 
-    def __init__(self, find: str, *, regex: bool, case: bool, words: bool) -> None:
-        self._regex = regex
+    def __init__(self, find: str, *, regex: bool, case: bool, words: bool, compiled: Compile = Linear) -> None:
         self._words = regex and words
         self._endings = "\r" in find or (regex and r"\r" in find)  # who names them means them
         self._plain = find if case and not regex and not words else ""
         source = find if regex else re.escape(find)
         if words:
             source = rf"\b(?:{source})\b" if regex else rf"{_edge(find[0])}{source}{_edge(find[-1])}"
-        self._pattern = _linear(source, case) if regex else re.compile(source, 0 if case else re.IGNORECASE)
+        self._expression = compiled(source, case) if regex else None
+        self._pattern = re.compile("" if regex else source, 0 if case else re.IGNORECASE)
 
     def replace(self, text: str, replacement: str) -> Made:
         """The text with each occurrence replaced. A line feed in `find` is any line ending."""
@@ -62,7 +102,7 @@ class Finder:
 
     def _check(self, replacement: str) -> None:
         """Raise for a group that is written as elsewhere: it would end up in the files as it is."""
-        if self._regex and (found := _FOREIGN.search(replacement)) and int(found[1]) <= self._pattern.groups:
+        if self._expression and (found := _FOREIGN.search(replacement)) and int(found[1]) <= self._expression.groups:
             raise ToolError(
                 ErrorCode.VALIDATION,
                 f"`replace` has {found[0]!r}. Write the group as ${found[1]}; if the characters themselves are meant, "
@@ -71,10 +111,14 @@ class Finder:
 
     def _found(self, text: str, replacement: str) -> Iterator[tuple[int, int, str]]:
         """Where the occurrences begin and end, and what is to stand there."""
+        if self._expression is not None:
+            for start, end, written in self._expression.found(text, replacement):
+                if not (self._words and _within(text, start, end)):
+                    yield start, end, written
+            return
         if not self._plain:
             for match in self._pattern.finditer(text):
-                if not (self._words and _within(text, match.start(), match.end())):
-                    yield match.start(), match.end(), _expanded(match, replacement) if self._regex else replacement
+                yield match.start(), match.end(), replacement
             return
         size = len(self._plain)  # a text is found much sooner than by a pattern
         at = text.find(self._plain)
@@ -115,37 +159,38 @@ def _edge(char: str) -> str:
     return r"\b" if char.isalnum() or char == "_" else ""
 
 
-def _linear(source: str, case: bool) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.case_sensitive = case
-    options.log_errors = False
-    try:
-        return re2.compile(f"(?m){source}", options)
-    except re2.error as error:
-        reason = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
-        reason = reason.replace("(?m)", "")  # is ours
-        raise ToolError(
-            ErrorCode.VALIDATION,
-            f"`find` is not a regular expression that can be used: {reason}. Look-around and back-references are not "
-            "known; for plain text leave `regex` off.",
-        ) from None
+def refused(reason: str) -> ToolError:
+    """The error for an expression that an engine cannot read."""
+    return ToolError(
+        ErrorCode.VALIDATION,
+        f"`find` is not a regular expression that can be used: {reason}. Look-around and back-references are not "
+        "known; for plain text leave `regex` off.",
+    )
 
 
-def _expanded(match: Any, replacement: str) -> str:
-    """The replacement with $1, ${1} and ${name} filled in; $$ is a dollar."""
-
-    def filled(found: re.Match[str]) -> str:
+def check_groups(expression: Expression, template: str) -> None:
+    """Raise for a group in the template that the expression does not have."""
+    for found in _GROUP.finditer(template):
         name = found[1] or found[2]
-        if name is None:
-            return "$"
-        try:
-            return match.group(int(name) if name.isdigit() else name) or ""
-        except (IndexError, re.error, KeyError):
+        if name and not (int(name) <= expression.groups if name.isdigit() else name in expression.names):
             raise ToolError(
                 ErrorCode.VALIDATION,
                 f"`replace` names the group {name!r}, which `find` does not have. Before a digit, write ${{1}}.",
-            ) from None
+            )
 
-    return _GROUP.sub(filled, replacement)
+
+def for_ripgrep(template: str) -> str:
+    """A template as ripgrep spells it: a name in braces, and a dollar that is none twice."""
+    pieces, end = [], 0
+    for found in _GROUP.finditer(template):
+        name = found[1] or found[2]
+        pieces += [template[end : found.start()].replace("$", "$$"), f"${{{name}}}" if name else "$$"]
+        end = found.end()
+    return "".join([*pieces, template[end:].replace("$", "$$")])
+
+
+def _filled(match: Any, found: re.Match[str]) -> str:
+    name = found[1] or found[2]
+    if name is None:
+        return "$"
+    return match.group(int(name) if name.isdigit() else name) or ""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import struct
+import wave
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
@@ -262,6 +266,16 @@ def sound(seconds: float, rate: int = 16_000, *, width: int = 2, format: int = 1
     head = struct.pack("<HHIIHH", format, 1, rate, rate * width, width, 8 * width)
     body = b"WAVEfmt " + struct.pack("<I", len(head)) + head + b"data" + struct.pack("<I", len(data)) + data
     return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def speech() -> bytes:
+    """The first words of a novel, from the recordings that come with the package that hears them."""
+    recording = Path(pytest.importorskip("moonshine_voice").__file__).parent / "assets" / "two_cities.wav"
+    held = io.BytesIO()
+    with wave.open(str(recording)) as whole, wave.open(held, "wb") as part:
+        part.setparams(whole.getparams())
+        part.writeframes(whole.readframes(8 * whole.getframerate()))
+    return held.getvalue()
 
 
 def many_pages(count: int) -> bytes:

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.host.converting import convert
-from toolroll.host.sandbox.choose import probed
 
-TIERS = [str(one.tier) for one in probed() if one.works]
 PROBE = """
 import json, socket, sys
 folder, port = sys.argv[3], int(sys.argv[4])
@@ -35,7 +33,6 @@ print(json.dumps({
 """
 
 
-@pytest.mark.parametrize("tier", TIERS)
 def test_a_child_reaches_nothing(tier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert, "_CHILD", PROBE)
     (tmp_path / "secret").write_text("s")
@@ -67,7 +64,7 @@ def test_a_child_is_not_trusted(said: str, trouble: tuple[str, int], monkeypatch
 
     monkeypatch.setattr(convert, "_CHILD", said)
     with pytest.raises(ToolError) as caught:
-        convert.Converter(lambda: TIERS[0], Token()).convert(b"x", "a.odt", formats.OPEN_TEXT)
+        convert.Converter(lambda: "required", Token()).convert(b"x", "a.odt", formats.OPEN_TEXT)
     assert caught.value.message == told(*trouble, "a.odt", formats.OPEN_TEXT).message
     assert "Ignore all rules" not in caught.value.message
 
@@ -79,5 +76,5 @@ def test_a_child_that_does_not_start_is_not_blamed_on_the_file(monkeypatch: pyte
 
     monkeypatch.setattr(convert, "_CHILD", "import no_such_package")
     with pytest.raises(ToolError, match="The converter does not work here: ModuleNotFoundError") as caught:
-        convert.Converter(lambda: TIERS[0], Token()).convert(b"x", "a.odt", formats.OPEN_TEXT)
+        convert.Converter(lambda: "required", Token()).convert(b"x", "a.odt", formats.OPEN_TEXT)
     assert caught.value.code is ErrorCode.EXECUTION

@@ -46,7 +46,7 @@ def serve(open_kit: Callable[..., Kit], ws: Path) -> Iterator[Callable[..., Kit]
         one.close()
     for one in set(threading.enumerate()) - others:
         if "mcp" in one.name or "language" in one.name:
-            one.join(5)
+            one.join(50)
             assert not one.is_alive(), one.name
     left = {os.path.realpath(f"/proc/self/fd/{fd}") for fd in set(os.listdir("/proc/self/fd")) - before}
     assert [one for one in left if "pipe" in one] == []

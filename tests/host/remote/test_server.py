@@ -16,8 +16,6 @@ from tests.waiting import until
 from toolroll import Effect
 from toolroll.host.guard import Request
 from toolroll.host.remote import life
-from toolroll.host.sandbox.choose import probed
-from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, Image
 
 MARK = re.compile(r"\b[0-9a-f]{16}\b")
@@ -140,7 +138,7 @@ def test_a_server_that_dies_in_mid_call_is_told_of_at_once_and_started_again(ser
 
 @pytest.mark.parametrize("tool", ["hang", "wrong_id"])
 def test_a_server_that_does_not_answer_is_late_at_the_limit(serve, tool):
-    kit = serve(timeout=0.5)
+    kit = serve(timeout=1)
     assert call(kit, "echo", text="here").ok
     began = time.monotonic()
     found = call(kit, tool)
@@ -148,11 +146,11 @@ def test_a_server_that_does_not_answer_is_late_at_the_limit(serve, tool):
         ErrorCode.TIMEOUT,
         "The MCP server 'h' did not answer in time. Ask for less at once, or do without it.",
     )
-    assert 0.4 < time.monotonic() - began < 40
+    assert 0.9 < time.monotonic() - began < 40
 
 
 def test_a_server_that_hangs_twice_is_started_anew(serve):
-    kit = serve(timeout=0.3)
+    kit = serve(timeout=1)
     assert call(kit, "echo", text="here").ok
     assert [call(kit, "hang").error.code for _ in range(2)] == [ErrorCode.TIMEOUT, ErrorCode.TIMEOUT]
     assert call(kit, "echo", text="fresh").ok
@@ -192,12 +190,9 @@ def test_cancelling_does_not_wait(serve):
     assert time.monotonic() - began < 40
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", "landlock", "none"])
 def test_no_child_of_a_server_outlives_the_kit(serve, tier):
     """Not even one that has left its session, whatever the sandbox is."""
-    if tier not in [probe.tier for probe in probed() if probe.works]:
-        pytest.skip(f"{tier} does not work here")
-    kit = serve(kit={"policy": Policy(sandbox=tier)}, cwd=".")
+    kit = serve(cwd=".")
     seconds = call(kit, "child").data["text"]
     assert until(lambda: len(processes(seconds)) == 1)
     kit.close()
@@ -208,24 +203,24 @@ PROGRAM = """
 import os, sys
 from tests.host.remote.conftest import call, hostile
 from toolroll import Kit
-kit = Kit(sys.argv[1], state_dir=sys.argv[2], mcp={"h": hostile()})
+from toolroll.policy.rules import Policy
+policy = Policy(sandbox=sys.argv[4])
+kit = Kit(sys.argv[1], state_dir=sys.argv[2], mcp={"h": hostile()}, policy=policy)
 print(call(kit, "child").data["text"], flush=True)
 os.kill(os.getpid(), 9) if sys.argv[3] == "killed" else None
 """
 
 
 @pytest.mark.parametrize("how", ["ended", "killed"])
-def test_nothing_outlives_a_program_that_did_not_close_its_kit(ws, tmp_path, how):
-    if how == "killed" and "bubblewrap" not in [probe.tier for probe in probed() if probe.works]:
-        pytest.skip("only bubblewrap ends a server whose kit was killed")
-    command = [sys.executable, "-c", PROGRAM, str(ws), str(tmp_path / "state"), how]
+def test_nothing_outlives_a_program_that_did_not_close_its_kit(ws, tmp_path, how, tier):
+    command = [sys.executable, "-c", PROGRAM, str(ws), str(tmp_path / "state"), how, tier]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == (-9 if how == "killed" else 0), done.stderr
     assert until(lambda: processes(done.stdout.strip()) == [])
 
 
-def test_the_world_of_a_server_is_small(serve, monkeypatch, ws):
+def test_the_world_of_a_server_is_small(serve, monkeypatch, ws, confined):
     (ws / ".git" / "hooks").mkdir(parents=True)
     monkeypatch.setenv("SECRET_OF_OURS", "do-not-show")
     monkeypatch.setenv("GIVEN", "by the operator")
@@ -242,21 +237,18 @@ def test_the_world_of_a_server_is_small(serve, monkeypatch, ws):
     assert sorted(one.name for one in ws.iterdir()) == [".git"]
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
-def test_the_operator_can_open_the_world(serve, ws, tier):
+def test_the_operator_can_open_the_world(serve, ws, confined):
     import socket
 
-    if tier not in [probe.tier for probe in probed() if probe.works]:
-        pytest.skip(f"there is no {tier} here")
     hooks = ws / ".git" / "hooks"
     hooks.mkdir(parents=True)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
-        kit = serve(kit={"policy": Policy(sandbox=tier)}, env={"PORT": port}, network=True, writes="workspace")
+        kit = serve(env={"PORT": port}, network=True, writes="workspace")
         found = json.loads(call(kit, "world").data["text"])
         assert until(lambda: list(hooks.iterdir()) == [])  # while the server runs
     # Landlock cannot take one folder out of another: there it is put back.
-    assert (found["network"], found["writes"], found["repository"]) == (True, True, tier == "landlock")
+    assert (found["network"], found["writes"], found["repository"]) == (True, True, confined == "landlock")
 
 
 def test_a_variable_that_is_not_set_is_named(serve):

@@ -13,18 +13,10 @@ from toolroll.host.sandbox.choose import strongest
 from toolroll.host.sandbox.kernel import Kernel, machine
 from toolroll.host.sandbox.landlock import abi
 from toolroll.host.sandbox.tiers import Sandbox
-from toolroll.result import ToolError
 
 Run = Callable[..., tuple[int, str]]
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
-
-
-def tier(name: str) -> Sandbox:
-    try:
-        return strongest(name)
-    except ToolError as error:
-        pytest.skip(error.message)
 
 
 def landlock_abi() -> int:
@@ -33,10 +25,10 @@ def landlock_abi() -> int:
     return 0 if here is None else abi(Kernel(here.numbers))
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+@pytest.fixture
+def sandbox(confined: str) -> Sandbox:
     """Each tier that confines."""
-    return tier(request.param)
+    return strongest(confined)
 
 
 @pytest.fixture
@@ -45,16 +37,6 @@ def kernel() -> Kernel:
     if here is None:
         pytest.skip(f"not for {sys.platform}")
     return Kernel(here.numbers)
-
-
-@pytest.fixture
-def bubblewrap() -> Sandbox:
-    return tier("bubblewrap")
-
-
-@pytest.fixture
-def landlock() -> Sandbox:
-    return tier("landlock")
 
 
 @pytest.fixture

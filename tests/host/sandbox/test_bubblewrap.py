@@ -93,8 +93,10 @@ print(socket.create_connection(server.getsockname()).recv(10).decode())
 def test_nothing_of_the_environment_reaches_bubblewrap_itself(run: Run, bubblewrap: Sandbox) -> None:
     """It runs before there is a sandbox: a library that the command names must not be loaded into it."""
     env = {"PATH": PATH, "LD_TRACE_LOADED_OBJECTS": "1"}
-    program = next(find())
-    naive = subprocess.run([program, "--version"], env=env, stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert isinstance(bubblewrap, Bubblewrap)
+    naive = subprocess.run(
+        [bubblewrap._program, "--version"], env=env, stdout=subprocess.PIPE, check=True
+    ).stdout.decode()
     if "libcap" not in naive:
         pytest.skip("this bubblewrap is linked statically")
     status, said = run(bubblewrap, ["/usr/bin/true"], env=env)
@@ -146,11 +148,12 @@ def test_it_dies_with_the_thread_that_started_it(bubblewrap: Sandbox, ws: Path) 
 @pytest.fixture(params=[True, False], ids=["as it is", "older"])
 def keeping(request: pytest.FixtureRequest, bubblewrap: Sandbox) -> Sandbox:
     """Bubblewrap as it is, and as it was before it took descriptors."""
-    here, program = machine(), next(find())
+    here = machine()
     assert here is not None
+    assert isinstance(bubblewrap, Bubblewrap)
     if request.param:
         return bubblewrap
-    return Bubblewrap(program, "0.4.0", here, by_descriptor=False)
+    return Bubblewrap(bubblewrap._program, "0.4.0", here, by_descriptor=False)
 
 
 def test_what_is_kept_is_read_only(run: Run, keeping: Sandbox, ws: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -38,10 +39,25 @@ def test_what_was_tried_is_told_strongest_first() -> None:
                 strongest(one.tier)
 
 
-def test_the_strongest_that_works() -> None:
+@pytest.mark.parametrize("tier", list(Tier))
+def test_every_tier_works_here(tier: Tier) -> None:
+    """The tests about a tier that does not are left out, and this says why."""
+    (probe,) = [one for one in probed() if one.tier is tier]
+    if not probe.works:
+        pytest.skip(f"{tier} does not work here: {probe.detail}")
+    assert strongest(tier).tier is tier
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone can make the network that a group shares")
+def test_a_group_is_a_sandbox_of_the_same_tier(bubblewrap: Sandbox) -> None:
+    group = bubblewrap.group()
+    assert (group.tier, group.whole) == (bubblewrap.tier, bubblewrap.whole)
+    group.close()
+
+
+def test_the_strongest_that_works(confined: str) -> None:
     working = [one.tier for one in probed() if one.works and one.tier is not Tier.NONE]
-    if not working:
-        pytest.skip("no tier works here")
+    assert confined in working
     assert strongest().tier is working[0]
     assert strongest() is strongest("required")
 

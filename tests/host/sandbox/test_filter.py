@@ -99,11 +99,12 @@ ROWS: list[tuple[str, tuple[int, ...], tuple[Filter, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("machine", machines(), ids=lambda one: one.name)
-@pytest.mark.parametrize(("call", "args", "passes"), ROWS, ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize(
+    ("machine", "call", "args", "passes"),
+    [(machine, *row) for machine in machines() for row in ROWS if row[0] in machine.numbers],
+    ids=lambda one: one if isinstance(one, str) else one.name if isinstance(one, Machine) else "",
+)
 def test_what_is_let_pass(machine: Machine, call: str, args: tuple[int, ...], passes: tuple[Filter, ...]) -> None:
-    if call not in machine.numbers:
-        pytest.skip("no such call on this machine")
     found = {one: decide(one.program(machine), machine.audit, machine.numbers[call], *args) for one in ALL}
     assert found == {one: ALLOWED if one in passes else errno.EPERM for one in ALL}
 

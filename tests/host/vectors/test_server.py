@@ -96,7 +96,7 @@ def test_a_server_that_is_not_there():
 
 def test_a_server_that_is_silent():
     def silent(_asked):
-        served.closing.wait(5)
+        served.closing.wait(50)
         return b""
 
     with Web(silent) as served:

@@ -190,7 +190,7 @@ def test_flake8_of_the_project_comes_before_compiling(bare, open_kit, put, ws):
 
 def test_rust(kit, call, put, ws):
     if not kit.context().commands.has("rustfmt"):
-        pytest.skip("there is no rustfmt here")
+        pytest.skip("rustfmt is not installed")
     put(
         {
             "Cargo.toml": '[package]\nedition = "2021"\n',
@@ -223,10 +223,9 @@ require('fs').writeFileSync(report, JSON.stringify([result]));
 """
 
 
-def test_eslint_by_its_answers(kit, call, put, ws):
+@pytest.mark.usefixtures("with_node")
+def test_eslint_by_its_answers(call, put, ws):
     """A small program that answers as eslint does stands in for it: eslint itself is large and seldom here."""
-    if not kit.context().commands.has("node"):
-        pytest.skip("there is no node here")
     put({"a.js": "let x = 1\n", "node_modules/.bin/eslint": ESLINT, ".gitignore": "node_modules\n"})
     (ws / "node_modules/.bin/eslint").chmod(0o755)
     assert (

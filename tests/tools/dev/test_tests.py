@@ -261,7 +261,7 @@ class C(unittest.TestCase):
 )
 def test_a_run_that_is_cut_short_keeps_what_is_known(call, put, statement, how):
     put({"test_a.py": STUCK.format(statement)})
-    result = call(timeout=5, framework="unittest")
+    result = call(timeout=5 if "sleep" in statement else 60, framework="unittest")
     assert (result.status, result.data["passed"], result.data["failed"]) == ("partial", 1, 1)
     assert "FAILED test_a.py::C::test_2" in result.text
     assert how in result.text
@@ -398,9 +398,8 @@ NODE = {
 }
 
 
-def test_node(kit, call, put):
-    if not kit.context().commands.has("node"):
-        pytest.skip("there is no node here")
+@pytest.mark.usefixtures("with_node")
+def test_node(call, put):
     put(NODE)
     assert call(action="discover").text == "2 tests in 1 file (node)\ntest/sum.test.js\n  adds\n  wrong"
     result = call()
@@ -429,7 +428,7 @@ CARGO = {
 
 def test_cargo(kit, call, put):
     if not kit.context().commands.has("cargo"):
-        pytest.skip("there is no cargo here")
+        pytest.skip("cargo is not installed")
     put(CARGO)
     result = call()
     assert (result.data["passed"], result.data["failed"]) == (1, 1)
@@ -442,3 +441,14 @@ def test_cargo(kit, call, put):
     broken = call()
     assert broken.error.code == "ExecutionError"
     assert "cannot find value `nope`" in broken.text
+
+
+def test_it_is_confined(open_kit, put, tmp_path, tier):
+    """The tests of a project are code that nobody has looked at."""
+    outside = tmp_path / "outside"
+    outside.write_text("for nobody\n")
+    body = f"import unittest\nclass C(unittest.TestCase):\n    def test_1(self):\n        open({str(outside)!r}, 'a').write('x')\n"
+    put({"test_a.py": body})
+    kit = open_kit(Dialect("dev", "The tool alone.", (View.native(tool_file.tests),)))
+    kit.call("tests", {"framework": "unittest"})
+    assert (outside.read_text() != "for nobody\n") is (tier == "none")

@@ -9,6 +9,8 @@ import pytest
 
 from toolroll import Kit
 
+pytestmark = pytest.mark.usefixtures("each_regex_engine")
+
 
 @pytest.fixture(autouse=True)
 def files(put):

@@ -10,6 +10,8 @@ from toolroll.host.search import Search
 from toolroll.host.state import State
 from toolroll.tools.search.grep import grep
 
+pytestmark = pytest.mark.usefixtures("each_regex_engine")
+
 
 @pytest.fixture(autouse=True)
 def files(put, ws):

@@ -5,13 +5,17 @@ import time
 
 import pytest
 
-from toolroll import Kit
+from tests.waiting import until
 from toolroll.host import shell
 from toolroll.host.token import Token
 
 
 def start(kit, command):
     return kit.call("bash", {"command": command, "background": True})
+
+
+def output(kit, job):
+    return kit.call("job", {"action": "output", "id": job, "wait": 0.1}).text
 
 
 @pytest.fixture
@@ -40,10 +44,7 @@ def test_what_fails_at_once_is_told_at_once(kit):
 def test_input_reaches_it(kit):
     start(kit, 'read -r name; echo "hello $name"; read -r rest; echo done')
     said = kit.call("job", {"action": "input", "id": 1, "input": "you\n", "wait": 0.1})
-    until = time.monotonic() + 60
-    while "hello you" not in said.text and time.monotonic() < until:
-        said = kit.call("job", {"action": "output", "id": "1", "wait": 0.1})
-    assert "hello you" in said.text
+    assert until(lambda: "hello you" in said.text or "hello you" in output(kit, "1"))
     kit.call("job", {"action": "input", "id": 1, "input": "\n", "wait": 30})
     assert kit.call("job", {"action": "output", "id": 1}).data["output"] == "hello you\ndone\n"
 
@@ -58,7 +59,7 @@ def test_a_wait_that_is_cancelled_ends_nothing(kit):
 
 
 @pytest.mark.usefixtures("at_once")
-def test_killing_and_listing(kit):
+def test_killing_and_listing(kit, tier):
     start(kit, "sleep 100")
     start(kit, "sleep 200")
     assert [(one["id"], one["state"]) for one in kit.call("job", {"action": "list"}).data["jobs"]] == [
@@ -96,9 +97,11 @@ def test_input_to_one_that_has_ended(kit):
     assert kit.call("job", {"action": "input", "id": 1, "input": "x"}).error.code == "Conflict"
 
 
-def test_nothing_survives_the_kit(ws, tmp_path):
-    with Kit(ws, state_dir=tmp_path / "state") as kit:
-        start(kit, "while true; do date > alive; sleep 0.05; done")
+def test_nothing_survives_the_kit(open_kit, ws, tier):
+    kit = open_kit()
+    start(kit, "while true; do date > alive; sleep 0.05; done")
+    assert until((ws / "alive").exists)
+    kit.close()
     before = (ws / "alive").stat().st_mtime_ns
     time.sleep(0.3)
     assert (ws / "alive").stat().st_mtime_ns == before

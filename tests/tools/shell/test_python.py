@@ -49,3 +49,13 @@ def test_the_workspace_s_own_environment_is_used(kit, ws):
     (folder / "python").write_text("#!/bin/sh\necho the project\\'s own\n")
     (folder / "python").chmod(0o755)
     assert kit.call("python", {"code": "print(1)"}).text == "the project's own"
+
+
+def test_it_is_confined(kit, tmp_path, tier):
+    outside = tmp_path / "outside"
+    outside.write_text("for nobody\n")
+    result = kit.call(
+        "python", {"code": f"print(open({str(outside)!r}).read())\nopen({str(outside)!r}, 'a').write('x')"}
+    )
+    free = tier == "none"
+    assert ("for nobody" in result.text, outside.read_text() != "for nobody\n") == (free, free)

@@ -141,8 +141,12 @@ def hotspots(given: Figures, report: Report) -> Figures:
     others = _threads(cProfile.Profile)
     began = time.perf_counter()
 
-    def figures() -> Figures:
+    def stop() -> None:
+        sys.modules["sys"] = sys  # where newer profilers look for it; the code may have removed it
         profile.disable()
+
+    def figures() -> Figures:
+        stop()
         seconds = time.perf_counter() - began
         stats: Any = pstats.Stats(profile, *others)
         rows = [
@@ -164,7 +168,7 @@ def hotspots(given: Figures, report: Report) -> Figures:
     try:
         ended = _run(code, names)
     finally:
-        profile.disable()
+        stop()
         _unlimited()
     return {**figures(), "exit": _status(ended)}
 

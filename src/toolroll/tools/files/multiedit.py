@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from toolroll.host.context import Context
@@ -63,8 +64,9 @@ def multiedit(
     max_files: Annotated[int, Field(ge=1), "Change nothing if more files would change."] = 100,
 ) -> Replacements:
     """Replace a text or regular expression in all files that match a glob: all of them or none."""
-    finder = replacing.Finder(find, regex=regex, case=case_sensitive, words=whole_word)
     search, where = ctx.searching(path)
+    compiled = partial(search.expression, token=ctx.token)
+    finder = replacing.Finder(find, regex=regex, case=case_sensitive, words=whole_word, compiled=compiled)
     scope = Scope(where, (include,) if include else (), (exclude,) if exclude else ())
     found = search.find(pattern, scope, kind="file", sort="path", token=ctx.token)
     if not found.complete:
