@@ -91,11 +91,9 @@ class CommandLauncher:
         from toolroll.host import supervisor
 
         sandbox, mended = self.sandbox(confined=confined), list[str]()
-        # Settings in the workspace must not reach a program that nothing holds.
-        folder, kept = self.folder(cwd) if confined else os.open("/", STEP), None
+        (folder, where), kept = self._start_folder(cwd, confined), None
         try:
             kept = self._kept(sandbox, writes)
-            where = "/".join((self._root.path, *self._root.real(folder))) if confined else "/"
             env, reach = self._world(writes, extra or {})
             running = supervisor.start(
                 argv,
@@ -213,6 +211,17 @@ class CommandLauncher:
             raise FileNotFoundError(error.errno, "Invalid path for `cwd`: there is no such folder", cwd) from None
         except NotADirectoryError as error:
             raise NotADirectoryError(error.errno, "Invalid path for `cwd`: it is not a folder", cwd) from None
+
+    def _start_folder(self, cwd: str, confined: bool) -> tuple[int, str]:
+        """A descriptor and the path of the folder that a command starts in."""
+        if not confined:  # settings in the workspace must not reach a program that nothing holds
+            return os.open("/", STEP), "/"
+        folder = self.folder(cwd)
+        try:
+            return folder, "/".join((self._root.path, *self._root.real(folder)))
+        except BaseException:
+            os.close(folder)
+            raise
 
     def _world(self, writes: Writes, extra: Mapping[str, str]) -> tuple[dict[str, str], Reach]:
         """The environment of a command, and what it may reach."""
