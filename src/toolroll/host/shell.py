@@ -187,14 +187,9 @@ class Shell:
 
     def feed(self, job: Job, text: str) -> None:
         """Write to what a job reads, if the policy lets it: a shell would run it."""
-        from toolroll.policy.commands import Judgement, judge
+        from toolroll.policy.commands import judge_input
 
-        reason = f"Input for job {job.id} needs approval: what reads it may run it."
-        # What else than a shell makes of it is not known: of the judgement about a shell only the user's rules count.
-        ruled = tuple(one for one in judge(text, self._rules()).parts if one.by_rule and one.decision != "allow")
-        denied = next((one for one in ruled if one.decision == "deny"), None)
-        found = Judgement("deny", denied.reason) if denied else Judgement("ask", reason, ruled)
-        self._authorise(found, (job.title, text), None)
+        self._authorise(judge_input(text, f"job {job.id}", self._rules()), (job.title, text), None)
         job.running.write(text.encode())
 
     def program(

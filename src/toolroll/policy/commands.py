@@ -27,6 +27,7 @@ __all__ = [
     "check_examples",
     "judge",
     "judge_argv",
+    "judge_input",
     "parse_rules",
 ]
 
@@ -41,3 +42,12 @@ def judge_argv(argv: Sequence[str], rules: Rules = STANDARD) -> Judgement:
     if not argv or not argv[0]:
         return Judgement("ask", "No program is named. Give its name as the first word.")
     return judged(" ".join(argv), analyse_words([plain(word) for word in argv]), rules)
+
+
+def judge_input(text: str, reader: str, rules: Rules = STANDARD) -> Judgement:
+    """The judgement about a text that a running program reads. That may be a shell, so the user's rules hold."""
+    ruled = tuple(part for part in judge(text, rules).parts if part.by_rule and part.decision != "allow")
+    for part in ruled:
+        if part.decision == "deny":
+            return Judgement("deny", part.reason, ruled)
+    return Judgement("ask", f"Input for {reader} needs approval: what reads it may run it.", ruled)
