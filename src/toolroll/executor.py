@@ -79,6 +79,7 @@ class Executor:
             bound = view.bind(ctx.arguments)
             way = self._ways.get(view) or self._lay(view)
             result = render(way(ctx, bound), view, self._speech)
+            ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), ctx.arguments, result.text)
         except Exception as error:
             failed = as_tool_error(error)
             if failed is None:

@@ -14,6 +14,7 @@ import msgspec
 from toolroll.dialect import Bundle, Entry, Relay, View
 from toolroll.registry import names_in
 from toolroll.result import Result, Suggestion
+from toolroll.text import names
 
 _JSON = (dict, list, int, float, bool)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -33,7 +34,8 @@ def render(output: Any, view: View, speech: Speech) -> Result:
     """The result of a successful call in the view's own words and shape."""
     if output is None or isinstance(output, str):
         return Result("success", output or "")
-    text = view.text(output) if view.text else _text(output)
+    readable = names.named(output)
+    text = view.text(readable) if view.text else _text(readable)
     result = Result("success", text, view.data(output) if view.data else _data(output))
     said = {name: value for name in _asides(output.__class__) if (value := getattr(output, name, None))}
     if said:

@@ -51,12 +51,26 @@ class Authorised:
             # A copy that only this call has: what is asked about and what runs are the same arguments.
             ctx.arguments = given = copy.deepcopy(dict(ctx.arguments))
             arguments = view.bind(given)
-            guard.authorise(ctx.name, effects, given, tool.name)
+            action = "" if view.name == ctx.name else view.name
+            guard.authorise(ctx.name, effects, given, action)
             paths = (ctx.files.key(one) for one in tool.paths_in(arguments))
-            guard.authorise_paths(ctx.name, effects, given, lambda: paths, tool.name)
+            guard.authorise_paths(ctx.name, effects, given, lambda: paths, action)
             return proceed(ctx, arguments)
 
         return authorised
+
+
+def outgoing(view: View, proceed: Proceed) -> Proceed:
+    """A custom tool that talks to other machines asks after a secret was read; ours look at each request."""
+    module = view.tool.module
+    if Effect.NETWORK not in view.effects or not module or module.startswith("toolroll.tools."):
+        return proceed
+
+    def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
+        ctx.taint.check_call(ctx, view.effects)
+        return proceed(ctx, arguments)
+
+    return checked
 
 
 def time_limit(_view: View, proceed: Proceed) -> Proceed:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolroll import ErrorCode, Kit
-from toolroll.agent.approval import Question, answer, asking, nobody
+from toolroll import Effect, ErrorCode, Kit
+from toolroll.agent.approval import ONCE, PROMPT, Question, answer, asking, nobody, question
+from toolroll.host.approval_request import Request
 
 Put = Callable[[dict[str, str | bytes]], None]
 
@@ -49,7 +50,9 @@ def test_the_diff_is_shown_and_nothing_changes_before(
     assert refused.error.code is ErrorCode.PERMISSION
     assert (ws / "a.txt").read_text() == "one\ntwo\nthree\n"
     assert [path.name for path in ws.iterdir()] == ["a.txt"]
-    assert questions == [Question(f"{name}: needs approval", diff, diff=True)] * 2
+    assert [one.diff for one in questions] == [diff] * 2
+    assert questions[0].text.startswith(f"{name}: needs approval\n\n")
+    assert [key for key in arguments if f"\n{key}:" not in questions[0].text] == []
     assert kit.call(name, arguments).ok
     assert questions[2] == questions[0]
 
@@ -58,7 +61,7 @@ def test_a_command_is_shown_as_it_runs(asked: Any) -> None:
     kit, questions = asked("n")
     kit.call("bash", {"command": "mkdir a &&\nrmdir a"})
     assert len(questions) == 1
-    assert "  command: mkdir a &&\n    rmdir a" in questions[0].body
+    assert "command:\n  | mkdir a &&\n  | rmdir a\n" in questions[0].text
     assert not questions[0].diff
 
 
@@ -66,7 +69,31 @@ def test_a_change_that_cannot_be_shown_as_a_diff_is_shown_in_full(asked: Any, pu
     put({"a.txt": "x\n"})
     kit, questions = asked("n")
     kit.call("edit", {"path": "a.txt", "old": "nothing like it", "new": "y"})
-    assert questions == [Question("edit: needs approval", "  path: a.txt\n  old: nothing like it\n  new: y")]
+    covers = '"session" and "always" cover every call of \'edit\'.'
+    assert questions == [
+        Question(f"edit: needs approval\n\npath: a.txt\nold: nothing like it\nnew: y\n\n{covers}", PROMPT)
+    ]
+
+
+def test_a_long_diff_hides_nothing(asked: Any, put: Put) -> None:
+    """The diff is for the eye and is cut; the text is not."""
+    put({"a.txt": "".join(f"{number}\n" for number in range(300))})
+    kit, questions = asked("n")
+    content = "".join(f"new {number}\n" for number in range(300))
+    kit.call("write", {"path": "a.txt", "content": content})
+    assert "new 299" not in questions[0].diff
+    assert all(f"\n  | new {number}\n" in questions[0].text for number in range(300))
+    assert "path: a.txt\n" in questions[0].text
+
+
+def test_hidden_characters_of_a_diff_and_of_its_paths_are_shown(asked: Any) -> None:
+    kit, questions = asked("n")
+    kit.call("write", {"path": "a\u202e\n.txt", "content": "x\u200b\n"})
+    assert questions[0].diff == "a\\u202e\\n.txt\n@@ -1,0 +1,1 @@\n+x\\u200b"
+
+
+def test_what_is_not_remembered_offers_only_yes_and_no(kit: Kit) -> None:
+    assert question(Request("x", Effect.RUN, {}, "needs approval"), kit).prompt == ONCE
 
 
 def test_for_the_session(asked: Any, put: Put) -> None:
@@ -80,7 +107,7 @@ def test_for_the_session(asked: Any, put: Put) -> None:
 def test_nobody_is_there(open_kit: Any) -> None:
     result = open_kit(policy="ask", approve=nobody).call("write", {"path": "a", "content": "x"})
     assert result.error.code is ErrorCode.PERMISSION
-    assert "nobody is there to be asked" in result.text
+    assert "The user was not asked, because there is no terminal to ask on" in result.text
     assert "--yes" in result.text
 
 

@@ -133,12 +133,16 @@ def test_the_user_is_asked_through_the_client(talk, ws, action, decision, writte
     for _ in range(2):
         *questions, answer = one.ask("tools/call", WRITE)
         assert answer["result"]["isError"] is not written
+        assert written or "The user was asked and declined." in answer["result"]["content"][0]["text"]
     assert (ws / "a.txt").exists() is written
     questions = [message for message in one.said if message.get("method") == "elicitation/create"]
     assert len(questions) == asked
     assert questions[0]["params"] == {
         "mode": "form",
-        "message": "May the agent use 'write'? (needs approval)\n\n" + json.dumps(WRITE["arguments"], indent=2),
+        "message": (
+            "May the agent do this?\n\nwrite: needs approval\n\npath: a.txt\ncontent: x\n\n"
+            '"session" and "always" cover every call of \'write\'.'
+        ),
         "requestedSchema": {
             "type": "object",
             "properties": {
@@ -149,8 +153,8 @@ def test_the_user_is_asked_through_the_client(talk, ws, action, decision, writte
                     "enum": ["once", "session", "always", "deny"],
                     "enumNames": [
                         "Allow it this once",
-                        "Allow it until the server ends",
-                        "Always allow it in this workspace",
+                        "Allow every call of 'write' until the server ends",
+                        "Always allow every call of 'write' in this workspace",
                         "Do not allow it",
                     ],
                 }
@@ -165,7 +169,10 @@ def test_where_nobody_can_be_asked_it_is_denied_with_the_reason(talk, ws):
     one.start()
     (answer,) = one.ask("tools/call", WRITE)
     assert answer["result"]["isError"] is True
-    assert "did not get it. Ask the user" in answer["result"]["content"][0]["text"]
+    assert answer["result"]["content"][0]["text"] == (
+        "'write' was refused: needs approval. The user was not asked, because this MCP client cannot ask its user "
+        "(it does not offer elicitation). Go on without it, or tell the user what you need and why."
+    )
     assert list(ws.iterdir()) == []
 
 
@@ -176,7 +183,8 @@ def test_a_client_that_refuses_to_ask_is_told_to_the_model(talk, ws):
     answer = one.ask("tools/call", WRITE)[-1]["result"]
     assert (answer["isError"], answer["content"][0]["text"]) == (
         True,
-        "The client refused 'elicitation/create': not now.",
+        "'write' was refused: needs approval. The user was not asked, because asking through the MCP client failed: "
+        "The client refused 'elicitation/create': not now. Go on without it, or tell the user what you need and why.",
     )
     assert list(ws.iterdir()) == []
 

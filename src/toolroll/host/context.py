@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from toolroll.host.journal.journal import Journal
     from toolroll.host.lsp.consult import Servers
     from toolroll.host.remote.pool import Remotes
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search import Search
     from toolroll.host.shell import Shell
     from toolroll.host.structure import Structure
+    from toolroll.host.taint import Taint
     from toolroll.host.token import Token
     from toolroll.host.tree import Tree
     from toolroll.host.workspace import Workspace
@@ -36,6 +38,8 @@ class Context:
     files: Workspace
     search: Search
     journal: Journal
+    launcher: Launcher
+    """Starts the programs that an engine needs."""
     commands: Shell
     """The kit's; a tool takes `shell`."""
     servers: Servers
@@ -46,6 +50,8 @@ class Context:
     """Other people's MCP servers."""
     meaning: Meaning
     """What ranks by meaning, as far as that is set up."""
+    taint: Taint
+    """What was read that must not be sent unasked."""
     limits: Limits
     token: Token
     session: str = ""

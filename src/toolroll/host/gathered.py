@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from toolroll.host.query import AGAIN, Row
+from toolroll.text import names
 
 if TYPE_CHECKING:
     from toolroll.host.index.warm import Sight
@@ -73,7 +74,7 @@ def shown(ground: Ground, path: str) -> str:
 def all_shown(ground: Ground, paths: list[str]) -> str:
     """The same of many, a line each."""
     above = "".join(f"{part}/" for part in ground.parts)
-    return writable("\n".join([above + path for path in paths]))
+    return "\n".join([names.shown(writable(above + path)) for path in paths])
 
 
 def writable(text: str) -> str:

@@ -12,11 +12,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from toolroll.host.beneath import STEP
+from toolroll.host.runtime.launcher import PIPE, Reach
 from toolroll.result import ToolError
 from toolroll.text.git.names import decoded
 
 if TYPE_CHECKING:
     from toolroll.host.root import Root
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.token import Token
 
 _TIMEOUT_S = 5.0
@@ -31,8 +34,9 @@ _KEY = re.compile(r"^\s*(name|email)\s*=", re.IGNORECASE | re.MULTILINE)
 class GitIdentity:
     """Asks git once, when a command needs it first. Safe to use from many threads."""
 
-    def __init__(self, root: Root, environ: Mapping[str, str]) -> None:
+    def __init__(self, root: Root, environ: Mapping[str, str], launcher: Launcher) -> None:
         self._root = root
+        self._launcher = launcher
         self._environ = environ
         self._lock = threading.Lock()
         self._found: dict[str, str] | None = None
@@ -51,7 +55,7 @@ class GitIdentity:
 
         words = ("--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
         try:
-            rows = read_settings(self._environ, self._root.fd, Token(), words)
+            rows = read_settings(self._launcher, self._environ, Token(), words)
         except (ToolError, OSError):  # there is no git: a command that needs it says so
             return {}
         return identity(rows, self._repository_config(), self._environ)
@@ -80,12 +84,20 @@ def identity(rows: Iterable[str], config: str, environ: Mapping[str, str]) -> di
     return variables | {one: environ[one] for one in ours if one in environ}
 
 
-def read_settings(environ: Mapping[str, str], cwd: int, token: Token, words: Iterable[str]) -> list[str]:
-    """What `git config` prints with these words in a folder, taken apart at NUL: as the user has set git up."""
+def read_settings(launcher: Launcher, environ: Mapping[str, str], token: Token, words: Iterable[str]) -> list[str]:
+    """What `git config` prints with these words, taken apart at NUL: as the user has set git up.
+
+    Settings may include files anywhere in the user's own folders, so git reads those and writes nothing.
+    """
     from toolroll.host.processes import stream
 
     names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
-    given = [f"{name}={environ[name]}" for name in names if name in environ]
-    argv = ["env", *given, "git", "config", *words]
-    with stream(argv, cwd=cwd, token=token, deadline=time.monotonic() + _TIMEOUT_S) as running:
+    given = {name: environ[name] for name in names if name in environ}
+    reach = Reach((), tuple(path for path in given.values() if os.path.isabs(path)))
+    folder = os.open("/", STEP)
+    try:
+        process = launcher.start([launcher.program("git"), "config", *words], reach, cwd=folder, stdout=PIPE, env=given)
+    finally:
+        os.close(folder)
+    with stream(process, token=token, deadline=time.monotonic() + _TIMEOUT_S) as running:
         return decoded(b"".join(running)).split("\0")

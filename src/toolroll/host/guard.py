@@ -48,16 +48,15 @@ class Guard:
         """Whether calls with these effects may run whatever their arguments are: then there is nothing to authorise."""
         return self._verdict(effects).decision == "allow" and not (about_paths and self._by_path)
 
-    def authorise(self, name: str, effects: Effect, arguments: Mapping[str, Any], tool: str = "") -> None:
-        """Return if the call may run; raise ToolError if not. `tool`: which one is meant, where a name has several."""
+    def authorise(self, name: str, effects: Effect, arguments: Mapping[str, Any], action: str = "") -> None:
+        """Return if the call may run; raise ToolError if not. `action`: which one, where a name stands for several."""
         verdict = self._verdict(effects)
         if verdict.decision == "allow":
             return
         if verdict.decision == "deny":
             raise ToolError(ErrorCode.PERMISSION, f"Tool {name!r} is {verdict.reason}. Use another or ask the user.")
-        covers = f"every call of {name!r}" + (f" that is {tool!r}" if tool not in ("", name) else "")
-        key = ("tool", name, tool or name, *_rule_key(verdict.rule))
-        self.require(Request(name, effects, arguments, verdict.reason, key=key, covers=covers))
+        key = ("tool", name, action, *_rule_key(verdict.rule))
+        self.require(Request(name, effects, arguments, verdict.reason, key=key, covers=_calls(name, action)))
 
     def authorise_paths(
         self,
@@ -65,7 +64,7 @@ class Guard:
         effects: Effect,
         arguments: Mapping[str, Any],
         paths: Callable[[], Iterable[tuple[str, ...]]],
-        tool: str = "",
+        action: str = "",
     ) -> None:
         """Return if the call may be about these paths; raise ToolError if not."""
         if not self._by_path:
@@ -75,8 +74,8 @@ class Guard:
             if verdict.decision == "deny":
                 raise ToolError(ErrorCode.PERMISSION, f"{path!r} is {verdict.reason}. Use another path.")
             if verdict.decision == "ask":
-                key = ("path", name, tool or name, path, *_rule_key(verdict.rule))
-                why, covers = f"{verdict.reason} for {path!r}", f"every call of {name!r} at {path!r}"
+                key = ("path", name, action, path, *_rule_key(verdict.rule))
+                why, covers = f"{verdict.reason} for {path!r}", f"{_calls(name, action)} at {path!r}"
                 self.require(Request(name, effects, arguments, why, key=key, covers=covers))
 
     def authorise_command(
@@ -116,11 +115,13 @@ class Guard:
 
     def _ask(self, request: Request) -> tuple[Consent, str]:
         """What became of the question, and why it could not be asked."""
+        if self._is_granted(request):  # and so waits for no other question
+            return Consent.GIVEN, ""
         if self._approve is None:
-            return (Consent.GIVEN, "") if self._is_granted(request) else (Consent.NOT_ASKED, _NO_APPROVER)
+            return Consent.NOT_ASKED, _NO_APPROVER
         # One question at a time: two threads must not race for one answer of one person.
         with self._lock:
-            if self._is_granted(request):
+            if self._is_granted(request):  # by the answer that was waited for
                 return Consent.GIVEN, ""
             _check_length(request)
             try:
@@ -153,6 +154,10 @@ class Guard:
         if found is None:
             found = self._verdicts[effects.value] = judge(effects, self.mode, self.policy)
         return found
+
+
+def _calls(name: str, action: str) -> str:
+    return f"every call of {name!r}" + (f" with the action {action!r}" if action else "")
 
 
 def _rule_key(rule: Rule | None) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
 from toolroll.host.auto_run import AutoRunFiles, note
+from toolroll.host.beneath import STEP
 from toolroll.host.git_identity import GitIdentity
 from toolroll.host.root import Root
 from toolroll.host.spill import Spill
@@ -20,10 +21,8 @@ from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
-
     from toolroll.host.bounds import Bounds
-    from toolroll.host.runtime.launcher import Reach
+    from toolroll.host.runtime.launcher import ChildProcess, Launcher, Reach
     from toolroll.host.sandbox.gitguard import GitGuard, Guarded
     from toolroll.host.sandbox.tiers import Sandbox
     from toolroll.host.supervisor import Running
@@ -53,11 +52,18 @@ class Launched:
         return [*self.mended, *([note(self.auto_run)] if self.auto_run else [])]
 
 
-class Launcher:
+class CommandLauncher:
     """Starts the commands of one workspace. Nothing is probed or made before the first one."""
 
     def __init__(
-        self, root: Root, spill: Spill, policy: Policy, limits: Limits, environ: Mapping[str, str], git: GitGuard
+        self,
+        root: Root,
+        spill: Spill,
+        policy: Policy,
+        limits: Limits,
+        environ: Mapping[str, str],
+        git: GitGuard,
+        launcher: Launcher,
     ) -> None:
         self._root = root
         self._spill = spill
@@ -65,7 +71,7 @@ class Launcher:
         self._limits = limits
         self._environ = environ
         self._git = git
-        self._identity = GitIdentity(root, environ)
+        self._identity = GitIdentity(root, environ, launcher)
         self._auto_run = AutoRunFiles(root.fd)
         self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
@@ -103,11 +109,11 @@ class Launcher:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host import supervisor
 
-        sandbox, folder = self.sandbox(confined=confined), self.folder(cwd)
+        sandbox, folder = self.sandbox(confined=confined), self._opened(cwd, confined=confined)
         watched = None
         try:
             watched = self._watch(writes)
-            where = "/".join((self._root.path, *self._root.real(folder)))
+            where = "/".join((self._root.path, *self._root.real(folder))) if confined else "/"
             env, reach = self._world(argv, writes, extra or {}, watched.guarded)
             running = supervisor.start(
                 argv,
@@ -133,32 +139,17 @@ class Launcher:
             os.close(folder)
         return Launched(running, time.time(), sandbox.label, reach.network, where, watched.mended, watched.auto_run)
 
-    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
-        import subprocess
-        from concurrent.futures import Future
-
+        from toolroll.host.runtime.launcher import PIPE
         from toolroll.host.sandbox.choose import strongest
+        from toolroll.host.sandbox.tiers import OwnThread
 
         # None of the group of our commands: they must not find it in their network.
-        sandbox, temp, pipe = strongest(self._policy.sandbox), self.temp(), subprocess.PIPE
-        started: Future[subprocess.Popen[bytes]] = Future()
-
-        def keep() -> None:
-            """Stays while the program does: some tiers end it with the thread that has started it."""
-            try:
-                env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
-                reach = self._reach(env_here, temp, "nothing")
-                process = sandbox.spawn(reach, argv, cwd=cwd, env=env_here, stdin=pipe, stdout=pipe, stderr=pipe)
-            except BaseException as error:
-                started.set_exception(error)
-                return
-            started.set_result(process)
-            with suppress(ChildProcessError):  # whoever uses it has already waited for it
-                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-
-        threading.Thread(target=keep, name="toolroll server", daemon=True).start()
-        return started.result()
+        sandbox, temp = strongest(self._policy.sandbox), self.temp()
+        env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
+        reach = self._reach(env_here, temp, "nothing")
+        return OwnThread(sandbox).spawn(reach, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
 
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file in the temporary folder that holds this text."""
@@ -231,6 +222,10 @@ class Launcher:
         for one in running:
             one.settle()
 
+    def _opened(self, cwd: str, *, confined: bool) -> int:
+        """As `folder`; but settings in the workspace must not reach a program that nothing confines."""
+        return self.folder(cwd) if confined else os.open("/", STEP)
+
     def folder(self, cwd: str) -> int:
         """A descriptor of the folder that a command is to run in."""
         try:
@@ -272,9 +267,11 @@ class Launcher:
         workspace = self._root.path
         read = readable(env, self._policy.readable)
         if writes == "nothing":
-            return Reach((temp,), (*read, workspace), network=self._policy.network)
+            reach = Reach((temp,), (*read, workspace), network=self._policy.network)
+            return self._root.trust.protect(reach)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        return Reach((workspace, temp), read, keep, hold=hold, network=self._policy.network)
+        reach = Reach((workspace, temp), read, keep, hold=hold, network=self._policy.network)
+        return self._root.trust.protect(reach)
 
     def _watch(self, writes: Writes) -> _Watched:
         if writes != "workspace":

@@ -37,26 +37,29 @@ class Milestones:
     def after(self, fd: int, count: int, token: Token) -> int | None:
         """The place behind the first `count` line feeds; None if there are not so many."""
         at = max(0, bisect_left(self.before, count) - 1)
+        before = self.before[at]
         while data := _block(fd, at, token):
-            found = self.before[at] + self._feeds(at, data)
+            found = before + self._feeds(at, data)
             if found >= count:
-                return at * BLOCK + nth_feed(data, count - self.before[at]) + 1
+                return at * BLOCK + nth_feed(data, count - before) + 1
             self._pass(fd, at, data, found)
-            at += 1
+            before, at = found, _next(fd, at, data)
         return None
 
     def count(self, fd: int, token: Token) -> int:
         """The lines of the whole file."""
         at = len(self.before) - 1
+        found = self.before[at]
         while self.total is None:
             data = _block(fd, at, token)
-            self._pass(fd, at, data, self.before[at] + self._feeds(at, data))
-            at += 1
+            found += self._feeds(at, data)
+            self._pass(fd, at, data, found)
+            at = _next(fd, at, data)
         return self.total
 
     def _feeds(self, at: int, data: bytes) -> int:
         """The line feeds of a block: most have about as many as the one before it."""
-        return as_many(data, self.before[at] - self.before[at - 1] if at else 0)
+        return as_many(data, self.before[at] - self.before[at - 1] if 0 < at < len(self.before) else 0)
 
     def _pass(self, fd: int, at: int, data: bytes, found: int) -> None:
         """Remember a block that was counted; the one at the end is shorter, and may be empty."""
@@ -97,6 +100,22 @@ class Known:
     def _drop(self, stamp: tuple[int, ...]) -> None:
         if (old := self._files.pop(stamp, None)) is not None:
             self._blocks -= len(old.before)
+
+
+def next_data(fd: int, at: int) -> int:
+    """Where the next bytes of a file are that are kept on the disk: what is before them is a hole, all zeros."""
+    try:
+        return max(at, os.lseek(fd, at, os.SEEK_DATA))
+    except OSError:  # only a hole is left; or this file system cannot tell
+        size = os.fstat(fd).st_size
+        return size if at < size and not os.pread(fd, BLOCK, at).strip(b"\0") else at
+
+
+def _next(fd: int, at: int, data: bytes) -> int:
+    """The block behind this one; behind one that is empty, the first that is not in the same hole."""
+    if len(data) < BLOCK or data.strip(b"\0"):
+        return at + 1
+    return max(at + 1, next_data(fd, (at + 1) * BLOCK) // BLOCK)
 
 
 def _block(fd: int, number: int, token: Token) -> bytes:

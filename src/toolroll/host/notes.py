@@ -7,7 +7,11 @@ import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 
+import msgspec
+
+from toolroll.host.contents import digest
 from toolroll.host.locked import locked
 from toolroll.host.token import Token
 from toolroll.host.tree import Item, Tree
@@ -19,6 +23,7 @@ from toolroll.text.notes import SUFFIX, Note, Type
 
 FOLDER = ".toolroll/notes"
 _CODEC = "utf-8"  # said, because a note may quote a declaration of another one
+_STATE, _MADE = "notes", "made.json"
 _NEAR = 3
 _ALIKE = 1000  # notes of one name
 
@@ -37,13 +42,14 @@ class Notes:
         with self._alone():
             id = self._free(notes.name_of(title))
             self._files.write(path(id), text, overwrite=False)
-        return notes.parse(id, text)
+            self._claim(id, text)
+        return self._parsed(id, text)
 
     def read(self, id: str) -> Note:
         """A note by its id; it then counts as seen."""
         where = self._known(id)
         with _told(id):
-            return notes.parse(id, self._files.read(where, _CODEC).text)
+            return self._parsed(id, self._files.read(where, _CODEC).text)
 
     def update(
         self, id: str, title: str | None, content: str | None, type: Type | None, tags: Sequence[str] | None
@@ -61,8 +67,11 @@ class Notes:
             with _told(id):
                 draft = self._files.draft(where, _CODEC)
                 text = notes.revise(draft.text, _now(), changes, content)
+                owned = self._parsed(id, draft.text).origin == "toolroll"
                 self._files.save(draft, text)
-        return notes.parse(id, text)
+            if owned:  # else what others wrote is still in it
+                self._claim(id, text)
+        return self._parsed(id, text)
 
     def delete(self, id: str) -> str:
         """Remove a note and say where it was; an undo brings it back."""
@@ -79,12 +88,32 @@ class Notes:
             id = item.name.removesuffix(SUFFIX)
             try:
                 with _told(id):
-                    note = notes.parse(id, self._files.peek(path(id), _CODEC).text)
+                    note = self._parsed(id, self._files.peek(path(id), _CODEC).text)
             except ToolError as error:  # one bad file must not hide the others
                 faults.append(error.message)
             else:
                 found.append(note if note.updated else replace(note, updated=_stamp(item.modified)))
         return notes.newest_first(found), faults
+
+    def _parsed(self, id: str, text: str) -> Note:
+        """A note, and whether it is as we wrote it: what came with the files was written by others."""
+        ours = self._made.get(id) == _digest(text)
+        return replace(notes.parse(id, text), origin="toolroll" if ours else "files")
+
+    @cached_property
+    def _made(self) -> dict[str, str]:
+        """The notes that were made here, with the digest of each as we last wrote it."""
+        try:
+            with open(f"{self._files.state.path}/{_STATE}/{_MADE}", "rb") as file:
+                return msgspec.json.decode(file.read(), type=dict[str, str])
+        except (OSError, msgspec.DecodeError):
+            return {}
+
+    def _claim(self, id: str, text: str) -> None:
+        """Remember that a note is ours, while we are alone."""
+        self.__dict__.pop("_made", None)
+        self._made[id] = _digest(text)
+        self._files.state.put(_STATE, _MADE, msgspec.json.encode(self._made))
 
     def _items(self) -> list[Item]:
         try:
@@ -149,6 +178,10 @@ def _told(id: str) -> Iterator[None]:
         if isinstance(error.details, dict) and "byte" in error.details:
             raise ToolError(ErrorCode.UNSUPPORTED, f"{path(id)!r} is not UTF-8 text. Save it as such.") from None
         raise
+
+
+def _digest(text: str) -> str:
+    return digest(text.encode("utf-8", "surrogatepass")).hex()
 
 
 def _now() -> str:

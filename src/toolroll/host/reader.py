@@ -18,6 +18,7 @@ from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, judge_path
 from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text import names
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, fitting
 
 
@@ -40,9 +41,14 @@ class Reader:
         """The root that a path is beneath (the workspace's, or that of kept outputs), and the path there."""
         if path.startswith(PREFIX):
             return self._spill.root(), path.removeprefix(PREFIX)
-        if self.cwd == "." or not path or path.startswith("/"):
-            return self.root, path
-        return self.root, f"{self.cwd}/{path}"
+        if self.cwd != "." and path and not path.startswith("/"):
+            path = f"{self.cwd}/{path}"
+        return self.root, self._meant(path) if "\\" in path else path
+
+    def _meant(self, path: str) -> str:
+        """A path with escapes as we show them, if that is what is there and not the path as it is written."""
+        shown = [path, names.meant(path)]
+        return next((one for one in shown if self.root.has(one)), path)
 
     def key(self, path: str) -> tuple[str, ...]:
         """The components that calls on this path are locked by."""

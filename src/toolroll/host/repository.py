@@ -15,6 +15,7 @@ from toolroll.host.context import Context
 from toolroll.host.finished import check
 from toolroll.host.git_identity import read_settings
 from toolroll.host.root import Root
+from toolroll.host.sealed import SealedText, Word
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
 from toolroll.result import ErrorCode, ToolError
@@ -54,12 +55,12 @@ class Repository:
         self._ctx = ctx
         self._until = time.monotonic() + seconds
         self._names: list[str] = []
-        self._user: dict[str, str] | None = None
+        self._user: dict[str, Word] | None = None
 
     @classmethod
     def of(cls, ctx: Context, start: str, seconds: float) -> Repository:
         """The nearest repository from a path on upwards; raises ToolError when there is none in reach."""
-        if not ctx.shell.has("git"):
+        if ctx.launcher.find("git") is None:
             raise ToolError(ErrorCode.UNSUPPORTED, f"There is no git here. {how_to_install('git') or ''}".rstrip())
         return cls(ctx, find(ctx.files.root, ctx.files.key(start)), seconds)
 
@@ -125,7 +126,7 @@ class Repository:
             self._names = []  # another branch, or a file of the working tree, may have brought other settings
         return printed
 
-    def _settings(self, *, strict: bool) -> dict[str, str]:
+    def _settings(self, *, strict: bool) -> dict[str, Word]:
         """Settings made for what the repository's own are right now."""
         if not self._names:
             self._names = self._listed()
@@ -141,8 +142,8 @@ class Repository:
             raise ToolError(ErrorCode.UNSUPPORTED, "This git is too old to be run safely: 2.31 or newer is needed.")
         return names
 
-    def _git(self, words: tuple[str, ...], settings: Mapping[str, str], *, changes: bool) -> Printed:
-        extra = {
+    def _git(self, words: tuple[str, ...], settings: Mapping[str, Word], *, changes: bool) -> Printed:
+        extra: dict[str, Word] = {
             **ENVIRONMENT,
             **variables(settings),
             # Named, so that nothing is searched for: neither another repository nor an owner matters then.
@@ -153,7 +154,7 @@ class Repository:
         }
         run = self._ctx.shell.words if changes else self._ctx.shell.program  # only changes need anybody's leave
         ran = run(
-            ["git", *words],  # there is no terminal, so it does not page
+            [self._ctx.launcher.program("git"), *words],  # there is no terminal, so it does not page
             cwd="/".join(self.place.parts or ()) or ".",
             seconds=max(1.0, self._until - time.monotonic()),
             merge=False,
@@ -165,11 +166,11 @@ class Repository:
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
         return Printed(decoded(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0, ongoing)
 
-    def _own(self) -> dict[str, str]:
+    def _own(self) -> dict[str, Word]:
         """What is taken over of the user's own settings; the repository's come before them."""
         if self._user is None:
             user = own_settings(self._ctx)
-            name = user.get("user.name") or self._ctx.environment.get("USER") or "toolroll"
+            name = str(user.get("user.name") or "") or self._ctx.environment.get("USER") or "toolroll"
             user.setdefault("user.name", name)
             user.setdefault("user.email", f"{name.replace(' ', '.')}@localhost")
             self._user = user
@@ -265,10 +266,11 @@ def _is_repository(root: Root, name: str) -> bool:
     return False
 
 
-def own_settings(ctx: Context) -> dict[str, str]:
+def own_settings(ctx: Context) -> dict[str, Word]:
     """The user's name and address, line endings and ignored files, as their own git settings have them."""
     found = _user_settings(ctx)
-    settings = {name: value for name, value in found.items() if name in ("user.name", "user.email", "core.autocrlf")}
+    names = ("user.name", "user.email", "core.autocrlf")
+    settings: dict[str, Word] = {name: value for name, value in found.items() if name in names}
     home = ctx.environment.get("HOME", "")
     folder = ctx.environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     ignore = os.path.expanduser(found.get("core.excludesfile", "")) or os.path.join(folder, "git", "ignore")
@@ -277,14 +279,14 @@ def own_settings(ctx: Context) -> dict[str, str]:
         with open(fd, "rb") as file:
             text = file.read(_IGNORE_BYTES).decode()
         if text.strip():
-            settings["core.excludesFile"] = ctx.shell.script(text, ".gitignore")
+            settings["core.excludesFile"] = SealedText(text, "<the user's ignored files>")
     return settings
 
 
 def _user_settings(ctx: Context) -> dict[str, str]:
-    """What the user's settings say, asked of git itself outside the sandbox: the repository's are not read."""
+    """What the user's settings say, asked of git itself: the repository's are not read."""
     words = ("--global", "--includes", "-z", "--get-regexp", _OWN)
-    return dict(_pairs(read_settings(ctx.environment, ctx.files.root.fd, ctx.token, words)))
+    return dict(_pairs(read_settings(ctx.launcher, ctx.environment, ctx.token, words)))
 
 
 def _pairs(records: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal
 
 from toolroll.host import atomic
-from toolroll.host.journal.entry import State
+from toolroll.host.journal.entry import MOST_KEPT, State, look
 from toolroll.host.place import Place
 from toolroll.host.token import Token
 from toolroll.host.workspace import Workspace
@@ -57,8 +57,10 @@ class Tree:
         except FileNotFoundError:
             raise self._files.missing(path) from None
         try:
-            real = "/".join(root.real(fd))
-            return real, list(islice(_items(fd, real, depth, token, closed), _LISTED))
+            parts = root.real(fd)
+            real = "/".join(parts)
+            hidden = frozenset("/".join((*parts, one)) for one in root.trust.hidden_in(parts))
+            return real, list(islice(_items(fd, real, depth, token, closed, hidden), _LISTED))
         finally:
             os.close(fd)
 
@@ -154,6 +156,7 @@ class Tree:
             mode = change(stat.S_IMODE(place.mode()))
             recorder = self._files.recorder
             with recorder.setting_mode(place, mode) if recorder else nullcontext():
+                _part(place)
                 os.chmod(place.name, mode, dir_fd=place.fd)
 
     @contextmanager
@@ -163,7 +166,7 @@ class Tree:
         if write and root is not self._files.root:
             raise ToolError(ErrorCode.PERMISSION, f"{path!r} is a kept output: it can be read, not changed.")
         try:
-            place = root.place(where, follow=follow, check=self._files.may_write if write else None)
+            place = root.place(where, follow=follow, check=self._files.may_remove if write else None)
         except FileNotFoundError:
             raise self._files.missing(path) from None
         with place:
@@ -221,7 +224,7 @@ class Tree:
             with recorder.making(new, link) if recorder else nullcontext():
                 os.symlink(item.target, new.name, dir_fd=new.fd)
         else:
-            data, mode = self._files.data(old.path, most=1 << 30), item.mode & 0o777
+            data, mode = self._files.data(old.path, most=MOST_KEPT), item.mode & 0o777
             with recorder.writing(new, data, None, mode) if recorder else nullcontext():
                 atomic.write(new, data, stage=None, mode=mode, durable=False)
         return count + 1
@@ -237,6 +240,7 @@ class Tree:
                     Place(fd, name, (*place.parts, name), place.shown)
                     for fd, place in zip(fds, (old, new), strict=True)
                 ]
+                self._files.root.trust.check_read(ends[0].parts)
                 self._files.may_write(ends[1].parts)
                 count = self._copy(ends[0], ends[1], token, count)
         finally:
@@ -245,7 +249,14 @@ class Tree:
         return count
 
 
-def _items(fd: int, prefix: str, depth: int, token: Token, closed: list[str] | None = None) -> Iterator[Item]:
+def _items(
+    fd: int,
+    prefix: str,
+    depth: int,
+    token: Token,
+    closed: list[str] | None = None,
+    hidden: frozenset[str] = frozenset(),
+) -> Iterator[Item]:
     token.check()
     for name in sorted(os.listdir(fd)):
         path = f"{prefix}/{name}" if prefix else name
@@ -254,7 +265,7 @@ def _items(fd: int, prefix: str, depth: int, token: Token, closed: list[str] | N
         except FileNotFoundError:
             continue  # it went while we were looking
         yield item
-        if item.kind == "directory" and depth > 1:
+        if item.kind == "directory" and depth > 1 and path not in hidden:
             try:
                 below = os.open(name, _OPEN, dir_fd=fd)
             except OSError:
@@ -263,7 +274,7 @@ def _items(fd: int, prefix: str, depth: int, token: Token, closed: list[str] | N
                 closed.append(path)
                 continue
             try:
-                yield from _items(below, path, depth - 1, token, closed)
+                yield from _items(below, path, depth - 1, token, closed, hidden)
             finally:
                 os.close(below)
 
@@ -311,3 +322,11 @@ def _is_folder(path: str, files: Workspace) -> bool:
             return False
         raise
     return True
+
+
+def _part(place: Place) -> None:
+    """Give a file that has other names an inode of its own: those may be outside, and are not to be changed."""
+    if os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_nlink > 1:
+        _, data = look(place.fd, place.name)
+        if data is not None:
+            atomic.write(place, data, stage=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from toolroll.host.milestones import Milestones
+from toolroll.host.milestones import Milestones, next_data
 from toolroll.host.token import Token
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import lines as text_lines
@@ -64,6 +64,8 @@ def _taken(fd: int, at: int, count: int, token: Token) -> list[bytes]:
             lines.append(bytes(current))
             current.clear()
         current += last[: max(0, _LINE - len(current))]
+        if len(current) == _LINE and not ended:
+            at = next_data(fd, at)
     if current and len(lines) < count:
         lines.append(bytes(current))
     return [_whole_characters(line) for line in lines]

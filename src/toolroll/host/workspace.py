@@ -17,11 +17,13 @@ from toolroll.host.contents import digest
 from toolroll.host.document import Change, Document, read_all
 from toolroll.host.fresh import EditGuard, Freshness, modified
 from toolroll.host.journal.entry import Change as Step
+from toolroll.host.journal.entry import check_kept
 from toolroll.host.journal.recorder import Recorder
 from toolroll.host.place import Place
 from toolroll.host.reader import Reader
 from toolroll.host.records import Version, stamp_of
 from toolroll.host.root import Root
+from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.spill import PREFIX, Spill
 from toolroll.host.state import State
 from toolroll.policy import paths
@@ -60,12 +62,14 @@ class Workspace(Reader):
         *,
         limits: Limits,
         policy: Policy,
+        launcher: Launcher,
         guard: EditGuard = "fresh",
         new_file_mode: int | None = None,
         guess: bool = False,
     ) -> None:
         super().__init__(root, spill, limits, policy, guess=guess)
         self.state = state
+        self._launcher = launcher
         self._fresh = Freshness(self.records, guard)
         self._new_file_mode = new_file_mode
         self._swept: set[int] = set()  # shared by all copies, so that it is done once
@@ -109,8 +113,8 @@ class Workspace(Reader):
     def check_syntax(self, draft: Document, made: str | Spliced) -> None:
         """Raise ToolError if a Python file that parses would no longer parse with this text."""
         data = made.data if isinstance(made, Spliced) else draft.encoding.encode(made)
-        said = syntax.fault(draft.path, data, self.root.fd)
-        if said is not None and syntax.fault(draft.path, draft.data, self.root.fd) is None:
+        said = syntax.fault(draft.path, data, self._launcher)
+        if said is not None and syntax.fault(draft.path, draft.data, self._launcher) is None:
             raise ToolError(
                 ErrorCode.VALIDATION,
                 f"Syntax error in {draft.path!r} after this change, {said}. The file was left as it was.",
@@ -118,7 +122,7 @@ class Workspace(Reader):
 
     def check_new_syntax(self, path: str, text: str) -> None:
         """The same for a whole new content, whatever is there now."""
-        if (said := syntax.fault(path, UTF8.encode(text), self.root.fd)) is not None:
+        if (said := syntax.fault(path, UTF8.encode(text), self._launcher)) is not None:
             raise ToolError(ErrorCode.VALIDATION, f"Syntax error in the new {path!r}, {said}. Nothing was written.")
 
     def back_up(self, draft: Document) -> str:
@@ -269,9 +273,15 @@ class Workspace(Reader):
                 ErrorCode.SECURITY,
                 f"{'/'.join(parts)!r} is protected: tools read {found!r} but never write to it.",
             )
+        self.root.trust.check_write(parts)
         self._may_open(parts, Effect.WRITE | Effect.DELETE)
         if self._auto_run is not None:
             self._auto_run.check(self.root.fd, parts)
+
+    def may_remove(self, parts: tuple[str, ...]) -> None:
+        """Raise ToolError if what is at this real path may not be taken away or get another name."""
+        self.may_write(parts)
+        self.root.trust.check_remove(parts)
 
     def _check_unchanged(self, place: Place, version: Version | None) -> None:
         """Right before a new file takes the name: nobody may have changed the old one meanwhile."""
@@ -298,6 +308,7 @@ class Workspace(Reader):
             status = os.fstat(fd)
             if stat.S_ISDIR(status.st_mode):
                 raise IsADirectoryError(21, "It is a directory, not a file", path)
+            check_kept(path, status.st_size)
             data = read_all(fd, status.st_size) if stat.S_ISREG(status.st_mode) else b""
             return data, Version(Version.of(status).stamp, self._contents.digest(place.path, data))
         finally:

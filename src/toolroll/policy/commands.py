@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from toolroll.policy.shell.analysis import analyse, analyse_words
 from toolroll.policy.shell.examples import check_examples, parse_rules
-from toolroll.policy.shell.grants import granted
 from toolroll.policy.shell.judging import Judgement, Part, judged
 from toolroll.policy.shell.presets import PRESETS, STANDARD, TERMINAL
 from toolroll.policy.shell.rows import Row, Rule, Rules
@@ -26,7 +25,6 @@ __all__ = [
     "Rule",
     "Rules",
     "check_examples",
-    "granted",
     "judge",
     "judge_argv",
     "parse_rules",

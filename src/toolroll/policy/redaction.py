@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from toolroll.policy.secrets import is_secret
+from toolroll.policy.secrets import is_literal, is_secret
 
 HIDDEN = "[redacted]"
 _PRIVATE_KEY = re.compile(
@@ -44,7 +44,7 @@ class Redaction:
 
 def _pair(match: re.Match[str]) -> str:
     name, between, value = match["name"], match["between"], match["value"]
-    if value.startswith(HIDDEN) or value.lower() in _SCHEMES or not (_is_literal(value) and is_secret(name, value)):
+    if value.startswith(HIDDEN) or value.lower() in _SCHEMES or not (is_literal(value) and is_secret(name, value)):
         return match[0]
     return f"{name}{between}{HIDDEN}"
 
@@ -52,8 +52,3 @@ def _pair(match: re.Match[str]) -> str:
 def _word(match: re.Match[str]) -> str:
     word = match[0]
     return word if word.endswith((":", "=")) or not is_secret("", word) else HIDDEN
-
-
-def _is_literal(value: str) -> bool:
-    """Whether it could be a secret itself and not code that gets one: a secret has a digit, or no sign of code."""
-    return any(char.isdigit() for char in value) or not re.search(r"[().$]", value)

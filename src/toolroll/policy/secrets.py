@@ -71,6 +71,16 @@ def is_secret(name: str, value: str) -> bool:
     return _secret_name(name, value) or _secret_value(value)
 
 
+def has_shape(text: str) -> bool:
+    """Whether a text holds a private key, or a token of a form that a service gives out."""
+    return _SHAPES.search(text) is not None
+
+
+def is_literal(value: str) -> bool:
+    """Whether it could be a secret itself and not code that gets one: a secret has a digit, or no sign of code."""
+    return any(char.isdigit() for char in value) or not re.search(r"[().$]", value)
+
+
 def may_set(name: str, value: str) -> bool:
     """Whether a model may set this variable for a command: it makes nothing run other code or talk to other hosts."""
     return settable.may_set(name, value)

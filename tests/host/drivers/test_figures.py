@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 
@@ -19,11 +20,15 @@ def test_the_last_thing_it_prints_are_the_figures(tmp_path, action):
     driver, asked = tmp_path / "driver.py", tmp_path / "asked.json"
     driver.write_text(figures.source())
     given = {"action": action, "path": "", "code": "x = [1] * 1000\nprint('hello')", "setup": "pass", "number": 1}
-    asked.write_text(
-        json.dumps({**given, "repeat": 1, "top": 5, "seconds": 20, "workspace": str(tmp_path), "mark": "@@"})
-    )
+    asked.write_text(json.dumps({**given, "repeat": 1, "top": 5, "seconds": 20, "workspace": str(tmp_path)}))
     done = subprocess.run(
-        [sys.executable, driver, asked], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, driver, asked],
+        cwd=tmp_path,
+        env={**os.environ, figures.MARK: "@@"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert done.stderr == ""
     hello, _, line = done.stdout.partition("\n")

@@ -348,3 +348,15 @@ def test_rebinding_finds_nobody(serve: Serve) -> None:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             assert connection.recv(1000).endswith(b"secret")
     assert len(private.asked) == 300
+
+
+@pytest.mark.parametrize("status", ["301 Moved Permanently", "302 Found", "307 Temporary Redirect"])
+def test_a_redirect_from_tls_to_none_is_not_followed(serve: Serve, status: str) -> None:
+    plain = serve(reply("plain"))
+    secure = serve(redirect(plain.url("/x"), status), tls=True)
+    client = Client([plain.host, secure.host], authorities=AUTHORITY)
+    with pytest.raises(ToolError, match=r"which is not followed: it would go on without TLS") as caught:
+        get(client, secure.url())
+    assert caught.value.code is ErrorCode.SECURITY
+    assert plain.asked == []
+    assert get(client, secure.url(), follow=False).status == int(status[:3])

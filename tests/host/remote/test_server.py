@@ -366,3 +366,20 @@ def test_only_the_tools_that_the_operator_lets_through(serve):
     kit = serve(tools=["echo"])
     assert [row["name"] for row in kit.call("mcp", {"action": "list_tools"}).data["structured"]] == ["echo"]
     assert call(kit, "world").error.code == ErrorCode.NOT_FOUND
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_after_a_secret_was_read_a_server_that_may_send_it_on_is_asked_about(serve, ws, network):
+    (ws / ".env").write_text("DB_PASSWORD=hunter2\n")
+    kit = serve(network=network)
+    assert call(kit, "echo", text="x").ok
+    assert kit.call("read", {"path": ".env"}).ok
+    found = call(kit, "echo", text="x")
+    assert found.ok is not network
+    assert found.ok or "'.env' was read in this session, and a call of this tool can carry it" in found.text
+
+
+def test_a_secret_that_a_server_shows_is_noticed(serve):
+    kit = serve(network=True)
+    assert call(kit, "echo", text="DB_PASSWORD=hunter2-swordfish").ok
+    assert not call(kit, "echo", text="x").ok

@@ -1,7 +1,7 @@
 """Measures Python code. A program of its own: its text is run by the Python of the workspace, whatever its version.
 
-It is given a file of JSON: `action`, `code` or `path`, `setup`, `number`, `repeat`, `top`, `seconds`, `workspace`
-and a `mark`. The last thing that it prints is a line that begins with the mark and holds the figures as JSON.
+It is given a file of JSON: `action`, `code` or `path`, `setup`, `number`, `repeat`, `top`, `seconds`, `workspace`.
+The last thing that it prints is a line that begins with the mark, a variable, and holds the figures as JSON.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # never at run time: older Pythons know these only as annotat
 
     Figures = dict[str, Any]
 
+MARK = "TOOLROLL_MARK"
 CODE = "<code>"
 TIMED = "<timeit-src>"  # what `timeit` calls the code that it makes
 
@@ -59,7 +60,7 @@ def main() -> None:
     """Measure what the file named on the command line asks for."""
     with open(sys.argv[1], encoding="utf-8") as file:
         given: Figures = json.load(file)
-    report = Report(given["mark"])
+    report = Report(os.environ.pop(MARK))
     sys.path[0:1] = _folders(given)
     figures: Figures = {}
     measures: dict[str, Callable[[Figures, Report], Figures]] = {

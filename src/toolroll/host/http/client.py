@@ -262,6 +262,12 @@ def _next(request: Request, response: Response, here: urls.Target) -> _Step | No
         raise ToolError(
             ErrorCode.SECURITY, f"{response.url!r} redirects to {location[:200]!r}, which is not followed: {error}."
         ) from None
+    if here.scheme == "https" and urls.parse(url).scheme != "https":
+        raise ToolError(
+            ErrorCode.SECURITY,
+            f"{response.url!r} redirects to {url[:200]!r}, which is not followed: it would go on without TLS. "
+            "Use an https URL, or ask the user.",
+        )
     if response.status not in _KEEPING and request.method not in ("GET", "HEAD"):
         request = request.looking()
     if urls.parse(url).origin == here.origin:

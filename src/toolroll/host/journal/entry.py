@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolroll.host.contents import digest
+from toolroll.result import ErrorCode, ToolError
 
 Kind = Literal["file", "directory", "link"]
 
@@ -56,6 +57,20 @@ class Entry:
         return list(dict.fromkeys(p for one in self.changes for p in (one.source, one.path) if p is not None))
 
 
+MOST_KEPT = 1 << 28
+"""The bytes of a file that are kept, to undo what was done to it."""
+
+
+def check_kept(path: str, size: int) -> None:
+    """Raise ToolError for a file that is too large to be kept: what is done to it could not be undone."""
+    if size > MOST_KEPT:
+        raise ToolError(
+            ErrorCode.TOO_LARGE,
+            f"{path!r} is too large: {size} bytes. Of files over {MOST_KEPT} bytes nothing is kept to undo a change, "
+            "so no tool changes them. Use a command.",
+        )
+
+
 def look(fd: int, name: str) -> tuple[State | None, bytes | None]:
     """What stands at a name in an open folder, and the bytes if it is a file."""
     try:
@@ -69,6 +84,7 @@ def look(fd: int, name: str) -> tuple[State | None, bytes | None]:
         return State("directory", mode), None
     if not stat.S_ISREG(status.st_mode):
         raise OSError(6, "Not a file, folder or link", name)
+    check_kept(name, status.st_size)
     opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
     with os.fdopen(opened, "rb") as file:
         data = file.read()

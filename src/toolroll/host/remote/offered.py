@@ -58,10 +58,15 @@ def shown_name(entry: Entry, own: str) -> str:
     return f"{name[: _MOST_NAME - 7]}_{known_by}"
 
 
+def outside(entry: Entry, network: bool) -> Effect:
+    """Whether a server may reach other machines, or is one."""
+    return Effect.NETWORK if entry.url or entry.network or network else Effect.NONE
+
+
 def effects_of(entry: Entry, one: Definition, writes: str, network: bool) -> Effect:
     """What a call may do at worst. That it only reads is believed where the operator trusts the server."""
-    outside = Effect.NETWORK if entry.url or entry.network or network else Effect.NONE
+    reached = outside(entry, network)
     if entry.trust and one.reads:
-        return Effect.READ | outside
+        return Effect.READ | reached
     changes = Effect.NONE if writes == "nothing" else Effect.WRITE | Effect.DELETE
-    return Effect.RUN | outside | changes
+    return Effect.RUN | reached | changes

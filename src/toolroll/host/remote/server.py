@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.remote import answers
 from toolroll.host.remote.definitions import Definition, definitions, mirrored
 from toolroll.host.remote.life import Life, World
-from toolroll.host.remote.offered import Follow, Offered, effects_of, shown_name
+from toolroll.host.remote.offered import Follow, Offered, effects_of, outside, shown_name
 from toolroll.host.remote.pins import changes
 from toolroll.host.token import Token
+from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Checker
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from toolroll.host.remote.answers import Answer
     from toolroll.host.remote.entries import Entry
     from toolroll.host.remote.session import Session
-    from toolroll.policy.effects import Effect
 
 _OLD = 60.0  # seconds after which a server that cannot tell of changes is asked for its tools again
 _BETWEEN = 0.2  # seconds between two looks at the tools of a server that says on and on that they are others
@@ -102,23 +102,30 @@ class Remote:
             self._world.guard.authorise(shown_name(self.entry, name), self._effects(known.now), checked)
         if known.change:
             self._confirm(known, ctx.token)
+        ctx.taint.check_call(ctx, self._effects(known.now))
         params, headers = {"name": name, "arguments": checked}, mirrored(known.now.schema, checked)
 
         def ask(session: Session, deadline: float) -> dict[str, Any]:
             return session.ask("tools/call", params, ctx.token, deadline, progress=ctx.progress, headers=headers)
 
         result = self._life.use(ctx.token, ask, again=False)
-        return answers.called(result, self.name, name, ctx.limits.output_chars, self._life.hide)
+        answer = answers.called(result, self.name, name, ctx.limits.output_chars, self._life.hide)
+        ctx.taint.notice_result(self._effects(known.now), (), checked, str(answer))
+        return answer
 
     def read(self, uri: str, ctx: Context) -> Answer:
         """What is in a resource."""
         self._require("resources", ctx.token)
+        ctx.taint.check_call(ctx, self._outside)
         result = self._ask("resources/read", {"uri": uri}, ctx.token)
-        return answers.contents(result, self.name, uri, ctx.limits.output_chars, self._life.hide)
+        answer = answers.contents(result, self.name, uri, ctx.limits.output_chars, self._life.hide)
+        ctx.taint.notice_result(Effect.READ | self._outside, (uri,), {}, str(answer))
+        return answer
 
     def prompt(self, name: str, arguments: Mapping[str, Any], ctx: Context) -> Answer:
         """A prompt with its blanks filled in."""
         self._require("prompts", ctx.token)
+        ctx.taint.check_call(ctx, self._outside)
         texts = {key: value if isinstance(value, str) else str(value) for key, value in arguments.items()}
         result = self._ask("prompts/get", {"name": name, "arguments": texts}, ctx.token)
         return answers.prompt(result, self.name, name, ctx.limits.output_chars, self._life.hide)
@@ -225,6 +232,11 @@ class Remote:
 
     def _effects(self, one: Definition) -> Effect:
         return effects_of(self.entry, one, self._world.spawner.writes(self.entry), self._world.guard.policy.network)
+
+    @property
+    def _outside(self) -> Effect:
+        """Whether what the server is asked may reach another machine."""
+        return outside(self.entry, self._world.guard.policy.network)
 
     def _offered(self, one: Definition) -> Offered:
         name = shown_name(self.entry, one.name)

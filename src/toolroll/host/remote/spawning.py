@@ -15,13 +15,11 @@ from toolroll.policy.rules import MODES
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
-
     from toolroll.host.guard import Guard
     from toolroll.host.launch import Writes
     from toolroll.host.remote.entries import Entry
     from toolroll.host.root import Root
-    from toolroll.host.runtime.launcher import Reach
+    from toolroll.host.runtime.launcher import ChildProcess, Reach
     from toolroll.host.sandbox.gitguard import GitGuard, Guarded
     from toolroll.host.state import State
 
@@ -34,7 +32,7 @@ _FOLDERS = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "npm_config_cac
 class Spawned:
     """A server that runs."""
 
-    process: subprocess.Popen[bytes]
+    process: ChildProcess
     """With pipes on all its streams. It must not be waited for before it is over."""
     over: threading.Event = field(default_factory=threading.Event)
     """Set when it has ended and nothing that it started is left."""
@@ -111,9 +109,9 @@ class Spawner:
         read = readable(env, (*policy.readable, *entry.read, *named))
         writes = self.writes(entry)
         if writes == "nothing":
-            return Reach((own,), (*read, workspace), network=network)
+            return self._root.trust.protect(Reach((own,), (*read, workspace), network=network))
         hold, keep = self._git.mounts(policy.protected, guarded) if writes == "workspace" else ((), ())
-        return Reach((workspace, own), read, keep, hold=hold, network=network)
+        return self._root.trust.protect(Reach((workspace, own), read, keep, hold=hold, network=network))
 
 
 def _behind(word: str) -> Iterator[str]:
@@ -141,21 +139,21 @@ def _kept(
 
     `after` is called when nothing of it is left.
     """
-    import subprocess
     from concurrent.futures import Future
 
     from toolroll.host.marks import TAG
     from toolroll.host.orphans import house
+    from toolroll.host.runtime.launcher import PIPE
     from toolroll.host.sandbox.choose import strongest
 
-    sandbox, pipe = strongest(wanted), subprocess.PIPE
+    sandbox = strongest(wanted)
     started: Future[Spawned] = Future()
 
     def keep() -> None:
         family = house().enter(lambda: _kill(family.first))
         try:
             tagged = {**env, TAG: family.marks.tag}
-            process = sandbox.spawn(reach, argv, cwd=cwd, env=tagged, stdin=pipe, stdout=pipe, stderr=pipe)
+            process = sandbox.spawn(reach, argv, cwd=cwd, env=tagged, stdin=PIPE, stdout=PIPE, stderr=PIPE)
             family.begin(process.pid)
             spawned = Spawned(process)
             started.set_result(spawned)

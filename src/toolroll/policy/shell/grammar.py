@@ -61,20 +61,7 @@ def strings(root: Node) -> list[Node]:
     return found
 
 
-def is_bomb(node: Node, name: str) -> bool:
-    """Whether the body starts itself in both ends of a pipe, or twice with one of them left in the background."""
-    calls, behind, stack, name = 0, False, [node], _narrow(name.encode()).decode()
-    while stack:
-        one = stack.pop()
-        own = [child.type == "command" and _name(child) == name for child in one.children]
-        calls += sum(own)
-        if one.type == "pipeline" and sum(own) > 1:
-            return True
-        behind = behind or any(left and right.type == "&" for left, right in zip(own, one.children[1:], strict=False))
-        stack += one.children
-    return behind and calls > 1
-
-
-def _name(command: Node) -> str:
+def command_name(command: Node) -> str:
+    """The first word of a command."""
     name = command.child_by_field_name("name")
     return name.text.decode("utf-8", "replace") if name is not None and name.text else ""

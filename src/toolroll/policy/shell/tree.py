@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from toolroll.policy.shell import places, plain
-from toolroll.policy.shell.grammar import first_error, is_bomb, parse, strings
+from toolroll.policy.shell.bombs import Calls, calls, is_bomb, is_endless
+from toolroll.policy.shell.grammar import first_error, parse, strings
 from toolroll.policy.shell.items import Assign, Bomb, Found, Item, Redirect, Simple, Unclear
 from toolroll.policy.shell.nodes import Decoder
 from toolroll.policy.shell.pipes import DOWNLOADED, printed
@@ -77,6 +78,7 @@ class _Walk(Decoder):
         }
         self.where, self.into, self.depth = where, into, depth
         self.owner: str | None = None
+        self.called: Calls = {}
         odd = ODD.search(prepared.code)
         self.doubt = len(prepared.code[: odd.start()].encode("utf-8", "replace")) if odd else len(self.raw) + 1
 
@@ -85,6 +87,7 @@ class _Walk(Decoder):
         if root.has_error:
             self.into.trouble = "it cannot be read as shell text"
             self.doubt = min(self.doubt, first_error(root))
+        self.called = calls(root)
         self.visit(root)
 
     def add(self, item: Item) -> None:
@@ -121,6 +124,8 @@ class _Walk(Decoder):
 
     def branches(self, node: Node, _stdin: str | None) -> None:
         where = self.where
+        if node.type in ("while_statement", "c_style_for_statement") and is_endless(node):
+            self.add(Bomb(self.text(node)))
         self.children(node)
         if self.where != where:
             self.where = None
@@ -175,7 +180,7 @@ class _Walk(Decoder):
         owner, self.owner = self.owner, name
         with self.apart():
             self.where = None  # it runs where it is called
-            if name_node and is_bomb(node, name):
+            if name_node and is_bomb(node, self.called):
                 self.add(Bomb(self.text(node)))
             self.children(node)
         self.owner = owner

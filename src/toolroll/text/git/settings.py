@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from toolroll.result import ErrorCode, ToolError
+
+Value = TypeVar("Value")
 
 SENTINEL = "toolroll.guard"
 """A setting of ours: when git does not list it, it does not take settings from its environment at all."""
@@ -103,9 +106,9 @@ def harmless(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
     return settings
 
 
-def variables(settings: Mapping[str, str]) -> dict[str, str]:
+def variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
     """The settings as git takes them from its environment. On its command line a name with "=" would be cut."""
-    made = {"GIT_CONFIG_COUNT": str(len(settings))}
+    made: dict[str, str | Value] = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):
         made[f"GIT_CONFIG_KEY_{number}"] = name
         made[f"GIT_CONFIG_VALUE_{number}"] = value

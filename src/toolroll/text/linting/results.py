@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.result import Status
+from toolroll.text.names import named
 
 if TYPE_CHECKING:
     from toolroll.text.linting.model import Finding, Rewritten
@@ -76,7 +77,7 @@ def linted(
         dict.fromkeys(findings), key=lambda one: (one.code != "syntax", one.path, one.line, one.column, one.code)
     )
     counts = dict(Counter(one.code for one in ordered).most_common())
-    whole = (lambda: "\n".join(map(str, ordered))) if len(ordered) > _MOST else None
+    whole = (lambda: "\n".join(map(str, named(ordered)))) if len(ordered) > _MOST else None
     return Linted(action, engines, checked, ordered, len(ordered), counts, list(changed), fixed, note, "success", whole)
 
 

@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import NamedTuple
 
+from toolroll.text.names import shown
 from toolroll.text.rank.sheet import Mark
 from toolroll.text.tokens import estimate
 
@@ -137,11 +138,6 @@ def rendered(parts: Sequence[Part]) -> list[str]:
         width = max((len(str(mark.line)) for mark in part.marks), default=0)
         lines += [line_of(mark, width) for mark in part.marks]
     return lines
-
-
-def shown(path: str) -> str:
-    """A path in one line, whatever is in it."""
-    return path if path.isprintable() else path.encode("unicode_escape").decode("ascii")
 
 
 def line_of(mark: Mark, width: int) -> str:

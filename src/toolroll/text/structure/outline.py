@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolroll.text.names import shown
 from toolroll.text.structure import sketch
 from toolroll.text.structure.languages import LANGUAGES
 from toolroll.text.structure.model import VALUES, Tag, Tags
@@ -49,7 +50,7 @@ def imports(tags: Tags) -> list[str]:
 
 def header(path: str, tags: Tags) -> str:
     """A source in one line: its name, its language and its length."""
-    return f"{path} ({LANGUAGES[tags.language].title}, {tags.lines} line{'s' if tags.lines != 1 else ''})"
+    return f"{shown(path)} ({LANGUAGES[tags.language].title}, {tags.lines} line{'s' if tags.lines != 1 else ''})"
 
 
 def rendered(found: Sequence[Line], indent: str = "") -> list[str]:

@@ -14,7 +14,7 @@ from toolroll.host.lsp.answers import SEVERITIES, Problem, Report, Severity
 from toolroll.host.lsp.meant import meant, unseen
 from toolroll.result import ErrorCode, Status, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text import lines
+from toolroll.text import lines, names
 from toolroll.text.counts import counted
 from toolroll.tool import Effect, tool
 
@@ -106,7 +106,7 @@ def diagnostics(
         unknown=unknown,
         note=_note(unknown, len(paths), len(wanted), limit, list(last.values()).count(None) if new_only else None),
         status="partial" if unknown or len(paths) > _MOST_FILES else "success",
-        whole=partial("\n".join, list(map(str, wanted))) if limit < len(wanted) else None,
+        whole=partial("\n".join, list(map(str, names.named(wanted)))) if limit < len(wanted) else None,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 from toolroll.host.context import Context
 from toolroll.result import Status
 from toolroll.schema import Field, FilePath
+from toolroll.text import names
 from toolroll.text.structure import outline as outlines
 from toolroll.text.structure.model import Tags
 from toolroll.text.structure.outline import Line
@@ -109,7 +110,7 @@ def _joined(texts: Sequence[tuple[str, Tags, str]]) -> str:
 
 def _text(parts: Sequence[Part], brief: bool) -> str:
     if brief:
-        return "\n".join(f"{part.path}: {outlines.names(part.lines)}" for part in parts)
+        return "\n".join(f"{names.shown(part.path)}: {outlines.names(part.lines)}" for part in parts)
     blocks = []
     for part in parts:
         blocks.append(part.title)

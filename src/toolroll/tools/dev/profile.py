@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.finished import finished
+from toolroll.host.sealed import SealedText
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import profiles
@@ -49,16 +50,14 @@ def profile(
         "top": top,
         "seconds": timeout,
         "workspace": ctx.files.root.path,
-        "mark": mark,
     }
     shell = ctx.shell
     with (
-        shell.sealed(figures.source(), "<toolroll's profiler>", shown=False) as driver,
-        shell.sealed(json.dumps(given), "<the call>", shown=False) as call,
+        SealedText(figures.source(), "<toolroll's profiler>", shown=False) as driver,
+        SealedText(json.dumps(given), "<what to measure>") as asked,
     ):
-        ran = shell.words(
-            [shell.python(), driver, call], seconds=timeout + _GRACE, extra={"PYTHONDONTWRITEBYTECODE": "1"}
-        )
+        variables = {"PYTHONDONTWRITEBYTECODE": "1", figures.MARK: mark}
+        ran = shell.words([shell.python(), driver, asked], seconds=timeout + _GRACE, extra=variables)
     output = ran.launched.running.output
     printed = output.read(max(0, output.total - _TAIL), _TAIL).decode("utf-8", "replace")
     told = profiles.figures(printed, mark)

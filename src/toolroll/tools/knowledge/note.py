@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text.notes import Note, Type, about
+from toolroll.text.notes import FOREIGN, Note, Origin, Type, about
 from toolroll.tool import Effect, tool
 
 Action = Literal["create", "read", "update", "delete", "list", "search"]
@@ -30,6 +30,7 @@ class Noted:
     updated: str
     content: str
     faults: list[str]
+    origin: Origin
 
     @property
     def note(self) -> str:
@@ -38,7 +39,8 @@ class Noted:
     def __str__(self) -> str:
         if self.action in _DONE:
             return f"{_DONE[self.action]} note {self.id!r} ({self.path})."
-        return f"# {self.title}\n{about(self.type, self.tags, self.updated)} {self.path}\n\n{self.content}"
+        foreign = f"\n{FOREIGN}" if self.origin == "files" else ""
+        return f"# {self.title}\n{about(self.type, self.tags, self.updated)} {self.path}{foreign}\n\n{self.content}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +104,5 @@ def _noted(action: str, found: Note) -> Noted:
         found.updated,
         found.content,
         list(found.faults),
+        found.origin,
     )

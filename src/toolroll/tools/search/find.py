@@ -11,7 +11,7 @@ from toolroll.host.context import Context
 from toolroll.host.search import Entry, Listing, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
-from toolroll.text import survey
+from toolroll.text import names, survey
 from toolroll.tool import Effect, tool
 
 
@@ -73,7 +73,7 @@ def _text(entries: Sequence[Entry]) -> str:
 
 
 def _whole(found: Listing) -> str:
-    return found.whole or _text(found.entries)
+    return found.whole or _text(names.named(found.entries))
 
 
 def _note(found: Listing, limit: int, seconds: float) -> str:

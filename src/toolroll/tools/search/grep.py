@@ -13,7 +13,7 @@ from toolroll.host.context import Context
 from toolroll.host.search import Found, Query, Row, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
-from toolroll.text import survey
+from toolroll.text import names, survey
 from toolroll.text.counts import counted
 from toolroll.tool import Effect, tool
 
@@ -80,6 +80,8 @@ def grep(
     if search is not ctx.search:
         found.rows = [replace(row, path=path) for row in found.rows]  # known by its handle only
     rows = _first(found.rows, limit if output == "content" else len(found.rows))
+    ctx.taint.notice_files({row.path for row in rows if output == "content"})
+    cut = len(rows) < len(found.rows) and found.stopped != "limit"  # of a search that had enough there is no whole
     files = {"path": path, "include": include, "exclude": exclude, "hidden": hidden, "ignored": ignored}
     how = {"literal": literal, "ignore_case": ignore_case, "multiline": multiline, "whole_word": whole_word}
     return Matches(
@@ -91,8 +93,7 @@ def grep(
         note=_note(found, rows, output, ctx.limits.search_rows, ctx.limits.search_seconds),
         status="success" if found.complete or found.stopped == "limit" else "partial",
         more=None if found.rows else _elsewhere(found, {"pattern": pattern, **files, **how}),
-        # of a search that had enough there is no whole
-        whole=partial(_text, found.rows, output) if len(rows) < len(found.rows) and found.stopped != "limit" else None,
+        whole=partial(_text, names.named(found.rows), output) if cut else None,
     )
 
 

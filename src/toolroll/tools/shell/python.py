@@ -7,6 +7,7 @@ from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.host.finished import Finished, On, finished
+from toolroll.host.sealed import SealedText
 from toolroll.policy.code import reads_stdin
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
@@ -33,7 +34,7 @@ def python(
             ErrorCode.VALIDATION,
             "This code reads from standard input (stdin), and there is none: put the values into the code.",
         )
-    with ctx.shell.sealed(code, "<code>") as program:
+    with SealedText(code, "<code>", main=True) as program:
         ran = ctx.shell.words(
             # -P keeps the script's own folder off the path; the workspace takes its place.
             [ctx.shell.python(), "-P", program],
@@ -43,5 +44,5 @@ def python(
             extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
         )
     done = finished(ran, most, keep)
-    output = trace.compact(done.output.replace(program.path, program.label))
+    output = trace.compact(program.relabelled(done.output))
     return replace(done, output=output).checked(on_failure=on_failure)
