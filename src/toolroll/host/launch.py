@@ -130,6 +130,7 @@ class CommandLauncher:
                 after=watched.end,
             )
             self._running.add(running)
+            watched.begin(running)
         except Exception:  # it was not started; of an interrupt the command's own thread knows more
             if watched is not None:
                 watched.end()
@@ -288,6 +289,11 @@ class _Watched:
         self._git = git
         self._files = files
         self._before = files.look() if files is not None else {}
+
+    def begin(self, running: Running) -> None:
+        """When the command has been started."""
+        if self.guarded is not None:
+            self.guarded.stop = running.ask
 
     def end(self) -> None:
         """When nothing of the command runs any more."""

@@ -363,6 +363,15 @@ def test_a_job_is_guarded_and_its_end_says_so(tier: str, repository: Path, tmp_p
 
 
 @pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
+def test_what_plants_a_hook_again_and_again_is_ended(tier: str, repository: Path, tmp_path: Path) -> None:
+    before = state(repository)
+    with kit_in(tier, repository, tmp_path) as kit:
+        result = kit.call("bash", {"command": "while :; do echo x > .git/commondir; done", "timeout": 300})
+    assert "because it changed the repository's settings or hooks again and again" in result.text
+    assert state(repository) == before
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
 def test_submodules_are_guarded_and_can_be_committed_to(tier: str, repository: Path, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "other")
     git(tmp_path / "other", *WHO, "commit", "-q", "--allow-empty", "-m", "x")

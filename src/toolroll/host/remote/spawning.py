@@ -39,9 +39,13 @@ class Spawned:
 
     def end(self) -> None:
         """Kill it and all that it started; returns when nothing of it is left."""
+        self.kill()
+        self.over.wait(_LONGEST_END)
+
+    def kill(self) -> None:
+        """Kill it without waiting for the end."""
         if self.process.returncode is None:
             _kill(self.process.pid)
-        self.over.wait(_LONGEST_END)
 
 
 class Spawner:
@@ -72,7 +76,10 @@ class Spawner:
         after = None if guarded is None else lambda: self._git.end(guarded)
         try:
             reach = self._reach(entry, env, own, guarded)
-            return _kept(self._guard.policy.sandbox, reach, entry.command, cwd, env, after)
+            spawned = _kept(self._guard.policy.sandbox, reach, entry.command, cwd, env, after)
+            if guarded is not None:
+                guarded.stop = spawned.kill
+            return spawned
         except Exception:
             if after is not None:
                 after()

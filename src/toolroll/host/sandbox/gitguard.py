@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
 _FOLDER = "git"
 _BASELINE = "baseline"
+_ENDED = "The command was ended, because it changed the repository's settings or hooks again and again."
 _MAX_SENTENCES = 30
+_MAX_RESTORES, _RESTORES_S = 100, 10.0  # so many in so many seconds are no accident
 
 
 @dataclass(slots=True, eq=False)
@@ -41,13 +45,15 @@ class Guarded:
     """Absolute folders that must keep their names, for a sandbox that can see to it."""
     keep: tuple[str, ...] = ()
     """Absolute paths in them that must stay as they are."""
+    stop: Callable[[], object] = int
+    """Ends it without waiting for the end."""
     said: dict[str, None] = field(default_factory=dict)
     """What was put back while it ran, in sentences."""
 
     def add(self, sentences: Iterable[str]) -> None:
         """Remember what was put back, each sentence once and not without end."""
         for sentence in sentences:
-            if len(self.said) < _MAX_SENTENCES:
+            if len(self.said) < _MAX_SENTENCES or sentence == _ENDED:
                 self.said[sentence] = None
 
 
@@ -69,6 +75,7 @@ class GitGuard:
         self._watched: Mapping[Parts, set[str] | None] = {}
         self._mounts: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
         self._guards = False
+        self._restored: deque[float] = deque(maxlen=_MAX_RESTORES)
         self._recovered: list[str] = []
 
     def recover(self) -> list[str]:
@@ -122,7 +129,10 @@ class GitGuard:
         """Put back settings and hooks that have changed, while something runs."""
         with self._lock:
             if self._running and self._guards and self._restorer is not None and not self._is_unchanged():
-                self._say(self._restorer.put_back())
+                sentences = self._restorer.put_back()
+                self._say(sentences)
+                if sentences:
+                    self._count()
 
     def close(self) -> None:
         """Let go of everything. What still runs is not guarded any more."""
@@ -140,6 +150,16 @@ class GitGuard:
     def _say(self, sentences: list[str]) -> None:
         for one in self._running:
             one.add(sentences)
+
+    def _count(self) -> None:
+        """End what runs if it undoes our work again and again: its hook would be there for most of the time."""
+        now = time.monotonic()
+        self._restored.append(now)
+        if len(self._restored) == _MAX_RESTORES and now - self._restored[0] < _RESTORES_S:
+            self._restored.clear()
+            self._say([_ENDED])
+            for one in self._running:
+                one.stop()
 
     def _path(self, parts: Iterable[str]) -> str:
         return "/".join((self._root.path, *parts))
