@@ -50,9 +50,8 @@ def named(output: Any) -> Any:
             changed[name] = new
     if not changed:
         return output
-    if isinstance(output, tuple):
-        return output._replace(**changed)  # a named one
-    return replace(output, **changed) if is_dataclass(output) else msgspec.structs.replace(output, **changed)
+    change: Any = replace if is_dataclass(output) else msgspec.structs.replace
+    return output._replace(**changed) if hasattr(output, "_replace") else change(output, **changed)
 
 
 def _each(value: Any, is_name: bool) -> Any:

@@ -81,8 +81,7 @@ def fetch(
     from toolroll.host.converting.convert import Converter
     from toolroll.host.http.request import prepare
 
-    asked = prepare(method, url, headers, body)
-    ctx.taint.check_request(ctx, asked.method, asked.url, asked.headers, body=asked.body is not None)
+    asked = ctx.taint.check_request(ctx, prepare(method, url, headers, body))
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
     content_type, converter = answer.headers.get("content-type", ""), Converter.of(ctx)
     page = pages.read(answer.body, content_type, answer.url, show, ctx.token, converter)
