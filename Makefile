@@ -40,6 +40,7 @@ setup: .venv/.peers-stamp ## make .venv with everything that development needs
 
 bench: .venv/.dev-stamp ## measure against peers; ARGS=--quick for a first look
 	PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
+	$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m bench.races)
 
 docs: .venv/.dev-stamp ## write the generated pages of the manual anew
 	$(BIN)/python docs/generate.py

@@ -1,9 +1,8 @@
 """The hands of a workspace, all of them at once."""
 
-import os
-
 import pytest
 
+from tests.launchers import descriptors
 from toolroll.dialect import Profile
 from toolroll.hands import Hands
 from toolroll.host.guard import Guard
@@ -25,7 +24,7 @@ def opened(ws, tmp_path):
 
 
 def open_files():
-    return sorted(os.listdir("/proc/self/fd"))
+    return descriptors()
 
 
 def test_what_a_call_gets_is_the_same_for_every_call_but_what_is_its_own(opened):

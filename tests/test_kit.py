@@ -1,13 +1,19 @@
 """The kit as a program uses it."""
 
 import asyncio
+import json
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 
 import pytest
 
 import toolroll
+from tests.launchers import descriptors
 from toolroll import Context, Effect, Kit, Result, Token, ToolError, tool
 from toolroll.policy.rules import Policy
 
@@ -152,9 +158,107 @@ def test_bad_options_list_what_there_is(ws, options, words):
         Kit(ws, **options)
 
 
-def test_a_workspace_must_exist(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        Kit(tmp_path / "nowhere")
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [("nowhere", FileNotFoundError, "No such file or directory"), ("file", NotADirectoryError, "Not a directory")],
+)
+def test_a_workspace_is_a_folder_that_exists(tmp_path, name, kind, words):
+    (tmp_path / "file").touch()
+    threads = threading.active_count()
+    with pytest.raises(kind, match=f"{words}; name a folder that is there and that you may read and enter: .*{name}"):
+        Kit(tmp_path / name, state_dir=tmp_path / "state")
+    assert (sorted(os.listdir(tmp_path)), threading.active_count()) == (["file"], threads)
+
+
+STRANGER = """
+import os, sys
+from toolroll import Kit
+folder = sys.argv[1]
+with Kit(f"{folder}/open", state_dir=f"{folder}/state") as kit:
+    kit.call("ls")
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+for name in ("closed", "listed", "entered"):
+    try:
+        Kit(f"{folder}/{name}", state_dir=f"{folder}/state").close()
+    except PermissionError as error:
+        print(error.strerror, os.path.basename(error.filename))
+"""
+
+
+def test_a_workspace_may_be_read_and_entered():
+    """As another user, who is not root: root may do it all."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        for name, mode in {"open": 0o755, "closed": 0o000, "listed": 0o444, "entered": 0o111}.items():
+            os.mkdir(f"{folder}/{name}")
+            os.chmod(f"{folder}/{name}", mode)
+        env = {**os.environ, "HOME": folder, "XDG_CONFIG_HOME": f"{folder}/open"}
+        words = [sys.executable, "-c", STRANGER, folder]
+        done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    why = "Permission denied; name a folder that is there and that you may read and enter"
+    assert (done.stdout.splitlines(), done.stderr) == (
+        [f"{why} {name}" for name in ("closed", "listed", "entered")],
+        "",
+    )
+
+
+READ_ONLY = """
+mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" "$1" || exit 77
+exec "$0" -c 'import json, sys
+from toolroll import Kit
+with Kit(sys.argv[1], state_dir=sys.argv[2]) as kit:
+    for name, arguments in (
+        ("read", {"path": "a.txt"}),
+        ("write", {"path": "b.txt", "content": "b"}),
+        ("edit", {"path": "a.txt", "old": "one", "new": "two"}),
+        ("delete", {"path": "a.txt"}),
+        ("bash", {"command": "cat a.txt; echo x > b.txt"}),
+    ):
+        print(json.dumps(kit.call(name, arguments).text.splitlines()[:2]))' "$1" "$2"
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare, to mount")
+def test_a_workspace_on_a_disk_that_is_read_only(ws, put, tmp_path):
+    put({"a.txt": "one\n"})
+    words = ["unshare", "-m", "sh", "-c", READ_ONLY, sys.executable, str(ws), str(tmp_path / "state")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip(f"a disk cannot be mounted here: {done.stderr.strip()}")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    whole = "Nothing can be changed on this disk; ask the user for a folder that can be written."
+    assert (lines[0], done.stderr) == (["1\tone"], "")
+    assert [f"Read-only file system: {path!r}. {whole}" for path in ("b.txt", "a.txt", "a.txt")] == [
+        line[0] for line in lines[1:4]
+    ]
+    assert lines[4][0] == "one"
+    assert "Read-only file system" in lines[4][1]
+
+
+def test_a_home_that_cannot_be_written(ws, put, tmp_path, monkeypatch):
+    """The state folder cannot be made: tools that read do without it, and the others say so."""
+    put({"a.txt": "one\n"})
+    (tmp_path / "home").touch()  # no folder can be made in a file, not even by root
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home" / "state"))
+    with Kit(ws) as kit:
+        for name, arguments in (
+            ("read", {"path": "a.txt"}),
+            ("ls", {}),
+            ("grep", {"pattern": "one"}),
+            ("find", {"pattern": "*"}),
+            ("bash", {"command": "cat a.txt"}),
+        ):
+            assert kit.call(name, arguments).ok, name
+        for name, arguments in (
+            ("write", {"path": "b.txt", "content": "b"}),
+            ("edit", {"path": "a.txt", "old": "one", "new": "two"}),
+            ("todo_write", {"todos": [{"content": "x", "status": "pending"}]}),
+        ):
+            assert kit.call(name, arguments).text.startswith("toolroll cannot make its state folder"), name
+    assert {path.name: path.read_text() for path in ws.iterdir()} == {"a.txt": "one\n"}
 
 
 def test_a_function_is_no_tool_yet(kit):
@@ -309,7 +413,7 @@ def test_what_is_cut_is_kept_and_can_be_read_on(open_kit):
 
 def test_a_closed_kit_leaves_no_open_file(ws, tmp_path):
     def opened():
-        return len(os.listdir("/proc/self/fd"))
+        return len(descriptors())
 
     before = opened()
     for _ in range(3):

@@ -8,6 +8,7 @@ from typing import Any
 
 from toolroll import formats
 from toolroll.dialect import Bundle, Entry, Profile, Relay, View
+from toolroll.host.auto_run import note
 from toolroll.host.context import Context
 from toolroll.host.guard import Guard
 from toolroll.host.spill import Spill
@@ -86,6 +87,9 @@ class Executor:
             result = self._failure(failed, view, bound)
         if coerced:
             result.meta["coerced"] = coerced
+        if ctx.auto_run:
+            result.text = f"{result.text}\n{note(ctx.auto_run)}"
+            result.meta["auto_run"] = ctx.auto_run
         return result
 
     def _meant(self, relay: Relay | None, given: Arguments, ctx: Context) -> tuple[View | Bundle, Arguments]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any, TypedDict
 
 from toolroll.dialect import Profile, View
@@ -20,6 +21,9 @@ from toolroll.host.lsp.consult import Servers
 from toolroll.host.remote.entries import Config
 from toolroll.host.remote.pool import Remotes
 from toolroll.host.root import Root
+from toolroll.host.runtime.launcher import Launcher
+from toolroll.host.sandbox.choose import for_helpers
+from toolroll.host.sandbox.gitguard import GitGuard
 from toolroll.host.search import Search
 from toolroll.host.shell import Shell
 from toolroll.host.spill import Spill
@@ -27,6 +31,7 @@ from toolroll.host.state import State
 from toolroll.host.structure import Structure
 from toolroll.host.taint import Taint
 from toolroll.host.token import Token
+from toolroll.host.trust import examine
 from toolroll.host.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
@@ -66,9 +71,13 @@ class Hands:
         self.taint = Taint(guard)
         self._closed = False
         with ExitStack() as closing:
-            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode)
+            place = None if state_dir is None else os.fspath(state_dir)
+            trust = partial(examine, state_dir=place, wide=guard.policy.wide)
+            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode, trust=trust)
             closing.callback(self.root.close)
-            self._open_place(closing, None if state_dir is None else os.fspath(state_dir))
+            self.root.trust.drop_imports()
+            self.launcher = Launcher(for_helpers, os.environ.get("PATH", os.defpath), self.root.path)
+            self._open_place(closing, place)
             self._open_files(closing, profile, guard.policy)
             self._open_programs(closing, profile.commands, servers, mcp)
             self._closing = closing.pop_all()
@@ -89,15 +98,18 @@ class Hands:
             self.spill,
             limits=self.limits,
             policy=policy,
+            launcher=self.launcher,
             guard=profile.guard,
             new_file_mode=profile.new_file_mode,
             guess=profile.guess_encoding,
         )
         self.journal = Journal(self.root, self.state)
-        self.recovered = self.journal.recover()
-        self.search = Search(self.root, limits=self.limits, policy=policy, state=self.state)
+        self.git = GitGuard(self.root, self.state)
+        closing.callback(self.git.close)
+        self.recovered = [*self.journal.recover(), *self.git.recover()]
+        self.search = Search(self.root, limits=self.limits, policy=policy, launcher=self.launcher, state=self.state)
         closing.callback(self.search.close)
-        self.structure = Structure(self.files, self.search, self.limits)
+        self.structure = Structure(self.files, self.search, self.limits, self.launcher)
         closing.callback(self.structure.close)
         self.atlas = Atlas(self.files, self.search, self.structure, policy)
         closing.callback(self.atlas.close)
@@ -108,13 +120,22 @@ class Hands:
         environ = dict(os.environ)
         self.calls = Calls(self.state, environ)
         self.http = Client(self.guard.policy.hosts)
-        self.shell = Shell(self.root, self.spill, self.guard, limits=self.limits, table=table, environment=environ)
+        self.shell = Shell(
+            self.root,
+            self.spill,
+            self.guard,
+            limits=self.limits,
+            table=table,
+            environment=environ,
+            launcher=self.launcher,
+            git=self.git,
+        )
         closing.callback(self.shell.close)
         self.meaning = Meaning(self.state, self.http, environ)
         closing.callback(self.meaning.close)
         self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)
-        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ)
+        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ, self.git)
         closing.callback(self.remote.close)
 
     def context(
@@ -125,6 +146,7 @@ class Hands:
             self.files if cwd == "." else self.files.at(cwd),
             self.search,
             self.journal,
+            self.launcher,
             self.shell,
             self.servers,
             self.structure,

@@ -26,6 +26,7 @@ from toolroll.registry import Registry, discover
 from toolroll.result import Result
 from toolroll.steps import (
     Audit,
+    AutoRunAsked,
     Concurrency,
     Journalled,
     Locks,
@@ -64,7 +65,7 @@ class Kit:
         servers: Mapping[str, str] | None = None,
         mcp: Config | None = None,
     ) -> None:
-        """Open a workspace.
+        """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why.
 
         `policy` by name also takes the user's `rules.toml`; `approve` answers what it asks. `limits` changes single
         limits by name; `observe` is told of every call; `tools` says which definitions a model is shown: "all", "core"
@@ -119,7 +120,7 @@ class Kit:
         """What is done around every call, the outermost first."""
         hands = self._hands
         at_once = Concurrency(self.limits.concurrency)
-        kept = Journalled(hands.journal), Remembered(hands.calls)
+        kept = AutoRunAsked(hands.guard), Journalled(hands.journal), Remembered(hands.calls)
         return hands.while_open, outgoing, time_limit, at_once, Locks(), *kept
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:

@@ -118,6 +118,7 @@ _BY_ERRNO: dict[int, ErrorCode] = {
     errno.ENODEV: ErrorCode.IO,
     errno.ENOTSUP: ErrorCode.UNSUPPORTED,
 }
+_NEXT = {errno.EROFS: " Nothing can be changed on this disk; ask the user for a folder that can be written."}
 
 
 def as_tool_error(error: Exception) -> ToolError | None:
@@ -134,4 +135,4 @@ def as_tool_error(error: Exception) -> ToolError | None:
     if code is None:
         return None
     where = f": {error.filename!r}" if isinstance(error.filename, str) else ""
-    return ToolError(code, f"{error.strerror or type(error).__name__}{where}.")
+    return ToolError(code, f"{error.strerror or type(error).__name__}{where}.{_NEXT.get(error.errno or 0, '')}")

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from toolroll.dialect import View
+from toolroll.host.auto_run import AutoRunCheck
 from toolroll.host.calls import Calls
 from toolroll.host.context import Context
 from toolroll.host.guard import Guard
@@ -171,6 +172,27 @@ Paths = Sequence[tuple[str, ...]]
 def _reaches(changed: Paths, named: Paths) -> bool:
     """Whether a change of some paths is one of others too: they are the same, or beneath them."""
     return any(one[: len(path)] == path for path in changed for one in named)
+
+
+class AutoRunAsked:
+    """A call that changes a file which other programs run by themselves asks first, or says so in its result."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def __call__(self, view: View, proceed: Proceed) -> Proceed:
+        guard, effects = self._guard, view.effects & _CHANGES
+        if not view.tool.effects & _CHANGES:
+            return proceed
+
+        def asked(ctx: Context, arguments: dict[str, Any]) -> Any:
+            check = AutoRunCheck(guard, ctx.name, effects, ctx.arguments)
+            ctx.files = ctx.files.asking(check)
+            output = proceed(ctx, arguments)
+            ctx.auto_run = check.written
+            return output
+
+        return asked
 
 
 class Journalled:

@@ -17,6 +17,9 @@ from typing import Any
 import pytest
 
 from tests.host.model.served import KEY, Say, Served, Step, call
+from toolroll.agent.approval import Question
+from toolroll.cli import agent
+from toolroll.host.approval_request import CannotAskError
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -72,6 +75,18 @@ def test_where_nobody_can_be_asked_changes_are_denied(fast: Run, ws: Path, serve
     told = server.bodies[1]["messages"][-1]["content"]
     assert "The user was not asked, because there is no terminal to ask on" in told
     assert "--yes" in told
+
+
+def test_the_whole_question_is_on_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("s\n"))
+    asked = Question("write: needs approval\n\npath: a\\u202e.txt\ncontent: x", diff="a\n@@ -1,0 +1,1 @@\n+x")
+    assert agent._ask(asked) == "s\n"
+    assert capsys.readouterr().err == (
+        "\nwrite: needs approval\n\npath: a\\u202e.txt\ncontent: x\na\n@@ -1,0 +1,1 @@\n+x\n"
+        "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
+    )
+    with pytest.raises(CannotAskError, match="terminal was closed"):
+        agent._ask(asked)
 
 
 def test_replay_and_print(fast: Run, ws: Path, serve: Any) -> None:

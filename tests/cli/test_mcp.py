@@ -13,7 +13,7 @@ from toolroll.cli.install import CLIENTS, _config
 from toolroll.cli.settings_file import merged_json, merged_toml
 
 Run = Callable[..., tuple[int, str, str]]
-COMMAND = [sys.executable, "-m", "toolroll", "mcp"]
+COMMAND = [sys.executable, "-P", "-m", "toolroll", "mcp"]
 
 WRONG = [
     (("-C", "nowhere"), "Cannot open the workspace 'nowhere': it is no folder. Name one with -C DIR."),

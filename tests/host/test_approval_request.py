@@ -7,6 +7,7 @@ import pytest
 from toolroll import Context, Effect, dialects, tool
 from toolroll.host.approval_request import MOST_ROWS, Request
 from toolroll.mcp.approval import question
+from toolroll.policy.commands import Rule
 from toolroll.policy.rules import Policy
 
 
@@ -148,6 +149,17 @@ def test_what_a_job_reads_is_asked_about(open_kit):
     assert kit.call("job", {"action": "input", "id": job, "input": "touch evil\n"}).ok
     assert [one.commands for one in seen] == [("bash",), ("bash", "touch evil\n")]
     assert (seen[1].key, "touch evil" in seen[1].text) == ((), True)
+
+
+def test_rules_hold_for_what_a_job_reads(open_kit):
+    rules = (Rule("deny", command=("git", "push")), Rule("ask", command=("touch",)))
+    seen = []
+    kit = open_kit(policy=Policy(rules=rules), approve=lambda request: bool(seen.append(request)))
+    job = kit.call("bash", {"command": "bash", "background": True}).data["job"]
+    texts = ("git push\n", "touch a\n", "echo b\n")
+    results = [kit.call("job", {"action": "input", "id": job, "input": text}) for text in texts]
+    assert [one.error and one.error.code for one in results] == ["SecurityError", "PermissionDenied", None]
+    assert [one.commands for one in seen] == [("bash", "touch a\n")]
 
 
 def test_what_was_shown_runs_whatever_happens_to_the_arguments(open_kit, ws):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.launchers import LAUNCHER, beneath
 from toolroll.host.glance import Glance, glance, text
 from toolroll.host.query import Ground, Hit, Query, Scope
 from toolroll.host.ripgrep import Ripgrep
 from toolroll.host.root import Root
-from toolroll.host.search import find_program
 from toolroll.host.survey import is_text
 from toolroll.policy.limits import Limits
 
@@ -80,10 +80,10 @@ def looked(made: Glance, ground: Ground, names: list[str], most: int = 1000) -> 
     return list(made.rows(ground, names, left, most)), left
 
 
-def engine() -> Ripgrep:
-    program = find_program()
+def engine(ground: Ground) -> Ripgrep:
+    program = LAUNCHER.find("rg")
     assert program is not None
-    return Ripgrep(program, Limits())
+    return Ripgrep(program, Limits(), LAUNCHER, beneath(ground.folder))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -102,7 +102,7 @@ def test_it_is_what_ripgrep_finds(seed: int, ground: Ground, tmp_path: Path) -> 
         hits, left = looked(made, ground, names)
         mine = [name for name in names if name not in left]
         wanted = sorted(
-            (p, n, c, raw.removesuffix(b"\r")) for p, n, c, raw in engine().rows(ground, query, Scope(), mine)
+            (p, n, c, raw.removesuffix(b"\r")) for p, n, c, raw in engine(ground).rows(ground, query, Scope(), mine)
         )
         assert sorted((p, n, c, raw.removesuffix(b"\r")) for p, n, c, raw in hits) == wanted, query
         told += len(mine)

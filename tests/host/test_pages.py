@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.host.converting import files
+from tests.launchers import LAUNCHER, descriptors
 from toolroll.host import pages
 from toolroll.host.converting.convert import Converter
 from toolroll.host.pages import Page
@@ -26,10 +27,10 @@ MARKDOWN = "# Hi\n\n[link](https://example.com/dir/x)"
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     strongest()  # whose trial leaves descriptors of the system's own
-    before = sorted(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else []
+    before = descriptors() if os.path.isdir("/proc/self/fd") else []
     yield
     if before:
-        assert sorted(os.listdir("/proc/self/fd")) == before
+        assert descriptors() == before
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def nothing_left() -> Iterator[None]:
     ],
 )  # fmt: skip
 def test_bodies(body: bytes, content_type: str, page: Page) -> None:
-    assert pages.read(body, content_type, URL, "main", Token()) == page
+    assert pages.read(body, content_type, URL, "main", Token(), LAUNCHER) == page
 
 
 def test_documents_and_images_by_the_converter() -> None:
@@ -77,10 +78,10 @@ def test_documents_and_images_by_the_converter() -> None:
     converter = Converter(lambda: tier, Token())
 
     def read(body: bytes, content_type: str, url: str = URL, show: pages.Show = "main") -> Page:
-        return pages.read(body, content_type, url, show, Token(), converter)
+        return pages.read(body, content_type, url, show, Token(), LAUNCHER, converter)
 
     pdf, book = files.pdf("Hello.", title="T"), files.epub({"a": "<p>Hello."})
-    missing = pages.read(pdf, "application/pdf", URL, "main", Token())
+    missing = pages.read(pdf, "application/pdf", URL, "main", Token(), LAUNCHER)
     assert missing == read(pdf, "application/pdf", show="raw") == Page("document", "application/pdf")
     assert read(pdf, "text/plain") == Page("document", "application/pdf", "[page 1: Chapter 1]\nHello.", "T")
     assert read(book, "application/zip", f"{URL}a.epub?x=1") == Page("document", "application/zip", "Hello.", "The Sea")
@@ -92,7 +93,7 @@ def test_documents_and_images_by_the_converter() -> None:
 
 def test_the_source_and_the_whole() -> None:
     page = b"<nav>menu</nav><main>" + b"word " * 60 + b"</main>"
-    shown = {show: pages.read(page, "text/html", URL, show, Token()) for show in ("main", "full", "raw")}
+    shown = {show: pages.read(page, "text/html", URL, show, Token(), LAUNCHER) for show in ("main", "full", "raw")}
     words = ("word " * 60).strip()
     assert shown == {
         "main": Page("html", "text/html", words, whole=False),
@@ -103,14 +104,16 @@ def test_the_source_and_the_whole() -> None:
 
 def test_a_long_title_and_text_that_is_no_unicode() -> None:
     page = b"<title>" + b"t" * 5000 + b"</title><p>\xed\xa0\x80&#xd800;ok"
-    found = pages.read(page, "text/html; charset=utf-8", URL, "main", Token())
+    found = pages.read(page, "text/html; charset=utf-8", URL, "main", Token(), LAUNCHER)
     assert (found.title, found.text[-2:]) == ("t" * 500, "ok")
 
 
 @pytest.mark.timeout(60)
 def test_a_page_of_nothing_but_comments_is_no_trouble() -> None:
     """The parser of the standard library does not come to an end with it."""
-    assert pages.read(b"<!--" * 50_000, "text/html", URL, "main", Token()) == Page("html", "text/html", note=SILENT)
+    assert pages.read(b"<!--" * 50_000, "text/html", URL, "main", Token(), LAUNCHER) == Page(
+        "html", "text/html", note=SILENT
+    )
 
 
 @pytest.mark.timeout(60)
@@ -118,13 +121,13 @@ def test_a_page_of_nothing_but_comments_is_no_trouble() -> None:
 def test_a_page_that_takes_too_much(limits: dict[str, int]) -> None:
     page = b"<p><b>x</b>" * 300_000
     with pytest.raises(ToolError, match="cannot be converted: it takes too much") as caught:
-        pages.convert(page, URL, "main", Token(), **limits)
+        pages.convert(page, URL, "main", Token(), LAUNCHER, **limits)
     assert caught.value.code is ErrorCode.TOO_LARGE
 
 
 def test_a_page_that_is_too_large() -> None:
     with pytest.raises(ToolError, match="cannot be converted: it has 8000001 bytes") as caught:
-        pages.read(b"x" * 8_000_001, "text/html", URL, "main", Token())
+        pages.read(b"x" * 8_000_001, "text/html", URL, "main", Token(), LAUNCHER)
     assert caught.value.code is ErrorCode.TOO_LARGE
 
 
@@ -134,7 +137,7 @@ def test_a_conversion_can_be_cancelled() -> None:
     threading.Timer(0.2, token.cancel).start()
     started = time.monotonic()
     with pytest.raises(ToolError, match="cancelled"):
-        pages.read(b"<p><b>x</b>" * 700_000, "text/html", URL, "main", token)
+        pages.read(b"<p><b>x</b>" * 700_000, "text/html", URL, "main", token, LAUNCHER)
     assert time.monotonic() - started < 30
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.launchers import LAUNCHER
 from tests.waiting import gone
 from toolroll import ErrorCode, Token, ToolError
 from toolroll.host.parsing import Parsers, TooHardError
@@ -24,7 +25,7 @@ ENDLESS = b"a?" * 60_000  # of Bash: the repair of errors takes time with the sq
 
 @pytest.fixture
 def parsers():
-    made = Parsers(2)
+    made = Parsers(LAUNCHER, 2)
     yield made
     made.close()
 
@@ -124,7 +125,7 @@ def test_children_are_few_and_end_with_their_parent(parsers):
 @needs_proc
 def test_children_end_when_their_parent_is_killed():
     code = (
-        "import os, signal; from toolroll.host.parsing import Parsers; parsers = Parsers(1);"
+        "import os, signal; from tests.launchers import LAUNCHER; from toolroll.host.parsing import Parsers; parsers = Parsers(LAUNCHER, 1);"
         "parsers.tags('python', b'a = 1');"
         "print(open(f'/proc/self/task/{os.getpid()}/children').read(), flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -81,6 +81,7 @@ def test_the_sandbox_is_told_as_it_was_tried(ws: Path) -> None:
         "bubblewrap",
         "Landlock",
         "seccomp",
+        "own programs",
     ]
     for name, tried in (("bubblewrap", bubblewrap), ("Landlock", landlock)):
         assert (found[name].present, found[name].detail, bool(found[name].hint)) == (
@@ -126,9 +127,10 @@ def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path) -> None:
     os.close(fd)
     with process:
         said = process.communicate(timeout=60)[0].decode()
-    confinement, bubblewrap, landlock, seccomp = (line.split("|") for line in said.splitlines())
+    confinement, bubblewrap, landlock, seccomp, own = (line.split("|") for line in said.splitlines())
     assert confinement == ["confinement", "True", f"by Landlock; left open: {'; '.join(sandbox.gaps)}", ""]
     assert bubblewrap[1] == "False"
     assert bubblewrap[3] == "install bubblewrap (apt install bubblewrap), and allow user namespaces"
     assert landlock == ["Landlock", "True", f"ABI {landlock_abi()}", ""]
     assert seccomp == ["seccomp", "True", "the kernel filters what commands ask of it", ""]
+    assert own == ["own programs", "True", "ripgrep, parsers and converters are confined by Landlock", ""]

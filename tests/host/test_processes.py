@@ -6,18 +6,32 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.waiting import alive, gone
 from toolroll.host import processes
-from toolroll.host.processes import stream
+from toolroll.host.processes import Stream
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, folder_path, start_process
 from toolroll.host.state import nameless
 from toolroll.host.token import Token
 from toolroll.result import ErrorCode, ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+@contextmanager
+def stream(
+    argv: list[str], *, cwd: int, stdin: int = DEVNULL, stderr: int | None = None, **how: Any
+) -> Iterator[Stream]:
+    """What a program writes that runs as any other."""
+    env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    process = start_process(argv, folder_path(cwd), env, (stdin, PIPE, PIPE if stderr is None else stderr))
+    with processes.stream(process, log=stderr, **how) as running:
+        yield running
 
 
 @pytest.fixture

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.launchers import LAUNCHER, beneath
 from toolroll.host import processes, ripgrep
 from toolroll.host.query import AGAIN, Ground, Query, Scope
 from toolroll.host.ripgrep import Ripgrep
 from toolroll.host.root import Root
-from toolroll.host.search import Search, Survey, find_program
+from toolroll.host.search import Search, Survey
 from toolroll.host.written import PlentyError
 from toolroll.policy.limits import Limits
 
@@ -48,10 +49,10 @@ def ground(ws: Path) -> Iterator[Ground]:
 
 
 @pytest.fixture
-def engine() -> Ripgrep:
-    program = find_program()
+def engine(ground: Ground) -> Ripgrep:
+    program = LAUNCHER.find("rg")
     assert program is not None
-    return Ripgrep(program, Limits(search_bytes=500))
+    return Ripgrep(program, Limits(search_bytes=500), LAUNCHER, beneath(ground.folder))
 
 
 def test_only_text_is_shown_and_the_rest_is_counted(engine: Ripgrep, ground: Ground) -> None:
@@ -74,11 +75,11 @@ def test_a_search_that_takes_too_long_is_begun_again_with_care(
     assert sorted(engine.rows(ground, Query("needle"), Scope())) == ROWS  # at once: this folder is known for it
 
 
-def test_the_same_if_there_is_not_enough_memory(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> None:
-    script = tmp_path_factory.mktemp("program") / "rg"
-    script.write_text(f'#!/bin/sh\ncase "$*" in *" --text "*) kill -ABRT $$;; esac\nexec {find_program()} "$@"\n')
-    script.chmod(0o755)
-    first, *rest = Ripgrep(str(script), Limits(search_bytes=500)).rows(ground, Query("needle"), Scope())
+def test_the_same_if_there_is_not_enough_memory(
+    engine: Ripgrep, ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ripgrep, "_MEMORY", 1 << 20)
+    first, *rest = engine.rows(ground, Query("needle"), Scope())
     assert first == ("", AGAIN, 0, b"")
     assert sorted(rest) == ROWS
 
@@ -98,7 +99,7 @@ def test_the_answer_is_the_same_with_care(ws: Path, monkeypatch: pytest.MonkeyPa
     if careful:
         monkeypatch.setattr(ripgrep, "_PATIENCE", 0.0)
     with Root(str(ws)) as root:
-        search = Search(root, limits=Limits(search_bytes=500))
+        search = Search(root, limits=Limits(search_bytes=500), launcher=LAUNCHER)
         found = search.grep(Query("needle"), sort="path")
         assert [(row.path, row.line, row.column, row.text.encode()) for row in found.rows] == ROWS
         (ws / "a.txt").unlink()

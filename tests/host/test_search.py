@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.launchers import LAUNCHER, descriptors
 from toolroll.host.root import Root
-from toolroll.host.search import Entry, Query, Row, Scope, Search, Survey, find_program
+from toolroll.host.search import Entry, Query, Row, Scope, Search, Survey
 from toolroll.host.token import Token
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -34,7 +35,7 @@ FILES = {
 @pytest.fixture(params=["auto", None], ids=["ripgrep", "python"])
 def search(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Makes the search of `tmp_path/ws`, each file a day older than the one before it."""
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(descriptors())
     roots = []
 
     def make(files: dict[str, str | bytes] | None = None, **limits: float) -> Search:
@@ -44,12 +45,12 @@ def search(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
             (top / path).write_bytes(text if isinstance(text, bytes) else text.encode())
             os.utime(top / path, ns=(0, (100 - age) * 10**9))
         roots.append(Root(str(top)))
-        return Search(roots[-1], limits=Limits(**limits), program=request.param)  # type: ignore[arg-type]
+        return Search(roots[-1], limits=Limits(**limits), launcher=LAUNCHER, program=request.param)  # type: ignore[arg-type]
 
     yield make
     for root in roots:
         root.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(descriptors()) == before
     assert not children()
 
 
@@ -477,6 +478,6 @@ def test_several_threads_may_search_at_a_time(search: Make) -> None:
 
 
 def test_the_program_is_found_beside_python() -> None:
-    program = find_program()
+    program = LAUNCHER.find("rg")
     assert program is not None
     assert os.access(program, os.X_OK)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.launchers import LAUNCHER
 from toolroll.host.root import Root
-from toolroll.host.search import Found, Query, Scope, Search, find_program
+from toolroll.host.search import Found, Query, Scope, Search
 from toolroll.policy.limits import Limits
 
 NAMES = [
@@ -193,8 +194,8 @@ def pairs(trees: list[Path], limits: Limits = LIMITS) -> Iterator[tuple[random.R
             yield (
                 random.Random(seed),
                 folders,
-                Search(root, limits=limits),
-                Search(root, limits=limits, program=None),
+                Search(root, limits=limits, launcher=LAUNCHER),
+                Search(root, limits=limits, launcher=LAUNCHER, program=None),
             )
 
 
@@ -212,10 +213,10 @@ def comparable(found: Found, query: Query) -> Found:
 
 
 def test_both_engines_are_there(tmp_path: Path) -> None:
-    assert find_program() is not None
+    assert LAUNCHER.find("rg") is not None
     with Root(str(tmp_path)) as root:
-        assert Search(root, limits=Limits()).engine.name == "ripgrep"
-        assert Search(root, limits=Limits(), program=None).engine.name == "python"
+        assert Search(root, limits=Limits(), launcher=LAUNCHER).engine.name == "ripgrep"
+        assert Search(root, limits=Limits(), launcher=LAUNCHER, program=None).engine.name == "python"
 
 
 def test_grep(trees: list[Path]) -> None:

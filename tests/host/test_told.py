@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.launchers import LAUNCHER, beneath
 from toolroll.host.query import Ground, Query, Scope
 from toolroll.host.ripgrep import Ripgrep
-from toolroll.host.search import find_program
 from toolroll.host.told import told
 from toolroll.policy.limits import Limits
 
@@ -39,9 +39,9 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
 
 
 def searched(ground: Ground, scope: Scope = Scope(), *, careful: bool = False) -> Ripgrep:  # noqa: B008
-    program = find_program()
+    program = LAUNCHER.find("rg")
     assert program is not None
-    engine = Ripgrep(program, Limits(search_bytes=150))
+    engine = Ripgrep(program, Limits(search_bytes=150), LAUNCHER, beneath(ground.folder))
     list(engine.rows(ground, Query("foo", multiline=careful), scope))
     return engine
 

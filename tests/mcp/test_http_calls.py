@@ -230,7 +230,9 @@ def test_what_needs_approval_is_asked_of_the_client(server, folder, modern):
             client.post({"jsonrpc": "2.0", "id": question["id"], "result": accept})
             result = event(stream)["result"]
     assert question["method"] == "elicitation/create"
-    assert question["params"]["message"].startswith("May the agent use 'write'? (needs approval for 'asked.txt')")
+    assert question["params"]["message"].startswith(
+        "May the agent do this?\n\nwrite: needs approval for 'asked.txt'\n\npath: asked.txt\n"
+    )
     assert (before, result["isError"], target.read_text()) == (False, False, f"{modern}\n")
     target.unlink()
 

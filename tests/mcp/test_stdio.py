@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -463,3 +464,36 @@ def test_the_official_client(ws, tmp_path, put):
     assert done.returncode == 0, done.stderr
     seen = [["bash", "call_tool"], "1\thello", "hello", False, True, "Make the tests of tests pass", []]
     assert json.loads(done.stdout) == [seen] * 3
+
+
+def test_a_server_that_is_started_in_a_folder_that_is_too_wide(ws, tmp_path, put, monkeypatch):
+    """As desktop clients do: it answers all the same, and works once the client has named a folder."""
+    put({"a.txt": "inside\n"})
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for cwd, words in ((Path("/"), ()), (home, ()), (home, ("--tools", "read,ls")), (ws, ("-C", str(home)))):
+        with server(*words, cwd=cwd, state=tmp_path / "s") as client:
+            assert client.start()["serverInfo"]["name"] == "toolroll"
+            assert {"read", "ls"} <= {one["name"] for one in client.ask("tools/list")["tools"]}
+            for name in ("read", "ls"):
+                told = client.call(name, path="a.txt")
+                assert told["isError"], words
+                assert re.search(r"name a folder .*-C DIR.*--wide", told["content"][0]["text"])
+            assert client.end() == 0
+    roots = [{"uri": home.as_uri()}]
+    with server(cwd=home, state=tmp_path / "s") as client:
+        client.reply = lambda request: {"roots": roots} if request["method"] == "roots/list" else None
+        client.start(roots={"listChanged": True})
+        assert client.call("read", path="a.txt")["isError"]
+        roots[:] = [{"uri": ws.as_uri()}]
+        client.notify("notifications/roots/list_changed")
+        while [one["method"] for one in client.other].count("roots/list") < 2:
+            client.ask("ping")
+        assert client.call("read", path="a.txt")["structuredContent"]["content"] == "inside"
+        assert client.end() == 0
+    with server("--wide", cwd=home, state=tmp_path / "s") as client:
+        client.start()
+        assert not client.call("ls")["isError"]
+        assert client.end() == 0
+    assert list(home.iterdir()) == []

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import MODE, SANDBOX, WORKSPACE
+from toolroll.cli.options import MODE, SANDBOX, WIDE, WORKSPACE, cannot_open
 from toolroll.cli.screen import coloured, show, visible
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def policy_of(args: Namespace, name: str) -> Any:
     """A policy by its name, confined as the options say."""
     from toolroll.kit import preset
 
-    return replace(preset(name), sandbox=args.sandbox)
+    return replace(preset(name), sandbox=args.sandbox, wide=getattr(args, WIDE.name, False))
 
 
 def _same(first: Any) -> Preset:
@@ -146,6 +146,8 @@ def _open_kit(args: Namespace, preset: Preset) -> Kit:
         kit = Kit(args.workspace, dialect, args.mode, policy=policy, approve=approve, tools=tools)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    except OSError as error:
+        raise cannot_open(args.workspace, error) from None
     return kit
 
 
@@ -230,7 +232,7 @@ COMMAND = Command(
     "agent",
     "Let a model work on a task with the tools.",
     run,
-    (TASK, _PRESET, MODEL, STEPS, TOKENS, _TRANSCRIPT, _REPLAY, _PRINT, YES, _DIALECT, MODE, SANDBOX, WORKSPACE),
+    (TASK, _PRESET, MODEL, STEPS, TOKENS, _TRANSCRIPT, _REPLAY, _PRINT, YES, _DIALECT, MODE, SANDBOX, WORKSPACE, WIDE),
     more="""\
 The result goes to standard output, what happens meanwhile to standard error. The exit status is 0 only when the
 task was finished. Changes, commands and the network are asked about on a terminal; where nobody can be asked they

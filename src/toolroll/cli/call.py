@@ -11,7 +11,7 @@ import msgspec
 
 from toolroll.cli import arguments
 from toolroll.cli.command import Candidate, Command, Option, UsageError
-from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, WORKSPACE, given, open_kit
+from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, WIDE, WORKSPACE, given, open_kit
 from toolroll.cli.screen import coloured, complain, show, show_json, visible
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def run(args: Namespace) -> int:
     """Make one call and print its result; 0 if it went well, 1 if not."""
-    with open_kit(args) as kit:
+    with open_kit(args, listing=args.help or args.tool is None) as kit:
         entry = {one.name: one for one in kit.entries()}.get(args.tool)
         if args.tool is None:
             raise UsageError(f"Which tool? There are: {', '.join(kit.names())}.")
@@ -71,7 +71,7 @@ def kind(schema: dict[str, Any]) -> str:
 
 def propose(args: Namespace, typed: str) -> Iterator[Candidate]:
     """The tools; behind a tool its parameters; behind a parameter the values that it may have."""
-    with open_kit(args) as kit:
+    with open_kit(args, listing=True) as kit:
         entries = {entry.name: entry for entry in kit.entries()}
     if args.tool is None:
         yield from ((entry.name, entry.description.splitlines()[0]) for entry in entries.values())
@@ -116,7 +116,7 @@ COMMAND = Command(
     "call",
     "Call a tool and print what it answers.",
     run,
-    (_TOOL, _ARGUMENTS, DIALECT, MODE, SANDBOX, JSON, WORKSPACE),
+    (_TOOL, _ARGUMENTS, DIALECT, MODE, SANDBOX, JSON, WORKSPACE, WIDE),
     more="""\
 values:
   A value is read by the tool's own schema: text stays text, numbers, true and false, lists and

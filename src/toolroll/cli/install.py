@@ -98,7 +98,7 @@ def own_command() -> tuple[str, ...]:
     program = os.path.abspath(sys.argv[0])
     if os.path.basename(program).startswith("toolroll") and os.access(program, os.X_OK) and os.path.isfile(program):
         return (program,)
-    return (sys.executable, "-m", "toolroll")
+    return (sys.executable, "-P", "-m", "toolroll")  # -P: not what lies in the folder where the client starts it
 
 
 def _config(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:

@@ -79,7 +79,7 @@ JOURNAL = Command(
     "journal",
     "Show what tools changed, and check that nobody changed the journal.",
     show,
-    (options.WORKSPACE, Option(("--last", "-n"), "Only the last N entries.", "N"), options.JSON),
+    (options.WORKSPACE, options.WIDE, Option(("--last", "-n"), "Only the last N entries.", "N"), options.JSON),
 )
 UNDO = Command(
     "undo",
@@ -87,6 +87,7 @@ UNDO = Command(
     undo,
     (
         options.WORKSPACE,
+        options.WIDE,
         Option(("--steps",), "How many changes (default: 1).", "N"),
         Option(("--path",), "Only changes of this file or folder.", "PATH"),
         Option(("--entry",), "One entry of the journal, by its number.", "N"),

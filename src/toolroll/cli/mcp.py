@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import DIALECT, MODE, SANDBOX
+from toolroll.cli.options import DIALECT, MODE, SANDBOX, WIDE
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -39,10 +39,15 @@ def _over_pipes(args: Namespace) -> int:
 
 
 def _over_http(args: Namespace) -> int:
+    from toolroll.host.trust import WorkspaceError, examine
     from toolroll.mcp.http import serve
     from toolroll.result import ToolError
 
     port = _port(args.port)
+    try:  # no client can say later over HTTP where it works
+        examine(args.workspace or ".", wide=args.wide)
+    except WorkspaceError as error:
+        raise UsageError(str(error)) from None
     try:
         return serve(_offer(args), port=port, token=os.environ.get("TOOLROLL_MCP_TOKEN") or None)
     except ToolError as error:
@@ -56,7 +61,7 @@ def _offer(args: Namespace, *, rooted: bool = False) -> KitOffer:
     tools = _tools(args)
     open_kit = _opener(args, tools)
     if isinstance(tools, list):  # names that may be wrong, which is better told now than to the client
-        _tried(open_kit).close()
+        _try_names(open_kit)
         return KitOffer(open_kit, rooted=rooted)
     kept = KeptList(_state_home(), args.dialect, args.mode, tools or "")
     return KitOffer(open_kit, kept=kept, rooted=rooted)
@@ -68,16 +73,20 @@ def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit
 
         from toolroll.kit import Kit, preset
 
-        policy = replace(preset("ask" if args.ask else "standard"), sandbox=args.sandbox)
+        policy = replace(preset("ask" if args.ask else "standard"), sandbox=args.sandbox, wide=args.wide)
         workspace = folder or args.workspace or "."
         return Kit(workspace, args.dialect, args.mode, policy=policy, approve=approve, tools=tools)
 
     return open_kit
 
 
-def _tried(open_kit: Callable[[str | None, Approver], Kit]) -> Kit:
+def _try_names(open_kit: Callable[[str | None, Approver], Kit]) -> None:
+    from toolroll.host.trust import WorkspaceError
+
     try:
-        return open_kit(None, lambda _request: False)
+        open_kit(None, lambda _request: False).close()
+    except WorkspaceError:
+        pass  # the names are right; each call tells the client what is wrong with the folder
     except ValueError as error:
         raise UsageError(str(error)) from None
 
@@ -161,7 +170,7 @@ def _said_again(args: Namespace, workspace: str | None) -> list[str]:
         value = getattr(args, option.name)
         if value != option.default:
             words += [option.flags[0], value]
-    return words + [option.flags[0] for option in (_LAZY, _ROOTS, _ASK) if getattr(args, option.name)]
+    return words + [option.flags[0] for option in (WIDE, _LAZY, _ROOTS, _ASK) if getattr(args, option.name)]
 
 
 def _clients() -> Sequence[str]:
@@ -192,6 +201,22 @@ COMMAND = Command(
     "mcp",
     "Serve the tools to an MCP client, over standard input and output or over HTTP.",
     run,
-    (_WORKSPACE, _ROOTS, DIALECT, MODE, SANDBOX, _TOOLS, _LAZY, _ASK, _HTTP, _PORT, _INSTALL, _PRINT, _WRITE, _NAME),
+    (
+        _WORKSPACE,
+        WIDE,
+        _ROOTS,
+        DIALECT,
+        MODE,
+        SANDBOX,
+        _TOOLS,
+        _LAZY,
+        _ASK,
+        _HTTP,
+        _PORT,
+        _INSTALL,
+        _PRINT,
+        _WRITE,
+        _NAME,
+    ),
     more=_MORE,
 )

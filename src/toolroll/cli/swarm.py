@@ -26,6 +26,7 @@ def run(args: Namespace) -> int:
     """Let the workers work and print their reports as one; 0 only when all finished."""
     from toolroll.agent.presets import PRESETS
     from toolroll.agent.swarm import swarm
+    from toolroll.host.trust import WorkspaceError
 
     if not args.task:
         raise UsageError('Which task? Say it: toolroll swarm "make the parser robust". See: toolroll swarm --help')
@@ -47,9 +48,11 @@ def run(args: Namespace) -> int:
         policy = policy_of(args, "standard")
         return Kit(folder, preset.dialect, policy=policy, tools=preset.tools, state_dir=state)
 
-    merged = swarm(
-        args.task, args.workspace, presets, model_of(args.model), kit_for, steps=steps, tokens=tokens, watch=watch
-    )
+    model = model_of(args.model)
+    try:
+        merged = swarm(args.task, args.workspace, presets, model, kit_for, steps=steps, tokens=tokens, watch=watch)
+    except WorkspaceError as error:
+        raise UsageError(str(error)) from None
     show(merged.text(_kept(merged, args)))
     return 0 if merged.finished else 1
 

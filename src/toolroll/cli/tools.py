@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def run(args: Namespace) -> int:
     """Print the tools as a table, as JSON rows, or as definitions for a model."""
-    with open_kit(args, tools=args.show) as kit:
+    with open_kit(args, tools=args.show, listing=True) as kit:
         if args.format:
             show_json(kit.definitions(args.format))
         elif args.json:

@@ -226,7 +226,8 @@ def _existing(place: Place) -> Iterator[int]:
             raise not_a_file(place.shown, mode)
         # A rename asks only the folder; whoever made the file read-only meant something by it.
         if not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=True):
-            raise os_error(errno.EACCES, place.shown)
+            read_only = os.fstatvfs(place.fd).f_flag & os.ST_RDONLY
+            raise os_error(errno.EROFS if read_only else errno.EACCES, place.shown)
         yield fd
     finally:
         os.close(fd)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolroll.host.journal.journal import Journal
     from toolroll.host.lsp.consult import Servers
     from toolroll.host.remote.pool import Remotes
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search import Search
     from toolroll.host.shell import Shell
     from toolroll.host.structure import Structure
@@ -37,6 +38,8 @@ class Context:
     files: Workspace
     search: Search
     journal: Journal
+    launcher: Launcher
+    """Starts the programs that an engine needs."""
     commands: Shell
     """The kit's; a tool takes `shell`."""
     servers: Servers
@@ -59,6 +62,8 @@ class Context:
     """Of the tool, as the dialect calls it."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """As they were given."""
+    auto_run: list[str] = field(default_factory=list)
+    """Files that other programs run by themselves and that the call has changed without asking."""
 
     @property
     def tree(self) -> Tree:

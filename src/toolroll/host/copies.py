@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from toolroll.host.trust import examine
 from toolroll.host.walk import Walk
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -44,6 +45,8 @@ class Copies:
     """
 
     def __init__(self, workspace: str, *, only: Sequence[str] | None = None) -> None:
+        if only is None:
+            examine(workspace)  # a copy of a home folder would hold its secrets
         self._folder = tempfile.mkdtemp(prefix="toolroll-copies-")
         self._first = os.path.join(self._folder, "first")
         self.notes: list[str] = []

@@ -13,10 +13,13 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process
+from toolroll.result import ToolError
+
 _UNSEEN = (FileNotFoundError, ProcessLookupError, PermissionError)  # the last where other users' are hidden
 _NO_PROCESS = (errno.ESRCH, errno.EINVAL, errno.ENOENT)  # the last two when its number is that of a thread now
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_ASK_PS = ("ps", "-A", "-o", "pid=,ppid=,pgid=,rss=,state=,lstart=")
+_ASK_PS = ("/bin/ps", "-A", "-o", "pid=,ppid=,pgid=,rss=,state=,lstart=")
 
 
 class Process(NamedTuple):
@@ -276,13 +279,11 @@ def _from_proc(pid: int) -> Process | None:
 
 
 def _from_ps() -> list[Process]:
-    import subprocess
-
     environment = {"PATH": os.defpath, "LC_ALL": "C"}
     try:
-        with subprocess.Popen(_ASK_PS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment) as asked:
+        with start_process(_ASK_PS, "/", environment, (DEVNULL, PIPE, DEVNULL)) as asked:
             said = asked.communicate()[0]
-    except FileNotFoundError:
+    except ToolError:
         return []  # then only the group of a command can be ended
     found = []
     for line in said.splitlines():

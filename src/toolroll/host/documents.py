@@ -229,7 +229,7 @@ def _text_of(files: Workspace, path: str) -> File:
 
 def _converted(file: File, ctx: Context) -> str:
     try:
-        return pages.read(file.data, "text/html", "", "main", ctx.token).text
+        return pages.read(file.data, "text/html", "", "main", ctx.token, ctx.launcher).text
     except ToolError as error:
         if error.code is not ErrorCode.TOO_LARGE:
             raise

@@ -96,7 +96,8 @@ def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
     missing = programs.missing(said) if failed else None
     why = hint(said, confined=ran.launched.tier != "none", network=ran.launched.network) if failed else ""
     how = programs.how_to_install(missing) if missing else None
-    notes = (shown.note, errors.note, how or "", why, *ran.launched.mended)
+    notes = (shown.note, errors.note, how or "", why, *ran.launched.notes())
+    more = {"spill": shown.handle, "auto_run": ran.launched.auto_run}
     began = int(ran.launched.at * 1000)
     return Finished(
         output=shown.text,
@@ -111,7 +112,7 @@ def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
         missing=missing,
         note="\n".join(filter(None, notes)),
         more=Suggestion("job", {"action": "output", "id": ran.job.id}) if ran.job else None,
-        meta={"sandbox": ran.launched.tier} | ({"spill": shown.handle} if shown.handle else {}),
+        meta={"sandbox": ran.launched.tier} | {name: value for name, value in more.items() if value},
     )
 
 

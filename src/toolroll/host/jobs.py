@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ class Job:
     running: Running
     started: float
     """When the command was, in seconds since 1970."""
+    notes: Callable[[], Sequence[str]] = tuple
+    """What is to be said about it when it has ended."""
 
     @property
     def seconds(self) -> float:
@@ -41,14 +44,14 @@ class Jobs:
         self._last = 0
         self._closed = False
 
-    def add(self, running: Running, *, title: str) -> Job:
+    def add(self, running: Running, *, title: str, notes: Callable[[], Sequence[str]] = tuple) -> Job:
         """Make a running command a job. ToolError if there is no room for one; the command then runs on as it was."""
         with self._lock:
             self._check()
             if len(self._jobs) >= self._most:
                 del self._jobs[next(job.id for job in self._jobs.values() if job.running.over)]
             self._last += 1
-            job = Job(self._last, title, running, time.time() - (time.monotonic() - running.started))
+            job = Job(self._last, title, running, time.time() - (time.monotonic() - running.started), notes)
             self._jobs[job.id] = job
             return job
 

@@ -6,11 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
+from toolroll.host.auto_run import AutoRunFiles, note
+from toolroll.host.beneath import STEP
+from toolroll.host.git_identity import GitIdentity
 from toolroll.host.root import Root
 from toolroll.host.spill import Spill
 from toolroll.policy.limits import Limits
@@ -18,11 +21,9 @@ from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
-
     from toolroll.host.bounds import Bounds
-    from toolroll.host.runtime.launcher import Reach
-    from toolroll.host.sandbox.repository import Kept
+    from toolroll.host.runtime.launcher import ChildProcess, Launcher, Reach
+    from toolroll.host.sandbox.gitguard import GitGuard, Guarded
     from toolroll.host.sandbox.tiers import Sandbox
     from toolroll.host.supervisor import Running
 
@@ -42,22 +43,39 @@ class Launched:
     """Whether it may use the network."""
     cwd: str
     mended: list[str]
-    """Filled when the command has ended: what it did to the repository and was taken back."""
+    """Filled when the command has ended: what it did to the repository and was put back."""
+    auto_run: list[str]
+    """Filled when the command has ended: which files it has changed that other programs run by themselves."""
+
+    def notes(self) -> list[str]:
+        """What is to be said about the command besides its output, once it has ended."""
+        return [*self.mended, *([note(self.auto_run)] if self.auto_run else [])]
 
 
-class Launcher:
+class CommandLauncher:
     """Starts the commands of one workspace. Nothing is probed or made before the first one."""
 
-    def __init__(self, root: Root, spill: Spill, policy: Policy, limits: Limits, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        root: Root,
+        spill: Spill,
+        policy: Policy,
+        limits: Limits,
+        environ: Mapping[str, str],
+        git: GitGuard,
+        launcher: Launcher,
+    ) -> None:
         self._root = root
         self._spill = spill
         self._policy = policy
         self._limits = limits
         self._environ = environ
+        self._git = git
+        self._identity = GitIdentity(root, environ, launcher)
+        self._auto_run = AutoRunFiles(root.fd)
         self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
-        self._last_kept: Kept | None = None
         self._running: WeakSet[Running] = WeakSet()
         self._starting = 0
         self._closed = False
@@ -91,12 +109,12 @@ class Launcher:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host import supervisor
 
-        sandbox, mended = self.sandbox(confined=confined), list[str]()
-        folder, kept = self.folder(cwd), None
+        sandbox, folder = self.sandbox(confined=confined), self._opened(cwd, confined=confined)
+        watched = None
         try:
-            kept = self._kept(sandbox, writes)
-            where = "/".join((self._root.path, *self._root.real(folder)))
-            env, reach = self._world(writes, extra or {})
+            watched = self._watch(writes)
+            where = "/".join((self._root.path, *self._root.real(folder))) if confined else "/"
+            env, reach = self._world(argv, writes, extra or {}, watched.guarded)
             running = supervisor.start(
                 argv,
                 sandbox=sandbox,
@@ -109,43 +127,28 @@ class Launcher:
                 input=reads,
                 on_output=on_output,
                 pass_fds=pass_fds,
-                after=None if kept is None else lambda: mended.extend(kept.mend()),
+                after=watched.end,
             )
             self._running.add(running)
-        except BaseException:
-            if kept is not None:
-                kept.close()
+        except Exception:  # it was not started; of an interrupt the command's own thread knows more
+            if watched is not None:
+                watched.end()
             raise
         finally:
             os.close(folder)
-        return Launched(running, time.time(), sandbox.label, reach.network, where, mended)
+        return Launched(running, time.time(), sandbox.label, reach.network, where, watched.mended, watched.auto_run)
 
-    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
-        import subprocess
-        from concurrent.futures import Future
-
+        from toolroll.host.runtime.launcher import PIPE
         from toolroll.host.sandbox.choose import strongest
+        from toolroll.host.sandbox.tiers import OwnThread
 
         # None of the group of our commands: they must not find it in their network.
-        sandbox, temp, pipe = strongest(self._policy.sandbox), self.temp(), subprocess.PIPE
-        started: Future[subprocess.Popen[bytes]] = Future()
-
-        def keep() -> None:
-            """Stays while the program does: some tiers end it with the thread that has started it."""
-            try:
-                env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
-                reach = self._reach(env_here, temp, "nothing")
-                process = sandbox.spawn(reach, argv, cwd=cwd, env=env_here, stdin=pipe, stdout=pipe, stderr=pipe)
-            except BaseException as error:
-                started.set_exception(error)
-                return
-            started.set_result(process)
-            with suppress(ChildProcessError):  # whoever uses it has already waited for it
-                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-
-        threading.Thread(target=keep, name="toolroll server", daemon=True).start()
-        return started.result()
+        sandbox, temp = strongest(self._policy.sandbox), self.temp()
+        env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
+        reach = self._reach(env_here, temp, "nothing")
+        return OwnThread(sandbox).spawn(reach, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
 
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file in the temporary folder that holds this text."""
@@ -218,6 +221,10 @@ class Launcher:
         for one in running:
             one.settle()
 
+    def _opened(self, cwd: str, *, confined: bool) -> int:
+        """As `folder`; but settings in the workspace must not reach a program that nothing confines."""
+        return self.folder(cwd) if confined else os.open("/", STEP)
+
     def folder(self, cwd: str) -> int:
         """A descriptor of the folder that a command is to run in."""
         try:
@@ -229,13 +236,16 @@ class Launcher:
         except NotADirectoryError as error:
             raise NotADirectoryError(error.errno, "Invalid path for `cwd`: it is not a folder", cwd) from None
 
-    def _world(self, writes: Writes, extra: Mapping[str, str]) -> tuple[dict[str, str], Reach]:
+    def _world(
+        self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: Guarded | None
+    ) -> tuple[dict[str, str], Reach]:
         """The environment of a command, and what it may reach."""
         from toolroll.policy import environment
 
         temp = self.temp()
-        env = environment.child(self._environ, temp=temp, extra=extra)
-        return env, self._reach(env, temp, writes)
+        names = self._identity.variables(argv) if writes == "workspace" else {}
+        env = environment.child(self._environ, temp=temp, extra={**names, **extra})
+        return env, self._reach(env, temp, writes, guarded)
 
     def _bounds(self, seconds: float | None) -> Bounds:
         from toolroll.host.bounds import Bounds
@@ -249,26 +259,40 @@ class Launcher:
             cpu_seconds=limits.cpu_seconds,
         )
 
-    def _reach(self, env: Mapping[str, str], temp: str, writes: Writes) -> Reach:
+    def _reach(self, env: Mapping[str, str], temp: str, writes: Writes, guarded: Guarded | None = None) -> Reach:
         from toolroll.host.runtime.launcher import Reach
         from toolroll.host.sandbox.choose import readable
 
         workspace = self._root.path
         read = readable(env, self._policy.readable)
         if writes == "nothing":
-            return Reach((temp,), (*read, workspace), network=self._policy.network)
-        names = self._policy.protected if writes == "workspace" else ()
-        keep = tuple(f"{workspace}/{name}" for name in names)
-        return Reach((workspace, temp), read, keep, network=self._policy.network)
+            reach = Reach((temp,), (*read, workspace), network=self._policy.network)
+            return self._root.trust.protect(reach)
+        hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
+        reach = Reach((workspace, temp), read, keep, hold=hold, network=self._policy.network)
+        return self._root.trust.protect(reach)
 
-    def _kept(self, sandbox: Sandbox, writes: Writes) -> Kept | None:
-        """The repository's settings and hooks as they are now, where the sandbox cannot keep them itself."""
-        from toolroll.host.sandbox.repository import Kept
-        from toolroll.host.sandbox.tiers import Tier
+    def _watch(self, writes: Writes) -> _Watched:
+        if writes != "workspace":
+            return _Watched(None, None)
+        return _Watched(self._git if ".git" in self._policy.protected else None, self._auto_run)
 
-        linked = os.path.islink(f"{self._root.path}/.git")  # a link cannot be covered by a mount
-        if writes != "workspace" or (sandbox.tier is Tier.BUBBLEWRAP and not linked):
-            return None
-        with self._lock:
-            self._last_kept = Kept.before(self._root.fd, self._last_kept)
-            return self._last_kept
+
+class _Watched:
+    """Looks after the repository, and after files that other programs run, while a command may write there."""
+
+    def __init__(self, git: GitGuard | None, files: AutoRunFiles | None) -> None:
+        self.mended: list[str] = []
+        self.auto_run: list[str] = []
+        self.guarded = git.begin() if git is not None else None
+        self._git = git
+        self._files = files
+        self._before = files.look() if files is not None else {}
+
+    def end(self) -> None:
+        """When nothing of the command runs any more."""
+        if self._git is not None and self.guarded is not None:
+            self.mended += self._git.end(self.guarded)
+        if self._files is not None:
+            self.auto_run += self._files.changes(self._before)
+        self._git = self._files = None

@@ -7,8 +7,14 @@ that have our name in their environment. Those that have emptied it are not foun
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process
+from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.launcher import ChildProcess
 
 _SHELL = "/bin/sh"
 # Looks again until nobody is left, for one that is being killed may have started another.
@@ -31,17 +37,11 @@ class Lifeline:
 
     def __init__(self, name: str) -> None:
         """`name` is part of a variable of every process that is to end with us, and of no other's."""
-        self._watcher: subprocess.Popen[bytes] | None = None
-        with suppress(FileNotFoundError, PermissionError):
-            self._watcher = subprocess.Popen(
-                [_SHELL, "-c", _SCRIPT, "toolroll-lifeline", name],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                env={"PATH": "/usr/bin:/bin"},
-                start_new_session=True,
-            )
+        self._watcher: ChildProcess | None = None
+        # No tier can hold it: it must look at processes and kill them. So it runs nothing but this script.
+        argv = [_SHELL, "-c", _SCRIPT, "toolroll-lifeline", name]
+        with suppress(ToolError):
+            self._watcher = start_process(argv, "/", {"PATH": "/usr/bin:/bin"}, (PIPE, DEVNULL, DEVNULL))
 
     @property
     def pid(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import time
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -20,6 +19,7 @@ from toolroll.text.html import charset
 if TYPE_CHECKING:
     from toolroll.host.converting.convert import Converter
     from toolroll.host.converting.formats import Format
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.token import Token
 
 Show = Literal["main", "full", "raw"]
@@ -84,7 +84,13 @@ class Page:
 
 
 def read(
-    body: bytes, content_type: str, url: str, show: Show, token: Token, converter: Converter | None = None
+    body: bytes,
+    content_type: str,
+    url: str,
+    show: Show,
+    token: Token,
+    launcher: Launcher,
+    converter: Converter | None = None,
 ) -> Page:
     """A body by its type, as text where it can be; ToolError for a page that is too much.
 
@@ -101,7 +107,7 @@ def read(
         return Page("binary", mime)
     text = charset.decode(body, content_type)
     if show != "raw" and mime in ("text/html", "application/xhtml+xml"):
-        return _converted(text, mime, url, show, token)
+        return _converted(text, mime, url, show, token, launcher)
     if show != "raw" and (mime == "application/json" or mime.endswith("+json")):
         return Page("json", mime, clean(_indented(text)))
     return Page("text", mime, clean(text))
@@ -177,33 +183,40 @@ def _indented(text: str) -> str:
         return text
 
 
-def _converted(text: str, mime: str, url: str, show: Show, token: Token) -> Page:
+def _converted(text: str, mime: str, url: str, show: Show, token: Token, launcher: Launcher) -> Page:
     data = text.encode("utf-8", "replace")
     if not text.strip():
         return Page("html", mime)
     if len(data) > _HTML_BYTES:
         raise _too_much(f"it has {len(data)} bytes")
-    said = convert(data, url, show, token)
+    said = convert(data, url, show, token, launcher)
     first, _, markdown = said.decode("utf-8", "replace").partition("\n")
     note = "" if markdown else "The page shows no text without its scripts; `show` 'raw' gives its source."
     return Page("html", mime, clean(markdown), clean(first[1:]), first[:1] == "1", note)
 
 
 def convert(
-    page: bytes, url: str, show: Show, token: Token, *, cpu: int = _CPU_SECONDS, memory: int = _MEMORY
+    page: bytes,
+    url: str,
+    show: Show,
+    token: Token,
+    launcher: Launcher,
+    *,
+    cpu: int = _CPU_SECONDS,
+    memory: int = _MEMORY,
 ) -> bytes:
     """What the child says of a page in UTF-8: a line with 1 or 0 for "whole" and the title, then the Markdown."""
     from toolroll.host import processes
+    from toolroll.host.runtime.launcher import PIPE
     from toolroll.host.state import nameless
 
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    argv = [sys.executable, "-I", "-S", "-c", _CHILD, here, url, show, str(cpu), str(memory)]
-    folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     fd = nameless(page)
     said = bytearray()
     try:
-        deadline = time.monotonic() + _WALL_SECONDS
-        with processes.stream(argv, cwd=folder, stdin=fd, token=token, deadline=deadline) as chunks:
+        words = [here, url, show, str(cpu), str(memory)]
+        process = launcher.start_python(_CHILD, words, stdin=fd, stdout=PIPE)
+        with processes.stream(process, token=token, deadline=time.monotonic() + _WALL_SECONDS) as chunks:
             for chunk in chunks:
                 said += chunk
                 if len(said) > _MOST_MARKDOWN:
@@ -214,7 +227,6 @@ def convert(
         raise _too_much("it takes too long") from None
     finally:
         os.close(fd)
-        os.close(folder)
     return bytes(said)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,11 +12,11 @@ from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
+from toolroll.host.runtime.launcher import PIPE, module_paths, wait_for
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
-
+    from toolroll.host.runtime.launcher import ChildProcess, Launcher
     from toolroll.host.token import Token
     from toolroll.text.structure.model import Tags
     from toolroll.text.structure.patterns import Match
@@ -51,7 +50,8 @@ class TooHardError(Exception):
 class Parsers:
     """A few children that parse, started when there is work. Several threads may use them at a time."""
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self, launcher: Launcher, most: int | None = None) -> None:
+        self._launcher = launcher
         self.most = most or max(1, min(4, os.cpu_count() or 1))
         self._free: list[_Child] = []
         self._slots = threading.BoundedSemaphore(self.most)
@@ -139,7 +139,7 @@ class Parsers:
                 if self._closed:
                     raise ToolError(ErrorCode.CANCELLED, "The kit was closed.")
                 child = self._free.pop() if self._free else None
-            child = child or _Child()
+            child = child or _Child(self._launcher)
             try:
                 yield child
             except BaseException:
@@ -159,8 +159,9 @@ class Parsers:
 class _Child:
     """One child. A dead one starts anew with the next request."""
 
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._process: ChildProcess | None = None
 
     def ask(self, request: bytes, token: Token | None) -> list[tuple[str, str, bytes]]:
         """For each source the code and the message of an error, if there is one, and its packed answer."""
@@ -176,16 +177,13 @@ class _Child:
 
     def close(self) -> int:
         """End the child; its exit status."""
-        import subprocess
-
         process, self._process = self._process, None
         if process is None:
             return 0
         status = process.poll()
         if status is None:
             # A child that closed its end is about to have a status of its own, which tells what happened.
-            with suppress(subprocess.TimeoutExpired):
-                status = process.wait(0.2) if self._gone(process) else None
+            status = wait_for(process, 0.2) if self._gone(process) else None
         if status is None:
             process.kill()
         for pipe in (process.stdin, process.stdout):
@@ -195,32 +193,20 @@ class _Child:
         ended = process.wait()
         return status if status is not None else ended
 
-    def _gone(self, process: subprocess.Popen[bytes]) -> bool:
+    def _gone(self, process: ChildProcess) -> bool:
         assert process.stdout is not None
         events = select.poll()
         events.register(process.stdout.fileno(), select.POLLIN)
         return any(event & select.POLLHUP for _, event in events.poll(0))
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        import subprocess
-
+    def _running(self) -> ChildProcess:
         if self._process is None:
             package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-            paths = [os.path.abspath(path) for path in sys.path if path]
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _CHILD, package, *paths],
-                cwd="/",
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
-                env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"},
-                start_new_session=True,
-            )
+            self._process = self._launcher.start_python(_CHILD, [package, *module_paths()], stdin=PIPE, stdout=PIPE)
         return self._process
 
     def _answer(
-        self, process: subprocess.Popen[bytes], request: bytes, token: Token | None, deadline: float
+        self, process: ChildProcess, request: bytes, token: Token | None, deadline: float
     ) -> list[tuple[str, str, bytes]]:
         import msgspec
 

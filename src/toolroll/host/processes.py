@@ -1,22 +1,20 @@
-"""The programs we run: started without a shell, read with bounds, gone when the block ends."""
+"""The output of a program of ours: read with bounds, and the program is gone when the block ends."""
 
 from __future__ import annotations
 
 import os
 import resource
 import select
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.descendants import kill_group
-from toolroll.host.runtime.launcher import folder_path
-from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.token import Token
 
 _CHUNK = 1 << 18
@@ -36,7 +34,7 @@ class Stream:
     """What a running program writes to stdout, as chunks of bytes. Iterate over it once."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], token: Token | None, deadline: float | None, log: int | None = None
+        self, process: ChildProcess, token: Token | None, deadline: float | None, log: int | None = None
     ) -> None:
         self._process = process
         self._log = log
@@ -104,40 +102,22 @@ class Stream:
 
 @contextmanager
 def stream(
-    argv: Sequence[str],
+    process: ChildProcess,
     *,
-    cwd: int,
-    stdin: int | None = None,
-    stderr: int | None = None,
-    pass_fds: Sequence[int] = (),
+    log: int | None = None,
     token: Token | None = None,
     deadline: float | None = None,
     memory: int | None = None,
 ) -> Iterator[Stream]:
-    """Run a program in the folder `cwd`, a descriptor, until the block ends; the `deadline` is monotonic.
+    """What a process writes, which is ended with the block; the `deadline` is monotonic.
 
-    It gets PATH and LANG and nothing else of our environment, and reads nothing unless `stdin` is given. With the
-    descriptor of a file for `stderr` that takes what is written there, or the last of it if that is very much. It gets
-    no more than `memory` bytes, if that is given and can be `BOUNDED`.
+    With the descriptor of a file for `log`, which is its stderr too, that keeps the last of it if it is very much. It
+    gets no more than `memory` bytes, if that is given and can be `BOUNDED`.
     """
+    running = Stream(process, token, deadline, log)
     try:
-        process = subprocess.Popen(
-            argv,
-            cwd=folder_path(cwd),
-            stdin=subprocess.DEVNULL if stdin is None else stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if stderr is None else stderr,
-            bufsize=0,
-            env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"},
-            pass_fds=pass_fds,
-            start_new_session=True,
-        )
-    except OSError as error:  # not a FileNotFoundError: to the model that would mean a file it named
-        raise ToolError(ErrorCode.EXECUTION, f"Cannot run {argv[0]!r}: {error.strerror}.") from error
-    running = Stream(process, token, deadline, stderr)
-    if memory is not None:
-        _bound(process.pid, memory)
-    try:
+        if memory is not None:
+            _bound(process.pid, memory)
         yield running
     finally:
         running.close()
@@ -151,7 +131,7 @@ def _bound(pid: int, memory: int) -> None:
             resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
 
 
-def exit_status(process: subprocess.Popen[bytes]) -> int | None:
+def exit_status(process: ChildProcess) -> int | None:
     """The exit status, negative for a signal; None while it runs. It stays a zombie, so that its number is its own."""
     if sys.platform == "darwin":
         return process.poll()

@@ -13,6 +13,7 @@ from typing import Any
 from toolroll.host.beneath import PATH
 from toolroll.host.context import Context
 from toolroll.host.finished import check
+from toolroll.host.git_identity import read_settings
 from toolroll.host.root import Root
 from toolroll.host.sealed import SealedText, Word
 from toolroll.policy.paths import beneath
@@ -59,7 +60,7 @@ class Repository:
     @classmethod
     def of(cls, ctx: Context, start: str, seconds: float) -> Repository:
         """The nearest repository from a path on upwards; raises ToolError when there is none in reach."""
-        if not ctx.shell.has("git"):
+        if ctx.launcher.find("git") is None:
             raise ToolError(ErrorCode.UNSUPPORTED, f"There is no git here. {how_to_install('git') or ''}".rstrip())
         return cls(ctx, find(ctx.files.root, ctx.files.key(start)), seconds)
 
@@ -153,7 +154,7 @@ class Repository:
         }
         run = self._ctx.shell.words if changes else self._ctx.shell.program  # only changes need anybody's leave
         ran = run(
-            ["git", *words],  # there is no terminal, so it does not page
+            [self._ctx.launcher.program("git"), *words],  # there is no terminal, so it does not page
             cwd="/".join(self.place.parts or ()) or ".",
             seconds=max(1.0, self._until - time.monotonic()),
             merge=False,
@@ -283,16 +284,9 @@ def own_settings(ctx: Context) -> dict[str, Word]:
 
 
 def _user_settings(ctx: Context) -> dict[str, str]:
-    """What the user's settings say, asked of git itself outside the sandbox: the repository's are not read."""
-    from toolroll.host.processes import stream
-
-    names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
-    given = [f"{name}={ctx.environment[name]}" for name in names if name in ctx.environment]
-    argv = ["env", *given, "git", "config", "--global", "--includes", "-z", "--get-regexp", _OWN]
-    deadline = time.monotonic() + 5
-    with stream(argv, cwd=ctx.files.root.fd, token=ctx.token, deadline=deadline) as running:
-        printed = b"".join(running)
-    return dict(_pairs(decoded(printed).split("\0")))
+    """What the user's settings say, asked of git itself: the repository's are not read."""
+    words = ("--global", "--includes", "-z", "--get-regexp", _OWN)
+    return dict(_pairs(read_settings(ctx.launcher, ctx.environment, ctx.token, words)))
 
 
 def _pairs(records: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -7,11 +7,13 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
 from toolroll.host import processes
 from toolroll.host.arguments import Wants, named_args, query_args, row_args, scope_args, wanter
 from toolroll.host.query import AGAIN, Ground, Hit, Query, Scope
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, Launcher, Reach
 from toolroll.host.state import nameless
 from toolroll.host.texts import sort_of
 from toolroll.host.written import SEARCHED, in_one, read_counts, read_rows, started_once
@@ -23,6 +25,9 @@ _BASE = ("--no-config", "--color=never", "--no-ignore-messages")
 _COUNTS = ("--count", "--include-zero", "--with-filename", "--null")
 _PATIENCE = 5.0  # seconds for a swift search
 _MEMORY = 1 << 30  # bytes for one, address space included: a line takes as much as it is long
+
+# For a ripgrep that is linked to the libraries of the system; the wheel's is not.
+_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store")
 
 _LOGGED = re.compile(rb"(?m)^rg: DEBUG\|.*\n?")
 _NO_TEXT = re.compile(r"[\udc80-\udcff]")  # bytes that are not UTF-8, after which it would not read on
@@ -41,9 +46,12 @@ class Ripgrep:
 
     name: Literal["ripgrep"] = "ripgrep"
 
-    def __init__(self, program: str, limits: Limits) -> None:
+    def __init__(self, program: str, limits: Limits, launcher: Launcher, reach: Reach) -> None:
+        """It reads what is in its `reach` and nothing else: a file may become a link while it runs."""
         self._program = program
         self._limits = limits
+        self._launcher = launcher
+        self._reach = replace(reach, read=(*reach.read, program, *_LIBRARIES), system=False)
         self._version: bytes | None = None
         self._heavy: set[tuple[str, ...]] = set()
 
@@ -143,8 +151,8 @@ class Ripgrep:
     def tells(self, ground: Ground) -> bool:
         """Whether what this program logs is known to us (see `told`)."""
         if self._version is None:
-            asked = [self._program, "--version"]
-            with processes.stream(asked, cwd=ground.folder, token=ground.token, deadline=ground.deadline) as chunks:
+            process = self._launcher.start([self._program, "--version"], self._reach, cwd=ground.folder, stdout=PIPE)
+            with processes.stream(process, token=ground.token, deadline=ground.deadline) as chunks:
                 self._version = b"".join(chunks)
         return self._version.startswith(b"ripgrep 15.")
 
@@ -167,19 +175,25 @@ class Ripgrep:
     ) -> Iterator[processes.Stream]:
         with _rules_file([] if scope.ignored or ground.is_file or only is not None else ground.rules) as rules:
             above = [] if rules is None else [f"--ignore-file=/dev/fd/{rules}"]
-            stdin = None
+            stdin = DEVNULL
             if ground.is_file:
                 os.lseek(ground.fd, 0, os.SEEK_SET)
                 stdin = ground.fd
             places = (
                 ["-" if ground.is_file else "./"] if only is None else [f"./{path}" for path in only] or [os.devnull]
             )
-            with processes.stream(
+            process = self._launcher.start(
                 [self._program, *_BASE, *above, *args, "--", *places],
+                self._reach,
                 cwd=ground.folder,
                 stdin=stdin,
-                stderr=log,
+                stdout=PIPE,
+                stderr=PIPE if log is None else log,
                 pass_fds=() if rules is None else (rules,),
+            )
+            with processes.stream(
+                process,
+                log=log,
                 token=ground.token,
                 deadline=min(ground.deadline, time.monotonic() + _PATIENCE) if swift else ground.deadline,
                 memory=_MEMORY,

@@ -8,13 +8,19 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
 from toolroll.host.beneath import LIST, MAX_LINKS, PATH, STEP, STRAIGHT, Opener, not_a_file, openat2, os_error, walk
 from toolroll.host.place import Check, Place
+from toolroll.host.runtime.launcher import folder_path
+from toolroll.host.trust import Trust
 from toolroll.policy import paths
 from toolroll.result import ErrorCode, ToolError
+
+Examine = Callable[[str], Trust]
 
 _STRAIGHT = STRAIGHT | os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 _DELETED = " (deleted)"  # what /proc adds to a path that is gone; a name may also really end so
@@ -23,18 +29,24 @@ _DELETED = " (deleted)"  # what /proc adds to a path that is gone; a name may al
 class Root:
     """One folder and what is beneath it. Whatever leaves it, by "..", link or race, is a SecurityError."""
 
-    def __init__(self, path: str, *, kernel: bool | None = None, folder_mode: int = 0o777) -> None:
-        """Open the folder `path`; `kernel=False` does without openat2, None uses it where it works."""
+    def __init__(
+        self, path: str, *, kernel: bool | None = None, folder_mode: int = 0o777, trust: Examine = Trust
+    ) -> None:
+        """Open the folder `path`; `kernel=False` does without openat2, None uses it where it works.
+
+        `trust` is asked about the folder once that is open, and may raise. What it hides is not opened, by any path.
+        """
         self._typed = os.path.abspath(path)
         self._folder_mode = folder_mode
         self.path = os.path.realpath(path)
-        self.fd = os.open(self.path, LIST)
+        self.fd = _entered(self.path)
         confined = None if kernel is False else openat2(self.fd)
         if kernel and confined is None:
             os.close(self.fd)
             raise OSError(errno.ENOSYS, "openat2 is not to be had here", path)
         self.kernel = confined is not None
-        self.opener: Opener = confined or walk
+        self.trust = self._examined(trust)
+        self.opener: Opener = self._guarded(confined or walk) if self.trust.hides else confined or walk
         self._link = f"/proc/self/fd/{self.fd}"
         self._last = ".", paths.Relative((), True), "."
 
@@ -182,6 +194,27 @@ class Root:
                 raise paths.outside(shown, self.path) from None
             raise os_error(error.errno, shown) from None
 
+    def _examined(self, trust: Examine) -> Trust:
+        try:
+            return trust(_location(self.fd) if os.path.exists(folder_path(self.fd)) else self.path)
+        except BaseException:
+            self.close()
+            raise
+
+    def _guarded(self, opener: Opener) -> Opener:
+        """The same opener, but what is hidden is not opened: asked once it is open, by where it really is."""
+
+        def open_shown(folder: int, path: str, flags: int) -> int:
+            fd = opener(folder, path, flags)
+            try:
+                self.trust.check_read(paths.beneath(_location(fd), _location(self.fd)) or ())
+            except BaseException:
+                os.close(fd)
+                raise
+            return fd
+
+        return open_shown
+
     def _named(self, where: paths.Relative, shown: str) -> paths.Relative:
         """The same folder by its own name; "sub/.." has none."""
         fd = self._open(where, STEP, shown)
@@ -208,9 +241,9 @@ class Root:
         try:
             missing = above[there:]
             own = () if name == "." else (name,)
-            return Place(
-                fd, name, (*self.real(fd), *missing, *own), shown, missing=missing, folder_mode=self._folder_mode
-            )
+            parts = (*self.real(fd), *missing, *own)
+            self.trust.check_read(parts)
+            return Place(fd, name, parts, shown, missing=missing, folder_mode=self._folder_mode)
         except BaseException:
             os.close(fd)
             raise
@@ -252,6 +285,31 @@ def _name_of(below: int, above: int) -> str:
                     if os.path.samestat(entry.stat(follow_symlinks=False), wanted):
                         return entry.name
     raise os_error(errno.ENOENT, "..")
+
+
+def _entered(path: str) -> int:
+    """A descriptor of a folder that may be read and entered; the error says that it is the whole folder's."""
+    try:
+        fd = os.open(path, LIST)
+    except OSError as error:
+        raise _unusable(path, error) from None
+    try:
+        os.stat(".", dir_fd=fd)
+    except OSError as error:
+        os.close(fd)
+        raise _unusable(path, error) from None
+    return fd
+
+
+def _unusable(path: str, error: OSError) -> OSError:
+    why = os.strerror(error.errno or 0)
+    return OSError(error.errno, f"{why}; name a folder that is there and that you may read and enter", path)
+
+
+def _location(fd: int) -> str:
+    """The absolute path of an open file or folder, as far as the kernel knows it."""
+    path = folder_path(fd)
+    return path if sys.platform == "darwin" else os.readlink(path).removesuffix(_DELETED)
 
 
 def _is_at(path: str, fd: int) -> bool:

@@ -47,6 +47,8 @@ class SealedText:
             self.fd = -1
 
 
+_EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
+
 Word = str | SealedText
 """A word of a command, or a text that it reads."""
 
@@ -62,7 +64,7 @@ def handed(argv: Sequence[Word], variables: Mapping[str, Word]) -> tuple[list[st
     words, last = [_path(one) for one in argv], argv[-1]
     if isinstance(last, SealedText) and last.main:
         # "self" would be another process in each of them; the shell has the number that the program will have.
-        words = ["/bin/sh", "-c", 'exec "$@" "/proc/$$/fd/$0"', str(last.fd), *words[:-1]]
+        words = ["/bin/sh", "-c", _EXEC, "toolroll", str(last.fd), *words[:-1]]
     return words, {name: _path(value) for name, value in variables.items()}, fds
 
 

@@ -27,6 +27,7 @@ from toolroll.host.query import (
     Stopped,
     Survey,
 )
+from toolroll.host.runtime.launcher import Reach, folder_path
 from toolroll.policy import paths
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
@@ -37,10 +38,11 @@ from toolroll.text import globs
 if TYPE_CHECKING:
     from toolroll.host.index.warm import First, Sight, Warm
     from toolroll.host.root import Root
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.state import State
     from toolroll.host.token import Token
 
-__all__ = ["Entry", "Found", "Listing", "Query", "Row", "Scope", "Search", "Survey", "find_program"]
+__all__ = ["Entry", "Found", "Listing", "Query", "Row", "Scope", "Search", "Survey"]
 
 Wanted = Literal["file", "directory", "both"]
 
@@ -58,16 +60,18 @@ class Search:
         *,
         limits: Limits,
         policy: Policy | None = None,
+        launcher: Launcher,
         program: str | None = "auto",
         state: State | None = None,
     ) -> None:
-        """`program` is the path of ripgrep; "auto" looks for it, None does without.
+        """`program` is the path of ripgrep; "auto" lets the launcher look for it, None does without.
 
         With `state`, the tree is remembered between searches and an index is kept there, and `close` is to be called.
         """
         self._root = root
         self._limits = limits
-        self.warm = None if state is None else _warm(root, state, limits)
+        self._launcher = launcher
+        self.warm = None if state is None else _warm(root, state, limits, launcher)
         limiting = policy is not None and (has_paths(policy) or policy.extensions is not None)
         self._policy = policy if limiting else None
         self._program = program
@@ -75,19 +79,22 @@ class Search:
 
     def on(self, root: Root) -> Search:
         """The same search beneath another root."""
-        return self if root is self._root else Search(root, limits=self._limits, program=self._program)
+        if root is self._root:
+            return self
+        return Search(root, limits=self._limits, launcher=self._launcher, program=self._program)
 
     @cached_property
     def engine(self) -> Engine:
         """The engine that does the work."""
-        program = find_program() if self._program == "auto" else self._program
-        if program is None:
+        program = self._launcher.find("rg") if self._program == "auto" else self._program
+        if program is None or self._root.trust.hides:  # ripgrep opens by name, so it could be led to what is hidden
             from toolroll.host.scan import Scan
 
             return Scan(self._limits)
         from toolroll.host.ripgrep import Ripgrep
 
-        return Ripgrep(program, self._limits)
+        reach = Reach((), (folder_path(self._root.fd),), system=False)
+        return Ripgrep(program, self._limits, self._launcher, reach)
 
     def close(self) -> None:
         """End what works beside the searches."""
@@ -109,6 +116,7 @@ class Search:
         """
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
+            scope = self._shown(scope, ground)
             sight = self._sight(ground, query, scope)
             few = limit if sort == "modified" and self._policy is None else None  # some may have to go
             hits, stopped = collected(self.engine, self._limits, ground, query, scope, sight, few)
@@ -145,6 +153,7 @@ class Search:
         """What a `grep` for this does not show. It makes one itself when its answer is empty or cut."""
         scope = self._checked(scope)
         with self._ground(scope, token) as ground:
+            scope = self._shown(scope, ground)
             return self._of_contents(ground, query, scope, self._sight(ground, query, scope))
 
     def find(
@@ -164,7 +173,7 @@ class Search:
         with self._ground(scope, token, folder=True) as ground:
             pattern = self._relative(pattern, ground)
             matcher = globs.compile(pattern)
-            scope = self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot))
+            scope = self._shown(self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot)), ground)
             most = self._limits.search_rows
             first = limit if sort == "modified" else None
             entries, total, whole, stopped = self._listed(ground, scope, kind, matcher, first)
@@ -296,6 +305,13 @@ class Search:
         dot = any(globs.compile(text).names_dot for text in scope.include)
         return replace(scope, hidden=True) if dot else scope
 
+    def _shown(self, scope: Scope, ground: Ground) -> Scope:
+        """The scope without what is hidden in this workspace."""
+        hidden = [] if ground.is_file else self._root.trust.hidden_in(ground.parts)
+        return (
+            replace(scope, exclude=(*scope.exclude, *(f"/{globs.quoted(one)}" for one in hidden))) if hidden else scope
+        )
+
     def _relative(self, pattern: str, ground: Ground) -> str:
         """The pattern from the searched folder, if it is absolute; one that leads out is a SecurityError."""
         if not globs.escapes(pattern):
@@ -316,18 +332,10 @@ class Search:
         return f"/{rest}"
 
 
-def find_program() -> str | None:
-    """The path of ripgrep: that of this Python's own environment, else the one on PATH, else None."""
-    import shutil
-    import sysconfig
-
-    return shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg")
-
-
-def _warm(root: Root, state: State, limits: Limits) -> Warm | None:
+def _warm(root: Root, state: State, limits: Limits, launcher: Launcher) -> Warm | None:
     from toolroll.host.index.warm import Warm, is_off
 
-    return None if is_off() else Warm(root, state, limits.search_bytes)
+    return None if is_off() else Warm(root, state, limits.search_bytes, launcher)
 
 
 def _deadline(seconds: float, token: Token | None, share: float = _SHARE) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.guard import Consent, Guard, Request
-from toolroll.host.launch import Launched, Launcher, Writes
+from toolroll.host.launch import CommandLauncher, Launched, Writes
 from toolroll.host.printed import Printed, printed
 from toolroll.host.root import Root
 from toolroll.host.sealed import SealedText, Word, handed, shown
@@ -23,10 +23,10 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.bound import Keep
 
 if TYPE_CHECKING:
-    import subprocess
-
     from toolroll.host.context import Progress
     from toolroll.host.jobs import Job, Jobs
+    from toolroll.host.runtime.launcher import ChildProcess, Launcher
+    from toolroll.host.sandbox.gitguard import GitGuard
     from toolroll.host.token import Token
     from toolroll.policy.commands import Judgement, Rules
 
@@ -83,15 +83,24 @@ class Shell:
     """Runs commands in one workspace."""
 
     def __init__(
-        self, root: Root, spill: Spill, guard: Guard, *, limits: Limits, table: str, environment: Mapping[str, str]
+        self,
+        root: Root,
+        spill: Spill,
+        guard: Guard,
+        *,
+        limits: Limits,
+        table: str,
+        environment: Mapping[str, str],
+        launcher: Launcher,
+        git: GitGuard,
     ) -> None:
+        """`launcher` knows where the shells are."""
         self.environment = environment
-        self._root = root
-        self._spill = spill
-        self._guard = guard
+        self._programs = launcher
+        self._root, self._spill, self._guard = root, spill, guard
         self._limits = limits
         self._table = guard.policy.commands or table
-        self._launcher = Launcher(root, spill, guard.policy, limits, environment)
+        self._launcher = CommandLauncher(root, spill, guard.policy, limits, environment, git, launcher)
         self._lock = threading.Lock()
         # Shared by the copies that `on` makes: none or one, and where each session is.
         self._jobs: list[Jobs] = []
@@ -178,10 +187,14 @@ class Shell:
 
     def feed(self, job: Job, text: str) -> None:
         """Write to what a job reads, if the policy lets it: a shell would run it."""
-        from toolroll.policy.commands import Judgement
+        from toolroll.policy.commands import Judgement, judge
 
         reason = f"Input for job {job.id} needs approval: what reads it may run it."
-        self._authorise(Judgement("ask", reason), (job.title, text), None)
+        # What else than a shell makes of it is not known: of the judgement about a shell only the user's rules count.
+        ruled = tuple(one for one in judge(text, self._rules()).parts if one.by_rule and one.decision != "allow")
+        denied = next((one for one in ruled if one.decision == "deny"), None)
+        found = Judgement("deny", denied.reason) if denied else Judgement("ask", reason, ruled)
+        self._authorise(found, (job.title, text), None)
         job.running.write(text.encode())
 
     def program(
@@ -203,9 +216,10 @@ class Shell:
         return self._settled(launched, shown(argv[-1]), patience=self._limits.foreground_seconds if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> Ran | None:
-        """Run an installation, unconfined, if the approver agrees to it; None if not."""
+        """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
         import shlex
 
+        argv = [self._programs.program(argv[0]), *argv[1:]]
         command = shlex.join(argv)
         request = Request(self._for().name, Effect.RUN, {"command": command}, why, (command,))
         if self._guard.ask(request) is not Consent.GIVEN:
@@ -243,7 +257,7 @@ class Shell:
         """The path of a new file outside the workspace that holds this text; commands can change it."""
         return self._launcher.script(text, suffix)
 
-    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program that answers on its pipes until it is closed: confined, and unable to write here."""
         return self._launcher.serve(argv, cwd, env)
 
@@ -261,11 +275,12 @@ class Shell:
 
     @contextmanager
     def _argv(self, text: str, program: str = "bash") -> Iterator[list[Word]]:
+        shell = self._programs.find(program) or program  # not one that a command has put on its PATH
         if len(text) < _ARGUMENT_BYTES // 4 or len(text.encode()) < _ARGUMENT_BYTES:
-            yield [program, "-c", text]
+            yield [shell, "-c", text]
             return
         with SealedText(text, "<command>") as script:
-            yield [program, script]
+            yield [shell, script]
 
     def _start(
         self,
@@ -286,7 +301,7 @@ class Shell:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""
         try:
             ended = launched.running.wait(patience, self._for().token)
-            job = None if ended is not None else self.jobs.add(launched.running, title=title)
+            job = None if ended is not None else self.jobs.add(launched.running, title=title, notes=launched.notes)
         except BaseException:  # an interrupt, or no room for one more job
             launched.running.kill()
             raise

@@ -25,6 +25,7 @@ from toolroll.text.structure.uses import near
 
 if TYPE_CHECKING:
     from toolroll.host.reader import Reader
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search import Search
     from toolroll.host.sheets import Stamp
     from toolroll.host.token import Token
@@ -67,11 +68,11 @@ _Outcome = tuple[str, T | None, str]
 class Structure:
     """The tags of the files of one workspace. Several threads may use it at a time."""
 
-    def __init__(self, files: Reader, search: Search, limits: Limits) -> None:
+    def __init__(self, files: Reader, search: Search, limits: Limits, launcher: Launcher) -> None:
         self._files = files
         self._search = search
         self._limits = limits
-        self.parsers = Parsers()
+        self.parsers = Parsers(launcher)
         self._listing = threading.Lock()
         self._folders = Folders(files.root, search)
         self._tagged = Tagged(files.root)

@@ -16,11 +16,10 @@ from toolroll.host.capture import Captured
 from toolroll.host.marks import TAG
 from toolroll.host.orphans import house
 from toolroll.host.pump import Pump
+from toolroll.host.runtime.launcher import wait_for
 
 if TYPE_CHECKING:
-    import subprocess
-
-    from toolroll.host.runtime.launcher import Reach
+    from toolroll.host.runtime.launcher import ChildProcess, Reach
     from toolroll.host.sandbox.tiers import Sandbox
     from toolroll.host.spill import Spill
     from toolroll.host.token import Token
@@ -162,7 +161,7 @@ class Running:
         """The whole life of the command, in its thread, which the sandbox binds its life to."""
         order = self._order
         family = house().enter(self.ask)
-        watch, outcome = Watch(order.bounds, family), Outcome.KILLED
+        watch, outcome, ended = Watch(order.bounds, family), Outcome.KILLED, None
         try:
             stdin, stdout, stderr = self._pump.child
             process = order.sandbox.spawn(
@@ -189,14 +188,14 @@ class Running:
                 finally:
                     status = _wait(process)
                     self._pump.drain()
-            seconds = time.monotonic() - self.started
-            if order.after is not None:
-                order.after()
-            self.ended = Ended(outcome, status, seconds, left)
+            ended = Ended(outcome, status, time.monotonic() - self.started, left)
         finally:
             house().leave(family)
+            if order.after is not None:
+                order.after()
+        self.ended = ended
 
-    def _pass(self, process: subprocess.Popen[bytes], watch: Watch) -> Outcome:
+    def _pass(self, process: ChildProcess, watch: Watch) -> Outcome:
         """Let it run until it has ended by itself or must be ended; why it is over."""
         bounds, pump = self._order.bounds, self._pump
         deadline = float("inf") if bounds.seconds is None else self.started + bounds.seconds
@@ -251,7 +250,7 @@ def start(
     return running
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+def _has_ended(process: ChildProcess) -> bool:
     """Whether it has; it stays a zombie, so that nobody else gets its number while we look for its children."""
     if sys.platform == "darwin":
         return process.poll() is not None
@@ -261,17 +260,12 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
         return True
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int | None:
+def _wait(process: ChildProcess) -> int | None:
     """Its status, now that it is dead; None if it cannot be known."""
-    import subprocess
-
     if sys.platform != "darwin":
         try:
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:  # somebody waits for all children, or ignores them
             process.returncode = 0
             return None
-    try:
-        return process.wait(timeout=1)
-    except subprocess.TimeoutExpired:
-        return None
+    return wait_for(process, 1)

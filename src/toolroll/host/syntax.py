@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
+from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.launcher import PIPE
 from toolroll.host.state import nameless
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.launcher import Launcher
 
 _MOST_BYTES = 1 << 20
 _SECONDS = 5.0
@@ -24,7 +28,7 @@ except (ValueError, RecursionError, MemoryError) as error:
 """
 
 
-def fault(path: str, data: bytes, folder: int) -> str | None:
+def fault(path: str, data: bytes, launcher: Launcher) -> str | None:
     """Where a Python file does not parse, in words; None when it does, or is not Python, or too large to ask."""
     if not path.endswith((".py", ".pyi")) or len(data) > _MOST_BYTES:
         return None
@@ -32,8 +36,8 @@ def fault(path: str, data: bytes, folder: int) -> str | None:
 
     fd = nameless(data)
     try:
-        argv = [sys.executable, "-I", "-S", "-c", _CHILD]
-        with processes.stream(argv, cwd=folder, stdin=fd, deadline=time.monotonic() + _SECONDS) as chunks:
+        process = launcher.start_python(_CHILD, stdin=fd, stdout=PIPE)
+        with processes.stream(process, deadline=time.monotonic() + _SECONDS) as chunks:
             said = b"".join(chunks).decode(errors="replace").strip()
             return said or (None if chunks.status == 0 else "the parser gave up on it")
     except TimeoutError:

@@ -57,8 +57,10 @@ class Tree:
         except FileNotFoundError:
             raise self._files.missing(path) from None
         try:
-            real = "/".join(root.real(fd))
-            return real, list(islice(_items(fd, real, depth, token, closed), _LISTED))
+            parts = root.real(fd)
+            real = "/".join(parts)
+            hidden = frozenset("/".join((*parts, one)) for one in root.trust.hidden_in(parts))
+            return real, list(islice(_items(fd, real, depth, token, closed, hidden), _LISTED))
         finally:
             os.close(fd)
 
@@ -164,7 +166,7 @@ class Tree:
         if write and root is not self._files.root:
             raise ToolError(ErrorCode.PERMISSION, f"{path!r} is a kept output: it can be read, not changed.")
         try:
-            place = root.place(where, follow=follow, check=self._files.may_write if write else None)
+            place = root.place(where, follow=follow, check=self._files.may_remove if write else None)
         except FileNotFoundError:
             raise self._files.missing(path) from None
         with place:
@@ -238,6 +240,7 @@ class Tree:
                     Place(fd, name, (*place.parts, name), place.shown)
                     for fd, place in zip(fds, (old, new), strict=True)
                 ]
+                self._files.root.trust.check_read(ends[0].parts)
                 self._files.may_write(ends[1].parts)
                 count = self._copy(ends[0], ends[1], token, count)
         finally:
@@ -246,7 +249,14 @@ class Tree:
         return count
 
 
-def _items(fd: int, prefix: str, depth: int, token: Token, closed: list[str] | None = None) -> Iterator[Item]:
+def _items(
+    fd: int,
+    prefix: str,
+    depth: int,
+    token: Token,
+    closed: list[str] | None = None,
+    hidden: frozenset[str] = frozenset(),
+) -> Iterator[Item]:
     token.check()
     for name in sorted(os.listdir(fd)):
         path = f"{prefix}/{name}" if prefix else name
@@ -255,7 +265,7 @@ def _items(fd: int, prefix: str, depth: int, token: Token, closed: list[str] | N
         except FileNotFoundError:
             continue  # it went while we were looking
         yield item
-        if item.kind == "directory" and depth > 1:
+        if item.kind == "directory" and depth > 1 and path not in hidden:
             try:
                 below = os.open(name, _OPEN, dir_fd=fd)
             except OSError:
@@ -264,7 +274,7 @@ def _items(fd: int, prefix: str, depth: int, token: Token, closed: list[str] | N
                 closed.append(path)
                 continue
             try:
-                yield from _items(below, path, depth - 1, token, closed)
+                yield from _items(below, path, depth - 1, token, closed, hidden)
             finally:
                 os.close(below)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolroll.host import atomic, syntax
+from toolroll.host.auto_run import AutoRunCheck
 from toolroll.host.contents import digest
 from toolroll.host.document import Change, Document, read_all
 from toolroll.host.fresh import EditGuard, Freshness, modified
@@ -22,6 +23,7 @@ from toolroll.host.place import Place
 from toolroll.host.reader import Reader
 from toolroll.host.records import Version, stamp_of
 from toolroll.host.root import Root
+from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.spill import PREFIX, Spill
 from toolroll.host.state import State
 from toolroll.policy import paths
@@ -60,16 +62,19 @@ class Workspace(Reader):
         *,
         limits: Limits,
         policy: Policy,
+        launcher: Launcher,
         guard: EditGuard = "fresh",
         new_file_mode: int | None = None,
         guess: bool = False,
     ) -> None:
         super().__init__(root, spill, limits, policy, guess=guess)
         self.state = state
+        self._launcher = launcher
         self._fresh = Freshness(self.records, guard)
         self._new_file_mode = new_file_mode
         self._swept: set[int] = set()  # shared by all copies, so that it is done once
         self._recorder: Recorder | None = None
+        self._auto_run: AutoRunCheck | None = None
 
     def at(self, cwd: str) -> Workspace:
         """The same files, with relative paths taken from another folder."""
@@ -81,6 +86,12 @@ class Workspace(Reader):
         """The same files; what is changed through them is recorded."""
         other = copy.copy(self)
         other._recorder = recorder
+        return other
+
+    def asking(self, check: AutoRunCheck) -> Workspace:
+        """The same files; before one that other programs run by themselves is changed, `check` asks."""
+        other = copy.copy(self)
+        other._auto_run = check
         return other
 
     @property
@@ -102,8 +113,8 @@ class Workspace(Reader):
     def check_syntax(self, draft: Document, made: str | Spliced) -> None:
         """Raise ToolError if a Python file that parses would no longer parse with this text."""
         data = made.data if isinstance(made, Spliced) else draft.encoding.encode(made)
-        said = syntax.fault(draft.path, data, self.root.fd)
-        if said is not None and syntax.fault(draft.path, draft.data, self.root.fd) is None:
+        said = syntax.fault(draft.path, data, self._launcher)
+        if said is not None and syntax.fault(draft.path, draft.data, self._launcher) is None:
             raise ToolError(
                 ErrorCode.VALIDATION,
                 f"Syntax error in {draft.path!r} after this change, {said}. The file was left as it was.",
@@ -111,7 +122,7 @@ class Workspace(Reader):
 
     def check_new_syntax(self, path: str, text: str) -> None:
         """The same for a whole new content, whatever is there now."""
-        if (said := syntax.fault(path, UTF8.encode(text), self.root.fd)) is not None:
+        if (said := syntax.fault(path, UTF8.encode(text), self._launcher)) is not None:
             raise ToolError(ErrorCode.VALIDATION, f"Syntax error in the new {path!r}, {said}. Nothing was written.")
 
     def back_up(self, draft: Document) -> str:
@@ -262,7 +273,15 @@ class Workspace(Reader):
                 ErrorCode.SECURITY,
                 f"{'/'.join(parts)!r} is protected: tools read {found!r} but never write to it.",
             )
+        self.root.trust.check_write(parts)
         self._may_open(parts, Effect.WRITE | Effect.DELETE)
+        if self._auto_run is not None:
+            self._auto_run.check(self.root.fd, parts)
+
+    def may_remove(self, parts: tuple[str, ...]) -> None:
+        """Raise ToolError if what is at this real path may not be taken away or get another name."""
+        self.may_write(parts)
+        self.root.trust.check_remove(parts)
 
     def _check_unchanged(self, place: Place, version: Version | None) -> None:
         """Right before a new file takes the name: nobody may have changed the old one meanwhile."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolroll import __version__
 from toolroll.host.token import Token
+from toolroll.host.trust import WorkspaceError
 from toolroll.mcp.offer import Item, Kind, Peer, Unknown
 from toolroll.result import ErrorCode, ToolError
 
@@ -36,6 +37,10 @@ class Kept(Protocol):
 
     def save(self, tools: list[Item]) -> None:
         """Keep the list for the next run."""
+
+
+class WorkspaceRefusedError(ToolError):
+    """The folder that the server would work in cannot be a workspace; another one can still be named."""
 
 
 class KitOffer:
@@ -90,13 +95,26 @@ class KitOffer:
             self._given = self._kept.load()
         if self._kit is None and self._given is not None:
             return self._given
-        with self._using() as kit:
-            self._given = kit.definitions("mcp")
-            return self._given
+        try:
+            with self._using() as kit:
+                self._given = kit.definitions("mcp")
+        except WorkspaceRefusedError:
+            self._given = self._tools_anywhere()
+        return self._given
+
+    def _tools_anywhere(self) -> list[Item]:
+        """The tools as they are in an empty folder: a client may name its folder later."""
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="toolroll-") as folder, self._open_kit(folder, self._approve) as kit:
+            return kit.definitions("mcp")
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
         """Call a tool. Raises Unknown for a tool that there is not."""
-        kit = self._take(peer.token)
+        try:
+            kit = self._take(peer.token)
+        except WorkspaceRefusedError as error:
+            return {"content": [{"type": "text", "text": error.message}], "isError": True}
         try:
             if not kit.has(name):
                 raise Unknown(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
@@ -220,7 +238,11 @@ class KitOffer:
             raise ToolError(ErrorCode.CANCELLED, "The server has ended.")
         try:
             kit = self._open_kit(self._folder, self._approve)
-        except (OSError, ValueError) as error:
+        except WorkspaceError as error:
+            raise WorkspaceRefusedError(ErrorCode.SECURITY, str(error)) from error
+        except OSError as error:
+            raise WorkspaceRefusedError(ErrorCode.IO, f"The workspace cannot be opened: {error}.") from error
+        except ValueError as error:
             raise ToolError(ErrorCode.IO, f"The workspace cannot be opened: {error}") from error
         self._shaped = mcp_result  # even to find a module that is loaded takes longer than this
         self._folder = kit.workspace

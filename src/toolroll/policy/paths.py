@@ -67,9 +67,9 @@ def outside(path: str, root: str) -> ToolError:
 
 def protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> str | None:
     """The first component that any common file system would take for one of `names`, or None."""
-    folded = {_folded(name) for name in names}
-    folded |= {f"{name.lstrip('.')}~1" for name in folded}  # the 8.3 short name of ".git" is "GIT~1"
-    return next((part for part in parts if _readings(part) & folded), None)
+    known = {folded(name) for name in names}
+    known |= {f"{name.lstrip('.')}~1" for name in known}  # the 8.3 short name of ".git" is "GIT~1"
+    return next((part for part in parts if readings(part) & known), None)
 
 
 def components(path: str) -> tuple[str, ...]:
@@ -92,12 +92,14 @@ def _check_encodable(path: str) -> None:
         ) from None
 
 
-def _readings(part: str) -> set[str]:
+def readings(part: str) -> set[str]:
+    """The names that common file systems take this one for."""
     # Windows takes "\" for a separator, and drops what follows ":" (a stream) and trailing dots and spaces.
-    return {_folded(piece.partition(":")[0].rstrip(". ")) for piece in part.split("\\")}
+    return {folded(piece.partition(":")[0].rstrip(". ")) for piece in part.split("\\")}
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """A name as common file systems compare it."""
     # macOS compares without case, canonically composed, and passes over invisible format characters.
     if name.isascii():  # nothing to compose, and nothing invisible of that kind
         return name.lower().rstrip(". ")

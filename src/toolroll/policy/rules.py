@@ -56,6 +56,8 @@ class Policy:
     """Private or local hosts that may be fetched from all the same, such as "127.0.0.1:8080"."""
     readable: tuple[str, ...] = ()
     """Folders outside the workspace that commands may read, besides the system and its toolchains."""
+    wide: bool = False
+    """Whether the workspace may be a home folder, or hold one, up to the whole machine; secrets in it stay hidden."""
     taint: Literal["secrets", "foreign"] = "secrets"
     """After what was read a request that could carry it asks: secrets, or also text from other machines."""
 

@@ -19,6 +19,7 @@ _MAX_TYPED = 4096
 _MAX_CHARS = 50_000  # of all alternatives together
 _MAX_NESTING = 20
 _ANY = "[^/]*"
+_SPECIAL = re.compile(r"[\\*?\[\]{}]")
 _ENDING = re.compile(r"\*[\w.-]+", re.ASCII)
 _BRACES = re.compile(r"\\.|\[[!^]?\]?(?:\\.|[^\]\\])*+\]|[{},]|[^\\{},\[]+|.", re.DOTALL)
 
@@ -99,6 +100,11 @@ def compile(pattern: str, *, case: bool = True) -> Matcher:
         else:
             names.append(segments[0] if segments else "**")
     return Matcher(tuple(names), tuple(paths), dot, _union(names, case), _union(paths, case))
+
+
+def quoted(text: str) -> str:
+    """The pattern that means this very text."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 def escapes(pattern: str) -> bool:

@@ -50,8 +50,11 @@ def named(output: Any) -> Any:
             changed[name] = new
     if not changed:
         return output
-    change: Any = replace if is_dataclass(output) else msgspec.structs.replace
-    return output._replace(**changed) if hasattr(output, "_replace") else change(output, **changed)
+    if hasattr(output, "_replace"):  # a named tuple
+        return output._replace(**changed)
+    return (
+        msgspec.structs.replace(output, **changed) if isinstance(output, msgspec.Struct) else replace(output, **changed)
+    )
 
 
 def _each(value: Any, is_name: bool) -> Any:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.launchers import LAUNCHER, descriptors
 from toolroll.host import gathered
 from toolroll.host.index import few
 from toolroll.host.index import warm as module
@@ -143,10 +144,10 @@ def searches(tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Search, Searc
                 write(other, chance)
         roots.append(Root(str(top)))
         states.append(State(str(tmp_path / "state")))
-        made.append(Search(roots[-1], limits=Limits(), state=states[-1]))
-        return top, made[-1], Search(roots[-1], limits=Limits())
+        made.append(Search(roots[-1], limits=Limits(), launcher=LAUNCHER, state=states[-1]))
+        return top, made[-1], Search(roots[-1], limits=Limits(), launcher=LAUNCHER)
 
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(descriptors())
     yield make
     for search in made:
         search.close()
@@ -154,7 +155,7 @@ def searches(tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Search, Searc
         root.close()
     for state in states:
         state.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(descriptors()) == before
 
 
 def known(search: Search, *, indexed: bool = True) -> Search:
@@ -463,10 +464,11 @@ def test_nothing_is_left_running(searches: Make) -> None:
 
 PARENT = """
 import os, sys, time
+from tests.launchers import LAUNCHER, descriptors
 from toolroll.host.index.build import Builder
 from toolroll.host.root import Root
 root = Root(sys.argv[1])
-builder = Builder(root, sys.argv[2], 10**9)
+builder = Builder(root, sys.argv[2], 10**9, LAUNCHER)
 builder.start([f"f{number}" for number in range(3000)])
 print(builder._child.pid, flush=True)
 os.kill(os.getpid(), 9)

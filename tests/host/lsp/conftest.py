@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.launchers import LAUNCHER, descriptors, spawn
 from tests.npm import node
 from tests.waiting import gone
 from toolroll.host.lsp.consult import Servers
@@ -37,7 +38,7 @@ def family(pid: int) -> list[int]:
 def workspace(ws: Path, tmp_path: Path) -> Iterator[Workspace]:
     state = State(str(tmp_path / "state"))
     with Root(str(ws)) as root:
-        yield Workspace(root, state, Spill(state), limits=Limits(), policy=PRESETS["standard"])
+        yield Workspace(root, state, Spill(state), limits=Limits(), policy=PRESETS["standard"], launcher=LAUNCHER)
     state.close()
 
 
@@ -45,10 +46,14 @@ def workspace(ws: Path, tmp_path: Path) -> Iterator[Workspace]:
 def open_servers(workspace: Workspace) -> Iterator[Callable[..., Servers]]:
     """Servers of the workspace. When the test is over, none of their processes, threads and pipes is left."""
     opened: list[Servers] = []
-    before = set(os.listdir("/proc/self/fd"))
+    before = set(descriptors())
 
     def make(**options: Any) -> Servers:
-        opened.append(Servers(workspace, Search(workspace.root, limits=Limits()), **options))
+        opened.append(
+            Servers(
+                workspace, Search(workspace.root, limits=Limits(), launcher=LAUNCHER), **{"spawn": spawn, **options}
+            )
+        )
         return opened[-1]
 
     yield make
@@ -56,7 +61,7 @@ def open_servers(workspace: Workspace) -> Iterator[Callable[..., Servers]]:
     for one in opened:
         one.close()
     assert [pid for pid in pids if not gone(pid)] == []
-    assert set(os.listdir("/proc/self/fd")) - before <= set(map(str, workspace._swept))
+    assert set(descriptors()) - before <= set(map(str, workspace._swept))
 
 
 @pytest.fixture

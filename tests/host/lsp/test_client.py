@@ -6,11 +6,12 @@ import time
 
 import pytest
 
+from tests.launchers import spawn
 from tests.waiting import gone
 from toolroll.host.lsp.client import Client
 from toolroll.host.lsp.link import GoneError
 from toolroll.host.lsp.servers import SERVERS, find
-from toolroll.host.lsp.spawning import environment, spawn
+from toolroll.host.lsp.spawning import environment
 from toolroll.host.token import Token
 
 from .conftest import found

@@ -278,6 +278,7 @@ def test_a_program_that_ends_without_closing_leaves_no_server(ws, put, tmp_path)
     put({"a.py": "x = 1\n"})
     script = f"""
 import sys
+from tests.launchers import LAUNCHER, spawn
 from toolroll.host.lsp.consult import Servers
 from toolroll.host.root import Root
 from toolroll.host.search import Search
@@ -288,8 +289,8 @@ from toolroll.host.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import PRESETS
 root, state = Root({str(ws)!r}), State({str(tmp_path / "other")!r})
-files = Workspace(root, state, Spill(state), limits=Limits(), policy=PRESETS["standard"])
-servers = Servers(files, Search(root, limits=Limits()))
+files = Workspace(root, state, Spill(state), limits=Limits(), policy=PRESETS["standard"], launcher=LAUNCHER)
+servers = Servers(files, Search(root, limits=Limits(), launcher=LAUNCHER), spawn=spawn)
 assert servers.diagnose(["a.py"], Token())[0].problems == []
 print(servers.running()[0].pid)
 """

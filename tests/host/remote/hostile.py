@@ -98,7 +98,7 @@ def world():
                 "variables": {name: os.environ.get(name) for name in ("PORT", "SECRET_OF_OURS", "PLAIN")},
                 "network": can(connect),
                 "writes": can(lambda: open("written", "w").close()),
-                "repository": can(lambda: open(".git/written", "w").close()),
+                "repository": can(lambda: open(".git/hooks/pre-commit", "w").close()),
                 "own": can(lambda: open(os.environ["XDG_CACHE_HOME"] + "-test", "w").close()),
                 "temp": can(lambda: open(os.environ["TMPDIR"] + "/x", "w").close()),
                 "passwords": can(lambda: open(os.path.expanduser("~/.ssh/id_ed25519")).close()),

@@ -15,6 +15,7 @@ import pytest
 from toolroll.host.launch import Launcher
 from toolroll.host.root import Root
 from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.gitguard import GitGuard
 from toolroll.host.sandbox.kernel import Kernel
 from toolroll.host.sandbox.network import Network, entered
 from toolroll.host.sandbox.tiers import Sandbox
@@ -189,7 +190,8 @@ def test_a_closed_network_is_not_entered(kernel: Kernel) -> None:
 def test_a_program_of_ours_is_not_in_the_network_of_commands(group: Sandbox, ws: Path, tmp_path: Path) -> None:
     state = State(str(tmp_path / "state"))
     root = Root(str(ws))
-    launcher = Launcher(root, Spill(state), Policy(sandbox="bubblewrap"), Limits(), {"PATH": PATH})
+    guard = GitGuard(root, state)
+    launcher = Launcher(root, Spill(state), Policy(sandbox="bubblewrap"), Limits(), {"PATH": PATH}, guard)
     seen = []
     for _ in range(2):
         running = launcher.start(["readlink", "/proc/self/ns/net"], cwd=".", seconds=60).running

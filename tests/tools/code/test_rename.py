@@ -41,6 +41,13 @@ def test_in_all_files(served, put, ws):
     assert "\n+    return Box()  # 😀 Square\n" in str(done)
 
 
+def test_not_in_what_toolroll_runs_from(put, ws, open_kit, monkeypatch):
+    put(FILES)
+    monkeypatch.setattr(sys, "prefix", str(ws / "sub"))
+    result = open_kit().call("rename", {"path": "a.py", "line": 5, "character": 14, "new_name": "Box"})
+    assert (result.error and result.error.code, content(ws)) == (ErrorCode.SECURITY, FILES)
+
+
 def test_preview_changes_nothing(served, put, ws):
     put(FILES)
     seen = rename(served, path="shapes.py", line=1, character=7, new_name="Box", preview=True)

@@ -117,7 +117,10 @@ def test_of_a_large_tree_that_is_known_no_more_is_searched_than_is_shown(ctx, pu
         os.utime(ws / f"many/f{n}.txt", (n, n))
     put({"newest": b"needle\n\0"})
     state = State(str(tmp_path / "kept"))
-    with closing(state), closing(Search(ctx.files.root, limits=ctx.limits, state=state)) as search:
+    with (
+        closing(state),
+        closing(Search(ctx.files.root, limits=ctx.limits, launcher=ctx.launcher, state=state)) as search,
+    ):
         search.find("*")
         assert search.warm.ready(60)
         found = grep.function(replace(ctx, search=search), pattern="ne", limit=10)
@@ -134,7 +137,10 @@ def test_of_few_files_with_very_many_matches_the_newest_are_looked_at(ctx, put, 
     os.utime(ws / "odd", (50, 50))
     os.utime(ws / "last", (0, 0))
     state = State(str(tmp_path / "kept"))
-    with closing(state), closing(Search(ctx.files.root, limits=ctx.limits, state=state)) as search:
+    with (
+        closing(state),
+        closing(Search(ctx.files.root, limits=ctx.limits, launcher=ctx.launcher, state=state)) as search,
+    ):
         search.close()  # so that nothing is known of the tree
         found = grep.function(replace(ctx, search=search), pattern="needle", path=".", limit=10)
         everything = grep.function(replace(ctx, search=search), pattern="needle", path=".", output="count")
@@ -149,7 +155,10 @@ def test_the_newest_of_very_many_matches_may_be_in_old_files(ctx, put, ws, tmp_p
     for n in range(40):
         os.utime(ws / f"old/f{n:02}.txt", (n, n))
     state = State(str(tmp_path / "kept"))
-    with closing(state), closing(Search(ctx.files.root, limits=ctx.limits, state=state)) as search:
+    with (
+        closing(state),
+        closing(Search(ctx.files.root, limits=ctx.limits, launcher=ctx.launcher, state=state)) as search,
+    ):
         search.close()
         found = grep.function(replace(ctx, search=search), pattern="needle", limit=10)
     assert [row.path for row in found.rows] == ["old/f39.txt"] * 10
@@ -159,7 +168,7 @@ def test_the_newest_of_very_many_matches_may_be_in_old_files(ctx, put, ws, tmp_p
 def test_of_few_files_none_is_searched_that_is_too_big(ctx, put, tmp_path):
     put({"big.txt": "needle\n" * 100, "small.txt": "thread\n"})
     state, limits = State(str(tmp_path / "kept")), replace(ctx.limits, search_bytes=200)
-    with closing(state), closing(Search(ctx.files.root, limits=limits, state=state)) as search:
+    with closing(state), closing(Search(ctx.files.root, limits=limits, launcher=ctx.launcher, state=state)) as search:
         search.close()
         found = [grep.function(replace(ctx, search=search), pattern=word) for word in ("thread", "needle")]
     assert [str(one) for one in found] == ["small.txt\n1:thread", "No matches."]

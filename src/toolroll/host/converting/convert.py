@@ -161,10 +161,8 @@ def running(words: Sequence[str], data: bytes, tier: str, token: Token | None, d
 
     It may read the system's own files, Python's and this package's, and nothing else.
     """
-    from subprocess import PIPE
-
     from toolroll.host.processes import Stream
-    from toolroll.host.runtime.launcher import Reach
+    from toolroll.host.runtime.launcher import PIPE, Reach
     from toolroll.host.sandbox.choose import strongest
     from toolroll.host.state import nameless
 

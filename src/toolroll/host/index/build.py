@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING
 from toolroll.host.folders import SETTLED
 from toolroll.host.glance import SIGNS
 from toolroll.host.index.postings import ALWAYS, BINARY, FOLDED, Postings
+from toolroll.host.runtime.launcher import PIPE, Reach, module_paths, wait_for
 from toolroll.host.state import nameless
 from toolroll.host.texts import is_binary
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
-    import subprocess
-
     from toolroll.host.root import Root
+    from toolroll.host.runtime.launcher import ChildProcess, Launcher
     from toolroll.host.sheets import Stamp
 
 TEXT_BYTES = 2_000_000
@@ -39,46 +38,34 @@ _CHILD = (
 class Builder:
     """At most one child at a time, for one index of one workspace."""
 
-    def __init__(self, root: Root, index: str, most_bytes: int) -> None:
+    def __init__(self, root: Root, index: str, most_bytes: int, launcher: Launcher) -> None:
         self._root = root
+        self._launcher = launcher
         self._index = index
         self._most_bytes = most_bytes
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: ChildProcess | None = None
 
     @property
     def running(self) -> bool:
         return self._child is not None and self._child.poll() is None
 
     def start(self, paths: Iterable[str]) -> None:
-        """Read these files into the index; OSError if no child can be started."""
-        import subprocess
-
+        """Read these files into the index; ToolError if no child can be started."""
         self.close()
         names = nameless(b"\0".join(map(os.fsencode, paths)))
-        search = [os.path.abspath(path) for path in sys.path if path]
         given = [self._root.path, self._index, str(names), str(self._most_bytes)]
+        reach = Reach((os.path.dirname(self._index),), (self._root.path,))
         try:
-            self._child = subprocess.Popen(
-                [sys.executable, "-I", "-c", _CHILD, *given, *search],
-                cwd="/",
-                stdin=subprocess.PIPE,  # the lifeline: the child ends when we do
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"},
-                pass_fds=(names,),
-                start_new_session=True,
+            # The pipe is its lifeline: the child ends when we do.
+            self._child = self._launcher.start_python(
+                _CHILD, [*given, *module_paths()], reach, stdin=PIPE, pass_fds=(names,)
             )
         finally:
             os.close(names)
 
     def wait(self, seconds: float) -> bool:
         """Whether the child has ended in so much time."""
-        import subprocess
-
-        try:
-            return self._child is None or self._child.wait(seconds) is not None
-        except subprocess.TimeoutExpired:
-            return False
+        return self._child is None or wait_for(self._child, seconds) is not None
 
     def close(self) -> None:
         child, self._child = self._child, None

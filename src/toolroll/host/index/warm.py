@@ -16,12 +16,14 @@ from toolroll.host.index.build import Builder
 from toolroll.host.index.coverage import MOST_CHANGED, Coverage
 from toolroll.host.index.postings import remove
 from toolroll.host.index.table import Table, TooMuchError
+from toolroll.result import ToolError
 from toolroll.text import patterns, trigrams
 
 if TYPE_CHECKING:
     from toolroll.host.index.order import Order, Wants
     from toolroll.host.query import Entry, Query, Scope
     from toolroll.host.root import Root
+    from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.sheets import Stamp
     from toolroll.host.state import State
     from toolroll.host.walk import Kind
@@ -79,7 +81,7 @@ class First(NamedTuple):
 class Warm:
     """Knows the tree of one workspace, after the first search. Several threads may use it at a time."""
 
-    def __init__(self, root: Root, state: State, most_bytes: int) -> None:
+    def __init__(self, root: Root, state: State, most_bytes: int, launcher: Launcher) -> None:
         self._root = root
         self._state = state
         self._most_bytes = most_bytes
@@ -89,7 +91,7 @@ class Warm:
         self._table: Table | None = None
         self._next = 0.0
         self._coverage: Coverage | None = None
-        self._builder = Builder(root, index_path(state, root.path), most_bytes)
+        self._builder = Builder(root, index_path(state, root.path), most_bytes, launcher)
         self._built = _NEVER
         self._rest = 0.0
         self._tried: dict[str, Stamp] = {}
@@ -185,7 +187,7 @@ class Warm:
             return None
         try:
             return work(self._table)
-        except (TooMuchError, OSError, sqlite3.OperationalError, sqlite3.InterfaceError):
+        except (TooMuchError, ToolError, OSError, sqlite3.OperationalError, sqlite3.InterfaceError):
             self._drop()
             self._next = time.monotonic() + _RETRY
         except sqlite3.DatabaseError:

@@ -142,16 +142,20 @@ class Recorder:
         for step in reversed(steps):
             self._reverse(step)
 
+    def _prepare(self, parts: tuple[str, ...]) -> None:
+        self._root.trust.check_remove(parts)
+        self.expect(parts)
+
     def _reverse(self, step: Change) -> None:
         if step.source is not None:
             with (
-                self._root.place(step.path, follow=False) as old,
-                self._root.place(step.source, create=True, follow=False, check=self.expect) as new,
+                self._root.place(step.path, follow=False, check=self._root.trust.check_remove) as old,
+                self._root.place(step.source, create=True, follow=False, check=self._prepare) as new,
                 self.moving(old, new),
             ):
                 os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
             return
-        with self._root.place(step.path, create=step.before is not None, follow=False, check=self.expect) as place:
+        with self._root.place(step.path, create=step.before is not None, follow=False, check=self._prepare) as place:
             if step.before is None:
                 if _is_removable(place):
                     with self.removing(place.fd, place.name, place.path):

@@ -18,8 +18,7 @@ from toolroll.host.lsp.servers import Server, identifier
 from toolroll.text.positions import Positions, Units
 
 if TYPE_CHECKING:
-    import subprocess
-
+    from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.token import Token
 
 _TICK = 0.05
@@ -52,7 +51,7 @@ class Published:
 class Client:
     """Talks to one server. What is shown to it and asked of it at once is done under `lock`."""
 
-    def __init__(self, server: Server, process: subprocess.Popen[bytes], root: str, memory: int) -> None:
+    def __init__(self, server: Server, process: ChildProcess, root: str, memory: int) -> None:
         self.server = server
         self.lock = threading.RLock()
         self.units: Units = "utf-16"

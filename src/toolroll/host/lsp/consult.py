@@ -37,7 +37,7 @@ class Servers:
         files: Workspace,
         search: Search,
         *,
-        spawn: Spawn | None = None,
+        spawn: Spawn,
         choice: Mapping[str, str] | None = None,
         seconds: float = 30.0,
         start_seconds: float = 30.0,

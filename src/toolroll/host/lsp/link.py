@@ -16,8 +16,7 @@ from toolroll.host.lsp.wire import Frames, NotProtocolError, frame
 from toolroll.host.processes import exit_status
 
 if TYPE_CHECKING:
-    import subprocess
-
+    from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.token import Token
 
 _CHUNK = 1 << 18
@@ -81,7 +80,7 @@ class Link:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        process: ChildProcess,
         *,
         answer: Callable[[str, Any], Any],
         notice: Callable[[str, Any], None],

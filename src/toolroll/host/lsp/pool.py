@@ -13,14 +13,13 @@ from toolroll.host.lsp.servers import ALIASES, SERVERS, Server, find, language_o
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
-
     from toolroll.host.lsp.client import Client
     from toolroll.host.lsp.link import GoneError
     from toolroll.host.root import Root
+    from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.token import Token
 
-Spawn = Callable[[Sequence[str], int, Mapping[str, str]], "subprocess.Popen[bytes]"]
+Spawn = Callable[[Sequence[str], int, Mapping[str, str]], "ChildProcess"]
 """Starts a program in a folder (a descriptor), with this environment and pipes on all three ends."""
 
 T = TypeVar("T")
@@ -47,7 +46,7 @@ class Pool:
         root: Root,
         read: Callable[[str], str | None],
         *,
-        spawn: Spawn | None,
+        spawn: Spawn,
         choice: Mapping[str, str],
         seconds: float,
         start_seconds: float,
@@ -170,12 +169,12 @@ class Pool:
 
     def _start(self, server: Server, token: Token) -> Client:
         from toolroll.host.lsp.client import Client
-        from toolroll.host.lsp.spawning import environment, spawn
+        from toolroll.host.lsp.spawning import environment
 
         program = find(server, self._root.path)
         if program is None:
             raise _missing([server])
-        process = (self._spawn or spawn)([program, *server.arguments], self._root.fd, environment())
+        process = self._spawn([program, *server.arguments], self._root.fd, environment())
         client = Client(server, process, self._root.path, self._memory or _bearable())
         try:
             client.start(token, time.monotonic() + min(self._start_seconds, max(0.0, token.remaining())))

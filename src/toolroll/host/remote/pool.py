@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from toolroll.host.http.client import Client
     from toolroll.host.remote.server import Remote
     from toolroll.host.root import Root
+    from toolroll.host.sandbox.gitguard import GitGuard
     from toolroll.host.state import State
     from toolroll.policy.limits import Limits
 
@@ -33,10 +34,11 @@ class Remotes:
         http: Client,
         limits: Limits,
         environment: Mapping[str, str],
+        git: GitGuard,
     ) -> None:
         """`config` is a file, or what would be in one; ValueError for one that cannot be understood."""
         self._entries: dict[str, Entry] = load(config, environment)
-        self._parts = (root, state, guard, http, limits, environment)
+        self._parts = (root, state, guard, http, limits, environment, git)
         self._lock = threading.Lock()
         self._remotes: dict[str, Remote] = {}
         self.problems: dict[str, str] = {}
@@ -116,6 +118,6 @@ class Remotes:
         from toolroll.host.remote.server import Remote
         from toolroll.host.remote.spawning import Spawner
 
-        root, state, guard, http, limits, environment = self._parts
-        spawner = Spawner(root, state, guard, environment)
+        root, state, guard, http, limits, environment, git = self._parts
+        spawner = Spawner(root, state, guard, environment, git)
         return Remote(entry, World(spawner, http, Pins(state), guard, environment, limits.memory_bytes))

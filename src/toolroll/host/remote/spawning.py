@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,13 +15,12 @@ from toolroll.policy.rules import MODES
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
-
     from toolroll.host.guard import Guard
     from toolroll.host.launch import Writes
     from toolroll.host.remote.entries import Entry
     from toolroll.host.root import Root
-    from toolroll.host.runtime.launcher import Reach
+    from toolroll.host.runtime.launcher import ChildProcess, Reach
+    from toolroll.host.sandbox.gitguard import GitGuard, Guarded
     from toolroll.host.state import State
 
 _LONGEST_END = 5.0  # seconds
@@ -33,7 +32,7 @@ _FOLDERS = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "npm_config_cac
 class Spawned:
     """A server that runs."""
 
-    process: subprocess.Popen[bytes]
+    process: ChildProcess
     """With pipes on all its streams. It must not be waited for before it is over."""
     over: threading.Event = field(default_factory=threading.Event)
     """Set when it has ended and nothing that it started is left."""
@@ -48,11 +47,12 @@ class Spawned:
 class Spawner:
     """Starts servers in one workspace."""
 
-    def __init__(self, root: Root, state: State, guard: Guard, environment: Mapping[str, str]) -> None:
+    def __init__(self, root: Root, state: State, guard: Guard, environment: Mapping[str, str], git: GitGuard) -> None:
         self._root = root
         self._state = state
         self._guard = guard
         self._environment = environment
+        self._git = git
 
     def writes(self, entry: Entry) -> Writes:
         """What a server may change: what its entry says, and nothing where nobody may."""
@@ -67,8 +67,16 @@ class Spawner:
         places = {name: f"{own}/{name.lower()}" for name in _FOLDERS}
         env = environment.child(self._environment, temp=f"{own}/tmp", extra={**places, **entry.env})
         cwd = self._folder(entry.cwd)
+        guards = self.writes(entry) == "workspace" and ".git" in self._guard.policy.protected
+        guarded = self._git.begin() if guards else None
+        after = None if guarded is None else lambda: self._git.end(guarded)
         try:
-            return _kept(self._guard.policy.sandbox, self._reach(entry, env, own), entry.command, cwd, env)
+            reach = self._reach(entry, env, own, guarded)
+            return _kept(self._guard.policy.sandbox, reach, entry.command, cwd, env, after)
+        except Exception:
+            if after is not None:
+                after()
+            raise
         finally:
             os.close(cwd)
 
@@ -84,7 +92,7 @@ class Spawner:
         except OSError as error:
             raise ToolError(ErrorCode.EXECUTION, f"Cannot enter {cwd!r}, its 'cwd': {error.strerror}.") from error
 
-    def _reach(self, entry: Entry, env: Mapping[str, str], own: str) -> Reach:
+    def _reach(self, entry: Entry, env: Mapping[str, str], own: str, guarded: Guarded | None) -> Reach:
         from toolroll.host.runtime.launcher import Reach
         from toolroll.host.sandbox.choose import readable
 
@@ -94,9 +102,9 @@ class Spawner:
         read = readable(env, (*policy.readable, *entry.read, *named))
         writes = self.writes(entry)
         if writes == "nothing":
-            return Reach((own,), (*read, workspace), network=network)
-        keep = tuple(f"{workspace}/{name}" for name in policy.protected) if writes == "workspace" else ()
-        return Reach((workspace, own), read, keep, network=network)
+            return self._root.trust.protect(Reach((own,), (*read, workspace), network=network))
+        hold, keep = self._git.mounts(policy.protected, guarded) if writes == "workspace" else ((), ())
+        return self._root.trust.protect(Reach((workspace, own), read, keep, hold=hold, network=network))
 
 
 def _behind(word: str) -> Iterator[str]:
@@ -112,28 +120,40 @@ def _behind(word: str) -> Iterator[str]:
         yield above
 
 
-def _kept(wanted: str, reach: Reach, argv: tuple[str, ...], cwd: int, env: Mapping[str, str]) -> Spawned:
-    """The program, with a thread that stays while it does: some tiers end it with the thread that has started it."""
-    import subprocess
+def _kept(
+    wanted: str,
+    reach: Reach,
+    argv: tuple[str, ...],
+    cwd: int,
+    env: Mapping[str, str],
+    after: Callable[[], object] | None,
+) -> Spawned:
+    """The program, with a thread that stays while it does: some tiers end it with the thread that has started it.
+
+    `after` is called when nothing of it is left.
+    """
     from concurrent.futures import Future
 
     from toolroll.host.marks import TAG
     from toolroll.host.orphans import house
+    from toolroll.host.runtime.launcher import PIPE
     from toolroll.host.sandbox.choose import strongest
 
-    sandbox, pipe = strongest(wanted), subprocess.PIPE
+    sandbox = strongest(wanted)
     started: Future[Spawned] = Future()
 
     def keep() -> None:
         family = house().enter(lambda: _kill(family.first))
         try:
             tagged = {**env, TAG: family.marks.tag}
-            process = sandbox.spawn(reach, argv, cwd=cwd, env=tagged, stdin=pipe, stdout=pipe, stderr=pipe)
+            process = sandbox.spawn(reach, argv, cwd=cwd, env=tagged, stdin=PIPE, stdout=PIPE, stderr=PIPE)
             family.begin(process.pid)
             spawned = Spawned(process)
             started.set_result(spawned)
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             family.end(over=True, whole=sandbox.whole)
+            if after is not None:
+                after()
             spawned.over.set()
         except BaseException as error:
             if started.done():

@@ -1,9 +1,9 @@
 """The only place that starts processes.
 
-`start_process` is the one call of `Popen`. Commands and servers reach it through a `Confinement`, which
-`host/sandbox` implements. Programs that toolroll needs for itself (ripgrep, git, parsers, the index builder) go through a
-`Launcher`, which confines each to what it names and starts it from an absolute path that no command can change.
-`start_for_operator` is for the command line alone: no tool can reach it.
+`start_process` holds the one call of `Popen`. Commands and servers reach it through a `Confinement`, which
+`host/sandbox` implements. Programs that toolroll needs for itself (ripgrep, git, parsers, the index builder) go through
+a `Launcher`, which confines each to its reach and finds it where no command can write. `run_for_operator` is for the
+command line alone: no tool can reach it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolroll.result import ErrorCode, ToolError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import subprocess
     from typing import TypeAlias
 
-    Process: TypeAlias = subprocess.Popen[bytes]
+    ChildProcess: TypeAlias = subprocess.Popen[bytes]
 
 PIPE, STDOUT, DEVNULL = -1, -2, -3
 """As subprocess has them: it is imported with the first process, for it takes a while."""
@@ -37,6 +37,11 @@ class Reach:
     """Absolute files and folders that it may read besides the system's own: toolchains."""
     keep: tuple[str, ...] = ()
     """Absolute paths inside `write` that stay as they are where the tier can hold that; some may be missing."""
+    lock: tuple[str, ...] = ()
+    """The same for what must stay as it is: a tier that cannot hold that does not start the process."""
+    hold: tuple[str, ...] = ()
+    """Absolute folders inside `write` that stay where they are where the tier can hold that, while their content may
+    change; some may be missing."""
     hide: tuple[str, ...] = ()
     """Absolute paths inside `write` or `read` that it may neither read nor change: secrets; some may be missing."""
     network: bool = False
@@ -44,7 +49,7 @@ class Reach:
     """Whether it may read the system's own programs, libraries and settings."""
 
     def __post_init__(self) -> None:
-        for path in (*self.write, *self.read, *self.keep, *self.hide):
+        for path in (*self.write, *self.read, *self.keep, *self.lock, *self.hold, *self.hide):
             if not path.startswith("/"):
                 raise ValueError(f"a reach holds absolute paths only, not {path!r}")
 
@@ -64,7 +69,7 @@ class Confinement(Protocol):
         stderr: int,
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
-    ) -> Process:
+    ) -> ChildProcess:
         """The process, running in the folder `cwd`, a descriptor, in a session of its own.
 
         The thread that calls this must outlive the process: where a tier lets it die with its parent, the
@@ -73,14 +78,24 @@ class Confinement(Protocol):
         """
 
 
+def prepare_to_start() -> None:
+    """Import what `start_process` needs, for a thread that will not be able to read files any more."""
+    import subprocess  # noqa: F401
+
+
 def start_process(
     argv: Sequence[str],
     folder: str,
     env: Mapping[str, str],
     streams: tuple[int, int, int],
     pass_fds: Sequence[int] = (),
-) -> Process:
-    """Start a program in a session of its own, as the calling thread is confined; ToolError if it cannot be."""
+    *,
+    session: bool = True,
+) -> ChildProcess:
+    """Start a program in a session of its own, as the calling thread is confined; ToolError if it cannot be.
+
+    Without a `session` it has a process group of its own in ours.
+    """
     import subprocess
 
     check_words(argv, env)
@@ -95,7 +110,8 @@ def start_process(
             stderr=stderr,
             bufsize=0,
             pass_fds=tuple(pass_fds),
-            start_new_session=True,
+            start_new_session=session,
+            process_group=None if session else 0,
         )
     except OSError as error:
         if error.filename == folder and argv[0] != folder:
@@ -103,7 +119,132 @@ def start_process(
         raise cannot_run(argv[0], error.errno) from error
 
 
-def wait_for(process: Process, seconds: float) -> int | None:
+class Launcher:
+    """Starts the programs that toolroll needs for itself, each confined to its reach. One for a kit."""
+
+    def __init__(self, confinement: Callable[[], Confinement], path: str, workspace: str) -> None:
+        """`confinement` is asked for with the first process; `path` is where programs are looked for, as PATH has it.
+
+        Nothing is taken from the `workspace`, which commands can write, but from our own environment in it, which
+        they cannot.
+        """
+        self._confinement = confinement
+        self._path = path
+        self._workspace = os.path.realpath(workspace)
+        self._found: dict[str, str | None] = {}
+
+    def find(self, name: str) -> str | None:
+        """The absolute path of a program that no command can replace, looked up once; None if there is none."""
+        if name not in self._found:
+            beside = os.path.dirname(os.path.abspath(sys.executable))
+            places = (beside, *(one for one in self._path.split(os.pathsep) if os.path.isabs(one)))
+            candidates = (os.path.join(os.path.realpath(place), name) for place in places)
+            found = (_behind(one) for one in candidates if _is_program(one) and self._is_ours(one))
+            self._found[name] = next(found, None)
+        return self._found[name]
+
+    def program(self, name: str) -> str:
+        """As `find`, but ToolError if there is none."""
+        found = self.find(name)
+        if found is None:
+            raise cannot_run(name, errno.ENOENT)
+        return found
+
+    def start(
+        self,
+        argv: Sequence[str],
+        reach: Reach,
+        *,
+        cwd: int,
+        stdin: int = DEVNULL,
+        stdout: int = DEVNULL,
+        stderr: int = DEVNULL,
+        pass_fds: Sequence[int] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> ChildProcess:
+        """Start a program, named by its absolute path, in the folder `cwd`, a descriptor.
+
+        It gets PATH and LANG and nothing else of our environment but what is in `env`.
+        """
+        if not os.path.isabs(argv[0]):
+            raise ValueError(f"a program of ours is started by its absolute path, not {argv[0]!r}")
+        given = {"PATH": self._path, "LANG": "C.UTF-8", **(env or {})}
+        return self._confinement().spawn(
+            reach, argv, cwd=cwd, env=given, stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=pass_fds
+        )
+
+    def start_python(
+        self, code: str, words: Sequence[str] = (), reach: Reach | None = None, *, cwd: int | None = None, **how: Any
+    ) -> ChildProcess:
+        """Start our own Python on `code`, which finds `words` in `sys.argv` and imports only what it is given there.
+
+        Besides its `reach` it may read the system, the interpreter and the packages of `module_paths`.
+        """
+        within = Reach(()) if reach is None else reach
+        within = replace(within, read=(*within.read, *_python_folders()))
+        folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if cwd is None else os.dup(cwd)
+        try:
+            return self.start([sys.executable, "-I", "-S", "-c", code, *words], within, cwd=folder, **how)
+        finally:
+            os.close(folder)
+
+    def _is_ours(self, program: str) -> bool:
+        """Whether no command can write to a program: it lies outside the workspace, or in our own environment."""
+        own = os.path.realpath(sys.prefix)
+        return all(
+            not _within(one, self._workspace) or _within(one, own) for one in (program, os.path.realpath(program))
+        )
+
+
+def module_paths() -> list[str]:
+    """Where our own children import from: what this process does, without what is relative to a folder."""
+    return [os.path.abspath(path) for path in sys.path if os.path.isabs(path)]
+
+
+def _python_folders() -> tuple[str, ...]:
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    folders = (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, package, *module_paths())
+    return tuple(dict.fromkeys(one for one in folders if os.path.exists(one)))
+
+
+def _behind(program: str) -> str:
+    """Where a link to a program leads, so that no other link on the way matters; some go by the name of the link."""
+    real = os.path.realpath(program)
+    return real if os.path.basename(real) == os.path.basename(program) else program
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def run_for_operator(argv: Sequence[str]) -> int:
+    """Run a program for the person at the command line, with all their rights and their terminal; its exit status."""
+    import subprocess
+
+    with subprocess.Popen(list(argv), stdin=DEVNULL) as child:
+        try:
+            return child.wait()
+        except BaseException:
+            child.kill()
+            raise
+
+
+def read_output(process: ChildProcess, seconds: float) -> tuple[bytes, bool]:
+    """What a process prints to stdout until it ends, and whether it did in time; it is killed if not."""
+    import subprocess
+
+    try:
+        return process.communicate(timeout=seconds)[0], True
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0], False
+
+
+def wait_for(process: ChildProcess, seconds: float) -> int | None:
     """The exit status of a process, or None if it still runs after so many seconds."""
     import subprocess
 

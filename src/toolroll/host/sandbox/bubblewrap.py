@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import stat
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,23 +15,23 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.beneath import PATH, STEP
-from toolroll.host.runtime.launcher import Reach, cannot_run, check_words, start_process
-from toolroll.host.sandbox import stage
+from toolroll.host.runtime.launcher import DEVNULL, Reach, cannot_run, check_words, start_process, wait_for
+from toolroll.host.sandbox import covers, stage
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.network import Network, entered
 from toolroll.host.sandbox.sockets import Sockets
-from toolroll.host.sandbox.system import DEV, PROC, beneath, system
+from toolroll.host.sandbox.system import DEV, PROC, beneath
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
-from toolroll.host.sandbox.view import View, resolved, view, visible, words
+from toolroll.host.sandbox.view import View, resolved, seen_by, view, visible, words
 from toolroll.host.state import nameless
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
+    from toolroll.host.runtime.launcher import ChildProcess
 
 _PROGRAM = "bwrap"
-_FIRST = ("/usr/bin", "/bin", "/usr/local/bin")
+_FIRST = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 _SECONDS = 20.0  # for a trial
 _SIZED = (0, 7)  # from this version on a temporary folder can be given a size
 _ALWAYS = (
@@ -46,12 +47,13 @@ _ALWAYS = (
 )
 
 
-def find(path: str) -> Iterator[str]:
-    """Every bwrap to try: the system's, those on this PATH that no other user could have put there, the wheel's.
+def find() -> Iterator[str]:
+    """Every bwrap to try: the system's, that of our own environment, the wheel's; not what PATH names.
 
-    The system's comes first, because a distribution may allow user namespaces to that path alone.
+    The system's comes first, because a distribution may allow user namespaces to that path alone. It runs unconfined,
+    so it is not looked for in folders that a workspace could have put on PATH.
     """
-    folders = [folder for folder in (*_FIRST, *path.split(os.pathsep)) if folder.startswith("/")]
+    folders = (*_FIRST, os.path.dirname(os.path.abspath(sys.executable)))
     for program in dict.fromkeys((*(f"{folder}/{_PROGRAM}" for folder in folders), *_bundled())):
         if os.access(program, os.X_OK):
             found = os.stat(program)
@@ -127,22 +129,21 @@ class Bubblewrap(Sandbox):
         stderr: int,
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
-    ) -> subprocess.Popen[bytes]:
-        """The command in a world of its own; what is in `keep` is read-only there."""
+    ) -> ChildProcess:
+        """The command in a world of its own: `keep` and `lock` are read-only there, and `hold` cannot be moved."""
         check_words(argv, env)
         self._out_of_reach(reach)
         folder = _folder(reach, cwd)
         _find_program(argv[0], folder, env, reach)
         with ExitStack() as stack:
-            kept = {path: _own(stack, fd) for path, fd in _kept(reach)}
             filtering = _own(stack, nameless(self._filters[reach.network]))
             files = self._view(reach)
-            masks = () if reach.network else self._sockets.mask(reach, folder)
+            inner, fds = self._inner_mounts(reach, folder, stack)
             place = self._place(files, stack) if disposable else None
             options = [
                 *_ALWAYS,
                 *self._network_words(reach, stack),
-                *_mounts(files, (*self._kept_words(kept), *masks), on_stage=place is not None),
+                *_mounts(files, inner, on_stage=place is not None),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
@@ -157,11 +158,14 @@ class Bubblewrap(Sandbox):
                 "/",
                 {},
                 (stdin, stdout, stderr),
-                (*pass_fds, filtering, arguments, *(kept.values() if self._by_descriptor else ())),
+                (*pass_fds, filtering, arguments, *fds),
             )
 
     def _out_of_reach(self, reach: Reach) -> None:
-        if any(beneath(self._program, one) for one in resolved(reach.write)):
+        locked = resolved(reach.lock)
+        if any(beneath(self._program, one) for one in resolved(reach.write)) and not any(
+            beneath(self._program, one) for one in locked
+        ):
             raise ToolError(
                 ErrorCode.SECURITY,
                 f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
@@ -195,27 +199,37 @@ class Bubblewrap(Sandbox):
         for path in reach.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        return view(reach.write, reach.read, system(), self._sized)
+        return view(reach.write, reach.read, seen_by(reach), self._sized)
 
-    def _kept_words(self, kept: Mapping[str, int]) -> list[str]:
+    def _kept_words(self, held: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
+        """Mount folders on themselves, for a mount point can be neither moved nor removed; what is kept, read-only."""
+        ways = {**dict.fromkeys(held, "--bind"), **dict.fromkeys(kept, "--ro-bind")}
+        fds = {**held, **kept}
         if self._by_descriptor:
-            return [word for path in sorted(kept) for word in ("--ro-bind-fd", str(kept[path]), path)]
-        return [word for path in sorted(kept) for word in ("--ro-bind", path, path)]
+            return [word for path in sorted(ways) for word in (f"{ways[path]}-fd", str(fds[path]), path)]
+        return [word for path in sorted(ways) for word in (ways[path], path, path)]
+
+    def _inner_mounts(self, reach: Reach, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
+        """The arguments for all that a command may not change or see in its folders, and the descriptors they need."""
+        held = {path: _own(stack, fd) for path, fd in _found(reach, reach.hold)}
+        kept = {path: _own(stack, fd) for path, fd in _found(reach, reach.keep)}
+        covered = covers.covers(reach, stack)
+        pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
+        first, last = (covers.words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
+        masks = () if reach.network else self._sockets.mask(reach, folder)
+        fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
+        return [*first, *self._kept_words(held, kept), *last, *masks], fds
 
     def _works(self, place: int, files: View) -> bool:
         """Whether a command can be started on a stage."""
-        import subprocess
-
         words = [*_ALWAYS, *_mounts(files, (), on_stage=True), "--", "/bin/sh", "-c", ":"]
-        null = subprocess.DEVNULL
         with stage.entered(self._kernel, place):
-            process = start_process([self._program, *words], "/", {}, (null, null, null), ())
+            process = start_process([self._program, *words], "/", {}, (DEVNULL, DEVNULL, DEVNULL))
         with process:
-            try:
-                return process.wait(_SECONDS) == 0
-            except subprocess.TimeoutExpired:
+            status = wait_for(process, _SECONDS)
+            if status is None:
                 process.kill()
-                return False
+            return status == 0
 
 
 def _mounts(files: View, kept: Sequence[str], *, on_stage: bool) -> list[str]:
@@ -242,18 +256,18 @@ def _folder(reach: Reach, cwd: int) -> str:
         there = False
     if not there:
         raise ToolError(ErrorCode.EXECUTION, "The folder to work in was removed or moved. Name one that is there.")
-    if not visible(path, reach):
+    if path != "/" and not visible(path, reach):
         raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} is none that commands may reach.")
     return path
 
 
-def _kept(reach: Reach) -> Iterator[tuple[str, int]]:
-    """What is there of what is to be kept, by its path, with a descriptor for the caller to close.
+def _found(reach: Reach, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Those of the paths that are there, each with a descriptor for the caller to close.
 
     A link cannot be covered, and where it leads is not ours to guess: a command may have made it.
     """
     changed = resolved(reach.write)
-    for path in reach.keep:
+    for path in paths:
         try:
             above = os.open(os.path.dirname(path), STEP)
         except OSError:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.tiers import Sandbox, Tier, Unconfined
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, Confinement, Reach, read_output
+from toolroll.host.sandbox.tiers import OwnThread, Sandbox, Tier, Unconfined
 from toolroll.host.sandbox.toolchains import readable
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.sandbox.kernel import Machine
 
-__all__ = ["Probe", "probed", "readable", "strongest"]
+__all__ = ["Probe", "for_helpers", "probed", "readable", "strongest"]
 
 _SECONDS = 20.0
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -69,6 +69,25 @@ def strongest(wanted: str = "required") -> Sandbox:
     )
 
 
+@cache
+def for_helpers() -> Confinement:
+    """What confines the programs that toolroll starts for itself: Landlock, which costs least; else bubblewrap.
+
+    They may read files whose modes deny that, if we may: their reach is all that holds them. Where no tier works they
+    run unconfined, and commands do not run at all unless the operator wants that.
+    """
+    from toolroll.host.sandbox import landlock
+    from toolroll.host.sandbox.confined import Confined
+    from toolroll.host.sandbox.kernel import Kernel, machine
+
+    here = machine()
+    if here is not None and _tried(Tier.LANDLOCK)[0] is not None:
+        kernel = Kernel(here.numbers)
+        return Confined(here, kernel, landlock.abi(kernel), helpers=True)
+    bubblewrap, _ = _tried(Tier.BUBBLEWRAP)
+    return Unconfined() if bubblewrap is None else OwnThread(bubblewrap)
+
+
 def probed() -> tuple[Probe, ...]:
     """Every tier, strongest first, and what its trial has shown."""
     found = []
@@ -106,7 +125,7 @@ _Candidate = Callable[[], tuple[Sandbox | None, str]]
 def _bubblewraps(here: Machine) -> Iterator[_Candidate]:
     from toolroll.host.sandbox import bubblewrap
 
-    for program in bubblewrap.find(os.environ.get("PATH", "")):
+    for program in bubblewrap.find():
         yield partial(_bubblewrap, here, program)
 
 
@@ -158,8 +177,6 @@ def _trial(sandbox: Sandbox) -> str:
 
 def _run(sandbox: Sandbox, folder: str, reach: Reach, argv: Sequence[str]) -> tuple[int, str]:
     """The exit status and the output of a short command of our own."""
-    import subprocess
-
     from toolroll.host.beneath import STEP
 
     cwd = os.open(folder, STEP)
@@ -169,16 +186,14 @@ def _run(sandbox: Sandbox, folder: str, reach: Reach, argv: Sequence[str]) -> tu
             argv,
             cwd=cwd,
             env={"PATH": _PATH, "LANG": "C.UTF-8"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=STDOUT,
         )
     finally:
         os.close(cwd)
     with process:
-        try:
-            said, _ = process.communicate(timeout=_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise TimeoutError(f"{argv[0]} did not end") from None
+        said, ended = read_output(process, _SECONDS)
+    if not ended:
+        raise TimeoutError(f"{argv[0]} did not end")
     return process.returncode, said.decode("utf-8", "replace")

@@ -16,15 +16,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import Reach, folder_path, start_process
+from toolroll.host.runtime.launcher import Reach, folder_path, prepare_to_start, start_process
 from toolroll.host.sandbox import capabilities, filter, landlock
 from toolroll.host.sandbox.kernel import Kernel, Machine
 from toolroll.host.sandbox.line import Line
-from toolroll.host.sandbox.system import DEVICES, ETC, PROC, system
+from toolroll.host.sandbox.system import DEVICES, ETC, PROC, beneath, carved, real, system
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
+from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import subprocess
+    from toolroll.host.runtime.launcher import ChildProcess
 
 _MOST_RULESETS = 16
 _Key = tuple[object, ...]
@@ -40,14 +41,17 @@ class Confined(Sandbox):
 
     tier = Tier.LANDLOCK
 
-    def __init__(self, machine: Machine, kernel: Kernel, abi: int) -> None:
+    def __init__(self, machine: Machine, kernel: Kernel, abi: int, *, helpers: bool = False) -> None:
+        """`helpers` are programs of ours: they read whatever we may, and stay in our session, where no command is."""
+        keep = capabilities.READ_SEARCH if helpers else None
+        self._session = not helpers
         self._kernel = kernel
         self._abi = abi
         self.gaps = gaps(abi)
         truncation = abi < landlock.TRUNCATE_ABI
         filters = (filter.Filter(network, alone=False, truncation=truncation) for network in (False, True))
-        self._lines: dict[bool, Line[subprocess.Popen[bytes]]] = {
-            one.network: Line(partial(_give_up, kernel, one.program(machine))) for one in filters
+        self._lines: dict[bool, Line[ChildProcess]] = {
+            one.network: Line(partial(_give_up, kernel, one.program(machine), keep)) for one in filters
         }
         self._lock = threading.Lock()
         self._rulesets: OrderedDict[_Key, int] = OrderedDict()
@@ -65,17 +69,19 @@ class Confined(Sandbox):
         stderr: int,
         pass_fds: Sequence[int] = (),
         disposable: bool = False,  # noqa: ARG002
-    ) -> subprocess.Popen[bytes]:
-        """The command, held by the kernel; `keep` is not: see `repository.Kept`."""
-        import subprocess  # noqa: F401 - here, because the thread below may not read it any more
-
+    ) -> ChildProcess:
+        """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
+        prepare_to_start()
+        _check(reach)
         rules = self._ruleset(reach)
         try:
 
-            def start() -> subprocess.Popen[bytes]:
+            def start() -> ChildProcess:
                 with told():
                     landlock.restrict(self._kernel, rules)
-                return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
+                return start_process(
+                    argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session
+                )
 
             return self._lines[reach.network].do(start, _end)
         finally:
@@ -84,7 +90,8 @@ class Confined(Sandbox):
     def _ruleset(self, reach: Reach) -> int:
         """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
         own = system()
-        key = (own, reach.network, *map(_identity, (*reach.write, "", *reach.read)))
+        identities = map(_identity, (*reach.write, "", *reach.read, "", *reach.hide))
+        key = (own, reach.network, reach.system, *identities)
         with self._lock:
             if (found := self._rulesets.get(key)) is None:
                 found = landlock.ruleset(self._kernel, self._abi, _rules(reach), network=reach.network)
@@ -99,6 +106,7 @@ def gaps(abi: int) -> tuple[str, ...]:
     """What this tier leaves open with this version of Landlock."""
     found = [
         "files outside: whether they are there, their size and times (stat), and to their owner chmod, chown, utime",
+        "the repository: its hooks and settings can be changed for a moment, until the change is seen and undone",
         "other processes: their names and arguments (ps), and to their user their priority",
     ]
     if abi < 6:
@@ -108,13 +116,30 @@ def gaps(abi: int) -> tuple[str, ...]:
 
 def _rules(reach: Reach) -> list[tuple[str, int]]:
     own = system()
-    read = (*own.folders, *own.files, *own.settings, PROC, *reach.read)
+    hidden = [path for path in reach.hide if os.path.lexists(path)]
+    theirs = (*own.folders, *own.files, *own.settings, PROC) if reach.system else ()
+    read: tuple[str, ...] = (*theirs, *reach.read)
+    if hidden:
+        read = tuple(part for path in read for part in carved(real(path) or path, hidden))
     return [
         *((path, landlock.READ) for path in read),
-        *(((ETC, landlock.LIST),) if own.hidden else ()),
+        *(((ETC, landlock.LIST),) if own.hidden and reach.system else ()),
         *((path, landlock.DEVICE) for path in DEVICES),
         *((path, landlock.WRITE) for path in reach.write),
     ]
+
+
+def _check(reach: Reach) -> None:
+    """ToolError for what Landlock cannot do: what a folder is granted for, all beneath it is granted for."""
+    write = [real(path) or path for path in reach.write]
+    for path in (*reach.lock, *reach.hide):
+        if os.path.lexists(path) and any(beneath(path, folder) and path != folder for folder in write):
+            raise ToolError(
+                ErrorCode.SECURITY,
+                f"The command was not started: {path!r} is toolroll's own or secret, and the sandbox (landlock) cannot "
+                "keep commands from it inside a folder that they may change. Install bubblewrap, or install toolroll "
+                "outside the workspace (uv tool install toolroll) and name a folder without secrets.",
+            )
 
 
 def _identity(path: str) -> object:
@@ -123,18 +148,18 @@ def _identity(path: str) -> object:
         found = os.stat(path)
     except OSError:
         return path
-    return path, found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino
 
 
-def _give_up(kernel: Kernel, program: bytes) -> None:
+def _give_up(kernel: Kernel, program: bytes, keep: int | None) -> None:
     """Take from the calling thread what no command has, whatever files it may reach."""
     with told():
         kernel.no_new_privileges()
-        capabilities.drop(kernel)
+        capabilities.drop(kernel, keep=keep)
         filter.install(kernel, program)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: ChildProcess) -> None:
     process.kill()
     process.wait()
 

@@ -49,6 +49,12 @@ class System:
     """Those of them that a command without capabilities could read something in, if nothing else kept it from that."""
     settings: tuple[str, ...]
     """The paths that together are the rest of /etc."""
+    etc: tuple[str, ...] = (ETC,)
+    """/etc itself, unless none of it is shown."""
+
+
+NO_SYSTEM = System((), (), (), (), (), ())
+"""For a process that sees none of it."""
 
 
 def system() -> System:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from toolroll.host.runtime.launcher import Reach, folder_path, start_process
+from toolroll.host.runtime.launcher import Confinement, Reach, folder_path, start_process
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import Process
+    from toolroll.host.runtime.launcher import ChildProcess
 
 
 class Tier(StrEnum):
@@ -57,7 +59,7 @@ class Sandbox(ABC):
         stderr: int,
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
-    ) -> Process:
+    ) -> ChildProcess:
         """The command, running in the folder `cwd`, a descriptor, in a session of its own.
 
         The thread that calls this must outlive the command: where a tier lets it die with its parent, the
@@ -84,9 +86,38 @@ class Unconfined(Sandbox):
         stderr: int,
         pass_fds: Sequence[int] = (),
         disposable: bool = False,  # noqa: ARG002
-    ) -> Process:
+    ) -> ChildProcess:
         """The command with all the rights of the user."""
         return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
+
+
+class OwnThread:
+    """Starts each process from a thread that stays as long as the process does.
+
+    Bubblewrap ends a command with the thread that started it, and the thread of a call is over before a server is.
+    """
+
+    def __init__(self, inner: Confinement) -> None:
+        self._inner = inner
+
+    def spawn(self, reach: Reach, argv: Sequence[str], **how: Any) -> ChildProcess:
+        """As `Confinement` has it."""
+        from concurrent.futures import Future
+
+        started: Future[ChildProcess] = Future()
+
+        def stay() -> None:
+            try:
+                process = self._inner.spawn(reach, argv, **how)
+            except BaseException as error:
+                started.set_exception(error)
+                return
+            started.set_result(process)
+            with suppress(ChildProcessError):  # who uses it has already waited for it
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        threading.Thread(target=stay, name="toolroll process", daemon=True).start()
+        return started.result()
 
 
 @contextmanager

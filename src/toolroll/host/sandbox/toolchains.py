@@ -133,6 +133,11 @@ def _links(roots: Iterable[str], granted: Sequence[str], secrets: Sequence[str])
                     yield entry.path
 
 
+def secrets(homes: Iterable[str]) -> list[str]:
+    """Where secrets are in these home folders, whether or not there are any."""
+    return [f"{home.rstrip('/')}/{name}" for home in homes for name in _SECRET]
+
+
 def outermost(paths: Iterable[str]) -> list[str]:
     """The paths without those that lie in another of them, sorted."""
     found: list[str] = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.system import DEV, ETC, PROC, System, beneath, real, system
+from toolroll.host.sandbox.system import DEV, NO_SYSTEM, PROC, System, beneath, real, system
 from toolroll.host.sandbox.toolchains import outermost
 
 _TEMP = "/tmp"
@@ -28,6 +28,11 @@ class View:
     """Those of them that all commands with this view can have together, as they are read-only."""
     own: tuple[Part, ...]
     """What each has for itself where the others are there already."""
+
+
+def seen_by(reach: Reach) -> System:
+    """What of the system's own files a process with this reach sees."""
+    return system() if reach.system else NO_SYSTEM
 
 
 @lru_cache(maxsize=32)
@@ -51,7 +56,7 @@ def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bo
         "/var/tmp": ("--symlink", "../tmp", "/var/tmp"),
     }
     changed = resolved(write)
-    shown = resolved((*own.folders, *own.files, ETC, *read))
+    shown = resolved((*own.folders, *own.files, *own.etc, *read))
     for path in outermost(path for path in shown if not any(beneath(path, one) for one in (*changed, PROC, DEV))):
         found[path] = ("--ro-bind-try", path, path)
     for path in outermost(changed):
@@ -76,7 +81,7 @@ def words(parts: Iterable[Part]) -> list[str]:
 
 def visible(path: str, reach: Reach) -> bool:
     """Whether a command has anything under this path."""
-    return any(beneath(path, one) for one in _shown(reach.write, reach.read, system()))
+    return any(beneath(path, one) for one in _shown(reach.write, reach.read, seen_by(reach)))
 
 
 def resolved(paths: Iterable[str]) -> list[str]:
@@ -87,7 +92,7 @@ def resolved(paths: Iterable[str]) -> list[str]:
 @lru_cache(maxsize=32)
 def _shown(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[str, ...]:
     """Under what paths there is anything in a view, as they are named and as they are."""
-    roots = (*own.folders, ETC, PROC, *write, *read)
+    roots = (*own.folders, *own.etc, PROC, *write, *read)
     return tuple(dict.fromkeys((*roots, *resolved(roots))))
 
 

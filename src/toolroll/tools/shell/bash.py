@@ -74,6 +74,6 @@ def _words(command: str) -> list[str]:
 
 def _install(ctx: Context, program: str) -> bool:
     """Install a program if there is a way, the user agrees, and it works."""
-    argv = programs.installer(program, ctx.shell.has)
+    argv = programs.installer(program, lambda name: ctx.launcher.find(name) is not None)
     ran = argv and ctx.shell.install(argv, f"needs {program!r}, which is not installed", seconds=_INSTALL_SECONDS)
     return bool(ran and ran.status == 0)

@@ -46,6 +46,7 @@ class Polled:
     next: int
     """The offset, in bytes, where what it prints next will be."""
     total: int
+    note: str = ""
 
     def __str__(self) -> str:
         left = f"; {self.total - self.next} bytes more are there" if self.total > self.next else ""
@@ -87,7 +88,7 @@ def _polled(job: Job, offset: int) -> Polled:
         )
     at = output.present(offset)  # of an endless output not everything is kept
     chunk = output.read(at, _MOST)
-    return Polled(job.id, state, clean(chunk), at + len(chunk), total)
+    return Polled(job.id, state, clean(chunk), at + len(chunk), total, "\n".join(job.notes()))
 
 
 def _row(job: Job) -> Row:

@@ -75,16 +75,15 @@ def fetch(
 ) -> Fetched:
     """Fetch a URL. HTML comes as Markdown, JSON indented, PDF and office documents as text, an image as an image.
 
-    Error statuses are results too.
-    """
+    Error statuses are results too."""
     from toolroll.host import pages
     from toolroll.host.converting.convert import Converter
     from toolroll.host.http.request import prepare
 
     asked = ctx.taint.check_request(ctx, prepare(method, url, headers, body))
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
-    content_type, converter = answer.headers.get("content-type", ""), Converter.of(ctx)
-    page = pages.read(answer.body, content_type, answer.url, show, ctx.token, converter)
+    mime = answer.headers.get("content-type", "")
+    page = pages.read(answer.body, mime, answer.url, show, ctx.token, ctx.launcher, Converter.of(ctx))
     shown = bound(page.text, max(_ROOM, ctx.limits.output_chars - _ROOM - 2 * len(answer.url)))
     return Fetched(
         url=answer.url,

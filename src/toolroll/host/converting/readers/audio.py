@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import subprocess
 import wave
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from toolroll.host.converting import limits
 from toolroll.host.converting.said import Said, TroubleError
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,7 +115,7 @@ def _other() -> NDArray[Any]:
     most = str(limits.MINUTES * 60 + 1)
     source = ["-nostdin", "-protocol_whitelist", "file,pipe", "-i", "/dev/stdin"]  # by name, for some formats seek
     argv = [program, "-v", "error", *source, "-t", most, "-f", "s16le", "-ac", "1", "-ar", str(_RATE), "pipe:1"]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=0)
+    process = start_process(argv, "/", dict(os.environ), (0, PIPE, DEVNULL))
     data, _ = process.communicate()
     if process.returncode or not data:
         raise TroubleError("damaged")

@@ -1,0 +1,43 @@
+"""A launcher for engines that a test makes by itself, confined as that of a kit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from toolroll.host.runtime.launcher import PIPE, Launcher, Reach, folder_path, start_process
+from toolroll.host.sandbox.choose import for_helpers
+from toolroll.host.sandbox.tiers import Unconfined
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.launcher import ChildProcess
+
+LAUNCHER = Launcher(for_helpers, os.environ.get("PATH", os.defpath), "/no/workspace")
+"""Takes programs from anywhere."""
+
+UNCONFINED = Launcher(Unconfined, os.environ.get("PATH", os.defpath), "/no/workspace")
+"""For a test that becomes another user: what it starts is that user too."""
+
+for_helpers()  # its trial comes before a test counts descriptors
+
+
+def descriptors() -> list[str]:
+    """The descriptors that this process has open, without the rules that the sandbox keeps for later."""
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # that of the list itself
+            if "landlock" not in os.readlink(f"/proc/self/fd/{number}"):
+                found.append(number)
+    return sorted(found)
+
+
+def beneath(folder: int) -> Reach:
+    """The reach of a program that reads in a folder, a descriptor."""
+    return Reach((), (folder_path(folder),))
+
+
+def spawn(argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
+    """Start a language server as a plain process."""
+    return start_process(argv, folder_path(cwd), env, (PIPE, PIPE, PIPE))
