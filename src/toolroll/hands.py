@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any, TypedDict
 
@@ -85,6 +85,8 @@ class Hands:
     def _open_place(self, closing: ExitStack, state_dir: str | None) -> None:
         self.state = State(state_dir) if state_dir is not None else State.of(self.root.path)
         closing.callback(self.state.close)
+        with suppress(OSError):  # a folder that cannot be written to is spoken of when something is to be kept
+            self.state.hold()
         self.spill = Spill(self.state)
         closing.callback(self.spill.close)
         self.guard.remember(Grants(self.state))

@@ -39,8 +39,11 @@ def nameless(data: bytes, *, sealed: bool = False) -> int:
 class State:
     """A private folder for one workspace. Nothing is made before something is kept."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, workspace: str | None = None) -> None:
+        """`workspace`: whose it is, where it is one of many beside each other and may be swept."""
         self.path = path
+        self._workspace = workspace
+        self._held: int | None = None
         self._lock = threading.Lock()
         self._open: dict[str, int] = {}
 
@@ -53,7 +56,41 @@ class State:
 
         known_by = hashlib.blake2b(os.fsencode(workspace), digest_size=8).hexdigest()
         name = f"{os.path.basename(workspace) or 'root'}-{known_by}"
-        return cls(os.path.join(platformdirs.user_state_dir("toolroll"), name))
+        return cls(os.path.join(platformdirs.user_state_dir("toolroll"), name), workspace)
+
+    def hold(self) -> None:
+        """Keep others from sweeping the folder away, if it is there, until `close`; and sweep theirs."""
+        if self._workspace is not None:
+            from toolroll.host.sweeping import sweep_daily
+
+            sweep_daily(os.path.dirname(self.path))
+        with self._lock:
+            if os.path.isdir(self.path):
+                self._hold()
+
+    def _hold(self) -> None:
+        import fcntl
+
+        from toolroll.host.sweeping import LOCK, WORKSPACE
+
+        while self._held is None:
+            name = os.path.join(self.path, LOCK)
+            fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            try:
+                same = os.path.samestat(os.stat(name), os.fstat(fd))
+            except FileNotFoundError:  # it was swept away just now
+                same = False
+                os.makedirs(self.path, mode=0o700, exist_ok=True)
+            if not same:
+                os.close(fd)
+                continue
+            self._held = fd
+            if self._workspace is not None:
+                with contextlib.suppress(OSError):
+                    said = f"{self._workspace}\n{os.stat(self._workspace).st_dev}"
+                    with open(os.path.join(self.path, WORKSPACE), "wb") as file:
+                        file.write(os.fsencode(said))
 
     def folder(self, name: str) -> int:
         """A file descriptor of a folder of this name, made if it is missing; it stays ours to close."""
@@ -71,6 +108,7 @@ class State:
     def _make(self) -> None:
         try:
             os.makedirs(self.path, mode=0o700, exist_ok=True)
+            self._hold()
         except OSError as error:
             what = f"toolroll cannot make its state folder {self.path!r} (XDG_STATE_HOME says where it is)"
             raise OSError(error.errno, f"{what}: {error.strerror}", error.filename) from error
@@ -95,3 +133,6 @@ class State:
                 with contextlib.suppress(OSError):
                     os.close(fd)
             self._open.clear()
+            if self._held is not None:
+                os.close(self._held)
+                self._held = None

@@ -15,6 +15,7 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     from toolroll.host.context import Context
     from toolroll.host.guard import Guard
+    from toolroll.host.http.request import Request as HTTPRequest
 
 _MOST_WAITING = 1 << 20  # characters of results that are not looked through yet
 _MOST_VALUES = 2_000
@@ -49,14 +50,17 @@ class Taint:
         if source or text:
             self._keep(f"The secret file {source!r}" if source else "", text)
 
-    def check_request(self, ctx: Context, method: str, url: str, headers: Mapping[str, str], *, body: bool) -> None:
-        """Raise ToolError if a request must not be sent: it does more than look, or could carry a secret."""
-        guard = self._guard
+    def check_request(self, ctx: Context, request: HTTPRequest) -> HTTPRequest:
+        """The request; ToolError if it must not be sent: it does more than look, or could carry a secret."""
+        guard, method = self._guard, request.method
         if method not in taint.LOOKING and Effect.WRITE not in MODES[guard.mode] & ~guard.policy.deny:
             why = f"mode {guard.mode!r}" if Effect.WRITE not in MODES[guard.mode] else "the policy"
             raise ToolError(ErrorCode.PERMISSION, f"{method!r} is not allowed by {why}, which only looks. Use 'GET'.")
         if source := self.source:
-            self._require(ctx, source, taint.objection(method, url, headers, body=body, values=self._values))
+            carried = request.body is not None
+            why = taint.objection(method, request.url, request.headers, body=carried, values=self._values)
+            self._require(ctx, source, why)
+        return request
 
     def check_text(self, ctx: Context, text: str) -> None:
         """The same for a text that goes to a server of the operator's choice."""

@@ -80,8 +80,7 @@ def fetch(
     from toolroll.host.converting.convert import Converter
     from toolroll.host.http.request import prepare
 
-    asked = prepare(method, url, headers, body)
-    ctx.taint.check_request(ctx, asked.method, asked.url, asked.headers, body=asked.body is not None)
+    asked = ctx.taint.check_request(ctx, prepare(method, url, headers, body))
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
     mime = answer.headers.get("content-type", "")
     page = pages.read(answer.body, mime, answer.url, show, ctx.token, ctx.launcher, Converter.of(ctx))
