@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolroll.host.bounds import Bounds
     from toolroll.host.runtime.launcher import ChildProcess, Launcher, Reach
     from toolroll.host.sandbox.gitguard import GitGuard, Guarded
+    from toolroll.host.sandbox.stamps import Stamp
     from toolroll.host.sandbox.tiers import Sandbox
     from toolroll.host.supervisor import Running
 
@@ -109,10 +110,10 @@ class CommandLauncher:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host import supervisor
 
-        sandbox, watched = self.sandbox(confined=confined), None
+        sandbox, watched = self.sandbox(confined=confined), self._watch(writes)
         folder, where = self._start_folder(cwd, confined)
         try:
-            watched = self._watch(writes)
+            watched.begin()
             env, reach = self._world(argv, writes, extra or {}, watched.guarded)
             running = supervisor.start(
                 argv,
@@ -129,10 +130,9 @@ class CommandLauncher:
                 after=watched.end,
             )
             self._running.add(running)
-            watched.begin(running)
+            watched.follow(running)
         except Exception:  # it was not started; of an interrupt the command's own thread knows more
-            if watched is not None:
-                watched.end()
+            watched.end()
             raise
         finally:
             os.close(folder)
@@ -291,12 +291,17 @@ class _Watched:
     def __init__(self, git: GitGuard | None, files: AutoRunFiles | None) -> None:
         self.mended: list[str] = []
         self.auto_run: list[str] = []
-        self.guarded = git.begin() if git is not None else None
+        self.guarded: Guarded | None = None
         self._git = git
         self._files = files
-        self._before = files.look() if files is not None else {}
+        self._before: dict[str, Stamp] | None = None
 
-    def begin(self, running: Running) -> None:
+    def begin(self) -> None:
+        """Before the command is started."""
+        self._before = self._files.look() if self._files is not None else None
+        self.guarded = self._git.begin() if self._git is not None else None
+
+    def follow(self, running: Running) -> None:
         """When the command has been started."""
         if self.guarded is not None:
             self.guarded.stop = running.ask
@@ -305,6 +310,6 @@ class _Watched:
         """When nothing of the command runs any more."""
         if self._git is not None and self.guarded is not None:
             self.mended += self._git.end(self.guarded)
-        if self._files is not None:
+        if self._files is not None and self._before is not None:
             self.auto_run += self._files.changes(self._before)
         self._git = self._files = None
