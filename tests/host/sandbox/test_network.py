@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.launch import Launcher
+from tests.launchers import LAUNCHER
+from toolroll.host.launch import CommandLauncher
 from toolroll.host.root import Root
 from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.gitguard import GitGuard
@@ -191,7 +192,9 @@ def test_a_program_of_ours_is_not_in_the_network_of_commands(group: Sandbox, ws:
     state = State(str(tmp_path / "state"))
     root = Root(str(ws))
     guard = GitGuard(root, state)
-    launcher = Launcher(root, Spill(state), Policy(sandbox="bubblewrap"), Limits(), {"PATH": PATH}, guard)
+    launcher = CommandLauncher(
+        root, Spill(state), Policy(sandbox="bubblewrap"), Limits(), {"PATH": PATH}, guard, LAUNCHER
+    )
     seen = []
     for _ in range(2):
         running = launcher.start(["readlink", "/proc/self/ns/net"], cwd=".", seconds=60).running
