@@ -158,11 +158,11 @@ def unprivileged() -> Iterator[None]:
         return
     number = {"x86_64": 117, "aarch64": 147}[os.uname().machine]  # setresuid
     change = ctypes.CDLL(None).syscall
-    assert change(number, -1, 65534, -1) == 0
+    assert change(number, 65534, 65534, -1) == 0
     try:
         yield
     finally:
-        assert change(number, -1, 0, -1) == 0
+        assert change(number, 0, 0, -1) == 0
 
 
 def test_folders_that_cannot_be_read_are_counted(tmp_path: Path) -> None:

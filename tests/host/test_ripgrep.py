@@ -75,15 +75,6 @@ def test_a_search_that_takes_too_long_is_begun_again_with_care(
     assert sorted(engine.rows(ground, Query("needle"), Scope())) == ROWS  # at once: this folder is known for it
 
 
-def test_the_same_if_there_is_not_enough_memory(
-    engine: Ripgrep, ground: Ground, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ripgrep, "_MEMORY", 1 << 20)
-    first, *rest = engine.rows(ground, Query("needle"), Scope())
-    assert first == ("", AGAIN, 0, b"")
-    assert sorted(rest) == ROWS
-
-
 def test_a_line_without_end(ws: Path, ground: Ground, engine: Ripgrep, monkeypatch: pytest.MonkeyPatch) -> None:
     (ws / "endless").touch()
     os.truncate(ws / "endless", 1 << 27)

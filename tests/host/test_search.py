@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launchers import LAUNCHER, descriptors
+from tests.launchers import LAUNCHER, UNCONFINED, descriptors
 from toolroll.host.root import Root
 from toolroll.host.search import Entry, Query, Row, Scope, Search, Survey
 from toolroll.host.token import Token
@@ -45,7 +45,9 @@ def search(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
             (top / path).write_bytes(text if isinstance(text, bytes) else text.encode())
             os.utime(top / path, ns=(0, (100 - age) * 10**9))
         roots.append(Root(str(top)))
-        return Search(roots[-1], limits=Limits(**limits), launcher=LAUNCHER, program=request.param)  # type: ignore[arg-type]
+        # A launcher that confines has threads that keep rights which a test may have given up.
+        launcher = UNCONFINED if "file_modes" in request.fixturenames else LAUNCHER
+        return Search(roots[-1], limits=Limits(**limits), launcher=launcher, program=request.param)  # type: ignore[arg-type]
 
     yield make
     for root in roots:
