@@ -176,7 +176,7 @@ def test_an_interrupt_ends_it_in_order(folder, ending):
         assert end(server, folder, ending) == 0
 
 
-def test_when_the_server_is_killed_no_work_is_left_and_no_file_is_torn(folder, tier):
+def test_when_the_server_is_killed_no_work_is_left_and_no_file_is_torn(folder, confined):
     """Whichever moment it is, the file holds one of the versions that were written, as a whole."""
     target = folder / "torn.txt"
     versions = [f"{letter * 400_000}\n" for letter in "ab"]
@@ -193,7 +193,7 @@ def test_when_the_server_is_killed_no_work_is_left_and_no_file_is_torn(folder, t
         with contextlib.suppress(OSError, http.client.HTTPException):
             write(client)
 
-    with kit_on(folder, "--sandbox", tier) as server:
+    with kit_on(folder, "--sandbox", confined) as server:
         writer = threading.Thread(target=write_on, args=(server.client(),))
         writer.start()
         assert until(lambda: written)

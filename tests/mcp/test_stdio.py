@@ -208,10 +208,12 @@ def test_a_client_that_is_killed_leaves_nothing_behind(ws, tmp_path):
     code = f"""
 import sys, time
 from pathlib import Path
-from tests.mcp.pipes import server
+from tests.mcp.pipes import running, server
 with server("-C", {str(ws)!r}, cwd=Path({str(ws)!r}), state=Path({str(tmp_path)!r})) as client:
     client.start()
     client.request("tools/call", {{"name": "bash", "arguments": {{"command": "sleep 99.137"}}}})
+    while not running("99.137"):  # which the writes below would put off
+        time.sleep(0.05)
     print(client.process.pid, flush=True)
     for number in range(1_000_000):
         client.request("tools/call", {{"name": "write", "arguments": {{"path": "a.txt", "content": str(number % 2) * 300_000}}}})

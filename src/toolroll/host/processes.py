@@ -126,7 +126,7 @@ def stream(
 def _bound(pid: int, memory: int) -> None:
     """Let a program have so many bytes, and leave no dump of them in its folder when it fails for that."""
     if sys.platform == "linux":
-        with suppress(ProcessLookupError):  # it has ended already
+        with suppress(ProcessLookupError, PermissionError):  # it has ended already, or is another user's
             resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
             resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
 
