@@ -42,7 +42,7 @@ OTHERS = [
     (bash("git submodule foreach true"), bash("git submodule foreach 'touch b'")),
     (python("print(1)"), python("print(2)")),
     (python("print(1)"), bash("python3 -c 'print(1)'")),
-    (("profile", {"action": "profile", "code": "1"}), ("profile", {"action": "profile", "code": "2"})),
+    (("profile", {"action": "hotspots", "code": "1"}), ("profile", {"action": "hotspots", "code": "2"})),
     (write("a"), ("edit", {"path": "a", "old": "x", "new": "y"})),
     (write("a"), write("kept/a")),
     (write("kept/a"), write("kept/b")),
