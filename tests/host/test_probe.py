@@ -9,7 +9,7 @@ import pytest
 
 from tests.host.sandbox.conftest import landlock_abi
 from toolroll.host import probe
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import Reach, python_paths
 from toolroll.host.sandbox.choose import probed
 from toolroll.host.sandbox.tiers import Sandbox
 
@@ -112,7 +112,7 @@ def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path, landlock: Sandbox)
     folders = [os.path.abspath(path) for path in sys.path if os.path.isdir(path)]
     fd = os.open(ws, os.O_RDONLY)
     process = landlock.spawn(
-        Reach((str(ws),), (sys.prefix, sys.base_prefix, *folders)),
+        Reach((str(ws),), (*python_paths(), *folders)),
         [sys.executable, "-c", FACTS],
         cwd=fd,
         env={"PATH": "/usr/bin:/bin", "HOME": str(ws), "TMPDIR": str(ws), "PYTHONPATH": os.pathsep.join(folders)},

@@ -25,7 +25,7 @@ from toolroll.host.marks import Marks, Seen
 _SUBREAPER, _IS_SUBREAPER = 36, 37  # of prctl
 _FRESH = 0.1  # seconds for which a look at our own children serves everybody
 _PASSES = 10  # looks in a row of which each finds somebody dead
-_LONGEST = 3.0  # seconds for the end of a command
+_LONGEST = 15.0  # seconds for the end of a command; only one that has started hundreds of processes takes so long
 _AT_EXIT = 5.0  # and for that of all of them when the program ends
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import Reach, python_paths
 from toolroll.host.sandbox.choose import strongest
 from toolroll.host.sandbox.kernel import Kernel, machine
 from toolroll.host.sandbox.landlock import abi
@@ -49,7 +49,7 @@ def plain() -> Sandbox:
 def ours() -> tuple[tuple[str, ...], dict[str, str]]:
     """What the Python of these tests needs to find toolroll: paths to read, and a variable."""
     folders = [os.path.abspath(path) for path in sys.path if os.path.isdir(path)]
-    return (sys.prefix, sys.base_prefix, *folders), {"PYTHONPATH": os.pathsep.join(folders)}
+    return (*python_paths(), *folders), {"PYTHONPATH": os.pathsep.join(folders)}
 
 
 @pytest.fixture

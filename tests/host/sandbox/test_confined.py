@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import Reach, python_paths
 from toolroll.host.sandbox import landlock as rules
 from toolroll.host.sandbox.confined import Confined, gaps
 from toolroll.host.sandbox.kernel import Kernel, machine
@@ -62,7 +62,7 @@ def test_an_older_kernel(run: Run, as_of: Callable[[int], Confined], ws: Path, t
     outside.write_text("outside")
     (ws / "empty.py").write_text(EMPTY_IT)
     (ws / "sub").mkdir()
-    reach = Reach((str(ws),), (str(outside.parent), sys.prefix, sys.base_prefix))
+    reach = Reach((str(ws),), (str(outside.parent), *python_paths()))
     with subprocess.Popen(["sleep", "300"]) as other:
         found = [
             run(sandbox, [sys.executable, "empty.py", str(outside)], reach=reach),
@@ -91,7 +91,7 @@ def test_a_filter_that_is_needed(run: Run, as_of: Callable[[int], Confined], ws:
     (tmp_path / "read").mkdir()
     (tmp_path / "read" / "only").write_text("outside")
     (ws / "empty.py").write_text(EMPTY_IT)
-    reach = Reach((str(ws),), (str(tmp_path / "read"), sys.prefix, sys.base_prefix))
+    reach = Reach((str(ws),), (str(tmp_path / "read"), *python_paths()))
     assert run(sandbox, [sys.executable, "empty.py", str(tmp_path / "read" / "only")], reach=reach) == (
         0,
         "denied\n" * 2,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import Reach, python_paths
 from toolroll.host.sandbox.filter import Filter
 from toolroll.host.sandbox.kernel import Machine, machines
 from toolroll.host.sandbox.tiers import Sandbox
@@ -171,7 +171,7 @@ HELD = {"io_uring_setup", "unshare", "keyctl", "bpf", "vsock"}
 @pytest.mark.skipif(sys.platform != "linux", reason="calls of Linux")
 def test_the_kernel_of_this_machine_agrees(run: Run, sandbox: Sandbox, ws: Path) -> None:
     (ws / "calls.py").write_text(CALLS)
-    python = Reach((str(ws),), (sys.prefix, sys.base_prefix))
+    python = Reach((str(ws),), (*python_paths()))
     status, said = run(sandbox, [sys.executable, "calls.py"], reach=python)
     found = dict(line.rsplit(" ", 1) for line in said.splitlines())
     shared = {"shmget", "ptrace", "prlimit", "datagram pair"}

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -54,6 +55,13 @@ class Listener:
                     self.got.append(one.recv(100))
             except OSError:
                 return
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder with a short name: that of a socket may have no more than 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="s", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

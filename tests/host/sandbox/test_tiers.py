@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import Reach, python_paths
 from toolroll.host.sandbox.choose import readable, strongest
 from toolroll.host.sandbox.tiers import Sandbox, Tier
 from toolroll.result import ErrorCode, ToolError
@@ -192,7 +192,7 @@ def test_the_network_when_it_is_granted(run: Run, tier: Sandbox, ws: Path) -> No
         path.bind(str(ws / "s"))
         path.listen()
         server.settimeout(20)
-        reach = Reach((str(ws),), (sys.prefix, sys.base_prefix), network=True)
+        reach = Reach((str(ws),), (*python_paths()), network=True)
         script = f"{sys.executable} client.py {server.getsockname()[1]} 2>/dev/null"
         found = run(tier, script, reach=reach)
         server.accept()[0].close()
@@ -227,7 +227,7 @@ def test_settings_are_read_but_those_for_root_alone(run: Run, sandbox: Sandbox) 
 PARENT = """
 import os, subprocess, sys
 from toolroll.host.sandbox.choose import strongest
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import Reach, python_paths
 ws, tier = sys.argv[1:]
 script = "env; cat /proc/$PPID/environ /proc/[0-9]*/environ /proc/[0-9]*/task/*/environ; ps auxeww; tr '\\\\0' ' ' < /proc/$PPID/cmdline"
 process = strongest(tier).spawn(Reach((ws,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin", "MINE": "shown"},

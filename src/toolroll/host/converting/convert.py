@@ -162,19 +162,20 @@ def running(words: Sequence[str], data: bytes, tier: str, token: Token | None, d
     It may read the system's own files, Python's and this package's, and nothing else.
     """
     from toolroll.host.processes import Stream
-    from toolroll.host.runtime.launcher import PIPE, Reach
+    from toolroll.host.runtime.launcher import PIPE, Reach, python_paths
     from toolroll.host.sandbox.choose import strongest
     from toolroll.host.state import nameless
 
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     packages = [os.path.abspath(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    read = (sys.prefix, sys.base_prefix, here, *packages)
     argv = [sys.executable, "-I", "-S", "-c", _CHILD, here, ":".join(packages), *words]
     env = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/nonexistent"}
     folder = os.open(here, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     fd = nameless(data)
     try:
-        process = strongest(tier).spawn(Reach((), read), argv, cwd=folder, env=env, stdin=fd, stdout=PIPE, stderr=PIPE)
+        process = strongest(tier).spawn(
+            Reach((), python_paths()), argv, cwd=folder, env=env, stdin=fd, stdout=PIPE, stderr=PIPE
+        )
     finally:
         os.close(fd)
         os.close(folder)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     ChildProcess: TypeAlias = subprocess.Popen[bytes]
 
+_MAX_LINKS = 40
 PIPE, STDOUT, DEVNULL = -1, -2, -3
 """As subprocess has them: it is imported with the first process, for it takes a while."""
 
@@ -181,7 +182,7 @@ class Launcher:
         Besides its `reach` it may read the system, the interpreter and the packages of `module_paths`.
         """
         within = Reach(()) if reach is None else reach
-        within = replace(within, read=(*within.read, *_python_folders()))
+        within = replace(within, read=(*within.read, *python_paths()))
         folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if cwd is None else os.dup(cwd)
         try:
             return self.start([sys.executable, "-I", "-S", "-c", code, *words], within, cwd=folder, **how)
@@ -201,10 +202,20 @@ def module_paths() -> list[str]:
     return [os.path.abspath(path) for path in sys.path if os.path.isabs(path)]
 
 
-def _python_folders() -> tuple[str, ...]:
+def python_paths() -> tuple[str, ...]:
+    """What a child that runs our own Python must be able to read: it, the packages, and links on the way to it."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     folders = (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, package, *module_paths())
-    return tuple(dict.fromkeys(one for one in folders if os.path.exists(one)))
+    return tuple(dict.fromkeys(one for one in (*folders, *_links(sys.executable)) if os.path.exists(one)))
+
+
+def _links(path: str) -> Iterator[str]:
+    """A path, and what it is a link to, until that is none: an environment's Python is often a link to a link."""
+    for _ in range(_MAX_LINKS):
+        yield path
+        if not os.path.islink(path):
+            return
+        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
 
 
 def _behind(program: str) -> str:
