@@ -171,7 +171,7 @@ HELD = {"io_uring_setup", "unshare", "keyctl", "bpf", "vsock"}
 @pytest.mark.skipif(sys.platform != "linux", reason="calls of Linux")
 def test_the_kernel_of_this_machine_agrees(run: Run, sandbox: Sandbox, ws: Path) -> None:
     (ws / "calls.py").write_text(CALLS)
-    python = Reach((str(ws),), (*python_paths()))
+    python = Reach((str(ws),), python_paths())
     status, said = run(sandbox, [sys.executable, "calls.py"], reach=python)
     found = dict(line.rsplit(" ", 1) for line in said.splitlines())
     shared = {"shmget", "ptrace", "prlimit", "datagram pair"}

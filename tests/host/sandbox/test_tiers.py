@@ -192,7 +192,7 @@ def test_the_network_when_it_is_granted(run: Run, tier: Sandbox, ws: Path) -> No
         path.bind(str(ws / "s"))
         path.listen()
         server.settimeout(20)
-        reach = Reach((str(ws),), (*python_paths()), network=True)
+        reach = Reach((str(ws),), python_paths(), network=True)
         script = f"{sys.executable} client.py {server.getsockname()[1]} 2>/dev/null"
         found = run(tier, script, reach=reach)
         server.accept()[0].close()
