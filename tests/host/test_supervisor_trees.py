@@ -295,7 +295,7 @@ from toolroll.host.supervisor import Bounds, start
 folder, tier, script, then = sys.argv[1:]
 running = start(
     ["bash", "-c", script], sandbox=strongest(tier), reach=Reach(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
-    env={"PATH": os.environ["PATH"]}, bounds=Bounds(), spill=Spill(State(folder + "/state")), input=True,
+    env={"PATH": "/usr/local/bin:/usr/bin:/bin"}, bounds=Bounds(), spill=Spill(State(folder + "/state")), input=True,
 )
 print(running.pid, flush=True)
 sys.stdin.readline()

@@ -52,7 +52,7 @@ class Ground:
         os.utime(self.home / ".bashrc", (1000, 1000))
         (self.ws / "key").symlink_to(self.home / ".ssh" / "id")
         (self.ws / "out").symlink_to(self.sibling)
-        self.tmp = Path(tempfile.gettempdir()) / f"toolroll-probe-{os.urandom(6).hex()}"
+        self.tmp = Path("/tmp") / f"toolroll-probe-{os.urandom(6).hex()}"
         stack.callback(self.tmp.unlink, missing_ok=True)
         self.tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         self.udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
