@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -34,7 +35,8 @@ def children():
     """The processes that this one has started and that still run, by their numbers."""
     found = set()
     for task in Path("/proc/self/task").iterdir():
-        found |= {int(pid) for pid in (task / "children").read_text().split()}
+        with suppress(FileNotFoundError):  # that thread has ended just now
+            found |= {int(pid) for pid in (task / "children").read_text().split()}
     return found
 
 
