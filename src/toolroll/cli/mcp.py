@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
@@ -131,7 +132,9 @@ def _warming(offer: KitOffer) -> Callable[[], None]:
         try:
             offer.warm()
         except ToolError as error:  # the first call will meet it again, and tell the client
-            print(f"toolroll mcp: error: {error.message}", file=sys.stderr)
+            # Not by sys.stderr: a thread that holds its lock when the program ends would abort that.
+            with suppress(OSError):
+                os.write(2, f"toolroll mcp: error: {error.message}\n".encode())
 
     return warm
 

@@ -94,7 +94,8 @@ class _Server:
 
     def _log(self, level: str, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # nor may anybody read what is only told
-            print(f"toolroll mcp: {level}: {text}", file=sys.stderr, flush=True)
+            # Not by sys.stderr: a thread that holds its lock when the program ends would abort that.
+            os.write(2, f"toolroll mcp: {level}: {text}\n".encode("utf-8", "backslashreplace"))
         self._session.tell(level, text)
 
 
