@@ -15,6 +15,7 @@ import pytest
 
 from tests.host.test_search_engines import FOLDERS, RULES, SCOPES, grow
 from tests.launchers import UNCONFINED, beneath, descriptors
+from tests.users import need_another_user
 from toolroll.host import ignore, listing
 from toolroll.host.arguments import scope_args, wanter
 from toolroll.host.query import Ground, Scope
@@ -156,6 +157,7 @@ def unprivileged() -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
+    need_another_user()
     number = {"x86_64": 117, "aarch64": 147}[os.uname().machine]  # setresuid
     change = ctypes.CDLL(None).syscall
     assert change(number, 65534, 65534, -1) == 0
