@@ -60,12 +60,7 @@ class Sandbox(ABC):
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
     ) -> ChildProcess:
-        """The command, running in the folder `cwd`, a descriptor, in a session of its own.
-
-        The thread that calls this must outlive the command: where a tier lets it die with its parent, the
-        kernel takes the thread for the parent. `disposable`: it does nothing else before it ends, so that it may be
-        changed for good, which can save time. ToolError for a program that is missing or cannot be run.
-        """
+        """As `Confinement` has it."""
 
 
 class Unconfined(Sandbox):
