@@ -77,7 +77,7 @@ $(VENV)/.dev-stamp: requirements/dev.txt pyproject.toml $(READY)
 
 # What the tests drive besides: the weights of the embedder, and official programs from npm. Where they cannot be had, the
 # tests that need them say so and are skipped.
-$(VENV)/.peers-stamp: tests/npm/package.json src/toolroll/host/embedding/models.py $(VENV)/.dev-stamp
+$(VENV)/.peers-stamp: tests/npm/package.json src/toolroll/host/models/embedding/model_files.py $(VENV)/.dev-stamp
 	@$(BIN)/toolroll models fetch & $(BIN)/python -m tests.npm.node & wait
 	@touch $@
 

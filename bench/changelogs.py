@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.localise import MOST_FILES, is_source
-from toolroll.text.rank.weights import STOP
+from toolroll.text.ranking.weights import STOP
 
 LOG = re.compile(r"ChangeLog(?:[.-]\d+)?")
 RECORD = re.compile(r"^(?=commit [0-9a-f]{7,40}$|\d{4}-\d\d-\d\d\b)", re.MULTILINE)

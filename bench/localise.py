@@ -22,8 +22,8 @@ from typing import NamedTuple
 from bench import peers
 from bench.aider_map import Aider
 from toolroll import Kit
-from toolroll.text.rank.weights import ASIDE, WEIGHTS, Weights, aside
-from toolroll.text.structure import languages
+from toolroll.text.code.syntax import languages
+from toolroll.text.ranking.weights import ASIDE, WEIGHTS, Weights, aside
 
 MOST_FILES = 10
 NOWHERE = 10**9

@@ -22,9 +22,9 @@ from bench.cases import Settings, rag
 from bench.measure import Outcome, run
 from bench.questions import KINDS, PARTS, Place, Question, documents, page, questions
 from toolroll import Kit
-from toolroll.host.library import Library
-from toolroll.text import chunks
-from toolroll.text.fusion import By
+from toolroll.host.knowledge.library import Library
+from toolroll.text.knowledge import chunks
+from toolroll.text.knowledge.fusion import By
 
 FOLDER = peers.HOME / "retrieval"
 MOST = 50  # passages that are looked at

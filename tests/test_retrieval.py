@@ -11,9 +11,9 @@ from bench import corpora, curve, questions, retrieval
 from bench.measure import Measured, Outcome
 from bench.questions import Place, Question, page
 from bench.retrieval import NOWHERE, Paired, Score
-from toolroll.host.vectors.behind import NEAR
-from toolroll.text import chunks
-from toolroll.text.fusion import ALIKE, fused
+from toolroll.host.knowledge.vectors.backfill import NEAR
+from toolroll.text.knowledge import chunks
+from toolroll.text.knowledge.fusion import ALIKE, fused
 
 TEXTS = {"a.txt": "One line.\nThe gear is\nred, not blue.\nRed is red.\n", "b.txt": "Nothing.\n"}
 ASKED = Question("what colour is it", "paraphrase", (Place("a.txt", 2, 3), Place("b.txt", 9, 9)))

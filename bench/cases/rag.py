@@ -25,13 +25,13 @@ from typing import Any
 from bench import corpora
 from bench.cases import Settings
 from bench.measure import Contestant, Race, timed
-from toolroll.host.library import Library
-from toolroll.host.state import State
-from toolroll.host.token import Token
-from toolroll.host.vectors.edge import Edge
-from toolroll.text.chunks import Chunk
-from toolroll.text.passages import Document
-from toolroll.text.rank.weights import STOP
+from toolroll.host.knowledge.library import Library
+from toolroll.host.knowledge.vectors.qdrant_edge import Edge
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.state import State
+from toolroll.text.knowledge.chunks import Chunk
+from toolroll.text.knowledge.passages import Document
+from toolroll.text.ranking.weights import STOP
 
 SIZES = (1_000, 10_000, 100_000)
 TOGETHER = 20  # pieces of a document

@@ -24,8 +24,8 @@ from bench.cases import Settings
 from bench.measure import Contestant, Race, Sample, timed
 from bench.peers import UnavailableError
 from toolroll import Kit
-from toolroll.text.rank.sheet import wants
-from toolroll.text.structure import languages
+from toolroll.text.code.map.file_facts import wants
+from toolroll.text.code.syntax import languages
 
 ASKED = {"query": "a response is sent with the wrong status when the session has expired"}
 MOST_ROUNDS = 3  # of what takes seconds

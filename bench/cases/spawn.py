@@ -20,12 +20,12 @@ from contextlib import contextmanager
 
 from bench.cases import Settings
 from bench.measure import Contestant, Race, timed
-from toolroll.host import supervisor
+from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import readable, strongest
 from toolroll.host.sandbox.tiers import Sandbox, Tier
-from toolroll.host.spill import Spill
-from toolroll.host.state import State
+from toolroll.host.shell import supervisor
 from toolroll.result import ToolError
 
 TIERS = ("landlock", "bubblewrap", "none")

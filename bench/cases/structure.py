@@ -18,8 +18,8 @@ from bench.cases import Settings
 from bench.cases.repo_map import edited
 from bench.measure import Contestant, Race, timed
 from toolroll import Kit
-from toolroll.text.structure import languages
-from toolroll.text.structure.languages import MOST_BYTES
+from toolroll.text.code.syntax import languages
+from toolroll.text.code.syntax.languages import MOST_BYTES
 
 ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "outline of the tree": ("outline", {"path": "."}),

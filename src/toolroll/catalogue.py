@@ -116,7 +116,7 @@ def _definition(entry: Entry) -> dict[str, Any]:
 
 def _ranked(query: str, entries: Iterable[Entry]) -> list[Entry]:
     """The entries that share words with the query, the best first; those that it names come before all."""
-    from toolroll.text.rank.words import counted, question
+    from toolroll.text.ranking.terms import counted, question
 
     asked = question(query)
     named = set(query.replace(",", " ").split())

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.token import Token
+from toolroll.host.runtime.cancellation import Token
 from toolroll.result import ErrorCode, Fault, Result, ToolError
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import Any
 
 from toolroll import formats
 from toolroll.dialect import Bundle, Entry, Profile, Relay, View
-from toolroll.host.auto_run import note
+from toolroll.host.approval.auto_run import note
+from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
-from toolroll.host.guard import Guard
-from toolroll.host.spill import Spill
+from toolroll.host.files.spill import Spill
 from toolroll.render import Speech, render
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
 from toolroll.steps import Authorised, Observer, Proceed, Record, Step, chain
-from toolroll.text.bound import bound as cut
+from toolroll.text.truncate import bound as cut
 
 Arguments = Mapping[str, Any] | str | None
 """An object, or its JSON text."""

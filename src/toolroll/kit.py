@@ -14,16 +14,16 @@ from toolroll import tools as builtin
 from toolroll.catalogue import CALL, FIND, Catalogue, Choice, chosen
 from toolroll.dialect import Dialect, Entry, View, plain
 from toolroll.executor import Executor
-from toolroll.hands import Hands, Options
-from toolroll.host import settings
+from toolroll.host.approval import user_rules as settings
+from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
-from toolroll.host.guard import Approver, Guard
-from toolroll.host.remote.entries import Config
-from toolroll.host.token import Token
+from toolroll.host.mcp.config import Config
+from toolroll.host.runtime.cancellation import Token
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, PRESETS, Policy
 from toolroll.registry import Registry, discover
 from toolroll.result import Result
+from toolroll.services import Hands, Options
 from toolroll.steps import (
     Audit,
     AutoRunAsked,
@@ -42,8 +42,8 @@ from toolroll.steps import (
 from toolroll.tool import Tool
 
 if TYPE_CHECKING:
-    from toolroll.host.remote.offered import Offered
-    from toolroll.host.remote.server import Remote
+    from toolroll.host.mcp.offered import Offered
+    from toolroll.host.mcp.server import Remote
 
 
 class Kit:

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from toolroll.dialect import View
-from toolroll.host.auto_run import AutoRunCheck
-from toolroll.host.calls import Calls
+from toolroll.host.approval.auto_run import AutoRunCheck
+from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
-from toolroll.host.guard import Guard
-from toolroll.host.journal.journal import Journal
-from toolroll.host.token import Token
+from toolroll.host.files.journal.journal import Journal
+from toolroll.host.knowledge.call_log import Calls
+from toolroll.host.runtime.cancellation import Token
 from toolroll.policy.effects import Effect
 from toolroll.result import as_tool_error
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.host.model.served import Served, Step
+from tests.host.models.chat.served import Served, Step
 from toolroll import Kit
 from toolroll.agent import PRESETS, Agent
 from toolroll.agent.records import Record
 from toolroll.host.http.client import Client
-from toolroll.host.model import configured
+from toolroll.host.models.chat.config import configured
 
 
 @pytest.fixture

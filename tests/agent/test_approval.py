@@ -8,7 +8,7 @@ import pytest
 
 from toolroll import Effect, ErrorCode, Kit
 from toolroll.agent.approval import ONCE, PROMPT, Question, answer, asking, nobody, question
-from toolroll.host.approval_request import Request
+from toolroll.host.approval.request import Request
 
 Put = Callable[[dict[str, str | bytes]], None]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.host.http.web import reply
-from tests.host.model.served import Say, Served, call, failure
+from tests.host.models.chat.served import Say, Served, call, failure
 from toolroll import Effect, Kit, Token, tool
 from toolroll.agent.records import Answered, Ended, Said, Shortened, Started, Told
 

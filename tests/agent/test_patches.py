@@ -7,7 +7,7 @@ import pytest
 
 from toolroll import Kit
 from toolroll.agent.patches import left_out, patch
-from toolroll.host.copies import Change
+from toolroll.host.files.copies import Change
 
 ROWS = [
     (b"a\nb\nc\n", b"a\nB\nc\n"),

@@ -7,7 +7,7 @@ import pytest
 
 from toolroll import Token
 from toolroll.agent.react import Textual
-from toolroll.host.model.messages import Message, Turn, Usage
+from toolroll.host.models.chat.messages import Message, Turn, Usage
 
 TOOLS = [
     {"name": "read", "description": "Reads.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}},

@@ -15,7 +15,7 @@ from toolroll import Kit, Token
 from toolroll.agent.loop import Outcome
 from toolroll.agent.presets import PRESETS, Preset
 from toolroll.agent.swarm import Merged, Report, swarm
-from toolroll.host.model.messages import Message, ToolCall, Turn, Usage
+from toolroll.host.models.chat.messages import Message, ToolCall, Turn, Usage
 
 Put = Callable[[dict[str, str | bytes]], None]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.agent.test_loop import BROKEN, FIXED
-from tests.host.model.served import KEY, Say, Served, call
+from tests.host.models.chat.served import KEY, Say, Served, call
 from toolroll.agent import PRESETS, Agent
 from toolroll.agent.records import Answered, Ended, Record, Said, Started
 from toolroll.agent.transcript import Recorded, Transcript, read, shown

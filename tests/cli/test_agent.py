@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.host.model.served import KEY, Say, Served, Step, call
+from tests.host.models.chat.served import KEY, Say, Served, Step, call
 from toolroll.agent.approval import Question
 from toolroll.cli import agent
-from toolroll.host.approval_request import CannotAskError
+from toolroll.host.approval.request import CannotAskError
 
 Run = Callable[..., tuple[int, str, str]]
 

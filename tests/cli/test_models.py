@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from toolroll.host.embedding.models import MINILM
+from toolroll.host.models.embedding.model_files import MINILM
 
 NAME = "all-MiniLM-L6-v2  ranks texts by meaning, for rag, history and memory"
 

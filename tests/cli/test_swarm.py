@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.test_agent import sleeping
 from tests.host.http.web import Asked, reply
-from tests.host.model.served import Served
+from tests.host.models.chat.served import Served
 
 Run = Callable[..., tuple[int, str, str]]
 

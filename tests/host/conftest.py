@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.state import State
+from toolroll.host.runtime.state import State
 
 
 @pytest.fixture

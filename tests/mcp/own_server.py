@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolroll import Context, Effect, Image, Kit, tool
 from toolroll.mcp import stdio
-from toolroll.mcp.kit_offer import KitOffer
+from toolroll.mcp.kit_backend import KitOffer
 
 
 @tool

@@ -3,7 +3,7 @@
 import pytest
 
 from toolroll import Effect, ErrorCode, ToolError
-from toolroll.host.approval_request import CannotAskError, Request
+from toolroll.host.approval.request import CannotAskError, Request
 from toolroll.mcp.approval import ask, question
 
 WRITE = Request("write", Effect.WRITE, {"path": "a"}, "needs approval", (), ("tool", "write"), "every call of 'write'")

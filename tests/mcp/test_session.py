@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.mcp.pipes import META
 from toolroll import Context, Effect, Kit, tool
 from toolroll.kit import preset
-from toolroll.mcp.kit_offer import KitOffer
+from toolroll.mcp.kit_backend import KitOffer
 from toolroll.mcp.session import Session
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]

@@ -26,7 +26,7 @@ from toolroll.policy.commands import (
     judge_argv,
     parse_rules,
 )
-from toolroll.policy.shell.reading import Reader
+from toolroll.policy.shell.read_only.programs import Reader
 
 TABLES = Path(__file__).parent / "shell" / "verdicts"
 

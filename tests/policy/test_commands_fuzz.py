@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.policy.commands import STANDARD, judge
-from toolroll.policy.shell.banned import STANDARD as BANNED
+from toolroll.policy.shell.destructive.banned import STANDARD as BANNED
 
 COUNT = 1500
 STUBS = sorted(

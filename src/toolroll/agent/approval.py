@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.dialect import Relay
-from toolroll.host.approval_request import MOST_ROWS, CannotAskError, rows
+from toolroll.host.approval.request import MOST_ROWS, CannotAskError, rows
 from toolroll.policy.effects import Effect
 from toolroll.text.diff import unified
 from toolroll.text.escape import escaped, escaped_line
 
 if TYPE_CHECKING:
-    from toolroll.host.approval_request import Answer, Request
+    from toolroll.host.approval.request import Answer, Request
     from toolroll.kit import Kit
 
 _ANSWERS: dict[str, Answer] = {
@@ -76,7 +76,7 @@ def asking(kit: Callable[[], Kit], ask: Callable[[Question], str]) -> Callable[[
 
 def rehearsed(kit: Kit, name: str, arguments: Mapping[str, Any]) -> str | None:
     """The diff that a call would make, found by making it on copies of its files; None when it cannot be told."""
-    from toolroll.host.copies import Copies
+    from toolroll.host.files.copies import Copies
     from toolroll.kit import Kit as Rehearsal
 
     entry = {one.name: one for one in kit.entries()}.get(name)

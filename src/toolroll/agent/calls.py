@@ -14,8 +14,8 @@ from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from toolroll.dialect import Entry
-    from toolroll.host.model.messages import ToolCall
-    from toolroll.host.token import Token
+    from toolroll.host.models.chat.messages import ToolCall
+    from toolroll.host.runtime.cancellation import Token
     from toolroll.kit import Kit
     from toolroll.result import Result
 

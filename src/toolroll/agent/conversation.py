@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolroll.host.model.messages import Message
+from toolroll.host.models.chat.messages import Message
 
 _KEPT = 200  # characters of a result that is shortened
 _RECENT = 2  # results that are shortened last

@@ -13,15 +13,15 @@ from toolroll.agent.conversation import Conversation
 from toolroll.agent.presets import PRESETS, Preset
 from toolroll.agent.records import Answered, Calling, Ended, Record, Said, Shortened, Started, Told, Watch
 from toolroll.agent.repeats import Repeats
-from toolroll.host.model.faults import Kind, ModelError
-from toolroll.host.model.messages import Message, ToolCall, Turn, Usage
-from toolroll.host.token import Token
+from toolroll.host.models.chat.errors import Kind, ModelError
+from toolroll.host.models.chat.messages import Message, ToolCall, Turn, Usage
+from toolroll.host.runtime.cancellation import Token
 from toolroll.result import ErrorCode, Fault, Result
 from toolroll.tools.session.finish import finish
 
 if TYPE_CHECKING:
-    from toolroll.agent.mind import Mind
-    from toolroll.host.model.model import Heard
+    from toolroll.agent.model_client import Mind
+    from toolroll.host.models.chat.model import Heard
     from toolroll.kit import Kit
 
 Reason = Literal[

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolroll.host.copies import Change
+    from toolroll.host.files.copies import Change
 
 _ODD = re.compile(r'[\x00-\x1f"\\\x7f\udc80-\udcff]')
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.model.messages import Message, Stop, ToolCall, Turn
+from toolroll.host.models.chat.messages import Message, Stop, ToolCall, Turn
 
 if TYPE_CHECKING:
-    from toolroll.agent.mind import Mind
-    from toolroll.host.model.model import Heard
-    from toolroll.host.token import Token
+    from toolroll.agent.model_client import Mind
+    from toolroll.host.models.chat.model import Heard
+    from toolroll.host.runtime.cancellation import Token
 
 _RULES = """\
 You can use these tools:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from toolroll.host.model.messages import ToolCall
+from toolroll.host.models.chat.messages import ToolCall
 
 _LONGEST_CIRCLE = 3
 _MOST_IN_A_ROW = 6  # of one call whose results differ, as when a job is looked after

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from toolroll.agent.loop import Agent, Outcome
 from toolroll.agent.patches import left_out, patch
 from toolroll.chains import Under
-from toolroll.host.copies import Copies
-from toolroll.host.token import Token
+from toolroll.host.files.copies import Copies
+from toolroll.host.runtime.cancellation import Token
 
 if TYPE_CHECKING:
-    from toolroll.agent.mind import Mind
+    from toolroll.agent.model_client import Mind
     from toolroll.agent.presets import Preset
     from toolroll.agent.records import Record
     from toolroll.kit import Kit

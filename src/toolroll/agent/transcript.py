@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolroll.agent.records import Answered, Ended, Record, Said, Shortened, Started, Told
-from toolroll.host.model.faults import Kind, ModelError
-from toolroll.host.model.messages import Message, Stop, ToolCall, Turn, Usage
+from toolroll.host.models.chat.errors import Kind, ModelError
+from toolroll.host.models.chat.messages import Message, Stop, ToolCall, Turn, Usage
 
 if TYPE_CHECKING:
-    from toolroll.host.model.model import Heard
-    from toolroll.host.token import Token
+    from toolroll.host.models.chat.model import Heard
+    from toolroll.host.runtime.cancellation import Token
 
 _LONGEST_SHOWN = 600
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.agent.approval import Question
-    from toolroll.agent.mind import Mind
+    from toolroll.agent.model_client import Mind
     from toolroll.agent.presets import Preset
     from toolroll.agent.records import Record
-    from toolroll.host.guard import Approver
+    from toolroll.host.approval.guard import Approver
     from toolroll.kit import Kit
 
 _LONGEST = 300  # characters of a call or a result on the screen
@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
 def model_of(name: str | None) -> Any:
     """The model that is asked for or set up; a UsageError that says what is missing."""
     from toolroll.host.http.client import Client
-    from toolroll.host.model import NAME, configured
+    from toolroll.host.models.chat.config import NAME, configured
     from toolroll.result import ToolError
 
     try:
@@ -156,7 +156,7 @@ def _agree(_request: object) -> bool:
 
 
 def _ask(question: Question) -> str:
-    from toolroll.host.approval_request import CannotAskError
+    from toolroll.host.approval.request import CannotAskError
 
     stream = sys.stderr
     title, _, rest = question.text.partition("\n")

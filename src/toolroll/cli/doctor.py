@@ -14,13 +14,13 @@ from toolroll.cli.options import JSON, WORKSPACE
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.host.probe import Fact
+    from toolroll.host.doctor import Fact
 
 
 def run(args: Namespace) -> int:
     """Print the facts; 0 if everything that is required is there."""
     from toolroll import __version__
-    from toolroll.host import probe
+    from toolroll.host import doctor as probe
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
@@ -36,14 +36,14 @@ def run(args: Namespace) -> int:
 
 
 def _index(workspace: str) -> Fact:
-    from toolroll.host.index.facts import about
-    from toolroll.host.probe import Fact
+    from toolroll.host.doctor import Fact
+    from toolroll.host.search.index.status import about
 
     return Fact("search", "index", *about(workspace))
 
 
 def _terminal() -> Fact:
-    from toolroll.host.probe import Fact
+    from toolroll.host.doctor import Fact
 
     if screen.has_colours(sys.stdout):
         return Fact("terminal", "colours", True, "yes")

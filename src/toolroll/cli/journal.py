@@ -10,7 +10,7 @@ from toolroll.cli.command import Command, Option, UsageError
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.host.journal.entry import Entry
+    from toolroll.host.files.journal.entry import Entry
 
 
 def _whole(name: str, text: str | None) -> int | None:
@@ -24,7 +24,7 @@ def _whole(name: str, text: str | None) -> int | None:
 def show(args: Namespace) -> int:
     """Print the entries, the newest last; a broken chain is an error."""
     from toolroll import ToolError
-    from toolroll.host.journal.log import undone
+    from toolroll.host.files.journal.log import undone
 
     most = _whole("last", args.last)
     with options.open_kit(args) as kit:

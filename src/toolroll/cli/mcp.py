@@ -14,9 +14,9 @@ from toolroll.cli.options import DIALECT, MODE, SANDBOX, WIDE
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.host.guard import Approver
+    from toolroll.host.approval.guard import Approver
     from toolroll.kit import Kit
-    from toolroll.mcp.kit_offer import KitOffer
+    from toolroll.mcp.kit_backend import KitOffer
 
 _CHOICES = ("all", "core", "lazy")
 
@@ -40,7 +40,7 @@ def _over_pipes(args: Namespace) -> int:
 
 
 def _over_http(args: Namespace) -> int:
-    from toolroll.host.trust import WorkspaceError, examine
+    from toolroll.host.files.trust import WorkspaceError, examine
     from toolroll.mcp.http import serve
     from toolroll.result import ToolError
 
@@ -56,8 +56,8 @@ def _over_http(args: Namespace) -> int:
 
 
 def _offer(args: Namespace, *, rooted: bool = False) -> KitOffer:
-    from toolroll.cli.kept import KeptList
-    from toolroll.mcp.kit_offer import KitOffer
+    from toolroll.cli.tool_list_cache import KeptList
+    from toolroll.mcp.kit_backend import KitOffer
 
     tools = _tools(args)
     open_kit = _opener(args, tools)
@@ -82,7 +82,7 @@ def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit
 
 
 def _try_names(open_kit: Callable[[str | None, Approver], Kit]) -> None:
-    from toolroll.host.trust import WorkspaceError
+    from toolroll.host.files.trust import WorkspaceError
 
     try:
         open_kit(None, lambda _request: False).close()

@@ -12,14 +12,14 @@ from toolroll.cli.options import JSON
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.host.embedding.models import Model, Models
+    from toolroll.host.models.embedding.model_files import Model, Models
 
 _FETCH = "fetch"
 
 
 def run(args: Namespace) -> int:
     """List the models, fetch those that are missing or broken, or remove them."""
-    from toolroll.host.embedding.models import MODELS, Models
+    from toolroll.host.models.embedding.model_files import MODELS, Models
     from toolroll.result import ToolError
 
     if args.action and args.remove:

@@ -26,7 +26,7 @@ def run(args: Namespace) -> int:
     """Let the workers work and print their reports as one; 0 only when all finished."""
     from toolroll.agent.presets import PRESETS
     from toolroll.agent.swarm import swarm
-    from toolroll.host.trust import WorkspaceError
+    from toolroll.host.files.trust import WorkspaceError
 
     if not args.task:
         raise UsageError('Which task? Say it: toolroll swarm "make the parser robust". See: toolroll swarm --help')
@@ -70,8 +70,8 @@ def _chosen(given: str | None) -> Sequence[str]:
 
 def _kept(merged: Merged, args: Namespace) -> dict[str, str]:
     """Write the patches where they stay; the path of each."""
-    from toolroll.host.root import Root
-    from toolroll.host.state import State
+    from toolroll.host.files.root import Root
+    from toolroll.host.runtime.state import State
 
     folder = args.patches
     if folder is None:

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 from toolroll.policy.limits import Limits
 
 if TYPE_CHECKING:
-    from toolroll.host.atlas import Atlas
-    from toolroll.host.embedding.meaning import Meaning
+    from toolroll.host.approval.taint import Taint
+    from toolroll.host.code.repo_map import Atlas
+    from toolroll.host.code.structure import Structure
+    from toolroll.host.files.journal.journal import Journal
+    from toolroll.host.files.tree import Tree
+    from toolroll.host.files.workspace import Workspace
     from toolroll.host.http.client import Client
-    from toolroll.host.journal.journal import Journal
-    from toolroll.host.lsp.consult import Servers
-    from toolroll.host.remote.pool import Remotes
+    from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.lsp.language_servers import Servers
+    from toolroll.host.mcp.servers import Remotes
+    from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import Launcher
-    from toolroll.host.search import Search
-    from toolroll.host.shell import Shell
-    from toolroll.host.structure import Structure
-    from toolroll.host.taint import Taint
-    from toolroll.host.token import Token
-    from toolroll.host.tree import Tree
-    from toolroll.host.workspace import Workspace
+    from toolroll.host.search.search import Search
+    from toolroll.host.shell.shell import Shell
 
 Progress = Callable[[float, float | None, str], None]
 
@@ -68,14 +68,14 @@ class Context:
     @property
     def tree(self) -> Tree:
         """The names in the workspace."""
-        from toolroll.host.tree import Tree
+        from toolroll.host.files.tree import Tree
 
         return Tree(self.files)
 
     @property
     def shell(self) -> Shell:
         """Runs commands on behalf of this call."""
-        from toolroll.host.shell import Caller
+        from toolroll.host.shell.shell import Caller
 
         return self.commands.on(Caller(self.name, self.arguments, self.token, self.progress))
 

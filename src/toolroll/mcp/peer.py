@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from toolroll.mcp.answers import Request
-from toolroll.mcp.offer import Item
+from toolroll.mcp.backend import Item
+from toolroll.mcp.methods import Request
 from toolroll.mcp.wire import Message, encode
 from toolroll.result import ErrorCode, ToolError
 

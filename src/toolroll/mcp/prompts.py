@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolroll.mcp.offer import Item, Unknown
+from toolroll.mcp.backend import Item, Unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from toolroll.host.spill import PREFIX
-from toolroll.mcp.offer import Item, Unknown
+from toolroll.host.files.spill import PREFIX
+from toolroll.mcp.backend import Item, Unknown
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def link(handle: str, tool: str) -> Item:
 
 def listed(kit: Kit, handles: Iterable[tuple[str, str]]) -> list[Item]:
     """The outputs with these handles, each with the tool it is of, all notes, and what the library holds."""
-    from toolroll.host.library import Library
-    from toolroll.host.notes import Notes
+    from toolroll.host.knowledge.library import Library
+    from toolroll.host.knowledge.note_store import Notes
 
     context = kit.context()
     notes, _ = Notes(context.files, context.token).all()
@@ -95,7 +95,7 @@ def read(kit: Kit, uri: str) -> list[Item]:
 
 
 def _document(kit: Kit, uri: str, name: str) -> str:
-    from toolroll.host.library import Library
+    from toolroll.host.knowledge.library import Library
 
     kind, _, source = name.partition("/")
     context = kit.context()
@@ -127,8 +127,8 @@ def _output_path(name: str) -> tuple[str, str]:
 
 
 def _note_path(name: str) -> tuple[str, str]:
-    from toolroll.host.notes import path
-    from toolroll.text.notes import check_id
+    from toolroll.host.knowledge.note_store import path
+    from toolroll.text.knowledge.notes import check_id
 
     try:
         return path(check_id(name)), _MARKDOWN

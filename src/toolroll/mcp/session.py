@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from toolroll.host.token import Token
+from toolroll.host.runtime.cancellation import Token
 from toolroll.mcp import versions
-from toolroll.mcp.answers import OFFERED, Request
-from toolroll.mcp.offer import Item, Kind, Offer, Unknown
+from toolroll.mcp.backend import Item, Kind, Offer, Unknown
+from toolroll.mcp.methods import OFFERED, Request
 from toolroll.mcp.peer import Client, InputRequiredError, Send, Then
 from toolroll.mcp.wire import (
     BUSY,

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from toolroll.mcp.crew import Crew
-from toolroll.mcp.offer import Offer
+from toolroll.mcp.backend import Offer
 from toolroll.mcp.session import Placing, Session
 from toolroll.mcp.wire import Inbox, Line, Outbox
+from toolroll.mcp.worker_threads import Crew
 
 _HUNG_UP = 129
 _CALLS, _ANSWERS = 5.0, 10.0  # seconds that calls, and answers that only tell something, get when the input has ended

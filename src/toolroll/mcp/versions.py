@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolroll.mcp.offer import Item, Offer
+from toolroll.mcp.backend import Item, Offer
 from toolroll.mcp.wire import INVALID_PARAMS, WRONG_VERSION, RpcError
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

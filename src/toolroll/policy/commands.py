@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolroll.policy.shell.analysis import analyse, analyse_words
 from toolroll.policy.shell.examples import check_examples, parse_rules
-from toolroll.policy.shell.judging import Judgement, Part, judged
+from toolroll.policy.shell.parse.analysis import analyse, analyse_words
+from toolroll.policy.shell.parse.words import plain
 from toolroll.policy.shell.presets import PRESETS, STANDARD, TERMINAL
-from toolroll.policy.shell.rows import Row, Rule, Rules
-from toolroll.policy.shell.words import plain
+from toolroll.policy.shell.rule_tables import Row, Rule, Rules
+from toolroll.policy.shell.verdicts import Judgement, Part, judged
 
 __all__ = [
     "PRESETS",

@@ -1,4 +1,4 @@
-"""What a typed path says, read as text only. Where it really leads is for `host/root.py` to find out."""
+"""What a typed path says, read as text only. Where it really leads is for `host/files/root.py` to find out."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from itertools import pairwise
 
-from toolroll.policy import settable
+from toolroll.policy import variables as settable
 
 
 def _words(text: str) -> frozenset[str]:

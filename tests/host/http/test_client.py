@@ -15,8 +15,8 @@ import pytest
 
 from tests.host.http.web import AUTHORITY, Asked, Internet, Server, get, redirect, reply, trusting
 from toolroll.host.http.client import Client, Response
-from toolroll.host.http.wire import Route
-from toolroll.host.token import Token
+from toolroll.host.http.connection import Route
+from toolroll.host.runtime.cancellation import Token
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.host.http.web import Asked, Internet, Server, get, redirect, reply
 from toolroll.host.http.client import Client
-from toolroll.host.http.pace import Pace
+from toolroll.host.http.rate_limit import Pace
 from toolroll.host.http.robots import parse
 from toolroll.result import ErrorCode, ToolError
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from toolroll.host.http.client import Client, Response
 from toolroll.host.http.request import prepare
-from toolroll.host.token import Token
+from toolroll.host.runtime.cancellation import Token
 
 CERTIFICATES = Path(__file__).with_name("certificates")
 AUTHORITY = str(CERTIFICATES / "authority.pem")

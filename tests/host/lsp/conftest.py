@@ -13,12 +13,12 @@ import pytest
 from tests.launchers import LAUNCHER, descriptors, spawn
 from tests.npm import node
 from tests.waiting import gone
-from toolroll.host.lsp.consult import Servers
-from toolroll.host.root import Root
-from toolroll.host.search import Search
-from toolroll.host.spill import Spill
-from toolroll.host.state import State
-from toolroll.host.workspace import Workspace
+from toolroll.host.files.root import Root
+from toolroll.host.files.spill import Spill
+from toolroll.host.files.workspace import Workspace
+from toolroll.host.lsp.language_servers import Servers
+from toolroll.host.runtime.state import State
+from toolroll.host.search.search import Search
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import PRESETS
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.launchers import spawn
 from tests.waiting import gone
+from toolroll.host.jsonrpc.connection import GoneError
 from toolroll.host.lsp.client import Client
-from toolroll.host.lsp.link import GoneError
 from toolroll.host.lsp.servers import SERVERS, find
-from toolroll.host.lsp.spawning import environment
-from toolroll.host.token import Token
+from toolroll.host.lsp.spawn import environment
+from toolroll.host.runtime.cancellation import Token
 
 from .conftest import found
 

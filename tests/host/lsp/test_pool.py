@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import gone, until
-from toolroll.host.lsp import link
-from toolroll.host.token import Token
+from toolroll.host.jsonrpc import connection as link
+from toolroll.host.runtime.cancellation import Token
 from toolroll.result import ErrorCode, ToolError
 
 from .conftest import family, found
@@ -279,13 +279,13 @@ def test_a_program_that_ends_without_closing_leaves_no_server(ws, put, tmp_path)
     script = f"""
 import sys
 from tests.launchers import LAUNCHER, spawn
-from toolroll.host.lsp.consult import Servers
-from toolroll.host.root import Root
-from toolroll.host.search import Search
-from toolroll.host.spill import Spill
-from toolroll.host.state import State
-from toolroll.host.token import Token
-from toolroll.host.workspace import Workspace
+from toolroll.host.lsp.language_servers import Servers
+from toolroll.host.files.root import Root
+from toolroll.host.search.search import Search
+from toolroll.host.files.spill import Spill
+from toolroll.host.runtime.state import State
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.files.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import PRESETS
 root, state = Root({str(ws)!r}), State({str(tmp_path / "other")!r})

@@ -12,8 +12,8 @@ import pytest
 
 from tests.launchers import LAUNCHER, UNCONFINED
 from toolroll import Kit
-from toolroll.host.processes import stream
 from toolroll.host.runtime.launcher import PIPE, STDOUT, Launcher, Reach
+from toolroll.host.runtime.processes import stream
 from toolroll.host.sandbox.choose import for_helpers
 from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.result import ToolError

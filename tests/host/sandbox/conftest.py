@@ -10,8 +10,8 @@ import pytest
 
 from toolroll.host.runtime.launcher import Reach, python_paths
 from toolroll.host.sandbox.choose import strongest
-from toolroll.host.sandbox.kernel import Kernel, machine
 from toolroll.host.sandbox.landlock import abi
+from toolroll.host.sandbox.syscalls import Kernel, machine
 from toolroll.host.sandbox.tiers import Sandbox
 
 Run = Callable[..., tuple[int, str]]

@@ -14,7 +14,7 @@ import pytest
 from tests.waiting import until
 from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.bubblewrap import Bubblewrap, find
-from toolroll.host.sandbox.kernel import machine
+from toolroll.host.sandbox.syscalls import machine
 from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.result import ErrorCode, ToolError
 

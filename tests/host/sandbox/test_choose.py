@@ -14,7 +14,7 @@ import pytest
 from tests.host.sandbox.conftest import landlock_abi
 from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.choose import Probe, probed, strongest
-from toolroll.host.sandbox.kernel import machine
+from toolroll.host.sandbox.syscalls import machine
 from toolroll.host.sandbox.tiers import Sandbox, Tier
 from toolroll.result import ErrorCode, ToolError
 
@@ -126,8 +126,8 @@ def test_a_bwrap_that_does_not_work_is_passed_over(bubblewrap: Sandbox, tmp_path
 
 REFUSING = """
 import errno, struct
-from toolroll.host.sandbox import filter
-from toolroll.host.sandbox.kernel import Kernel, machine
+from toolroll.host.sandbox import seccomp as filter
+from toolroll.host.sandbox.syscalls import Kernel, machine
 here = machine()
 code = [(0x20, 0, 0, 0)]
 for name in ("landlock_create_ruleset", "unshare", "clone"):

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from tests.launchers import LAUNCHER
-from toolroll.host.launch import CommandLauncher
-from toolroll.host.root import Root
+from toolroll.host.files.root import Root
+from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.gitguard import GitGuard
-from toolroll.host.sandbox.kernel import Kernel
+from toolroll.host.runtime.state import State
+from toolroll.host.sandbox.git.guard import GitGuard
 from toolroll.host.sandbox.network import Network, entered
+from toolroll.host.sandbox.syscalls import Kernel
 from toolroll.host.sandbox.tiers import Sandbox
-from toolroll.host.spill import Spill
-from toolroll.host.state import State
+from toolroll.host.shell.command_launcher import CommandLauncher
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ToolError

@@ -24,7 +24,7 @@ import pytest
 from tests.users import need_another_user
 from toolroll.host.runtime.launcher import Reach
 from toolroll.host.sandbox.choose import strongest
-from toolroll.host.sandbox.kernel import apart
+from toolroll.host.sandbox.syscalls import apart
 from toolroll.host.sandbox.tiers import Sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers are of Linux")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.host.embedding.served import FOLDER
+from tests.host.models.embedding.served import FOLDER
 
 
 @pytest.fixture(autouse=True)

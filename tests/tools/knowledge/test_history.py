@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.host.embedding.served import REAL
-from toolroll.host import past
+from tests.host.models.embedding.served import REAL
+from toolroll.host.knowledge import history as past
 from toolroll.policy.rules import MODES
 
 NOTE = (

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.host.embedding.served import REAL
+from tests.host.models.embedding.served import REAL
 
 TABS = {"action": "add", "content": "The user prefers tabs over spaces", "type": "semantic", "importance": 0.9}
 SOUP = {"action": "add", "content": "Lunch was soup", "importance": 0.05}

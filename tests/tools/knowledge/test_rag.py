@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from tests.host.embedding.served import REAL
-from toolroll.host import documents
+from tests.host.models.embedding.served import REAL
+from toolroll.host.knowledge import ingest as documents
 
 GUIDE = "# Deploy\n\nThe deployment key rotates every ninety days.\n\n# Lunch\n\nSoup is served at noon.\n"
 NOTE = (

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from toolroll.host.search import Search
-from toolroll.host.state import State
+from toolroll.host.runtime.state import State
+from toolroll.host.search.search import Search
 from toolroll.tools.search.grep import grep
 
 pytestmark = pytest.mark.usefixtures("each_regex_engine")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.host.remote.conftest import hostile
+from tests.host.mcp.conftest import hostile
 from toolroll.result import ErrorCode, ToolError
 from toolroll.tools.session.mcp import mcp
 

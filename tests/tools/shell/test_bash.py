@@ -151,7 +151,7 @@ def test_hooks_and_settings_of_the_repository_are_kept(kit, ws, confined):
 def test_cancelling_ends_it(kit, ws, tier):
     import threading
 
-    from toolroll.host.token import Token
+    from toolroll.host.runtime.cancellation import Token
 
     token = Token()
     threading.Timer(0.3, token.cancel).start()

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from tests.waiting import until
-from toolroll.host import shell
-from toolroll.host.token import Token
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.shell import shell
 
 
 def start(kit, command):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.host.converting import files
+from tests.host.convert import files
 from tests.host.http.web import Internet, Server, redirect, reply
 from toolroll import Context, ErrorCode, Image, Kit, ToolError
 from toolroll.host.http.client import Client

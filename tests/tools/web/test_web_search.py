@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.host.http.web import Server, reply
-from tests.text.searching import bodies
+from tests.text.web.engines import bodies
 from toolroll import ErrorCode, Kit
-from toolroll.host.engines import ORDER
+from toolroll.host.web.search import ORDER
 from toolroll.policy.effects import Effect
-from toolroll.text.searching.engines import ENGINES
-from toolroll.text.searching.kinds import Hit
+from toolroll.text.web.engines.engines import ENGINES
+from toolroll.text.web.engines.kinds import Hit
 from toolroll.tools.web.web_search import Searched, web_search
 
 KEY = "tvly-secret-key"

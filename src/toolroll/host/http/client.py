@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.http.patience import SILENCE
+from toolroll.host.http.deadline import SILENCE
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     import ssl
 
-    from toolroll.host.http.pace import Pace
-    from toolroll.host.http.patience import Patience
+    from toolroll.host.http.connection import Route
+    from toolroll.host.http.deadline import Patience
+    from toolroll.host.http.rate_limit import Pace
     from toolroll.host.http.request import Request
     from toolroll.host.http.robots import Rules
-    from toolroll.host.http.wire import Route
-    from toolroll.host.token import Token
+    from toolroll.host.runtime.cancellation import Token
     from toolroll.policy import urls
 
 AGENT = "toolroll"
@@ -112,7 +112,7 @@ class Client:
         An answer with an error status is an answer. `robots` honours robots.txt, for GET and HEAD. A server may be
         silent for `silence` seconds. `into` gets the body of an answer with status 200 piece by piece, as it comes.
         """
-        from toolroll.host.http.patience import Patience
+        from toolroll.host.http.deadline import Patience
         from toolroll.policy import urls
 
         most = urls.MAX_REDIRECTS if follow else 0
@@ -151,7 +151,7 @@ class Client:
             request, note = step.request, step.note or note
 
     def _judged(self, url: str, patience: Patience) -> tuple[urls.Verdict, urls.Target]:
-        from toolroll.host.http.lookup import addresses
+        from toolroll.host.http.dns import addresses
         from toolroll.policy import urls
 
         resolve = self._resolve or (lambda name: addresses(name, patience))
@@ -172,8 +172,8 @@ class Client:
         into: Callable[[bytes], None] | None,
     ) -> Response:
         """One request and its answer, over a connection of its own to an address that was judged."""
-        from toolroll.host.http.reply import Reply
-        from toolroll.host.http.wire import connected
+        from toolroll.host.http.connection import connected
+        from toolroll.host.http.response import Reply
 
         with connected(target, verdict.addresses, patience, self._route, self._trust) as wire:
             wire.send(request.wire(target, self._agent))
@@ -220,7 +220,7 @@ class Client:
         return robots.parse(found.body.decode("utf-8", "replace"), AGENT), _ROBOTS_SECONDS
 
     def _paced(self) -> Pace:
-        from toolroll.host.http.pace import Pace
+        from toolroll.host.http.rate_limit import Pace
 
         with self._lock:
             if self._pace is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolroll.result import ErrorCode
-from toolroll.text.rename import Edit
+from toolroll.text.edit.text_edits import Edit
 
 Severity = Literal["error", "warning", "info", "hint"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info", "hint")

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
-from toolroll.host.lsp import watch
+from toolroll.host.jsonrpc.connection import Link, Pending
+from toolroll.host.lsp import file_changes as watch
 from toolroll.host.lsp.handshake import ask_for, registered, reply
-from toolroll.host.lsp.link import Link, Pending
 from toolroll.host.lsp.servers import Server, identifier
 from toolroll.text.positions import Positions, Units
 
 if TYPE_CHECKING:
+    from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import ChildProcess
-    from toolroll.host.token import Token
 
 _TICK = 0.05
 _KEPT_OPEN = 64  # texts that a server holds for us
@@ -92,7 +92,7 @@ class Client:
 
     def close(self) -> None:
         """Ask the server to end, and see that it does, with all that it started."""
-        from toolroll.host.token import Token
+        from toolroll.host.runtime.cancellation import Token
 
         wait = 0.0
         with suppress(Exception):  # one that is in no state to say goodbye is ended all the same

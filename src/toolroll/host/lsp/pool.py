@@ -13,11 +13,11 @@ from toolroll.host.lsp.servers import ALIASES, SERVERS, Server, find, language_o
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.files.root import Root
+    from toolroll.host.jsonrpc.connection import GoneError
     from toolroll.host.lsp.client import Client
-    from toolroll.host.lsp.link import GoneError
-    from toolroll.host.root import Root
+    from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import ChildProcess
-    from toolroll.host.token import Token
 
 Spawn = Callable[[Sequence[str], int, Mapping[str, str]], "ChildProcess"]
 """Starts a program in a folder (a descriptor), with this environment and pipes on all three ends."""
@@ -89,7 +89,7 @@ class Pool:
 
     def use(self, server: Server, token: Token, action: Callable[[Client], T]) -> T:
         """What comes of using a server; one that ends meanwhile is started again, once."""
-        from toolroll.host.lsp.link import GoneError
+        from toolroll.host.jsonrpc.connection import GoneError
 
         for last in (False, True):
             try:
@@ -105,7 +105,7 @@ class Pool:
             clients = [one for one in self._clients.values() if one.link.gone is None]
         if not clients:
             return []
-        from toolroll.host.lsp.link import resident
+        from toolroll.host.jsonrpc.connection import resident
 
         return [
             Running(one.server.program, one.server.language, one.link.pid, resident(one.link.pid)) for one in clients
@@ -124,7 +124,7 @@ class Pool:
 
     def _client(self, server: Server, token: Token) -> Client:
         """The running server, told of all that has changed; started if need be."""
-        from toolroll.host.lsp import watch
+        from toolroll.host.lsp import file_changes as watch
 
         with self._alone(server.language, token):
             sight = watch.look(self._root, server, token)
@@ -148,7 +148,7 @@ class Pool:
 
     def _started(self, server: Server, token: Token) -> Client:
         """A server that is ready; one that ends while it starts gets a second chance."""
-        from toolroll.host.lsp.link import GoneError, LateError, RefusedError
+        from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
 
         for last in (False, True):
             try:
@@ -169,7 +169,7 @@ class Pool:
 
     def _start(self, server: Server, token: Token) -> Client:
         from toolroll.host.lsp.client import Client
-        from toolroll.host.lsp.spawning import environment
+        from toolroll.host.lsp.spawn import environment
 
         program = find(server, self._root.path)
         if program is None:
@@ -242,7 +242,7 @@ def _unusable(server: Server, how: str) -> ToolError:
 
 def _attended(client: Client, action: Callable[[Client], T]) -> T:
     """What comes of the action; how often the server was silent all the time is counted."""
-    from toolroll.host.lsp.link import LateError
+    from toolroll.host.jsonrpc.connection import LateError
 
     asked = time.monotonic()
     try:

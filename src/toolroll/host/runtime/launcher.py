@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     ChildProcess: TypeAlias = subprocess.Popen[bytes]
 
 _MAX_LINKS = 40
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+"""The folder of toolroll itself."""
 PIPE, STDOUT, DEVNULL = -1, -2, -3
 """As subprocess has them: it is imported with the first process, for it takes a while."""
 
@@ -204,8 +206,7 @@ def module_paths() -> list[str]:
 
 def python_paths() -> tuple[str, ...]:
     """What a child that runs our own Python must be able to read: it, the packages, and links on the way to it."""
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    folders = (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, package, *module_paths())
+    folders = (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, PACKAGE, *module_paths())
     return tuple(dict.fromkeys(one for one in (*folders, *_links(sys.executable)) if os.path.exists(one)))
 
 

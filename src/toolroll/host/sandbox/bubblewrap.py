@@ -14,17 +14,18 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from toolroll.host.beneath import PATH, STEP
+from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.runtime.launcher import DEVNULL, Reach, cannot_run, check_words, start_process, wait_for
-from toolroll.host.sandbox import covers, stage
-from toolroll.host.sandbox.filter import Filter
-from toolroll.host.sandbox.kernel import Kernel, Machine
+from toolroll.host.runtime.state import nameless
+from toolroll.host.sandbox import covers
+from toolroll.host.sandbox import shared_mounts as stage
+from toolroll.host.sandbox.mount_plan import View, resolved, seen_by, view, visible, words
 from toolroll.host.sandbox.network import Network, entered
+from toolroll.host.sandbox.seccomp import Filter
 from toolroll.host.sandbox.sockets import Sockets
+from toolroll.host.sandbox.syscalls import Kernel, Machine
 from toolroll.host.sandbox.system import DEV, PROC, beneath
 from toolroll.host.sandbox.tiers import Sandbox, Tier, told
-from toolroll.host.sandbox.view import View, resolved, seen_by, view, visible, words
-from toolroll.host.state import nameless
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolroll.host.sandbox.kernel import Kernel
+from toolroll.host.sandbox.syscalls import Kernel
 
 _PR_CAPBSET_DROP = 24
 _PR_SET_SECUREBITS = 28

@@ -16,7 +16,7 @@ from toolroll.host.sandbox.toolchains import readable
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.sandbox.kernel import Machine
+    from toolroll.host.sandbox.syscalls import Machine
 
 __all__ = ["Probe", "for_helpers", "probed", "readable", "strongest"]
 
@@ -77,8 +77,8 @@ def for_helpers() -> Confinement:
     run unconfined, and commands do not run at all unless the operator wants that.
     """
     from toolroll.host.sandbox import landlock
-    from toolroll.host.sandbox.confined import Confined
-    from toolroll.host.sandbox.kernel import Kernel, machine
+    from toolroll.host.sandbox.confined_start import Confined
+    from toolroll.host.sandbox.syscalls import Kernel, machine
 
     here = machine()
     if here is not None and _tried(Tier.LANDLOCK)[0] is not None:
@@ -100,7 +100,7 @@ def probed() -> tuple[Probe, ...]:
 @cache
 def _tried(tier: Tier) -> tuple[Sandbox | None, str]:
     """The tier if it works, and what there is to tell about it."""
-    from toolroll.host.sandbox.kernel import machine
+    from toolroll.host.sandbox.syscalls import machine
 
     here = machine()
     if here is None:
@@ -147,8 +147,8 @@ def _landlock(here: Machine) -> Iterator[_Candidate]:
 
 def _landlocked(here: Machine) -> tuple[Sandbox | None, str]:
     from toolroll.host.sandbox import landlock
-    from toolroll.host.sandbox.confined import Confined
-    from toolroll.host.sandbox.kernel import Kernel
+    from toolroll.host.sandbox.confined_start import Confined
+    from toolroll.host.sandbox.syscalls import Kernel
 
     kernel = Kernel(here.numbers)
     abi = landlock.abi(kernel)
@@ -177,7 +177,7 @@ def _trial(sandbox: Sandbox) -> str:
 
 def _run(sandbox: Sandbox, folder: str, reach: Reach, argv: Sequence[str]) -> tuple[int, str]:
     """The exit status and the output of a short command of our own."""
-    from toolroll.host.beneath import STEP
+    from toolroll.host.files.openat import STEP
 
     cwd = os.open(folder, STEP)
     try:

@@ -13,10 +13,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal
 
-from toolroll.host.beneath import PATH, STEP
+from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.mount_plan import resolved
 from toolroll.host.sandbox.system import ETC, beneath, system
-from toolroll.host.sandbox.view import resolved
 from toolroll.result import ErrorCode, ToolError
 
 How = Literal["pin", "lock", "hide", "open"]

@@ -8,8 +8,8 @@ import stat
 import struct
 from collections.abc import Iterable
 
-from toolroll.host.beneath import PATH
-from toolroll.host.sandbox.kernel import Kernel
+from toolroll.host.files.openat import PATH
+from toolroll.host.sandbox.syscalls import Kernel
 
 _VERSION = 1  # the flag that asks for the ABI instead of making a ruleset
 _PATH_BENEATH = 1

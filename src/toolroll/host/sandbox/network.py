@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolroll.host.sandbox.kernel import Kernel, apart
+from toolroll.host.sandbox.syscalls import Kernel, apart
 
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _SET_FLAGS = 0x8914  # SIOCSIFFLAGS

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.mount_plan import resolved, visible
 from toolroll.host.sandbox.system import beneath, real
-from toolroll.host.sandbox.view import resolved, visible
 
 _LIST = "/proc/net/unix"
 _COLUMNS = 7  # before the name

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolroll.host.beneath import PATH
+from toolroll.host.files.openat import PATH
 
 ETC = "/etc"
 PROC = "/proc"

@@ -8,8 +8,8 @@ import secrets
 import socket
 from collections.abc import Sequence
 
+from toolroll.mcp.backend import Offer
 from toolroll.mcp.http.gate import PATH
-from toolroll.mcp.offer import Offer
 from toolroll.result import ErrorCode, ToolError
 
 __all__ = ["serve"]

@@ -17,8 +17,8 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
-from toolroll.host.token import Token
-from toolroll.mcp.offer import Item
+from toolroll.host.runtime.cancellation import Token
+from toolroll.mcp.backend import Item
 from toolroll.result import ErrorCode, ToolError
 
 Context = ServerRequestContext[Any, Any]

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from toolroll.mcp.backend import Item, Offer
 from toolroll.mcp.http.caller import Caller, Client, Context, nothing
 from toolroll.mcp.http.gate import on_leaving
 from toolroll.mcp.http.threads import Threads
-from toolroll.mcp.offer import Item, Offer
 
 THREADS = 32
 MOST_WAITING = 16

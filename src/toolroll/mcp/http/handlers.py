@@ -23,9 +23,9 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from toolroll.mcp.backend import Item, Kind, Offer, Unknown
 from toolroll.mcp.http.caller import Context, LackingError
 from toolroll.mcp.http.calls import Calls
-from toolroll.mcp.offer import Item, Kind, Offer, Unknown
 from toolroll.result import ToolError
 
 MOST_LISTENERS = 64

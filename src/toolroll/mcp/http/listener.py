@@ -15,12 +15,12 @@ from typing import Any
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from toolroll.mcp.backend import Offer
 from toolroll.mcp.http.calls import Calls
 from toolroll.mcp.http.connection import Connection
 from toolroll.mcp.http.gate import MOST_BYTES, Gate
 from toolroll.mcp.http.handlers import Handlers, server_of
 from toolroll.mcp.http.short import ShortWay
-from toolroll.mcp.offer import Offer
 
 HEAD_SECONDS = 10
 """How long a client may take to send the head of a request."""

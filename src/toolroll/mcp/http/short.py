@@ -22,10 +22,10 @@ from mcp_types.methods import serialize_server_result
 from pydantic import ValidationError
 
 from toolroll.mcp import versions
+from toolroll.mcp.backend import Item
 from toolroll.mcp.http.caller import Caller, Client
 from toolroll.mcp.http.calls import UNDER_WAY, Call, Calls
 from toolroll.mcp.http.gate import App, Message, Receive, Scope, Send
-from toolroll.mcp.offer import Item
 from toolroll.mcp.wire import encode, result_of
 
 HEAD = "toolroll.head"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from toolroll.policy.rules import Decision
-from toolroll.policy.shell.analysis import analyse
-from toolroll.policy.shell.items import Simple
-from toolroll.policy.shell.judging import holds, judged
-from toolroll.policy.shell.rows import Rule, Rules
+from toolroll.policy.shell.parse.analysis import analyse
+from toolroll.policy.shell.parse.commands import Simple
+from toolroll.policy.shell.rule_tables import Rule, Rules
+from toolroll.policy.shell.verdicts import holds, judged
 
 KEYS = frozenset({"decision", "command", "path", "effect", "reason", "match", "not_match", "exact"})
 

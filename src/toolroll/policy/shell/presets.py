@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toolroll.policy.shell import banned
-from toolroll.policy.shell.destructive import DESTRUCTIVE
-from toolroll.policy.shell.readers import READERS, TERMINAL_NAMES, cut
-from toolroll.policy.shell.rows import Rules
+from toolroll.policy.shell.destructive import banned
+from toolroll.policy.shell.destructive.table import DESTRUCTIVE
+from toolroll.policy.shell.read_only.table import READERS, TERMINAL_NAMES, cut
+from toolroll.policy.shell.rule_tables import Rules
 
 STANDARD = Rules("standard", banned.STANDARD, DESTRUCTIVE, READERS)
 TERMINAL = Rules("terminal", banned.STANDARD, DESTRUCTIVE, cut(READERS, TERMINAL_NAMES), wraps=False)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from toolroll.text.lines import ending
 from toolroll.text.patch import direct
-from toolroll.text.patch.choose import choose
 from toolroll.text.patch.model import Hunk
-from toolroll.text.patch.seek import Side, View
+from toolroll.text.patch.placement import choose
+from toolroll.text.patch.search import Side, View
 
 _BOM = "\ufeff"
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from toolroll.text.patch.model import Hunk
 from toolroll.text.patch.scope import STARTS, begins
-from toolroll.text.patch.seek import FEW, blankless
+from toolroll.text.patch.search import FEW, blankless
 
 _TRIES = 16  # places that look like the right one and are above it
 _LINES = 1000  # that may be compared where the longest one of a hunk stands

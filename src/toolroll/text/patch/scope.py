@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from string import ascii_letters
 
-from toolroll.text.patch.seek import View
+from toolroll.text.patch.search import View
 
 _FAR = 20_000  # lines that are walked up for one question
 STARTS = frozenset(ascii_letters + "_$")  # what git takes for the begin of a section

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.patch import body, names
+from toolroll.text.patch import hunks as body
+from toolroll.text.patch import names
 from toolroll.text.patch.model import FilePatch, Hunk, Kind, unreadable
 
 _BINARY = re.compile(r"Binary files (.*) differ$")

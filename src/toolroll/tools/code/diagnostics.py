@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.lsp.answers import SEVERITIES, Problem, Report, Severity
-from toolroll.host.lsp.meant import meant, unseen
+from toolroll.host.lsp.targets import meant, unseen
 from toolroll.result import ErrorCode, Status, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines, names

@@ -11,9 +11,9 @@ from toolroll.host.context import Context
 from toolroll.result import Status
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
-from toolroll.text.structure import outline as outlines
-from toolroll.text.structure.model import Tags
-from toolroll.text.structure.outline import Line
+from toolroll.text.code.syntax import outline as outlines
+from toolroll.text.code.syntax.model import Tags
+from toolroll.text.code.syntax.outline import Line
 from toolroll.tool import Effect, tool
 
 

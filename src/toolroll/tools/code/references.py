@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from toolroll.host.code.look import Look
 from toolroll.host.context import Context
-from toolroll.host.look import Look
-from toolroll.host.search import Query
+from toolroll.host.search.search import Query
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
-from toolroll.text.structure import uses
-from toolroll.text.structure.model import Tags
-from toolroll.text.structure.uses import Place
+from toolroll.text.code.syntax import uses
+from toolroll.text.code.syntax.model import Tags
+from toolroll.text.code.syntax.uses import Place
 from toolroll.tool import Effect, tool
 
 

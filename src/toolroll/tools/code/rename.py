@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.document import Document
+from toolroll.host.files.document import Document
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.host.lsp.servers import ALIASES, language_of
-from toolroll.host.search import Query, Row, Scope
+from toolroll.host.search.search import Query, Row, Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text import diff
-from toolroll.text import rename as renaming
 from toolroll.text.counts import counted
+from toolroll.text.edit import text_edits as renaming
 from toolroll.text.positions import Positions
 from toolroll.tool import Effect, tool
 

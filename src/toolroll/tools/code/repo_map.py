@@ -13,8 +13,8 @@ from toolroll.text.tokens import estimate
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.charting import Charted
-    from toolroll.text.rank.sheet import Mark
+    from toolroll.host.code.map_builder import Charted
+    from toolroll.text.code.map.file_facts import Mark
 
 _LEAST = 64  # tokens: room for a file, and for what is left out
 _SPARE = 8  # tokens, for a note that a dialect words a little longer
@@ -64,7 +64,7 @@ def repo_map(
     files: Annotated[tuple[str, ...], Field(path=True), "Files you know: shows what they build on, not them."] = (),
 ) -> RepoMap:
     """Map the code base: the files that matter for a task, best first, with definitions and their lines."""
-    from toolroll.text.rank.show import Sketch, rendered
+    from toolroll.text.code.map.show import Sketch, rendered
 
     where = ctx.structure.place(ctx.files, path)
     if ctx.structure.is_file(where):

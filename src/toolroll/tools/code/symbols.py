@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
+from toolroll.host.code.look import Look
 from toolroll.host.context import Context
-from toolroll.host.look import Look
-from toolroll.host.search import Query
+from toolroll.host.search.search import Query
 from toolroll.result import Status
 from toolroll.schema import Field, FilePath
+from toolroll.text.code.syntax import patterns
+from toolroll.text.code.syntax.symbols import Kind, Named, Row, literal, shown
 from toolroll.text.counts import counted
-from toolroll.text.structure import patterns
-from toolroll.text.structure.named import Kind, Named, Row, literal, shown
 from toolroll.tool import Effect, tool
 
 

@@ -13,7 +13,7 @@ from toolroll.text.git.names import Action, Sub, pathspec
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.repository import Repository
+    from toolroll.host.git.repository import Repository
 
 _MOST_FILES = 1000
 _MESSAGE_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
@@ -35,7 +35,7 @@ def git(
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
 ) -> Any:
     """Use the git repository. Hooks and programs that its settings name are not run."""
-    from toolroll.host.repository import Repository
+    from toolroll.host.git.repository import Repository
     from toolroll.text.git.plans import Asked, plan
 
     ref, name, message = ref or None, name or None, message or None  # models fill in what they do not need

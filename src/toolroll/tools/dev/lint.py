@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text.linting.results import Linted, linted
+from toolroll.text.dev.lint.results import Linted, linted
 from toolroll.tool import Effect, tool
 
 
@@ -21,7 +21,7 @@ def lint(
     timeout: Annotated[float, Field(ge=1, le=600), "Seconds for each program."] = 60,
 ) -> Linted:
     """Check code with ruff (or flake8), eslint, prettier, gofmt, rustfmt; fix or format it, with a diff."""
-    from toolroll.host import linting
+    from toolroll.host.dev import lint as linting
 
     if "\0" in select or select.startswith("-"):
         raise ToolError(ErrorCode.VALIDATION, f"`select` {select!r} is no list of rules: give codes such as E,F401.")

@@ -6,12 +6,12 @@ import json
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.finished import finished
-from toolroll.host.sealed import SealedText
+from toolroll.host.shell.command_result import finished
+from toolroll.host.shell.sealed_text import SealedText
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text import profiles
-from toolroll.text.profiles import Hotspots, Memory, Timing
+from toolroll.text.dev import profiles
+from toolroll.text.dev.profiles import Hotspots, Memory, Timing
 from toolroll.tool import Effect, tool
 
 Action = Literal["hotspots", "time", "memory"]
@@ -37,7 +37,7 @@ def profile(
     _check(action, path, code)
     import secrets
 
-    from toolroll.host.drivers import figures
+    from toolroll.host.dev.drivers import profile as figures
 
     mark = secrets.token_hex(16)
     given = {
@@ -80,7 +80,7 @@ def _check(action: Action, path: str | None, code: str | None) -> None:
 def _result(action: Action, told: dict[str, Any], workspace: Any, timeout: float) -> Hotspots | Timing | Memory:
     """The figures, unless the code failed or took too long: then ToolError, with what is known."""
     if "error" in told:
-        from toolroll.text import trace
+        from toolroll.text.shell import tracebacks as trace
 
         raise ToolError(ErrorCode.EXECUTION, f"The code failed.\n{trace.compact(told['error'])[-_SHOWN:].rstrip()}")
     found: Hotspots | Timing | Memory | None

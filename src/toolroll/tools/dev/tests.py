@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field
-from toolroll.text.bound import bound
-from toolroll.text.testing import results
-from toolroll.text.testing.results import Found, Tested
+from toolroll.text.dev.tests import results
+from toolroll.text.dev.tests.results import Found, Tested
+from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.finished import Finished
-    from toolroll.host.testing import Finish, Project
-    from toolroll.text.testing.model import Run
+    from toolroll.host.dev.tests import Finish, Project
+    from toolroll.host.shell.command_result import Finished
+    from toolroll.text.dev.tests.model import Run
 
 Action = Literal["discover", "run", "coverage"]
 Name = Literal["auto", "pytest", "unittest", "jest", "vitest", "node", "go", "cargo"]
@@ -41,8 +41,8 @@ def tests(
     verbose: Annotated[bool, "List the tests that passed too."] = False,
 ) -> Found | Tested:
     """Discover or run tests, or measure their coverage: counts, every failure with its place, slowest tests."""
-    from toolroll.host import testing
-    from toolroll.host.finished import finished
+    from toolroll.host.dev import tests as testing
+    from toolroll.host.shell.command_result import finished
 
     place, _, name = path.partition("::")
     project = testing.find(ctx, place or ".", framework)

@@ -10,7 +10,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import counts
 from toolroll.text import lines as text_lines
-from toolroll.text import match as text_match
+from toolroll.text.edit import match as text_match
 from toolroll.tool import Effect, tool
 
 

@@ -8,7 +8,7 @@ from math import inf
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.tree import Item
+from toolroll.host.files.tree import Item
 from toolroll.schema import Field, FilePath
 from toolroll.tool import Effect, tool
 

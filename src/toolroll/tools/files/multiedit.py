@@ -7,12 +7,13 @@ from functools import partial
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.document import Document
-from toolroll.host.search import Scope
+from toolroll.host.files.document import Document
+from toolroll.host.search.search import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text import diff, replacing
+from toolroll.text import diff
 from toolroll.text.counts import counted
+from toolroll.text.edit import replace as replacing
 from toolroll.tool import Effect, tool
 
 

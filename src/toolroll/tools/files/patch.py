@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.document import Document
+from toolroll.host.files.document import Document
 from toolroll.schema import Field, FilePath
 from toolroll.text.patch.plan import plan
 from toolroll.text.patch.tree import Change

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.schema import Field, FilePath
-from toolroll.text import counts, flow, lines
+from toolroll.text import counts, lines
+from toolroll.text.edit import control_flow as flow
 from toolroll.tool import Effect, tool
 
 

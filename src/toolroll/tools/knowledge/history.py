@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from toolroll.host.context import Context
 from toolroll.schema import Field
-from toolroll.text.passages import Found
+from toolroll.text.knowledge.passages import Found
 from toolroll.tool import Effect, tool
 
 Source = Literal["calls", "documents", "guidance"]
@@ -28,13 +28,13 @@ def history(
 ) -> Found:
     """Search earlier changes, commands and notes here, the documents in the library, or guidance on these tools."""
     if source == "documents":
-        from toolroll.host.documents import Shelf
-        from toolroll.host.library import Library
+        from toolroll.host.knowledge.ingest import Shelf
+        from toolroll.host.knowledge.library import Library
 
         library = Library(ctx.files.state, ctx.token, ctx.meaning)
         return Shelf(ctx, library).search(query, limit, none=_NONE[source])
-    from toolroll.host import past
-    from toolroll.text import passages
+    from toolroll.host.knowledge import history as past
+    from toolroll.text.knowledge import passages
 
     known = past.guidance() if source == "guidance" else past.notes(ctx) + past.calls(ctx)
     return passages.found(past.search(ctx, known, query, limit), none=_NONE[source])

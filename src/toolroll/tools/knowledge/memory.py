@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text.remembering import PROMOTE, Row, Strategy, Type, counted_as, listed, row
+from toolroll.text.knowledge.memories import PROMOTE, Row, Strategy, Type, counted_as, listed, row
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.memories import Memories
-    from toolroll.text.remembering import Memory, Room
+    from toolroll.host.knowledge.memory_store import Memories
+    from toolroll.text.knowledge.memories import Memory, Room
 
 Action = Literal["add", "search", "summary", "update", "remove", "forget", "consolidate"]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -94,7 +94,7 @@ def memory(
     Types: working (the task at hand, 100 at most), episodic (what happened), semantic (lasting facts), perceptual
     (what was seen or heard). consolidate makes important working and episodic ones semantic and merges duplicates.
     """
-    from toolroll.host.memories import Memories
+    from toolroll.host.knowledge.memory_store import Memories
 
     given = {"content": content, "query": query, "id": id}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text.notes import FOREIGN, Note, Origin, Type, about
+from toolroll.text.knowledge.notes import FOREIGN, Note, Origin, Type, about
 from toolroll.tool import Effect, tool
 
 Action = Literal["create", "read", "update", "delete", "list", "search"]
@@ -67,8 +67,8 @@ def note(
     limit: Annotated[int, Field(ge=1, le=1000), "Most notes to list."] = 20,
 ) -> Any:
     """Keep findings, decisions, blockers and next steps as notes, Markdown files in .toolroll/notes/."""
-    from toolroll.host.notes import Notes
-    from toolroll.text.notes import among, check_id, listing
+    from toolroll.host.knowledge.note_store import Notes
+    from toolroll.text.knowledge.notes import among, check_id, listing
 
     given = {"id": id, "title": title, "content": content, "query": query}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
@@ -91,7 +91,7 @@ def note(
 
 
 def _noted(action: str, found: Note) -> Noted:
-    from toolroll.host.notes import path
+    from toolroll.host.knowledge.note_store import path
 
     return Noted(
         action,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text.passages import Ranking
+from toolroll.text.knowledge.passages import Ranking
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.library import Stats, Store
-    from toolroll.text.passages import Kind
+    from toolroll.host.knowledge.library import Stats, Store
+    from toolroll.text.knowledge.passages import Kind
 
 Action = Literal["add_document", "add_text", "ask", "search", "stats", "clear"]
 _NEEDS = {"add_document": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}
@@ -70,9 +70,9 @@ def rag(
     Takes text, code, Markdown, HTML, CSV, JSON, notebooks, PDF, Office files, e-books, images and recordings. Adding a
     file again replaces it if it changed.
     """
-    from toolroll.host.asking import ask
-    from toolroll.host.documents import Shelf
-    from toolroll.host.library import Library
+    from toolroll.host.knowledge.answers import ask
+    from toolroll.host.knowledge.ingest import Shelf
+    from toolroll.host.knowledge.library import Library
 
     given = {"path": path, "text": text, "query": query}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:

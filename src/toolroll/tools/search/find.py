@@ -8,10 +8,11 @@ from functools import partial
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.search import Entry, Listing, Scope
+from toolroll.host.search.search import Entry, Listing, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
-from toolroll.text import names, survey
+from toolroll.text import names
+from toolroll.text.search import skipped as survey
 from toolroll.tool import Effect, tool
 
 

@@ -10,11 +10,12 @@ from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.search import Found, Query, Row, Scope
+from toolroll.host.search.search import Found, Query, Row, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
-from toolroll.text import names, survey
+from toolroll.text import names
 from toolroll.text.counts import counted
+from toolroll.text.search import skipped as survey
 from toolroll.tool import Effect, tool
 
 Output = Literal["content", "files", "count"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.text.todos import Priority, Status, Todos, reported
+from toolroll.text.knowledge.todos import Priority, Status, Todos, reported
 from toolroll.tool import Effect, tool
 
 
@@ -16,6 +16,6 @@ def todo_read(
     priority: Annotated[Priority | None, "Show only these."] = None,
 ) -> Todos:
     """Show the todo list of this session and how far it is."""
-    from toolroll.host.todos import TodoFile
+    from toolroll.host.knowledge.todo_store import TodoFile
 
     return reported(TodoFile(ctx.files.state, ctx.session, ctx.token).read(), status, priority)

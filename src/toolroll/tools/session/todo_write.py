@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.text.todos import Item, Todos, reported, written
+from toolroll.text.knowledge.todos import Item, Todos, reported, written
 from toolroll.tool import Effect, tool
 
 
@@ -16,7 +16,7 @@ def todo_write(
     merge: Annotated[bool, "Keep the other items; an item with a known id changes that one."] = False,
 ) -> Todos:
     """Plan work of several steps: write the todo list of this session. Keep one item in progress at a time."""
-    from toolroll.host.todos import TodoFile
+    from toolroll.host.knowledge.todo_store import TodoFile
 
     file = TodoFile(ctx.files.state, ctx.session, ctx.token)
     return reported(file.change(lambda kept: written(kept, todos, merge=merge), anew=not merge))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.finished import Finished, On, finished
+from toolroll.host.shell.command_result import Finished, On, finished
 from toolroll.policy import programs
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text.bound import Keep
+from toolroll.text.truncate import Keep
 from toolroll.tool import Effect, tool
 
 _INSTALL_SECONDS = 300

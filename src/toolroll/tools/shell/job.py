@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.jobs import Job
+from toolroll.host.shell.jobs import Job
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text.terminal import clean

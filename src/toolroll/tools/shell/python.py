@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.finished import Finished, On, finished
-from toolroll.host.sealed import SealedText
+from toolroll.host.shell.command_result import Finished, On, finished
+from toolroll.host.shell.sealed_text import SealedText
 from toolroll.policy.code import reads_stdin
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text import trace
-from toolroll.text.bound import Keep
+from toolroll.text.shell import tracebacks as trace
+from toolroll.text.truncate import Keep
 from toolroll.tool import Effect, tool
 
 

@@ -6,7 +6,7 @@ import shlex
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.finished import Finished, finished
+from toolroll.host.shell.command_result import Finished, finished
 from toolroll.schema import Field
 from toolroll.tool import Effect, tool
 

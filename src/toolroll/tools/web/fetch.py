@@ -10,11 +10,11 @@ from toolroll.host.context import Context
 from toolroll.result import Image
 from toolroll.schema import Field
 from toolroll.text import images
-from toolroll.text.bound import bound
+from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.pages import Page
+    from toolroll.host.web.page import Page
 
 _ROOM = 4_000  # characters for all that is around the text
 _TOLD = ("location", "retry-after", "www-authenticate")
@@ -42,7 +42,7 @@ class Fetched:
     @property
     def fenced(self) -> str:
         """All that the server wrote, marked as foreign; empty when that is nothing."""
-        from toolroll.host.pages import fence
+        from toolroll.host.web.page import fence
 
         told = [f"{name}: {self.headers[name]}" for name in _TOLD if name in self.headers]
         title = [f"title: {self.title}"] if self.title else []
@@ -76,9 +76,9 @@ def fetch(
     """Fetch a URL. HTML comes as Markdown, JSON indented, PDF and office documents as text, an image as an image.
 
     Error statuses are results too."""
-    from toolroll.host import pages
-    from toolroll.host.converting.convert import Converter
+    from toolroll.host.convert.converter import Converter
     from toolroll.host.http.request import prepare
+    from toolroll.host.web import page as pages
 
     asked = ctx.taint.check_request(ctx, prepare(method, url, headers, body))
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
@@ -103,7 +103,7 @@ def fetch(
 
 
 def _line(value: str) -> str:
-    from toolroll.host.pages import clean
+    from toolroll.host.web.page import clean
 
     return " ".join(clean(value[:500]).split())
 

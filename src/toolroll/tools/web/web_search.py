@@ -9,7 +9,7 @@ from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.schema import Field
-from toolroll.text.searching.kinds import Hit, Name, Safe, Within
+from toolroll.text.web.engines.kinds import Hit, Name, Safe, Within
 from toolroll.tool import Effect, tool
 
 _ROOM = 2_000  # characters for all that is around the results
@@ -33,7 +33,7 @@ class Searched:
     @property
     def fenced(self) -> str:
         """The results as text, marked as foreign; empty when there are none."""
-        from toolroll.host.pages import fence
+        from toolroll.host.web.page import fence
 
         listed = "\n\n".join(f"{number}. {_lines(hit)}" for number, hit in enumerate(self.results, 1))
         return fence(listed, f"the web, found by {self.engine}") if listed else ""
@@ -64,8 +64,8 @@ def web_search(
     metadata: Annotated[bool, "Include each result's date and engine."] = True,
 ) -> Searched:
     """Search the web. Gives titles, addresses and snippets; read a page itself with `fetch`."""
-    from toolroll.host.engines import Engines
-    from toolroll.text.searching.query import prepare
+    from toolroll.host.web.search import Engines
+    from toolroll.text.web.engines.query import prepare
 
     asked = prepare(query, limit=limit, safe=safe, language=language, within=within, site=site, exclude=exclude or ())
     ctx.taint.check_text(ctx, " ".join((query, site or "", language or "", *(exclude or ()))))

@@ -1,0 +1,1 @@
+"""Who may do what, and who is asked. `guard.Guard` is the front."""

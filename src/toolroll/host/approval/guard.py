@@ -1,0 +1,175 @@
+"""The door that every call and every command passes: carries out the policy and asks the approver."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from toolroll.host.approval.request import MOST_ROWS, Answer, Approver, CannotAskError, Consent, Request
+from toolroll.policy.effects import Effect
+from toolroll.policy.rules import Policy, Verdict, has_paths, judge, judge_path
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.approval.grants import Grants
+    from toolroll.policy.commands import Judgement, Rule
+
+__all__ = ["Answer", "Approver", "CannotAskError", "Consent", "Guard", "Request"]
+
+_NO_APPROVER = "no approver is set up here"
+_DECLINED = (
+    "The user was asked and declined. Do not try it in another way: go on without it, or ask what to do instead."
+)
+_NOT_ASKED = "The user was not asked, because {why}. Go on without it, or tell the user what you need and why."
+
+
+class Guard:
+    """Authorises calls and commands. What the approver grants for the session or for always is not asked again."""
+
+    def __init__(self, policy: Policy, mode: str, approve: Approver | None = None) -> None:
+        self.policy = policy
+        self.mode = mode
+        self._approve = approve
+        self._grants: Grants | None = None
+        self._lock = threading.Lock()
+        self._granted: set[tuple[str, ...]] = set()
+        self._verdicts: dict[int, Verdict] = {}
+        self._by_path = has_paths(policy)
+
+    def remember(self, grants: Grants) -> None:
+        """Take over what was granted for always, and keep there what will be."""
+        self._grants = grants
+        self._granted.update(grants.keys)
+
+    def always_passes(self, effects: Effect, *, about_paths: bool) -> bool:
+        """Whether calls with these effects may run whatever their arguments are: then there is nothing to authorise."""
+        return self._verdict(effects).decision == "allow" and not (about_paths and self._by_path)
+
+    def authorise(self, name: str, effects: Effect, arguments: Mapping[str, Any], action: str = "") -> None:
+        """Return if the call may run; raise ToolError if not. `action`: which one, where a name stands for several."""
+        verdict = self._verdict(effects)
+        if verdict.decision == "allow":
+            return
+        if verdict.decision == "deny":
+            raise ToolError(ErrorCode.PERMISSION, f"Tool {name!r} is {verdict.reason}. Use another or ask the user.")
+        key = ("tool", name, action, *_rule_key(verdict.rule))
+        self.require(Request(name, effects, arguments, verdict.reason, key=key, covers=_calls(name, action)))
+
+    def authorise_paths(
+        self,
+        name: str,
+        effects: Effect,
+        arguments: Mapping[str, Any],
+        paths: Callable[[], Iterable[tuple[str, ...]]],
+        action: str = "",
+    ) -> None:
+        """Return if the call may be about these paths; raise ToolError if not."""
+        if not self._by_path:
+            return
+        for parts in paths():
+            verdict, path = judge_path(parts, effects, self.policy), "/".join(parts)
+            if verdict.decision == "deny":
+                raise ToolError(ErrorCode.PERMISSION, f"{path!r} is {verdict.reason}. Use another path.")
+            if verdict.decision == "ask":
+                key = ("path", name, action, path, *_rule_key(verdict.rule))
+                why, covers = f"{verdict.reason} for {path!r}", f"{_calls(name, action)} at {path!r}"
+                self.require(Request(name, effects, arguments, why, key=key, covers=covers))
+
+    def authorise_command(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        judgement: Judgement,
+        runs: tuple[str, ...],
+        folder: str | None,
+        program: str = "",
+    ) -> None:
+        """Return if these texts may run, as they were judged; raise ToolError if not.
+
+        A lasting answer is for exactly these texts, in this folder, read by this program; without a folder there is
+        none.
+        """
+        if judgement.decision == "deny":
+            raise ToolError(ErrorCode.SECURITY, judgement.reason)
+        if judgement.decision == "allow" or not self._must_ask(judgement):
+            return
+        key = () if folder is None else ("command", name, program, folder, *runs)
+        covers = f"exactly this command in the folder {folder!r}"
+        self.require(Request(name, Effect.SHELL, arguments, judgement.reason, runs, key, covers))
+
+    def require(self, request: Request) -> None:
+        """Return if the approver agrees, or has agreed to the same key before; else ToolError with what to do next."""
+        consent, why = self._ask(request)
+        if consent is Consent.GIVEN:
+            return
+        what = f"{request.name!r} was refused: {request.reason.rstrip('.')}."
+        how = _DECLINED if consent is Consent.DECLINED else _NOT_ASKED.format(why=why)
+        raise ToolError(ErrorCode.PERMISSION, f"{what} {how}")
+
+    def ask(self, request: Request) -> Consent:
+        """What the approver says; ToolError when the question is too long to be shown whole."""
+        return self._ask(request)[0]
+
+    def _ask(self, request: Request) -> tuple[Consent, str]:
+        """What became of the question, and why it could not be asked."""
+        if self._is_granted(request):  # and so waits for no other question
+            return Consent.GIVEN, ""
+        if self._approve is None:
+            return Consent.NOT_ASKED, _NO_APPROVER
+        # One question at a time: two threads must not race for one answer of one person.
+        with self._lock:
+            if self._is_granted(request):  # by the answer that was waited for
+                return Consent.GIVEN, ""
+            _check_length(request)
+            try:
+                # A copy, so that the approver cannot change what runs.
+                answer = self._approve(replace(request, arguments=copy.deepcopy(dict(request.arguments))))
+            except CannotAskError as error:
+                return Consent.NOT_ASKED, str(error).rstrip(".")
+            except (EOFError, OSError) as error:
+                return Consent.NOT_ASKED, f"asking failed ({type(error).__name__})"
+            if answer not in (True, "once", "session", "always"):
+                return Consent.DECLINED, ""
+            self._keep(request, answer)
+            return Consent.GIVEN, ""
+
+    def _is_granted(self, request: Request) -> bool:
+        return bool(request.key) and request.key in self._granted
+
+    def _keep(self, request: Request, answer: Answer) -> None:
+        if not request.key or answer not in ("session", "always"):
+            return
+        self._granted.add(request.key)
+        if answer == "always" and self._grants is not None:
+            self._grants.add(request.key)
+
+    def _must_ask(self, judgement: Judgement) -> bool:
+        return Effect.SHELL in self.policy.ask or any(part.by_rule for part in judgement.parts)
+
+    def _verdict(self, effects: Effect) -> Verdict:
+        found = self._verdicts.get(effects.value)
+        if found is None:
+            found = self._verdicts[effects.value] = judge(effects, self.mode, self.policy)
+        return found
+
+
+def _calls(name: str, action: str) -> str:
+    return f"every call of {name!r}" + (f" with the action {action!r}" if action else "")
+
+
+def _rule_key(rule: Rule | None) -> tuple[str, ...]:
+    """What tells the questions of one rule from those of another."""
+    return () if rule is None else (rule.path or "", rule.effect or "", rule.reason)
+
+
+def _check_length(request: Request) -> None:
+    if request.rows > MOST_ROWS:
+        raise ToolError(
+            ErrorCode.TOO_LARGE,
+            f"{request.name!r} was refused: it needs approval, the user must see all of it, and it takes "
+            f"{request.rows} rows of 80 columns, more than the {MOST_ROWS} that can be shown. Split it into smaller "
+            "calls, or write the text to a file in parts and use that.",
+        )

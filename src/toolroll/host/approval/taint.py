@@ -1,0 +1,105 @@
+"""What a session has read that must not leave the machine unasked, and the question before something could carry it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from toolroll.policy import taint
+from toolroll.policy.effects import Effect
+from toolroll.policy.rules import MODES
+from toolroll.policy.secret_files import holds_secret
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.approval.guard import Guard
+    from toolroll.host.context import Context
+    from toolroll.host.http.request import Request as HTTPRequest
+
+_MOST_WAITING = 1 << 20  # characters of results that are not looked through yet
+_MOST_VALUES = 2_000
+
+
+class Taint:
+    """Of one kit. Results are only kept at first: they are looked through when something is about to be sent."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[str, str]] = []
+        self._size = 0
+        self._source = ""
+        self._values: set[str] = set()
+
+    def notice_files(self, paths: Iterable[str]) -> None:
+        """Take note of files whose contents are about to be shown."""
+        if name := taint.secret_file(paths):
+            self._keep(f"The secret file {name!r}", "")
+
+    def notice_result(self, effects: Effect, paths: Iterable[str], arguments: Mapping[str, Any], text: str) -> None:
+        """Take note of what a call has shown. `paths` are those that it names; without any, its texts are looked at."""
+        if Effect.NETWORK in effects and self._guard.policy.taint == "foreign":
+            self._keep("Text from another machine", "")
+        if effects == Effect.NETWORK:
+            return  # what a public server sends is no secret of ours
+        named = list(paths)
+        source = taint.secret_file(named)
+        if not named and effects & (Effect.READ | Effect.RUN | Effect.SHELL):
+            source = taint.secret_file_in(arguments)
+        if source or text:
+            self._keep(f"The secret file {source!r}" if source else "", text)
+
+    def check_request(self, ctx: Context, request: HTTPRequest) -> HTTPRequest:
+        """The request; ToolError if it must not be sent: it does more than look, or could carry a secret."""
+        guard, method = self._guard, request.method
+        if method not in taint.LOOKING and Effect.WRITE not in MODES[guard.mode] & ~guard.policy.deny:
+            why = f"mode {guard.mode!r}" if Effect.WRITE not in MODES[guard.mode] else "the policy"
+            raise ToolError(ErrorCode.PERMISSION, f"{method!r} is not allowed by {why}, which only looks. Use 'GET'.")
+        if source := self.source:
+            carried = request.body is not None
+            why = taint.objection(method, request.url, request.headers, body=carried, values=self._values)
+            self._require(ctx, source, why)
+        return request
+
+    def check_text(self, ctx: Context, text: str) -> None:
+        """The same for a text that goes to a server of the operator's choice."""
+        if source := self.source:
+            self._require(ctx, source, taint.spoken(text, self._values))
+
+    def check_call(self, ctx: Context, effects: Effect) -> None:
+        """The same for a call of a program that may send its arguments where it likes."""
+        if Effect.NETWORK in effects and (source := self.source):
+            self._require(ctx, source, "a call of this tool can carry it")
+
+    @property
+    def source(self) -> str:
+        """What secret was read; empty if none was."""
+        with self._lock:
+            self._look()
+            return self._source
+
+    def _keep(self, source: str, text: str) -> None:
+        with self._lock:
+            self._waiting.append((source, text))
+            self._size += len(text)
+            if self._size > _MOST_WAITING:
+                self._look()
+
+    def _look(self) -> None:
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        for source, text in waiting:
+            if not source and not holds_secret(text):
+                continue
+            self._source = self._source or source or "A text that looks like a secret"
+            if len(self._values) < _MOST_VALUES:
+                self._values |= taint.values_in(text)
+
+    def _require(self, ctx: Context, source: str, objection: str) -> None:
+        """Ask for something that could carry a secret out; without an objection there is nothing to ask."""
+        if not objection:
+            return
+        from toolroll.host.approval.guard import Request
+
+        why = f"{source} was read in this session, and {objection}"
+        self._guard.require(Request(ctx.name, Effect.NETWORK, ctx.arguments, why))

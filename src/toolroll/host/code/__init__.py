@@ -1,0 +1,1 @@
+"""Structure and map of the code in a workspace."""

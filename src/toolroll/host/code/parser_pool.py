@@ -1,0 +1,252 @@
+"""Parsing in children: a hostile source takes a parser minutes or crashes it, and no thread can stop that."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeVar
+
+from toolroll.host.runtime.launcher import PACKAGE, PIPE, module_paths, wait_for
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.launcher import ChildProcess, Launcher
+    from toolroll.text.code.syntax.model import Tags
+    from toolroll.text.code.syntax.patterns import Match
+
+_S = TypeVar("_S")
+_T = TypeVar("_T")
+
+Told = tuple[str, bytes]
+"""A language, and a source in UTF-8."""
+
+_WALL_SECONDS = 60.0  # on a machine where others compute too
+_ANSWER = 256 << 20
+_TICK = 50  # milliseconds until a cancellation is noticed
+_TOGETHER = 16  # sources in a request
+_WORTH = 24  # requests that are worth the start of one more child
+# The package is put there bare: a child needs little of what its front imports.
+_CHILD = """
+import sys, types
+package = sys.modules["toolroll"] = types.ModuleType("toolroll")
+package.__path__ = [sys.argv[1]]
+sys.path[:] = sys.argv[2:]
+from toolroll.host.code.parser_child import serve
+serve()
+"""
+
+
+class TooHardError(Exception):
+    """The parser did not come to an end with a source, or did not survive it."""
+
+
+class Parsers:
+    """A few children that parse, started when there is work. Several threads may use them at a time."""
+
+    def __init__(self, launcher: Launcher, most: int | None = None) -> None:
+        self._launcher = launcher
+        self.most = most or max(1, min(4, os.cpu_count() or 1))
+        self._free: list[_Child] = []
+        self._slots = threading.BoundedSemaphore(self.most)
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def tags(self, language: str, source: bytes, token: Token | None = None) -> Tags:
+        """The tags of a source in UTF-8; TooHardError if it is too much for the parser."""
+        return _one(self.every_tags([(language, source)], token))
+
+    def matches(self, language: str, source: bytes, pattern: str, token: Token | None = None) -> list[Match]:
+        """Where a source fits a structural pattern; TooHardError if it is too much for the parser."""
+        return _one(self.every_match([(language, source)], pattern, token))
+
+    def every_tags(
+        self, sources: Sequence[Told], token: Token | None = None, *, whole: bool = True
+    ) -> list[Tags | Exception]:
+        """The tags of each source, or why it has none; without `whole` only its definitions, which is less work."""
+        from toolroll.text.code.syntax.packed import Packed
+
+        packed = self._each("tags" if whole else "definitions", "", sources, bytes, token)
+        found = zip(packed, sources, strict=True)
+        return [one if isinstance(one, Exception) else Packed(one, source) for one, (_, source) in found]
+
+    def every_match(
+        self, sources: Sequence[Told], pattern: str, token: Token | None = None
+    ) -> list[list[Match] | Exception]:
+        """Where each source fits a structural pattern, or why that cannot be told."""
+        import msgspec
+
+        from toolroll.text.code.syntax.patterns import Match
+
+        return self._each("matches", pattern, sources, msgspec.json.Decoder(list[Match]).decode, token)
+
+    def every_sheet(self, sources: Sequence[Told], token: Token | None = None) -> list[bytes | Exception]:
+        """The packed sheet of each source, or why it has none; with no language, that of a text."""
+        return self._each("sheet", "", sources, bytes, token)
+
+    def spread(self, work: Callable[[Sequence[_S]], _T], items: Sequence[_S]) -> Iterator[_T]:
+        """What comes of work on a few items each, in order; several at a time if there are many."""
+        parts = [items[at : at + _TOGETHER] for at in range(0, len(items), _TOGETHER)]
+        if len(parts) <= _WORTH or self.most == 1:
+            yield from map(work, parts)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(self.most, 1 + len(parts) // _WORTH)) as pool:
+            try:
+                yield from pool.map(work, parts)
+            finally:
+                pool.shutdown(cancel_futures=True)  # when one of them raised, nobody wants the others
+
+    def close(self) -> None:
+        """End the children."""
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for child in free:
+            child.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _each(
+        self, what: str, more: str, sources: Sequence[Told], unpack: Callable[[bytes], _T], token: Token | None
+    ) -> list[_T | Exception]:
+        """What came of each source. One at a time if they are too much together, so that only the hard one fails."""
+        import msgspec
+
+        head = msgspec.json.encode((what, more, [(language, len(source)) for language, source in sources]))
+        request = b"".join((len(head).to_bytes(4, "big"), head, *(source for _, source in sources)))
+        try:
+            with self._borrowed() as child:
+                found = child.ask(request, token)
+        except TooHardError as error:
+            if len(sources) == 1:
+                return [error]
+            return [self._each(what, more, [one], unpack, token)[0] for one in sources]
+        return [ToolError(ErrorCode(code), message) if code else unpack(answer) for code, message, answer in found]
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[_Child]:
+        with self._slots:
+            with self._lock:
+                if self._closed:
+                    raise ToolError(ErrorCode.CANCELLED, "The kit was closed.")
+                child = self._free.pop() if self._free else None
+            child = child or _Child(self._launcher)
+            try:
+                yield child
+            except BaseException:
+                child.close()  # it may be in the middle of a source
+                raise
+            self._give_back(child)
+
+    def _give_back(self, child: _Child) -> None:
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._free.append(child)
+        if closed:
+            child.close()
+
+
+class _Child:
+    """One child. A dead one starts anew with the next request."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._process: ChildProcess | None = None
+
+    def ask(self, request: bytes, token: Token | None) -> list[tuple[str, str, bytes]]:
+        """For each source the code and the message of an error, if there is one, and its packed answer."""
+        deadline = time.monotonic() + _WALL_SECONDS
+        for _ in range(3):  # one that was idle for long may end just when it is asked
+            try:
+                return self._answer(self._running(), request, token, deadline)
+            except (BrokenPipeError, EOFError):
+                status = self.close()
+                if status not in (-signal.SIGALRM, 0):
+                    raise TooHardError(_reason(status)) from None
+        raise ToolError(ErrorCode.EXECUTION, "The parser does not start. Try again, or use `grep`.")
+
+    def close(self) -> int:
+        """End the child; its exit status."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        status = process.poll()
+        if status is None:
+            # A child that closed its end is about to have a status of its own, which tells what happened.
+            status = wait_for(process, 0.2) if self._gone(process) else None
+        if status is None:
+            process.kill()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        ended = process.wait()
+        return status if status is not None else ended
+
+    def _gone(self, process: ChildProcess) -> bool:
+        assert process.stdout is not None
+        events = select.poll()
+        events.register(process.stdout.fileno(), select.POLLIN)
+        return any(event & select.POLLHUP for _, event in events.poll(0))
+
+    def _running(self) -> ChildProcess:
+        if self._process is None:
+            self._process = self._launcher.start_python(_CHILD, [PACKAGE, *module_paths()], stdin=PIPE, stdout=PIPE)
+        return self._process
+
+    def _answer(
+        self, process: ChildProcess, request: bytes, token: Token | None, deadline: float
+    ) -> list[tuple[str, str, bytes]]:
+        import msgspec
+
+        assert process.stdin is not None
+        assert process.stdout is not None
+        rest = memoryview(request)
+        while rest:
+            rest = rest[os.write(process.stdin.fileno(), rest) :]
+        out = process.stdout.fileno()
+        events = select.poll()
+        events.register(out, select.POLLIN)
+
+        def read(count: int) -> bytes:
+            if count > _ANSWER:
+                raise TooHardError("has too much in it")
+            parts: list[bytes] = []
+            while count > 0:
+                if token is not None:
+                    token.check()
+                if time.monotonic() > deadline:
+                    raise TooHardError("took too long")
+                if events.poll(_TICK):
+                    part = os.read(out, min(count, 1 << 20))
+                    if not part:
+                        raise EOFError
+                    parts.append(part)
+                    count -= len(part)
+            return b"".join(parts)
+
+        head = msgspec.json.decode(read(int.from_bytes(read(4), "big")), type=list[tuple[str, str, int]])
+        answers = read(sum(size for _, _, size in head))
+        ends = accumulate(size for _, _, size in head)
+        return [(code, why, answers[end - size : end]) for (code, why, size), end in zip(head, ends, strict=True)]
+
+
+def _reason(status: int) -> str:
+    return "took too long" if status == -signal.SIGPROF else "crashed the parser"
+
+
+def _one(answers: list[_T | Exception]) -> _T:
+    (answer,) = answers
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

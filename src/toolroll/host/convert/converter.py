@@ -1,0 +1,236 @@
+"""A file that is not text, as text: converted in a child that reaches no network, writes nowhere and is bounded."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from toolroll.host.context import Progress, silent
+from toolroll.host.convert import errors as troubles
+from toolroll.host.convert import formats, limits
+from toolroll.host.convert.formats import Format
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text import terminal
+from toolroll.text.knowledge.chunks import Part
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Context
+    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.processes import Stream
+
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_MEGABYTE = 1_000_000
+_SIGNALLED = 128  # what a shell, and bubblewrap, add to the number of a signal
+_SIGXCPU, _SIGKILL = 24, 9
+# Only what converts is loaded, not the package: its front brings what no child needs.
+_CHILD = """
+import sys, types
+here, paths = sys.argv[1], sys.argv[2]
+sys.path += paths.split(":")
+module = sys.modules["toolroll"] = types.ModuleType("toolroll")
+module.__path__ = [here]
+from toolroll.host.convert.child import main
+main(*sys.argv[3:])
+"""
+
+
+@dataclass(slots=True)
+class Converted:
+    """A document as text, in the order of its pages."""
+
+    format: Format
+    parts: list[Part] = field(default_factory=list)
+    title: str = ""
+    notes: list[str] = field(default_factory=list)
+    """What was left out, or is less sure than it looks."""
+
+    @property
+    def text(self) -> str:
+        """All of it, each page, sheet or slide behind a line that names it."""
+        return "\n\n".join(f"{_label(one, self.format)}{one.text}" for one in self.parts)
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What a child has said."""
+
+    parts: list[Part] = field(default_factory=list)
+    title: str = ""
+    scanned: list[int] = field(default_factory=list)
+    trouble: tuple[str, int] | None = None
+
+
+class Converter:
+    """Converts files on behalf of one call; `tier` tells how programs are confined here."""
+
+    def __init__(self, tier: Callable[[], str], token: Token, progress: Progress = silent) -> None:
+        self._tier = tier
+        self._token = token
+        self._progress = progress
+
+    @classmethod
+    def of(cls, ctx: Context, *, quiet: bool = False) -> Converter:
+        """The converter of a call; a quiet one leaves the progress to its caller."""
+        return cls(lambda: ctx.commands.tier, ctx.token, silent if quiet else ctx.progress)
+
+    def convert(self, data: bytes, path: str, format: Format) -> Converted:
+        """The text of a file; ToolError that says what to do if it has none, or cannot be read."""
+        if not available(format):
+            raise troubles.missing(path, format.what, format.extra)
+        if len(data) > limits.BYTES:
+            raise ToolError(
+                ErrorCode.TOO_LARGE, f"{path!r} has {len(data)} bytes; at most {limits.BYTES} are converted. Split it."
+            )
+        heard = self._hear(data, path, format, len(data) // _MEGABYTE)
+        made = Converted(format, heard.parts, heard.title)
+        if heard.scanned:
+            self._read_scanned(data, path, heard.scanned, made)
+        if not made.parts:
+            raise troubles.trouble("empty", 0, path, format)
+        return made
+
+    def _read_scanned(self, data: bytes, path: str, pages: list[int], made: Converted) -> None:
+        """Add the text of pages that are pictures, where it can be read."""
+        if not available(formats.SCANNED):
+            if not made.parts:
+                raise troubles.missing(path, f"{formats.SCANNED.what} without text", formats.SCANNED.extra)
+            made.notes.append(f"Without text, because they are pictures: {_pages(pages)}.")
+            return
+        some, rest = pages[: limits.SCANNED], pages[limits.SCANNED :]
+        words = ",".join(map(str, some))
+        found = self._hear(data, path, formats.SCANNED, len(some), words)
+        made.parts = sorted([*made.parts, *found.parts], key=lambda one: one.page)
+        made.notes.append(f"Read from pictures, so letters may be wrong: {_pages(some)}.")
+        if rest:
+            made.notes.append(f"Pictures that were not read, for they are too many: {_pages(rest)}.")
+
+    def _hear(self, data: bytes, path: str, format: Format, units: int, *words: str) -> _Heard:
+        """All that a child says of a file; ToolError for the trouble that it tells of, or has."""
+        bounds = format.bounds
+        deadline = time.monotonic() + bounds.seconds_for(units)
+        argv = [format.reader, str(bounds.cpu_for(units)), str(bounds.memory), *words]
+        heard = _Heard()
+        try:
+            with running(argv, data, self._tier(), self._token, deadline) as stream:
+                for line in _lines(stream):
+                    self._take(heard, line, format)
+                if stream.status and heard.trouble is None:
+                    heard.trouble = _broken(stream)
+        except TimeoutError:
+            heard.trouble = ("time", 0)
+        if heard.trouble is not None:
+            raise troubles.trouble(*heard.trouble, path, format)
+        return heard
+
+    def _take(self, heard: _Heard, line: bytes, format: Format) -> None:
+        """Keep what one line says. It comes from where a hostile file was read: nothing in it is taken on trust."""
+        import msgspec
+
+        try:
+            match msgspec.json.decode(line):
+                case ["part", str(text), int(page), str(title)]:
+                    heard.parts.append(Part(_clean(text).strip(), page, _clean(title)))
+                case ["title", str(title)]:
+                    heard.title = _clean(title)
+                case ["scanned", int(page)]:
+                    heard.scanned.append(page)
+                case ["progress", int(done), int(total)]:
+                    self._progress(done, total, f"{format.unit} {done}" if format.unit else "")
+                case ["trouble", str(name), int(number)]:
+                    heard.trouble = (name, number)
+                case _:
+                    heard.trouble = ("crash", 0)
+        except msgspec.MsgspecError:
+            heard.trouble = ("crash", 0)
+
+
+def available(format: Format) -> bool:
+    """Whether the packages that it takes are installed."""
+    from importlib.util import find_spec
+
+    return all(find_spec(name) is not None for name in format.needs)
+
+
+@contextmanager
+def running(words: Sequence[str], data: bytes, tier: str, token: Token | None, deadline: float) -> Iterator[Stream]:
+    """A child that has these bytes on its stdin, confined as commands are here, without network and without room.
+
+    It may read the system's own files, Python's and this package's, and nothing else.
+    """
+    from toolroll.host.runtime.launcher import PACKAGE, PIPE, Reach, python_paths
+    from toolroll.host.runtime.processes import Stream
+    from toolroll.host.runtime.state import nameless
+    from toolroll.host.sandbox.choose import strongest
+
+    packages = [os.path.abspath(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    argv = [sys.executable, "-I", "-S", "-c", _CHILD, PACKAGE, ":".join(packages), *words]
+    env = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/nonexistent"}
+    folder = os.open(PACKAGE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = nameless(data)
+    try:
+        process = strongest(tier).spawn(
+            Reach((), python_paths()), argv, cwd=folder, env=env, stdin=fd, stdout=PIPE, stderr=PIPE
+        )
+    finally:
+        os.close(fd)
+        os.close(folder)
+    stream = Stream(process, token, deadline)
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+def _lines(stream: Stream) -> Iterator[bytes]:
+    """What the child says, line by line; it ends where that is more than any child may say."""
+    rest = bytearray()
+    total = 0
+    for chunk in stream:
+        total += len(chunk)
+        if total > 2 * limits.OUTPUT:
+            yield b'["trouble","output",0]'
+            return
+        rest += chunk
+        if b"\n" in chunk:
+            *whole, last = rest.split(b"\n")
+            rest = bytearray(last)
+            yield from map(bytes, whole)
+    if rest:
+        yield bytes(rest)
+
+
+def _broken(stream: Stream) -> tuple[str, int]:
+    """What became of a child that did not come to its end. ToolError if the file is not to blame."""
+    status = stream.status or 0
+    if status == 1:
+        why = stream.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][-200:]
+        raise ToolError(ErrorCode.EXECUTION, f"The converter does not work here: {why or 'it said nothing'}.")
+    signal = -status if status < 0 else status - _SIGNALLED
+    return ("time" if signal in (_SIGXCPU, _SIGKILL) else "crash"), 0
+
+
+def _label(part: Part, format: Format) -> str:
+    if not part.page or not format.unit or format.unit == "image":
+        return ""
+    return f"[{format.unit} {part.page}{f': {part.title}' if part.title else ''}]\n"
+
+
+def _pages(numbers: list[int]) -> str:
+    """Numbers of pages, a run of them as its ends."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    shown = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs[:20])
+    return f"page{'s' if len(numbers) > 1 else ''} {shown}{' and more' if len(runs) > 20 else ''}"
+
+
+def _clean(text: str) -> str:
+    return terminal.clean(text.encode("utf-8", "replace"))

@@ -1,0 +1,74 @@
+"""Why a file cannot be converted, in words that say what to do next. A child only names the reason."""
+
+from __future__ import annotations
+
+from toolroll.host.convert import limits
+from toolroll.host.convert.formats import Extra, Format
+from toolroll.result import ErrorCode, ToolError
+
+_TOO_MUCH = "Split it, or save its text and use that."
+_WORDS: dict[str, tuple[ErrorCode, str]] = {
+    "damaged": (
+        ErrorCode.VALIDATION,
+        "cannot be read as {what}: it is damaged, cut off, or something else. Open it in its own program and save it "
+        "again.",
+    ),
+    "password": (ErrorCode.PERMISSION, "is protected. Save a copy of it without a password and use that."),
+    "empty": (ErrorCode.VALIDATION, "is {what} without any text in it: there is nothing to read."),
+    "silent": (ErrorCode.VALIDATION, "is a recording in which no speech was heard: there is nothing to read."),
+    "pages": (ErrorCode.TOO_LARGE, "has {number} parts; at most {pages} are read. Split it."),
+    "entries": (ErrorCode.TOO_LARGE, "is an archive of more than {entries} files, as no document is. Save it anew."),
+    "unpacked": (ErrorCode.TOO_LARGE, "unpacks to more than is read. Split it, or take large pictures out of it."),
+    "ratio": (
+        ErrorCode.TOO_LARGE,
+        "unpacks to far more than its size, as no document does. Save its text and use that.",
+    ),
+    "deep": (ErrorCode.TOO_LARGE, "is nested too deep to be read. Save it anew in its own program."),
+    "entities": (
+        ErrorCode.VALIDATION,
+        "declares entities of XML, which no such document needs and no text is made from. Save it anew.",
+    ),
+    "cells": (ErrorCode.TOO_LARGE, "has more than {cells} cells. Save the sheets that matter as CSV."),
+    "output": (ErrorCode.TOO_LARGE, "holds more text than is read at once. Split it."),
+    "pixels": (ErrorCode.TOO_LARGE, "has {number} pixels; at most {pixels} are read. Make it smaller."),
+    "minutes": (ErrorCode.TOO_LARGE, "lasts {number} minutes; at most {minutes} are heard. Cut it into parts."),
+    "encoding": (
+        ErrorCode.UNSUPPORTED,
+        "is in an encoding that cannot be heard here: convert it to WAV (PCM, 16 bit), or install ffmpeg.",
+    ),
+    "much": (ErrorCode.TOO_LARGE, f"takes too much memory to be converted. {_TOO_MUCH}"),
+    "time": (ErrorCode.TOO_LARGE, f"takes too long to be converted. {_TOO_MUCH}"),
+    "crash": (ErrorCode.TOO_LARGE, f"is too much for its converter, which broke down on it. {_TOO_MUCH}"),
+}
+
+
+def trouble(name: str, number: int, path: str, format: Format) -> ToolError:
+    """The error for what a child has named; a name that is not known is a broken child."""
+    code, words = _WORDS.get(name) or _WORDS["crash"]
+    told = words.format(
+        what=format.what,
+        number=number,
+        pages=limits.PAGES,
+        entries=limits.ENTRIES,
+        cells=limits.CELLS,
+        pixels=limits.PIXELS,
+        minutes=limits.MINUTES,
+    )
+    return ToolError(code, f"{path!r} {told}")
+
+
+def missing(path: str, what: str, extra: Extra) -> ToolError:
+    """The error for a file whose converter is not installed."""
+    return ToolError(
+        ErrorCode.UNSUPPORTED,
+        f"{path!r} is {what}, which takes an extra that is not installed: pip install 'toolroll[{extra}]'. "
+        "Or convert it to text or Markdown and use that.",
+    )
+
+
+def refused(path: str, what: str, better: str) -> ToolError:
+    """The error for a file of a kind that has no converter."""
+    return ToolError(
+        ErrorCode.UNSUPPORTED,
+        f"{path!r} is {what} of a kind that is not converted here. Save it as {better} and use that.",
+    )

@@ -1,0 +1,45 @@
+"""Files that could not be converted, by their content: in a folder that is added again they cost nothing."""
+
+from __future__ import annotations
+
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.database import Database
+from toolroll.host.runtime.state import State
+from toolroll.result import ErrorCode, ToolError
+
+_READERS = 1  # raised when readers learn to read what they could not
+_LASTING = (ErrorCode.VALIDATION, ErrorCode.TOO_LARGE)  # what a new try, or an extra, would not change
+_TABLES = (
+    "create table files (digest text not null, reader text not null, code text not null, "
+    "primary key (digest, reader)) without rowid",
+)
+
+
+class Unreadable:
+    """What is known of files from which no text came."""
+
+    def __init__(self, state: State, token: Token) -> None:
+        self._base = Database(state, token, "unreadable", _TABLES, derived=True)
+
+    def check(self, digest: str, reader: str, path: str) -> None:
+        """ToolError, of the same kind as then, if this reader could not read this content before."""
+        if not self._base.exists:
+            return
+        with self._base.opened() as base:
+            text = "select code from files where digest = ? and reader = ?"
+            row = base.execute(text, (digest, _named(reader))).fetchone()
+        if row is not None:
+            raise ToolError(
+                ErrorCode(row[0]), f"{path!r} could not be read before. Add it by its own name to try again."
+            )
+
+    def keep(self, digest: str, reader: str, error: ToolError) -> None:
+        """Remember that no text came, if that lies in the file."""
+        if error.code not in _LASTING:
+            return
+        with self._base.changing() as base:
+            base.execute("insert or replace into files values (?, ?, ?)", (digest, _named(reader), str(error.code)))
+
+
+def _named(reader: str) -> str:
+    return f"{reader} {_READERS}"

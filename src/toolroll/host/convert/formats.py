@@ -1,0 +1,104 @@
+"""Which files are converted, by their names, and what each kind needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from toolroll.host.convert import limits
+from toolroll.host.convert.limits import Bounds
+from toolroll.text.knowledge.passages import Form
+
+Extra = Literal["", "rag", "ocr", "audio"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of file."""
+
+    form: Form
+    reader: str
+    """The module of `readers` that reads it."""
+    what: str
+    """In words."""
+    extra: Extra = ""
+    needs: tuple[str, ...] = ()
+    """Packages that come with the extra."""
+    unit: str = ""
+    """What its parts are counted by: page, sheet, slide."""
+    bounds: Bounds = limits.DOCUMENT
+
+    @property
+    def slow(self) -> bool:
+        """Whether it takes seconds, not moments."""
+        return self.bounds is not limits.DOCUMENT
+
+
+OCR = ("onnxruntime", "rapidocr")
+PDF = Format("pdf", "pdf", "a PDF", "rag", ("pypdfium2",), "page")
+SCANNED = Format("pdf", "pdf_ocr", "a scanned PDF", "ocr", ("pypdfium2", *OCR), "page", limits.SCAN)
+WORD = Format("word", "word", "a Word document", "rag", ("docx",))
+SLIDES = Format("slides", "powerpoint", "a PowerPoint presentation", "rag", ("pptx",), "slide")
+SHEET = Format("sheet", "spreadsheet", "a spreadsheet", "rag", ("python_calamine",), "sheet")
+OPEN_TEXT = Format("word", "opendocument", "an OpenDocument text")
+OPEN_SLIDES = Format("slides", "opendocument", "an OpenDocument presentation", unit="slide")
+BOOK = Format("word", "epub", "an EPUB book")
+IMAGE = Format("image", "image", "an image", "ocr", OCR, "image", limits.PICTURE)
+AUDIO = Format("audio", "audio", "a recording", "audio", ("moonshine_voice", "numpy"), bounds=limits.SPEECH)
+
+_BY_SUFFIX = {
+    ".pdf": PDF,
+    ".docx": WORD,
+    ".pptx": SLIDES,
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), SHEET),
+    ".odt": OPEN_TEXT,
+    ".odp": OPEN_SLIDES,
+    ".epub": BOOK,
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"), IMAGE),
+    **dict.fromkeys((".wav", ".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".aac"), AUDIO),
+}
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_OPEN = "application/vnd.oasis.opendocument"
+_BY_MIME = {
+    "application/pdf": PDF,
+    f"{_OFFICE}.wordprocessingml.document": WORD,
+    f"{_OFFICE}.presentationml.presentation": SLIDES,
+    f"{_OFFICE}.spreadsheetml.sheet": SHEET,
+    "application/vnd.ms-excel": SHEET,
+    f"{_OPEN}.text": OPEN_TEXT,
+    f"{_OPEN}.presentation": OPEN_SLIDES,
+    f"{_OPEN}.spreadsheet": SHEET,
+    "application/epub+zip": BOOK,
+}
+_UNKNOWN = ("application/octet-stream", "application/zip", "application/x-zip-compressed", "binary/octet-stream")
+_PACKED = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+REFUSED = {
+    **dict.fromkeys((".doc", ".rtf", ".docm", ".dotx"), ("a word processor's document", ".docx")),
+    **dict.fromkeys((".ppt", ".pptm", ".pps", ".ppsx"), ("a presentation", ".pptx")),
+    **dict.fromkeys((".mobi", ".azw", ".azw3", ".djvu"), ("a book", ".epub or .pdf")),
+    **dict.fromkeys((".heic", ".heif", ".avif", ".psd"), ("an image", ".png or .jpg")),
+    **dict.fromkeys((".wma", ".amr", ".aiff", ".aif"), ("a recording", ".wav")),
+    **dict.fromkeys((".mp4", ".mkv", ".mov", ".avi", ".webm"), ("a film", ".wav, with its sound")),
+}
+"""What is known and not converted: in words, and what to save it as."""
+
+
+def of_name(path: str) -> Format | None:
+    """The format that a file's name says."""
+    return _BY_SUFFIX.get(suffix(path))
+
+
+def of_body(body: bytes, mime: str, path: str) -> Format | None:
+    """The format of what a server sent: by its first bytes, its type and, if that says nothing, the URL's path."""
+    if body.startswith(b"%PDF-"):
+        return PDF
+    if not body.startswith(_PACKED):
+        return PDF if mime == "application/pdf" else None
+    found = _BY_MIME.get(mime) or (of_name(path) if mime in _UNKNOWN else None)
+    return None if found is None or found.slow else found
+
+
+def suffix(path: str) -> str:
+    """The end of a file's name, in small letters; empty if it has none."""
+    name = path.rpartition("/")[2]
+    return f".{name.rpartition('.')[2].lower()}" if "." in name[1:] else ""

@@ -1,0 +1,56 @@
+"""An EPUB book as Markdown, chapter by chapter."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from posixpath import dirname, join, normpath
+from typing import BinaryIO
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element, fromstring
+
+from toolroll.host.convert import limits
+from toolroll.host.convert.protocol import Said, TroubleError
+from toolroll.host.convert.readers.archive import checked
+from toolroll.host.convert.readers.markdown import heading
+
+_CONTAINER = "META-INF/container.xml"
+_RIGHTS = "META-INF/rights.xml"
+_PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
+_DECLARED = re.compile(rb"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
+
+
+def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+    """All chapters in the order of the book, each under its title."""
+    from toolroll.text.web.html.markdown import convert
+
+    archive = checked(file, markup=True)
+    if _RIGHTS in archive.namelist():
+        raise TroubleError("password")
+    where = next(one.get("full-path", "") for one in _parsed(archive, _CONTAINER).iter() if _is(one, "rootfile"))
+    package = _parsed(archive, where)
+    said.title(next((one.text for one in package.iter() if _is(one, "title")), ""))
+    items = {one.get("id"): one for one in package.iter() if _is(one, "item")}
+    order = [items.get(one.get("idref")) for one in package.iter() if _is(one, "itemref")]
+    chapters = [one.get("href", "") for one in order if one is not None and one.get("media-type") in _PAGES]
+    if len(chapters) > limits.PAGES:
+        raise TroubleError("pages", len(chapters))
+    texts = []
+    for number, name in enumerate(chapters, 1):
+        page = archive.read(normpath(join(dirname(where), unquote(name))))
+        found = convert(page.decode("utf-8", "replace"), "", main=False)
+        headed = found.title and not found.markdown.startswith("#")
+        texts.append(f"{heading(found.title, 1)}\n\n{found.markdown}" if headed else found.markdown)
+        said.progress(number, len(chapters))
+    said.part("\n\n".join(filter(None, texts)))
+
+
+def _parsed(archive: zipfile.ZipFile, name: str) -> Element:
+    data = archive.read(name)
+    if _DECLARED.search(data):
+        raise TroubleError("entities")
+    return fromstring(data)
+
+
+def _is(node: Element, name: str) -> bool:
+    return node.tag.rpartition("}")[2] == name

@@ -1,0 +1,71 @@
+"""A PDF, page by page. Pages that are pictures are told of, for a child that can read those."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO
+
+from toolroll.host.convert import limits
+from toolroll.host.convert.protocol import Said, TroubleError
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage  # type: ignore[import-untyped]
+
+_HYPHEN = re.compile("[\x02\ufffe](?:\r?\n)?")  # a word that goes on in the next line
+_BOOKMARKS = 10_000
+_EVERY = 10  # pages between two words of progress
+_FORM_DEPTH = 3  # of what is drawn within something else
+
+
+def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+    """The text of each page, under the bookmark that leads to it."""
+    document = opened(file)
+    count = len(document)
+    if count > limits.PAGES:
+        raise TroubleError("pages", count)
+    said.title(document.get_metadata_value("Title"))
+    titles = _titles(document)
+    for number in range(1, count + 1):
+        page = document[number - 1]
+        text = _HYPHEN.sub("", page.get_textpage().get_text_bounded()).replace("\r\n", "\n")
+        if text.strip():
+            said.part(text, number, titles.get(number, ""))
+        elif _has_picture(page):
+            said.scanned(number)
+        page.close()
+        if number % _EVERY == 0 or number == count:
+            said.progress(number, count)
+
+
+def opened(file: BinaryIO) -> PdfDocument:
+    """The document; TroubleError for one that cannot be read without a password."""
+    from pypdfium2 import PdfDocument, PdfiumError
+
+    try:
+        return PdfDocument(file.read())
+    except PdfiumError as error:
+        raise TroubleError("password" if "password" in str(error).lower() else "damaged") from error
+
+
+def _titles(document: PdfDocument) -> dict[int, str]:
+    """The bookmark that each page is under: the first that leads to it, or the last one before."""
+    first: dict[int, str] = {}
+    last: dict[int, str] = {}
+    for mark in islice(document.get_toc(max_depth=4), _BOOKMARKS):
+        place = mark.get_dest()
+        index = place.get_index() if place is not None else None
+        if index is not None:
+            last[index + 1] = mark.get_title()
+            first.setdefault(index + 1, last[index + 1])
+    title = ""
+    for number in range(1, len(document) + 1):
+        first.setdefault(number, title)
+        title = last.get(number, title)
+    return first
+
+
+def _has_picture(page: PdfPage) -> bool:
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE  # type: ignore[import-untyped]
+
+    return next(iter(page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=_FORM_DEPTH)), None) is not None

@@ -1,0 +1,1 @@
+"""Run tests, linters and profilers of a project."""

@@ -1,0 +1,193 @@
+"""Running linters and formatters. They never write to the workspace: new texts are taken and written by us."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolroll.host.dev import projects
+from toolroll.host.search.query import Scope
+from toolroll.host.shell.command_result import check
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text import diff
+from toolroll.text.counts import counted
+from toolroll.text.dev.lint import engines
+from toolroll.text.dev.lint.engines import Action, Ask, Engine, Rewrite
+from toolroll.text.dev.lint.model import Finding, Printed, Rewritten
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Context
+    from toolroll.host.files.document import Document
+
+_OUTPUT = 32 << 20
+_FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where nothing ignores them
+_UTF8 = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An engine that is here, and the files for it."""
+
+    engine: Engine
+    program: str
+    files: tuple[str, ...]
+
+
+def choose(ctx: Context, action: Action, path: str) -> tuple[list[Chosen], str]:
+    """The engines to ask about a file or folder, and a note on what none of them knows."""
+    files = _files(ctx, path)
+    found: dict[str, Chosen] = {}
+    missing: dict[str, int] = {}
+    for engine in engines.candidates(action, files):
+        own = tuple(one for one in files if one.rpartition(".")[2] in engine.suffixes)
+        if engine.language in found:
+            continue
+        program = _program(ctx, engine, path)
+        if program is None:
+            missing[engine.language] = len(own)
+        else:
+            found[engine.language] = Chosen(engine, program, own)
+    lacking = {one: count for one, count in missing.items() if one not in found and one in engines.ADD}
+    if not found:
+        raise _nothing(action, path, files, lacking)
+    notes = [f"Left out: {counted(many, 'file')} of {one}. Needed: {engines.ADD[one]}" for one, many in lacking.items()]
+    return list(found.values()), "\n".join(notes)
+
+
+def _files(ctx: Context, path: str) -> list[str]:
+    where = "/".join(ctx.files.key(path)) or "."
+    if ctx.tree.item(path).kind != "directory":
+        return [where]
+    found = ctx.search.find(engines.pattern(), Scope(where, skip=_FOREIGN), sort="path", token=ctx.token)
+    return [one.path for one in found.entries if "\n" not in one.path]
+
+
+def _program(ctx: Context, engine: Engine, path: str) -> str | None:
+    folder = "/".join(ctx.files.key(path)) or "."
+    if not engine.program:
+        return projects.python(ctx, folder)
+    return projects.program(ctx, engine.program, folder)
+
+
+def _nothing(action: Action, path: str, files: Sequence[str], lacking: dict[str, int]) -> ToolError:
+    if lacking:
+        ways = "; ".join(f"{one}: {engines.ADD[one]}" for one in lacking)
+        return ToolError(ErrorCode.UNSUPPORTED, f"Nothing here can {action} {path!r}. Ask the user to add it ({ways}).")
+    kinds = sorted({one.rpartition(".")[2] for one in files if "." in one})
+    what = f"files of type {', '.join(kinds)}" if kinds else "its files"
+    return ToolError(ErrorCode.UNSUPPORTED, f"There is no way to {action} {path!r}: nothing is known for {what}.")
+
+
+class Linter:
+    """One engine at work for one call."""
+
+    def __init__(self, ctx: Context, chosen: Chosen, path: str, select: str, seconds: float) -> None:
+        self._ctx = ctx
+        self._chosen = chosen
+        self._path = "/".join(ctx.files.key(path)) or "."
+        self._select = select
+        self._seconds = seconds
+
+    def check(self) -> list[Finding]:
+        """What it finds now."""
+        engine = self._chosen.engine
+        assert engine.check is not None
+        return engine.read(self._ask(engine.check))
+
+    def rewrite(self, rewrite: Rewrite) -> tuple[list[tuple[Document, str]], list[Finding]]:
+        """The files it would change, each with its new text, and those that it cannot read."""
+        printed = self._ask(rewrite.find)
+        faults = self._chosen.engine.read(printed) if rewrite is self._chosen.engine.fix else _faults(printed)
+        if rewrite.texts is not None:
+            texts = rewrite.texts(printed)
+            return [(self._draft(path), text) for path, text in sorted(texts.items())], faults
+        stale = rewrite.stale(printed)
+        if not stale and not faults and printed.status not in (0, 1):
+            raise ToolError(ErrorCode.EXECUTION, f"{self._chosen.engine.name} failed:\n{printed.errors or printed.out}")
+        # Taken before the program reads them: what changes in between is noticed when they are saved.
+        drafts = [self._draft(path) for path in stale]
+        return list(zip(drafts, self._filtered(rewrite, drafts), strict=True)), faults
+
+    def _absolute(self, path: str) -> str:
+        return f"{self._ctx.files.root.path}/{path}"
+
+    def _draft(self, path: str) -> Document:
+        return self._ctx.files.draft(self._absolute(path))
+
+    def _ask(self, words: engines.Words) -> Printed:
+        texts = {"report": ("", ".json")}
+        if not self._chosen.engine.program:
+            texts["script"] = (projects.source("check_syntax"), ".py")
+        with projects.scripts(self._ctx, texts) as made:
+            argv = [self._chosen.program, *words(self._wanted(made))]
+            printed = self._run(argv)
+            told = projects.left(made["report"])
+        return Printed(told.decode("utf-8", "replace"), printed.out, printed.status, printed.root) if told else printed
+
+    def _wanted(self, made: dict[str, str]) -> Ask:
+        manifest = ""
+        if self._chosen.engine.language == "Rust":
+            folders = projects.above(self._path)
+            manifest = next(
+                filter(None, (projects.text(self._ctx, self._absolute(f"{one}/Cargo.toml")) for one in folders)), ""
+            )
+        return Ask(
+            path=self._path,
+            files=tuple(f"./{one}" for one in self._chosen.files),
+            select=self._select,
+            report=made.get("report", ""),
+            edition=engines.edition(manifest),
+            script=made.get("script", ""),
+        )
+
+    def _run(self, argv: list[str]) -> Printed:
+        shell, root = self._ctx.shell, self._ctx.files.root.path
+        extra = {"NO_COLOR": "1"}
+        if self._chosen.engine.foreign:
+            ran = shell.words(argv, seconds=self._seconds, extra=extra)
+        else:
+            ran = shell.program(argv, seconds=self._seconds, merge=False, writes="nothing", extra=extra)
+        check(ran, 2_000, "tail")
+        out = ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace")
+        return Printed(out, ran.show_errors(20_000).text, ran.status or 0, root)
+
+    def _filtered(self, rewrite: Rewrite, drafts: list[Document]) -> list[str]:
+        """The new texts of files, printed by a program that reads them."""
+        assert rewrite.filter is not None
+        if not drafts:
+            return []
+        for draft in drafts:
+            if draft.encoding.codec.lower().replace("_", "-") not in ("utf-8", "utf-8-sig", "ascii"):
+                raise ToolError(
+                    ErrorCode.UNSUPPORTED, f"{draft.path!r} is {draft.encoding.codec}, not UTF-8. Leave it out."
+                )
+        names = "".join(f"./{one.path}\n" for one in drafts)
+        with projects.scripts(self._ctx, {"list": (names, ".list")}) as made:
+            words = rewrite.filter(self._wanted({}))
+            command = words if words[:1] == ["sh"] else [self._chosen.program, *words]
+            out = f"{made['list']}.d"
+            printed = self._run(["sh", "-c", engines.LOOP, "sh", out, made["list"], *command])
+            if printed.status:
+                said = f"{printed.out}{printed.errors}".strip()
+                raise ToolError(ErrorCode.EXECUTION, f"{self._chosen.engine.name} failed, nothing was changed:\n{said}")
+            new = [projects.left(made["list"], f".d/{number}") for number in range(len(drafts))]
+        for draft, data in zip(drafts, new, strict=True):
+            # A fix may leave nothing, such as of a file with an unused import only; a formatter never does.
+            if not data and draft.data.strip() and rewrite is not self._chosen.engine.fix:
+                raise ToolError(ErrorCode.EXECUTION, f"{draft.path!r} came back empty. Nothing was changed.")
+        return [data.removeprefix(_UTF8).decode() for data in new]
+
+
+def _faults(printed: Printed) -> list[Finding]:
+    from toolroll.text.dev.lint.readers import faults
+
+    return faults(printed)
+
+
+def save(ctx: Context, drafts: Sequence[tuple[Document, str]]) -> list[Rewritten]:
+    """Write new texts, those that differ; what was changed."""
+    changed = [(draft, text) for draft, text in drafts if draft.text != text]
+    for draft, text in changed:
+        ctx.files.save(draft, text)
+    return [Rewritten(draft.path, diff.unified(draft.text, text)) for draft, text in changed]

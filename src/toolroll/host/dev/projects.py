@@ -1,0 +1,110 @@
+"""The projects in a workspace: where one begins, its own programs, and the files that programs leave for us."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from toolroll.host.files.root import Root
+from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Context
+
+_MOST_BYTES = 64 << 20
+_ENVIRONMENTS = (".venv/bin", "venv/bin")
+
+
+def above(folder: str) -> Iterator[str]:
+    """A folder of the workspace and those above it, up to the workspace itself, which is "."."""
+    while folder not in ("", "."):
+        yield folder
+        folder = folder.rpartition("/")[0]
+    yield "."
+
+
+def program(ctx: Context, name: str, folder: str = ".") -> str | None:
+    """A program by its name: the project's own, else the one beside our Python, else one on PATH."""
+    root = ctx.files.root.path
+    for where in above(folder):
+        for place in (*_ENVIRONMENTS, "node_modules/.bin"):
+            path = os.path.join(root, where, place, name)
+            if os.access(path, os.X_OK):
+                return os.path.normpath(path)
+    beside = os.path.join(os.path.dirname(sys.executable), name)
+    if os.access(beside, os.X_OK):
+        return beside
+    return name if ctx.shell.has(name) else None
+
+
+def python(ctx: Context, folder: str = ".") -> str:
+    """The Python of the project in this folder: its own environment's, else the workspace's, else ours."""
+    for where in above(folder):
+        for place in _ENVIRONMENTS:
+            path = os.path.join(ctx.files.root.path, where, place, "python")
+            if os.access(path, os.X_OK):
+                return os.path.normpath(path)
+    return ctx.shell.python()
+
+
+def names(ctx: Context, folder: str) -> set[str]:
+    """What lies in a folder of the workspace."""
+    fd = ctx.files.root.folder(folder)
+    try:
+        return set(os.listdir(fd))
+    finally:
+        os.close(fd)
+
+
+def text(ctx: Context, path: str) -> str:
+    """A small file of the project, or nothing when it cannot be read as text."""
+    try:
+        return ctx.files.peek(path).text
+    except (ToolError, OSError):
+        return ""
+
+
+@contextmanager
+def scripts(ctx: Context, texts: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, str]]:
+    """Temporary files outside the workspace by name, from texts and suffixes; they go at the end."""
+    made: dict[str, str] = {}
+    try:
+        for name, (content, suffix) in texts.items():
+            made[name] = ctx.shell.script(content, suffix)
+        yield made
+    finally:
+        _remove(made.values())
+
+
+def _remove(paths: Iterable[str]) -> None:
+    """Remove temporary files, and the folders beside them that programs were told to use."""
+    import shutil
+
+    for path in paths:
+        with suppress(OSError):
+            os.unlink(path)
+        for beside in (".d", ".cache"):
+            shutil.rmtree(path + beside, ignore_errors=True)
+
+
+def left(path: str, inner: str = "") -> bytes:
+    """What a program has written to a temporary file, or to a file beside it whose name goes on with `inner`."""
+    folder, name = os.path.split(path)
+    # The program could have put a link there: nothing outside that folder is read.
+    with closing(Root(folder)) as root:
+        try:
+            fd = root.file(name + inner)
+        except (OSError, ToolError):
+            return b""
+    with os.fdopen(fd, "rb") as file:
+        return file.read(_MOST_BYTES)
+
+
+def source(name: str) -> str:
+    """The text of one of our drivers."""
+    from importlib.resources import files
+
+    return (files("toolroll.host.dev.drivers") / f"{name}.py").read_text("utf-8")

@@ -1,0 +1,279 @@
+"""Running the tests of a project: which framework, which tests, and what the run left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from toolroll.host.dev import projects
+from toolroll.host.search.query import Scope
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.dev.tests import javascript
+from toolroll.text.dev.tests.affected import Affected, affected
+from toolroll.text.dev.tests.frameworks import FRAMEWORKS, MARKERS, PYTHON_TESTS, SUFFIXES, Ask, Framework, named_by
+from toolroll.text.dev.tests.model import Action, Raw, Run, plain
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Context
+    from toolroll.host.shell.shell import Ran
+    from toolroll.text.git.plans import Command, Printed
+
+_OUTPUT = 64 << 20
+_GIT_SECONDS = 30
+_MEMORY = "reached.json"
+_DRIVERS = {
+    "python": ("run_pytest", "run_unittest", "measure_coverage"),
+    "javascript": ("reporter",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with tests, and what runs them."""
+
+    folder: str
+    framework: Framework
+    manifest: str = ""
+    asked: str = "auto"
+    """What the caller named."""
+    note: str = ""
+    """On another framework of the same folder."""
+
+
+def find(ctx: Context, path: str, asked: str) -> Project:
+    """The project that a path belongs to; raises ToolError when there is none with tests."""
+    item = ctx.tree.item(path)
+    where = "/".join(ctx.files.key(path)) or "."
+    start = where if item.kind != "file" else where.rpartition("/")[0] or "."
+    wanted = FRAMEWORKS[asked].language if asked != "auto" else None
+    if item.kind == "file" and wanted is None:
+        wanted = SUFFIXES.get(where.rpartition(".")[2])
+    for folder in projects.above(start):
+        known = _known(ctx, folder, wanted, asked)
+        if len(known) > 1:
+            also = known[1].framework.name
+            return replace(known[0], note=f"There is also {also} here: set `framework` to {also!r} for its tests.")
+        if known:
+            return known[0]
+    return _without_marker(ctx, start, wanted, asked)
+
+
+def _known(ctx: Context, folder: str, wanted: str | None, asked: str) -> list[Project]:
+    """The projects that the files of a folder tell of, Python's first."""
+    there = projects.names(ctx, folder)
+    found = []
+    for language, markers in MARKERS.items():
+        marker = next((one for one in markers if one in there), None)
+        if marker is None or wanted not in (None, language):
+            continue
+        manifest = projects.text(ctx, f"{ctx.files.root.path}/{folder}/{marker}")
+        name = asked if asked != "auto" else named_by(language, manifest)
+        if name is not None:
+            found.append(Project(folder, FRAMEWORKS[name], manifest, asked))
+    return found
+
+
+def _without_marker(ctx: Context, start: str, wanted: str | None, asked: str) -> Project:
+    """A project further down, or Python tests that belong to none."""
+
+    def paths(patterns: Iterable[str]) -> list[str]:
+        glob = f"{{{','.join(patterns)}}}"
+        return [one.path for one in ctx.search.find(glob, Scope(start), sort="path", token=ctx.token).entries]
+
+    markers = [one for language, ones in MARKERS.items() if wanted in (None, language) for one in ones]
+    folders: list[str] = []
+    for folder in sorted({one.rpartition("/")[0] for one in paths(markers)}):
+        if not any(f"{folder}/".startswith(f"{above}/") for above in folders):
+            folders.append(folder)
+    if wanted in (None, "python"):
+        loose = [one for one in paths(PYTHON_TESTS) if not any(one.startswith(f"{above}/") for above in folders)]
+        if loose or (wanted and not folders):
+            return Project(".", FRAMEWORKS[asked if asked != "auto" else "pytest"], "", asked)
+    known = [project for folder in folders for project in _known(ctx, folder, wanted, asked)]
+    if len({one.folder for one in known}) == 1:
+        return known[0]
+    hint = f" Give one of these as `path`: {', '.join(one.folder for one in known[:10])}." if known else ""
+    looked = "pytest or unittest files, jest, vitest or `node --test` in package.json, go.mod, Cargo.toml"
+    raise ToolError(ErrorCode.NOT_FOUND, f"No tests found in {start!r}: looked for {looked}.{hint}")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which tests to run."""
+
+    targets: tuple[tuple[str, str], ...]
+    """Paths from the project's folder, each with a test's name or none; all tests when there are none."""
+    changed: tuple[str, ...] = ()
+    """Files whose tests the framework finds by itself."""
+    note: str = ""
+    nothing: bool = False
+    """Whether there is nothing to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What is known of a run, and the command itself."""
+
+    run: Run
+    ran: Ran
+    output: str
+    program: str
+    """The program that ran it."""
+
+
+def run(
+    ctx: Context,
+    project: Project,
+    action: Action,
+    chosen: Chosen,
+    keyword: str,
+    seconds: float,
+) -> Finish:
+    """Run the tests, or list them, and read what became of it."""
+    framework = project.framework
+    name = project.asked if framework.language == "python" else framework.name
+    program = _program(ctx, project)
+    with projects.scripts(ctx, _files(framework)) as made:
+        report = made.pop("report")
+        temp = os.path.dirname(report)
+        ask = Ask(action, chosen.targets, keyword, report, made, chosen.changed, name)
+        ran = ctx.shell.words(
+            [program, *framework.words(ask)],
+            cwd=project.folder,
+            seconds=seconds,
+            extra={name: value.format(temp=temp) for name, value in framework.environment.items()},
+        )
+        output = plain(ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace"))
+        told = projects.left(report).decode("utf-8", "replace")
+        extra = projects.left(report, framework.extra).decode("utf-8", "replace") if framework.extra else ""
+        named = bool(keyword or any(one for _, one in chosen.targets))
+        raw = Raw(action, ctx.files.root.path, project.folder, told, output, extra, project.manifest, named)
+    found = framework.read(raw)
+    found.framework = found.framework or framework.name
+    found.engine = found.engine or framework.name
+    return Finish(found, ran, output, program)
+
+
+def titles(ctx: Context, project: Project, chosen: Chosen, keyword: str) -> Run:
+    """The tests of a framework that cannot tell them without running them, by the texts of their files."""
+    raw = Raw("discover", ctx.files.root.path, ".", "", "")
+    inner = chosen.targets[0][0] if chosen.targets else ""
+    where = f"{project.folder}/{inner}".removeprefix("./").rstrip("/") or "."
+    texts = {}
+    if ctx.tree.is_file(f"{raw.root}/{where}"):
+        texts[where] = projects.text(ctx, f"{raw.root}/{where}")
+    else:
+        for glob in project.framework.files:
+            for entry in ctx.search.find(glob, Scope(where), sort="path", token=ctx.token).entries:
+                texts[entry.path] = projects.text(ctx, f"{raw.root}/{entry.path}")
+    run = javascript.titles(raw, dict(sorted(texts.items())))
+    if not run.tests:
+        raise ToolError(ErrorCode.NOT_FOUND, f"No tests found in {where!r} by {project.framework.name}.")
+    run.framework = project.framework.name
+    run.tests = [one for one in run.tests if keyword in one.id]
+    return run
+
+
+def _program(ctx: Context, project: Project) -> str:
+    framework = project.framework
+    if framework.language == "python":
+        return projects.python(ctx, project.folder)
+    found = projects.program(ctx, framework.program, project.folder)
+    if found is None:
+        raise ToolError(
+            ErrorCode.UNSUPPORTED, f"{framework.name} is not installed here. Ask the user to add it: {framework.add}"
+        )
+    return found
+
+
+def _files(framework: Framework) -> dict[str, tuple[str, str]]:
+    """The report's file, empty, and the parts of our driver."""
+    texts = {"report": ("", ".report")}
+    for name in _DRIVERS.get(framework.language, ()):
+        texts[name] = (javascript.REPORTER, ".mjs") if name == "reporter" else (projects.source(name), ".py")
+    return texts
+
+
+def changed(ctx: Context) -> list[str] | None:
+    """The files of the workspace that differ from the last commit, new ones included; None without git."""
+    from toolroll.host.git.repository import Repository
+
+    try:
+        repository = Repository.of(ctx, ".", _GIT_SECONDS)
+        records = repository.carry_out(_status())
+    except ToolError as error:
+        if error.code in (ErrorCode.CANCELLED, ErrorCode.TIMEOUT):
+            raise
+        return None
+    prefix = repository.prefix
+    return sorted(path.removeprefix(prefix) for path in records if path.startswith(prefix))
+
+
+def _status() -> Generator[Command, Printed, list[str]]:
+    from toolroll.text.git.plans import Command
+
+    words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
+    printed = yield Command(words)
+    return [record[3:] for record in printed.out.split("\0") if record]
+
+
+def choose(ctx: Context, project: Project, targets: tuple[tuple[str, str], ...]) -> Chosen:
+    """The tests that uncommitted changes affect, or more when that cannot be told."""
+    files = changed(ctx)
+    kind = project.framework
+    if files is None:
+        return Chosen(targets, note="All tests: what has changed cannot be told without a git repository.")
+    if not files:
+        return Chosen((), note="No test is affected: nothing has changed since the last commit.", nothing=True)
+    if kind.related:
+        return Chosen(targets, tuple(f"{ctx.files.root.path}/{one}" for one in files), f"Affected by {_few(files)}.")
+    if kind.language != "python":
+        return Chosen(targets, note=f"All tests: which ones a change affects is not known of {kind.name}.")
+    found = _reached(ctx, project, files)
+    if found.everything:
+        return Chosen(targets, note=f"All tests, for {found.everything}.")
+    prefix = "" if project.folder == "." else f"{project.folder}/"
+    inner = [one.removeprefix(prefix) for one in found.tests]
+    inner = [one for one in inner if not targets or f"{one}/".startswith(f"{targets[0][0]}/")]
+    if not inner:
+        return Chosen((), note=f"No test is affected: {_few(files)} changed since the last commit.", nothing=True)
+    note = f"{len(inner)} test file{'s' * (len(inner) != 1)} affected by {_few(files)}."
+    return Chosen(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
+
+
+def nothing(project: Project) -> Run:
+    """A run without tests."""
+    return Run(project.framework.name, ended=True)
+
+
+def _few(files: list[str]) -> str:
+    return ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
+
+
+def _reached(ctx: Context, project: Project, files: list[str]) -> Affected:
+    """The Python test files that changes of these files affect."""
+    found = ctx.search.find("*.py", Scope(project.folder), sort="path", token=ctx.token)
+    sources: dict[str, str] = {}
+    for entry in found.entries:
+        ctx.token.check()
+        sources[entry.path] = projects.text(ctx, f"{ctx.files.root.path}/{entry.path}")
+    result = affected(sources, files, _recalled(ctx))
+    return result if found.complete else replace(result, everything="there are too many files to look through")
+
+
+def remember(ctx: Context, touched: Mapping[str, list[str]]) -> None:
+    """Keep which files each test file has reached, for the next time that affected tests are asked for."""
+    ctx.files.state.put("tests", _MEMORY, json.dumps({**_recalled(ctx), **touched}).encode())
+
+
+def _recalled(ctx: Context) -> dict[str, list[str]]:
+    with suppress(OSError, ValueError):
+        fd = os.open(_MEMORY, os.O_RDONLY | os.O_CLOEXEC, dir_fd=ctx.files.state.folder("tests"))
+        with os.fdopen(fd, "rb") as file:
+            known = json.load(file)
+        return {str(test): list(map(str, files)) for test, files in known.items()}
+    return {}

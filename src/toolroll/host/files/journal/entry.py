@@ -1,0 +1,91 @@
+"""The receipts: what stood at a path before and after, and which call did it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolroll.host.files.digests import digest
+from toolroll.result import ErrorCode, ToolError
+
+Kind = Literal["file", "directory", "link"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What stands at a path. `content` is the digest of a file's bytes, or where a link leads."""
+
+    kind: Kind
+    mode: int
+    content: str = ""
+
+    @classmethod
+    def of_file(cls, data: bytes, mode: int) -> State:
+        return cls("file", stat.S_IMODE(mode), digest(data).hex())
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One step: what was at a path and what is there now (None: nothing), or a move from `source`."""
+
+    path: str
+    before: State | None
+    after: State | None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """All that one call changed."""
+
+    number: int
+    time: float
+    tool: str
+    session: str
+    message: str
+    changes: tuple[Change, ...]
+    undoes: tuple[int, ...] = ()
+    """The entries that this one took back."""
+    note: Mapping[str, Any] = field(default_factory=dict)
+    """What the tool says of it: spans, relation."""
+
+    def paths(self) -> list[str]:
+        """Every path it touched."""
+        return list(dict.fromkeys(p for one in self.changes for p in (one.source, one.path) if p is not None))
+
+
+MOST_KEPT = 1 << 28
+"""The bytes of a file that are kept, to undo what was done to it."""
+
+
+def check_kept(path: str, size: int) -> None:
+    """Raise ToolError for a file that is too large to be kept: what is done to it could not be undone."""
+    if size > MOST_KEPT:
+        raise ToolError(
+            ErrorCode.TOO_LARGE,
+            f"{path!r} is too large: {size} bytes. Of files over {MOST_KEPT} bytes nothing is kept to undo a change, "
+            "so no tool changes them. Use a command.",
+        )
+
+
+def look(fd: int, name: str) -> tuple[State | None, bytes | None]:
+    """What stands at a name in an open folder, and the bytes if it is a file."""
+    try:
+        status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None, None
+    mode = stat.S_IMODE(status.st_mode)
+    if stat.S_ISLNK(status.st_mode):
+        return State("link", 0, os.readlink(name, dir_fd=fd)), None
+    if stat.S_ISDIR(status.st_mode):
+        return State("directory", mode), None
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(6, "Not a file, folder or link", name)
+    check_kept(name, status.st_size)
+    opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+    with os.fdopen(opened, "rb") as file:
+        data = file.read()
+    return State.of_file(data, mode), data

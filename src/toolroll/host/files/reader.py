@@ -1,0 +1,194 @@
+"""Reading the files of one workspace: strict, bounded, and remembered."""
+
+from __future__ import annotations
+
+import os
+
+from toolroll.host.files import line_window as window
+from toolroll.host.files.digests import Contents
+from toolroll.host.files.document import Document, read_all
+from toolroll.host.files.line_index import Known
+from toolroll.host.files.line_window import Window
+from toolroll.host.files.near import near_names
+from toolroll.host.files.root import Root
+from toolroll.host.files.spill import PREFIX, Spill
+from toolroll.host.files.versions import Records, Version, stamp_of
+from toolroll.host.runtime.cancellation import Token
+from toolroll.policy.effects import Effect
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy, judge_path
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text import names
+from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, fitting
+
+
+class Reader:
+    """Reads beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
+
+    def __init__(self, root: Root, spill: Spill, limits: Limits, policy: Policy, *, guess: bool = False) -> None:
+        """`guess`: read what is not UTF-8 and says no other encoding in the likeliest one, if that keeps every byte."""
+        self.root = root
+        self.records = Records()
+        self.cwd = "."
+        self._contents = Contents()
+        self._milestones = Known()
+        self._spill = spill
+        self._limits = limits
+        self._policy = policy
+        self._guess = guess
+
+    def where(self, path: str) -> tuple[Root, str]:
+        """The root that a path is beneath (the workspace's, or that of kept outputs), and the path there."""
+        if path.startswith(PREFIX):
+            return self._spill.root(), path.removeprefix(PREFIX)
+        if self.cwd != "." and path and not path.startswith("/"):
+            path = f"{self.cwd}/{path}"
+        return self.root, self._meant(path) if "\\" in path else path
+
+    def _meant(self, path: str) -> str:
+        """A path with escapes as we show them, if that is what is there and not the path as it is written."""
+        shown = [path, names.meant(path)]
+        return next((one for one in shown if self.root.has(one)), path)
+
+    def key(self, path: str) -> tuple[str, ...]:
+        """The components that calls on this path are locked by."""
+        root, where = self.where(path)
+        names = root.text(where).split("/")
+        if ".." not in names and names != ["."]:
+            return tuple(names)
+        steps: list[str] = []
+        for part in names:
+            if part not in ("..", "."):
+                steps.append(part)
+            elif part == ".." and steps:
+                steps.pop()
+        return tuple(steps)
+
+    def read(self, path: str, encoding: str | None = None) -> Document:
+        """The whole text file; it then counts as seen."""
+        document = self.peek(path, encoding)
+        self.records.read(document.path, document.version, document.encoding)
+        return document
+
+    def peek(self, path: str, encoding: str | None = None) -> Document:
+        """The whole text file, without its counting as seen."""
+        fd, real, status = self._file(path)
+        try:
+            self._check_size(path, status.st_size, self._limits.write_bytes)
+            data = read_all(fd, status.st_size)
+        finally:
+            os.close(fd)
+        version = Version(stamp_of(status), self._contents.digest(real, data))
+        used = self._fitting(real, data, encoding, path)
+        document = Document(real, data, used, version)
+        _check_text(path, document)
+        return document
+
+    def window(
+        self, path: str, start: int, count: int, token: Token, encoding: str | None = None, *, ranged: bool = False
+    ) -> Window:
+        """Some lines of a text file; it then counts as seen. The limit of size is not for a `ranged` look."""
+        fd, real, status = self._file(path)
+        try:
+            if not ranged:
+                part = "Use `grep` to find what matters, or give `end` to read a part of it."
+                self._check_size(path, status.st_size, self._limits.read_bytes, part)
+            if status.st_size <= window.WHOLE:
+                data = read_all(fd, status.st_size)
+                found = window.of_bytes(data, start, count, self._fitting(real, data, encoding, path))
+                version = Version(stamp_of(status), self._contents.digest(real, data))
+            else:
+                used = self._encoding(real, os.pread(fd, HEAD, 0), encoding, path)
+                known = self._milestones.of(status)
+                found = window.of_file(fd, start, count, used, token, known)
+                self._milestones.keep(fd, status, known)
+                version = Version.of(status)
+        finally:
+            os.close(fd)
+        self.records.read(real, version, found.encoding)
+        return found
+
+    def data(self, path: str, most: int) -> bytes:
+        """The raw bytes of a file no larger than `most`."""
+        fd, _, status = self._file(path)
+        try:
+            self._check_size(path, status.st_size, most)
+            return read_all(fd, status.st_size)
+        finally:
+            os.close(fd)
+
+    def missing(self, path: str) -> ToolError:
+        """The error for a path where nothing is, with names that are near."""
+        root, where = self.where(path)
+        near = near_names(root, where)
+        if root.text(where) in near:
+            return ToolError(ErrorCode.NOT_FOUND, f"File not found: {path!r} is a link, and its target is not there.")
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Use `find` or `ls` to see what there is."
+        return ToolError(
+            ErrorCode.NOT_FOUND,
+            f"File not found: there is no {path!r}. {hint}",
+            details={"near": near},
+            suggest=tuple(Suggestion("read", {"path": name}) for name in near),
+        )
+
+    def _may_open(self, parts: tuple[str, ...], effects: Effect = Effect.READ) -> None:
+        policy = self._policy
+        if policy.rules and (verdict := judge_path(parts, effects, policy)).decision == "deny":
+            raise ToolError(ErrorCode.PERMISSION, f"{'/'.join(parts)!r} is {verdict.reason}. Use another path.")
+        allowed = policy.extensions
+        if allowed is None:
+            return
+        suffix = os.path.splitext(parts[-1])[1].lower() if parts else ""
+        if suffix and suffix not in allowed:
+            raise ToolError(ErrorCode.SECURITY, f"Access denied: File type {suffix!r} is not allowed.")
+
+    def _check_size(
+        self, path: str, size: int, most: int | None, instead: str = "Use `grep` to find what matters."
+    ) -> None:
+        if most is not None and size > most:
+            raise ToolError(ErrorCode.TOO_LARGE, f"{path!r} is too large: {size} bytes, the limit is {most}. {instead}")
+
+    def _file(self, path: str) -> tuple[int, str, os.stat_result]:
+        """A regular file: its descriptor, which the caller closes, its real path and its status."""
+        root, where = self.where(path)
+        try:
+            fd, status, parts = root.located(where)
+        except FileNotFoundError:
+            raise self.missing(path) from None
+        except IsADirectoryError:
+            raise ToolError(
+                ErrorCode.VALIDATION, f"{path!r} is a directory, not a file. Look into it with `ls`."
+            ) from None
+        try:
+            self._may_open(parts)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd, path if root is not self.root else "/".join(parts), status
+
+    def _encoding(self, real: str, head: bytes, asked: str | None, path: str) -> Encoding:
+        """What was asked for, else what the file was read as before, else what it is."""
+        known = self.records.get(real).encoding if asked is None else None
+        try:
+            return known if known is not None and head.startswith(known.bom) else detect(head, asked)
+        except ToolError as error:
+            raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None
+
+    def _fitting(self, real: str, data: bytes, asked: str | None, path: str) -> Encoding:
+        """The same of a file that was read whole."""
+        used = self._encoding(real, data[:HEAD], asked, path)
+        if asked is not None or not self._guess:
+            return used
+        return fitting(data, UTF8 if used.guessed else used)  # others may have saved it as UTF-8 since
+
+
+def _check_text(path: str, document: Document) -> None:
+    """Raise ToolError if the file cannot be decoded; one that surely can is not, as nobody may ask for its text."""
+    try:
+        _ = document.plain or document.text
+    except ToolError as error:
+        wrong, _, _ = error.message.partition(". ")
+        guess = error.details["guess"] if isinstance(error.details, dict) else None
+        likely = f" It looks like {guess!r}: give that as `read.encoding` first." if guess else ""
+        message = f"{path!r} cannot be read. {wrong}.{likely}"
+        raise ToolError(error.code, message, details=error.details) from None

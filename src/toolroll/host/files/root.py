@@ -1,0 +1,330 @@
+"""The only code that opens paths. All of them are found beneath one folder, on directory file descriptors.
+
+A path is never checked first and opened later: another process could swap a folder for a link in between.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
+
+from toolroll.host.files.openat import (
+    LIST,
+    MAX_LINKS,
+    PATH,
+    STEP,
+    STRAIGHT,
+    Opener,
+    not_a_file,
+    openat2,
+    os_error,
+    walk,
+)
+from toolroll.host.files.path_handle import Check, Place
+from toolroll.host.files.trust import Trust
+from toolroll.host.runtime.launcher import folder_path
+from toolroll.policy import paths
+from toolroll.result import ErrorCode, ToolError
+
+Examine = Callable[[str], Trust]
+
+_STRAIGHT = STRAIGHT | os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+_DELETED = " (deleted)"  # what /proc adds to a path that is gone; a name may also really end so
+
+
+class Root:
+    """One folder and what is beneath it. Whatever leaves it, by "..", link or race, is a SecurityError."""
+
+    def __init__(
+        self, path: str, *, kernel: bool | None = None, folder_mode: int = 0o777, trust: Examine = Trust
+    ) -> None:
+        """Open the folder `path`; `kernel=False` does without openat2, None uses it where it works.
+
+        `trust` is asked about the folder once that is open, and may raise. What it hides is not opened, by any path.
+        """
+        self._typed = os.path.abspath(path)
+        self._folder_mode = folder_mode
+        self.path = os.path.realpath(path)
+        self.fd = _entered(self.path)
+        confined = None if kernel is False else openat2(self.fd)
+        if kernel and confined is None:
+            os.close(self.fd)
+            raise OSError(errno.ENOSYS, "openat2 is not to be had here", path)
+        self.kernel = confined is not None
+        self.trust = self._examined(trust)
+        self.opener: Opener = self._guarded(confined or walk) if self.trust.hides else confined or walk
+        self._link = f"/proc/self/fd/{self.fd}"
+        self._last = ".", paths.Relative((), True), "."
+
+    def open(self, path: str, flags: int = os.O_RDONLY) -> int:
+        """A descriptor of whatever is at `path`; never creates, never blocks, never becomes a terminal."""
+        if flags & os.O_CREAT:
+            raise ValueError("Root.open never creates; use place() and atomic.write()")
+        return self._open(self._read(path), flags, path)
+
+    def file(self, path: str) -> int:
+        """A descriptor of the regular file at `path`, for reading."""
+        return self.regular(path)[0]
+
+    def regular(self, path: str) -> tuple[int, os.stat_result]:
+        """The same with its status."""
+        try:
+            fd = self._open(self._read(path), os.O_RDONLY, path)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # how open() says "a socket"
+                raise not_a_file(path, stat.S_IFSOCK) from None
+            raise
+        return fd, _status(fd, path)
+
+    def located(self, path: str) -> tuple[int, os.stat_result, tuple[str, ...]]:
+        """The same, and where it is, as `real` tells it: what is found without a link or ".." is where it was named."""
+        where = self._read(path)
+        if self.kernel and ".." not in where.parts:
+            try:
+                fd = self.opener(self.fd, where.where, _STRAIGHT)
+            except OSError as error:
+                if error.errno == errno.ENOENT:
+                    raise os_error(error.errno, path) from None
+            else:
+                return fd, _status(fd, path), where.parts
+        fd, status = self.regular(path)
+        try:
+            return fd, status, self._place_of(fd, path)
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def has(self, path: str) -> bool:
+        """Whether there is anything at `path`, a link that leads nowhere too."""
+        try:
+            with self.place(path, follow=False) as place:
+                os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        except (OSError, ToolError):
+            return False
+        return True
+
+    def folder(self, path: str = ".", *, create: bool = False, check: Check | None = None) -> int:
+        """A descriptor of the folder at `path`, for listing; `create` makes it and its parents if missing."""
+        where = self._read(path)
+        if not create:
+            return self._open(where, LIST, path)
+        with self._reach(where.parts, ".", path, create=True) as place:
+            place.settle(check)
+            return os.open(".", LIST, dir_fd=place.fd)
+
+    def place(self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None) -> Place:
+        """Where `path` lives, whether or not there is anything yet.
+
+        `follow` goes through a link to what it names; without it the link itself is meant. `create` makes the
+        missing folders; `check` is asked before, with the real components, and may raise.
+        """
+        where = self._read(path)
+        for _ in range(MAX_LINKS + 1):
+            if not where.parts or where.parts[-1] == "..":
+                where = self._named(where, path)
+            place = self._reach(where.parts[:-1], where.parts[-1], path, create=create)
+            try:
+                target = place.link() if follow else None
+                if target is None:
+                    place.is_dir = where.is_dir
+                    place.settle(check)
+                    return place
+                if target.startswith("/"):
+                    raise paths.outside(path, self.path)
+            except BaseException:
+                place.abandon()
+                raise
+            place.close()
+            where = where.beyond(target)
+        raise os_error(errno.ELOOP, path)
+
+    def real(self, fd: int) -> tuple[str, ...]:
+        """Where an open file or folder is now, as components beneath the root.
+
+        Without /proc this can only be told of folders; ask for the `place` of a file instead.
+        """
+        try:
+            above, here = os.readlink(self._link), os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:
+            return self._climb(fd)
+        if here.endswith(_DELETED) and not _is_at(here, fd):
+            raise os_error(errno.ENOENT, here.removesuffix(_DELETED))
+        if here.startswith(f"{above}/"):  # and the kernel writes no "//" and no "."
+            return tuple(here[len(above) + 1 :].split("/"))
+        names = paths.beneath(here, above)
+        if names is None:
+            raise paths.outside(here, self.path)
+        return names
+
+    def _place_of(self, fd: int, path: str) -> tuple[str, ...]:
+        try:
+            return self.real(fd)
+        except NotADirectoryError:  # only Linux can tell where an open file is
+            with self.place(path) as place:
+                return place.parts
+
+    def text(self, path: str) -> str:
+        """`path` as it is shown to the model: relative to the workspace, with forward slashes."""
+        last, _, text = self._last
+        return text if last == path else self._read(path).text
+
+    def close(self) -> None:
+        """Give the folder back; the root is of no use afterwards."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, path: str) -> paths.Relative:
+        last, found, _ = self._last  # a call reads its path more than once: to queue for it, then to open it
+        if last == path:
+            return found
+        # A workspace reached through a link has two absolute names, and callers use either.
+        linked = self._typed != self.path and path.startswith("/") and paths.beneath(path, self._typed) is not None
+        found = paths.parts(path, self._typed if linked else self.path)
+        self._last = path, found, found.text
+        return found
+
+    def _open(self, where: paths.Relative, flags: int, shown: str) -> int:
+        # openat2 refuses O_PATH together with flags that mean nothing to it.
+        flags |= os.O_CLOEXEC if flags & PATH else os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        try:
+            return self.opener(self.fd, where.where, flags)
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                raise paths.outside(shown, self.path) from None
+            raise os_error(error.errno, shown) from None
+
+    def _examined(self, trust: Examine) -> Trust:
+        try:
+            return trust(_location(self.fd) if os.path.exists(folder_path(self.fd)) else self.path)
+        except BaseException:
+            self.close()
+            raise
+
+    def _guarded(self, opener: Opener) -> Opener:
+        """The same opener, but what is hidden is not opened: asked once it is open, by where it really is."""
+
+        def open_shown(folder: int, path: str, flags: int) -> int:
+            fd = opener(folder, path, flags)
+            try:
+                self.trust.check_read(paths.beneath(_location(fd), _location(self.fd)) or ())
+            except BaseException:
+                os.close(fd)
+                raise
+            return fd
+
+        return open_shown
+
+    def _named(self, where: paths.Relative, shown: str) -> paths.Relative:
+        """The same folder by its own name; "sub/.." has none."""
+        fd = self._open(where, STEP, shown)
+        try:
+            names = self.real(fd)
+        finally:
+            os.close(fd)
+        if names:
+            return paths.Relative(names, True)
+        raise ToolError(
+            ErrorCode.SECURITY,
+            f"{shown!r} is the workspace itself, which stays as it is. Name something inside it.",
+        )
+
+    def _reach(self, above: tuple[str, ...], name: str, shown: str, *, create: bool) -> Place:
+        """The place of `name` beneath the deepest folder of `above` that exists; `create` lets some miss."""
+        for there in range(len(above), -1, -1):
+            try:
+                fd = self._open(paths.Relative(above[:there], True), STEP, shown)
+                break
+            except FileNotFoundError:
+                if not create or there == 0 or above[there - 1] == "..":
+                    raise
+        try:
+            missing = above[there:]
+            own = () if name == "." else (name,)
+            parts = (*self.real(fd), *missing, *own)
+            self.trust.check_read(parts)
+            return Place(fd, name, parts, shown, missing=missing, folder_mode=self._folder_mode)
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def _climb(self, fd: int) -> tuple[str, ...]:
+        """`real` for a folder where there is no /proc: go up to the root, finding each name by its inode."""
+        top = os.fstat(self.fd)
+        names: list[str] = []
+        here = os.open(".", LIST, dir_fd=fd)
+        try:
+            while not os.path.samestat(os.fstat(here), top):
+                above = os.open("..", LIST, dir_fd=here)
+                below, here = here, above
+                try:
+                    names.append(_name_of(below, above))
+                finally:
+                    os.close(below)
+        finally:
+            os.close(here)
+        return tuple(reversed(names))
+
+
+def _status(fd: int, path: str) -> os.stat_result:
+    """The status of what must be a regular file; anything else is closed."""
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(fd)
+        raise not_a_file(path, status.st_mode)
+    return status
+
+
+def _name_of(below: int, above: int) -> str:
+    """The name that the folder `below` has in the folder `above`."""
+    wanted = os.fstat(below)
+    with os.scandir(above) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(entry.stat(follow_symlinks=False), wanted):
+                        return entry.name
+    raise os_error(errno.ENOENT, "..")
+
+
+def _entered(path: str) -> int:
+    """A descriptor of a folder that may be read and entered; the error says that it is the whole folder's."""
+    try:
+        fd = os.open(path, LIST)
+    except OSError as error:
+        raise _unusable(path, error) from None
+    try:
+        os.stat(".", dir_fd=fd)
+    except OSError as error:
+        os.close(fd)
+        raise _unusable(path, error) from None
+    return fd
+
+
+def _unusable(path: str, error: OSError) -> OSError:
+    why = os.strerror(error.errno or 0)
+    return OSError(error.errno, f"{why}; name a folder that is there and that you may read and enter", path)
+
+
+def _location(fd: int) -> str:
+    """The absolute path of an open file or folder, as far as the kernel knows it."""
+    path = folder_path(fd)
+    return path if sys.platform == "darwin" else os.readlink(path).removesuffix(_DELETED)
+
+
+def _is_at(path: str, fd: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(fd))
+    except OSError:
+        return False

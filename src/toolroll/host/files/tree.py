@@ -1,0 +1,332 @@
+"""The names in a workspace: what is there, and taking away, moving and copying it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from toolroll.host.files import atomic
+from toolroll.host.files.journal.entry import MOST_KEPT, State, look
+from toolroll.host.files.path_handle import Place
+from toolroll.host.files.workspace import Workspace
+from toolroll.host.runtime.cancellation import Token
+from toolroll.result import ErrorCode, ToolError
+
+Kind = Literal["file", "directory", "link", "other"]
+_LISTED = 200_000  # entries that one call lists
+_COPIED = 10_000  # entries that one call copies or removes
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One name: what it is, and for a link where it leads."""
+
+    path: str
+    kind: Kind
+    size: int
+    modified: float
+    mode: int
+    target: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+class Tree:
+    """Lists, removes, moves and copies. Links are named, never followed, except on the way to a folder."""
+
+    def __init__(self, files: Workspace) -> None:
+        self._files = files
+
+    def folder(self, path: str, depth: int, token: Token, closed: list[str] | None = None) -> tuple[str, list[Item]]:
+        """A folder's real path, and what is in it down to `depth` levels, folders before what is in them.
+
+        Folders in it that cannot be entered are added to `closed`; without that they are an error.
+        """
+        root, where = self._files.where(path)
+        try:
+            fd = root.folder(where)
+        except FileNotFoundError:
+            raise self._files.missing(path) from None
+        try:
+            parts = root.real(fd)
+            real = "/".join(parts)
+            hidden = frozenset("/".join((*parts, one)) for one in root.trust.hidden_in(parts))
+            return real, list(islice(_items(fd, real, depth, token, closed, hidden), _LISTED))
+        finally:
+            os.close(fd)
+
+    def item(self, path: str) -> Item:
+        """What a path names; a link is told as a link."""
+        root, where = self._files.where(path)
+        if root.text(where) == ".":
+            return _item(root.fd, ".", ".")
+        with self._place(path, follow=False) as place:
+            return _item(place.fd, place.name, place.path)
+
+    def delete(self, path: str, recursive: bool) -> int:
+        """Remove a file, link or folder; how many entries went. A folder with content needs `recursive`."""
+        with self._place(path, follow=False, write=True) as place:
+            is_folder = _item(place.fd, place.name, place.path).kind == "directory"
+            count = self._count(place, path, recursive) if is_folder else 1
+            self._remove(place.fd, place.name, place.path)
+            self._files.records.forget(place.path)
+            return count
+
+    def move(self, source: str, target: str, overwrite: bool) -> tuple[str, str]:
+        """Rename a file, link or folder; the real paths of both ends."""
+        with self._place(source, follow=False, write=True) as old:
+            kind = _item(old.fd, old.name, old.path).kind
+            if kind == "directory":
+                self._count(old, source, recursive=True)
+            with self._target(target, old) as new:
+                if kind == "directory":
+                    _check_outside(old, new, source, target)
+                self._check_free(new, target, overwrite)
+                self._rename(old, new, kind)
+                self._files.records.forget(old.path)
+                self._files.records.forget(new.path)
+                return old.path, new.path
+
+    def _rename(self, old: Place, new: Place, kind: Kind) -> None:
+        recorder = self._files.recorder
+        taken = _exists(new)
+        if recorder and taken:
+            with recorder.removing(new.fd, new.name, new.path):
+                pass  # by the rename itself
+        with recorder.moving(old, new) if recorder else nullcontext():
+            if taken and os.path.samestat(_status(old), _status(new)):
+                os.unlink(old.name, dir_fd=old.fd)  # two names of one file, which a rename leaves both
+            elif taken or kind != "file" or not _linked(old, new):
+                os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
+
+    def _remove(self, fd: int, name: str, path: str) -> None:
+        """Remove one name and all below it, the deepest first."""
+        if _item(fd, name, path).kind == "directory":
+            below = os.open(name, _OPEN, dir_fd=fd)
+            try:
+                for inner in os.listdir(below):
+                    self._remove(below, inner, f"{path}/{inner}")
+            finally:
+                os.close(below)
+        recorder = self._files.recorder
+        with recorder.removing(fd, name, path) if recorder else nullcontext():
+            if _item(fd, name, path).kind == "directory":
+                os.rmdir(name, dir_fd=fd)
+            else:
+                os.unlink(name, dir_fd=fd)
+
+    def copy(self, source: str, target: str, overwrite: bool, token: Token) -> tuple[str, int]:
+        """Copy a file or a folder with all that is in it; the real path of the copy and how many files."""
+        with self._place(source) as old, self._target(target, old) as new:
+            kind = _item(old.fd, old.name, old.path).kind
+            self._check_free(new, target, overwrite and kind == "file")
+            if kind == "directory":
+                _check_outside(old, new, source, target)
+            if stat.S_ISLNK(new.mode()):
+                raise ToolError(ErrorCode.CONFLICT, f"{target!r} is a link. Delete it first, or name what it leads to.")
+            count = self._copy(old, new, token, 0)
+            self._files.records.forget(new.path)
+            return new.path, count
+
+    def is_file(self, path: str) -> bool:
+        """Whether a file is there; what cannot be reached is not there."""
+        try:
+            root, where = self._files.where(path)
+            os.close(root.file(where))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return False
+        return True
+
+    def set_executable(self, path: str, on: bool) -> None:
+        """Let those run a file who may read it, or nobody."""
+        self.set_mode(path, lambda now: now | ((now & 0o444) >> 2) if on else now & ~0o111)
+
+    def set_mode(self, path: str, change: Callable[[int], int]) -> None:
+        """Give a file other permissions, made from those that it has."""
+        with self._place(path, write=True) as place:
+            mode = change(stat.S_IMODE(place.mode()))
+            recorder = self._files.recorder
+            with recorder.setting_mode(place, mode) if recorder else nullcontext():
+                _part(place)
+                os.chmod(place.name, mode, dir_fd=place.fd)
+
+    @contextmanager
+    def _place(self, path: str, *, follow: bool = True, write: bool = False) -> Iterator[Place]:
+        """The place of something that exists."""
+        root, where = self._files.where(path)
+        if write and root is not self._files.root:
+            raise ToolError(ErrorCode.PERMISSION, f"{path!r} is a kept output: it can be read, not changed.")
+        try:
+            place = root.place(where, follow=follow, check=self._files.may_remove if write else None)
+        except FileNotFoundError:
+            raise self._files.missing(path) from None
+        with place:
+            if not _exists(place):
+                raise self._files.missing(path)
+            yield place
+
+    @contextmanager
+    def _target(self, target: str, old: Place) -> Iterator[Place]:
+        """Where something goes: the name given, or into the folder given under its old name."""
+        root, where = self._files.where(target)
+        if root is not self._files.root:
+            raise ToolError(ErrorCode.PERMISSION, f"{target!r} is not a place to write to.")
+        into = where.endswith("/") or _is_folder(root.text(where), self._files)
+        path = f"{where.rstrip('/')}/{old.name}" if into else where
+        with root.place(path, create=True, follow=False, check=self._files.prepare) as new:
+            if new.parts == old.parts:
+                raise ToolError(ErrorCode.VALIDATION, f"{target!r} is the same as the source. Choose another name.")
+            yield new
+
+    def _check_free(self, new: Place, target: str, overwrite: bool) -> None:
+        if not overwrite and _exists(new):
+            raise ToolError(
+                ErrorCode.CONFLICT,
+                f"{target!r} exists. Set `overwrite` to replace it, or choose another name.",
+            )
+
+    def _count(self, place: Place, path: str, recursive: bool) -> int:
+        """How many entries a folder is, itself included; none of them may be protected."""
+        fd = os.open(place.name, _OPEN, dir_fd=place.fd)
+        try:
+            count = 1
+            for item in _items(fd, place.path, 200, Token()):
+                if not recursive:
+                    raise ToolError(
+                        ErrorCode.CONFLICT,
+                        f"{path!r} is not empty. Set `recursive` to delete all that is in it.",
+                    )
+                self._files.may_write(tuple(item.path.split("/")))
+                count += 1
+        finally:
+            os.close(fd)
+        return count
+
+    def _copy(self, old: Place, new: Place, token: Token, count: int) -> int:
+        token.check()
+        if count >= _COPIED:
+            raise ToolError(ErrorCode.TOO_LARGE, f"There are more than {_COPIED} entries. Copy parts of it.")
+        item = _item(old.fd, old.name, old.path)
+        if item.kind == "directory":
+            return self._copy_folder(old, new, token, count)
+        recorder = self._files.recorder
+        if item.target is not None:
+            link = State("link", 0, item.target)
+            with recorder.making(new, link) if recorder else nullcontext():
+                os.symlink(item.target, new.name, dir_fd=new.fd)
+        else:
+            data, mode = self._files.data(old.path, most=MOST_KEPT), item.mode & 0o777
+            with recorder.writing(new, data, None, mode) if recorder else nullcontext():
+                atomic.write(new, data, stage=None, mode=mode, durable=False)
+        return count + 1
+
+    def _copy_folder(self, old: Place, new: Place, token: Token, count: int) -> int:
+        recorder = self._files.recorder
+        with recorder.making(new, State("directory", -1)) if recorder else nullcontext():
+            os.mkdir(new.name, 0o700 | stat.S_IMODE(old.mode()) & 0o777, dir_fd=new.fd)
+        fds = [os.open(place.name, _OPEN, dir_fd=place.fd) for place in (old, new)]
+        try:
+            for name in sorted(os.listdir(fds[0])):
+                ends = [
+                    Place(fd, name, (*place.parts, name), place.shown)
+                    for fd, place in zip(fds, (old, new), strict=True)
+                ]
+                self._files.root.trust.check_read(ends[0].parts)
+                self._files.may_write(ends[1].parts)
+                count = self._copy(ends[0], ends[1], token, count)
+        finally:
+            for fd in fds:
+                os.close(fd)
+        return count
+
+
+def _items(
+    fd: int,
+    prefix: str,
+    depth: int,
+    token: Token,
+    closed: list[str] | None = None,
+    hidden: frozenset[str] = frozenset(),
+) -> Iterator[Item]:
+    token.check()
+    for name in sorted(os.listdir(fd)):
+        path = f"{prefix}/{name}" if prefix else name
+        try:
+            item = _item(fd, name, path)
+        except FileNotFoundError:
+            continue  # it went while we were looking
+        yield item
+        if item.kind == "directory" and depth > 1 and path not in hidden:
+            try:
+                below = os.open(name, _OPEN, dir_fd=fd)
+            except OSError:
+                if closed is None:
+                    raise
+                closed.append(path)
+                continue
+            try:
+                yield from _items(below, path, depth - 1, token, closed, hidden)
+            finally:
+                os.close(below)
+
+
+def _item(fd: int, name: str, path: str) -> Item:
+    status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    kinds: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
+    kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
+    target = os.readlink(name, dir_fd=fd) if kind == "link" else None
+    return Item(path, kind, status.st_size, status.st_mtime, status.st_mode, target)
+
+
+def _linked(old: Place, new: Place) -> bool:
+    """Give a file its new name by a link, which fails if that was taken meanwhile; False if it cannot be linked."""
+    try:
+        os.link(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in atomic.NO_LINKS:
+            raise
+        return False
+    os.unlink(old.name, dir_fd=old.fd)
+    return True
+
+
+def _check_outside(old: Place, new: Place, source: str, target: str) -> None:
+    if new.parts[: len(old.parts)] == old.parts:
+        raise ToolError(
+            ErrorCode.VALIDATION, f"{target!r} is inside {source!r}: a folder cannot hold itself. Choose another place."
+        )
+
+
+def _exists(place: Place) -> bool:
+    return place.mode() != 0
+
+
+def _status(place: Place) -> os.stat_result:
+    return os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+
+
+def _is_folder(path: str, files: Workspace) -> bool:
+    try:
+        os.close(files.root.folder(path))
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return False
+        raise
+    return True
+
+
+def _part(place: Place) -> None:
+    """Give a file that has other names an inode of its own: those may be outside, and are not to be changed."""
+    if os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_nlink > 1:
+        _, data = look(place.fd, place.name)
+        if data is not None:
+            atomic.write(place, data, stage=None)

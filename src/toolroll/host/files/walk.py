@@ -1,0 +1,167 @@
+"""A walk over a folder on directory descriptors: no link is followed, whatever is swapped meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from toolroll.host.files import ignore
+
+Kind = Literal["file", "directory", "link"]
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How a folder is opened from the one above it, in order to be listed."""
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+Chain = Mapping[str, tuple[tuple[int, ignore.Rules], ...]]
+"""For each kind of ignore file the rules that hold in a folder, nearest first, and where paths start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Something that the walk came by. `stat` and `open` work until the walk goes on."""
+
+    path: str
+    """From the folder of the walk, with forward slashes; bytes that are not UTF-8 are lone surrogates."""
+    kind: Kind
+    _entry: os.DirEntry[str]
+    _folder: int
+
+    def stat(self) -> os.stat_result:
+        return self._entry.stat(follow_symlinks=False)
+
+    def open(self) -> int:
+        """A descriptor of the file for reading, which never waits; check that it is a regular file."""
+        return os.open(self._entry.name, _FILE, dir_fd=self._folder)
+
+
+class Walk:
+    """All that is in an open folder, by name, each folder before its contents. Iterate over it once.
+
+    `hidden` shows names with a dot, `ignored` what ignore files keep out; folders named in `skip` and
+    `.git` stay out in any case. `rules` are lines from ignore files above (see `ignore.inherited`).
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        *,
+        hidden: bool = False,
+        ignored: bool = False,
+        skip: Collection[str] = (),
+        depth: int | None = None,
+        rules: Sequence[str] = (),
+        excludes: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._fd = fd
+        self._hidden = hidden
+        self._ignored = ignored
+        self._skip = frozenset(skip)
+        self._depth = depth
+        self._rules = ignore.Rules(rules)
+        self._excludes = excludes
+        self.passed: Counter[str] = Counter()
+        """What was passed over: files and folders that are "hidden" or "ignored", "link"s that were shown but
+        not followed, "unreadable" folders, and "special" files such as pipes."""
+        self.left: list[tuple[str, Kind]] | None = None
+        """If somebody sets a list: the files and folders that were passed over as hidden or ignored."""
+
+    def __iter__(self) -> Iterator[Seen]:
+        todo: list[tuple[str, int, Chain]] = [("", 1, {})] if self._depth != 0 else []
+        while todo:
+            path, depth, above = todo.pop()
+            try:
+                fd = self.enter(path)
+            except OSError:
+                self.passed["unreadable"] += 1
+                continue
+            inner: list[tuple[str, int, Chain]] = []
+            try:
+                chain, listed = self.look(fd, path, above)
+                for seen in listed:
+                    yield seen
+                    if seen.kind == "directory" and depth != self._depth:
+                        inner.append((f"{seen.path}/", depth + 1, chain))
+            finally:
+                os.close(fd)
+            todo += reversed(inner)
+
+    def look(self, fd: int, path: str, above: Chain) -> tuple[Chain, Iterator[Seen]]:
+        """What is in one open folder, whose `path` is empty or ends in "/", and the rules that hold in it."""
+        with os.scandir(fd) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        chain = above if self._ignored else extended(above, fd, path, entries)
+        return chain, self._list(fd, path, entries, chain)
+
+    def enter(self, path: str) -> int:
+        """Open a folder of the walk, whose `path` is empty or ends in "/"."""
+        return enter(self._fd, path)
+
+    def _list(self, fd: int, path: str, entries: list[os.DirEntry[str]], chain: Chain) -> Iterator[Seen]:
+        for entry in entries:
+            kind = kind_of(entry)
+            if kind is None:
+                self.passed["special"] += 1
+                continue
+            where = path + entry.name
+            if (entry.name == ".git" and kind == "directory") or (self._excludes and self._excludes(where)):
+                continue
+            hidden = entry.name.startswith(".") and not self._hidden
+            if hidden or self._is_ignored(entry.name, where, kind, chain):
+                self.passed["hidden" if hidden else "ignored"] += 1
+                if self.left is not None:
+                    self.left.append((where, kind))
+            else:
+                self.passed["link"] += kind == "link"
+                yield Seen(where, kind, entry, fd)
+
+    def _is_ignored(self, name: str, path: str, kind: Kind, chain: Chain) -> bool:
+        folder = kind == "directory"
+        if folder and name in self._skip:
+            return True
+        return not self._ignored and is_ignored(path, folder, chain, self._rules)
+
+
+def enter(top: int, path: str) -> int:
+    """Open a folder from the top, step by step, so that the depth of a tree needs no more descriptors."""
+    fd = os.open(".", FOLDER, dir_fd=top)
+    for name in path.split("/")[:-1]:
+        try:
+            inner = os.open(name, FOLDER, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = inner
+    return fd
+
+
+def is_ignored(path: str, folder: bool, chain: Chain, weakest: ignore.Rules) -> bool:
+    """Whether ignore files keep out a file or folder: those on the way to it, else those above the whole walk."""
+    for levels in chain.values():
+        for start, rules in levels:
+            verdict = rules.verdict(path[start:] if start else path, folder)
+            if verdict is not None:
+                return verdict
+    return bool(weakest.verdict(path, folder))
+
+
+def extended(above: Chain, fd: int, path: str, entries: list[os.DirEntry[str]]) -> Chain:
+    """The rules that hold in a folder: those from above, and those of its own ignore files."""
+    own = {entry.name for entry in entries} & set(ignore.NAMES)
+    if not own:
+        return above
+    return {
+        name: (((len(path), ignore.Rules(ignore.read(fd, name))),) if name in own else ()) + above.get(name, ())
+        for name in ignore.NAMES  # strongest first
+    }
+
+
+def kind_of(entry: os.DirEntry[str]) -> Kind | None:
+    """What is in a folder under a name; None for what no search ever looks at."""
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "file" if entry.is_file(follow_symlinks=False) else None

@@ -1,0 +1,322 @@
+"""The files of one workspace: strict reads, atomic writes, and a guard against changes nobody has seen."""
+
+from __future__ import annotations
+
+import copy
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from toolroll.host.approval.auto_run import AutoRunCheck
+from toolroll.host.files import atomic
+from toolroll.host.files import python_syntax as syntax
+from toolroll.host.files.digests import digest
+from toolroll.host.files.document import Change, Document, read_all
+from toolroll.host.files.freshness import EditGuard, Freshness, modified
+from toolroll.host.files.journal.entry import Change as Step
+from toolroll.host.files.journal.entry import check_kept
+from toolroll.host.files.journal.recorder import Recorder
+from toolroll.host.files.path_handle import Place
+from toolroll.host.files.reader import Reader
+from toolroll.host.files.root import Root
+from toolroll.host.files.spill import PREFIX, Spill
+from toolroll.host.files.versions import Version, stamp_of
+from toolroll.host.runtime.launcher import Launcher
+from toolroll.host.runtime.state import State
+from toolroll.policy import paths
+from toolroll.policy.effects import Effect
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text import diff
+from toolroll.text.edit.match import Spliced
+from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, named
+
+_TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
+_SPLIT = "Make several smaller files of it."
+
+
+@dataclass(frozen=True, slots=True)
+class _Save:
+    """A new file that is ready to be put in the place of the draft it was made of."""
+
+    draft: Document
+    place: Place
+    new: atomic.Replacement
+    digest: bytes
+    step: Step | None
+    note: Mapping[str, Any]
+
+
+class Workspace(Reader):
+    """Reads and writes beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
+
+    def __init__(
+        self,
+        root: Root,
+        state: State,
+        spill: Spill,
+        *,
+        limits: Limits,
+        policy: Policy,
+        launcher: Launcher,
+        guard: EditGuard = "fresh",
+        new_file_mode: int | None = None,
+        guess: bool = False,
+    ) -> None:
+        super().__init__(root, spill, limits, policy, guess=guess)
+        self.state = state
+        self._launcher = launcher
+        self._fresh = Freshness(self.records, guard)
+        self._new_file_mode = new_file_mode
+        self._swept: set[int] = set()  # shared by all copies, so that it is done once
+        self._recorder: Recorder | None = None
+        self._auto_run: AutoRunCheck | None = None
+
+    def at(self, cwd: str) -> Workspace:
+        """The same files, with relative paths taken from another folder."""
+        other = copy.copy(self)
+        other.cwd = cwd
+        return other
+
+    def recording(self, recorder: Recorder) -> Workspace:
+        """The same files; what is changed through them is recorded."""
+        other = copy.copy(self)
+        other._recorder = recorder
+        return other
+
+    def asking(self, check: AutoRunCheck) -> Workspace:
+        """The same files; before one that other programs run by themselves is changed, `check` asks."""
+        other = copy.copy(self)
+        other._auto_run = check
+        return other
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """What records the changes of this call, if anything does."""
+        return self._recorder
+
+    def draft(self, path: str, encoding: str | None = None) -> Document:
+        """The whole text file in order to change it; raises ToolError when the guard forbids that."""
+        document = self.peek(path, encoding)
+        self._fresh.check_seen(document.path, document.version)
+        if not document.survives:
+            raise ToolError(
+                ErrorCode.UNSUPPORTED,
+                f"{path!r} does not survive {document.encoding.codec}: an edit would change other bytes.",
+            )
+        return document
+
+    def check_syntax(self, draft: Document, made: str | Spliced) -> None:
+        """Raise ToolError if a Python file that parses would no longer parse with this text."""
+        data = made.data if isinstance(made, Spliced) else draft.encoding.encode(made)
+        said = syntax.fault(draft.path, data, self._launcher)
+        if said is not None and syntax.fault(draft.path, draft.data, self._launcher) is None:
+            raise ToolError(
+                ErrorCode.VALIDATION,
+                f"Syntax error in {draft.path!r} after this change, {said}. The file was left as it was.",
+            )
+
+    def check_new_syntax(self, path: str, text: str) -> None:
+        """The same for a whole new content, whatever is there now."""
+        if (said := syntax.fault(path, UTF8.encode(text), self._launcher)) is not None:
+            raise ToolError(ErrorCode.VALIDATION, f"Syntax error in the new {path!r}, {said}. Nothing was written.")
+
+    def back_up(self, draft: Document) -> str:
+        """Copy a file to a name beside it that says when; that name."""
+        name = f"{draft.path}.backup.{time.time_ns() // 1_000_000}"
+        with self.root.place(name, check=self.prepare_copy) as place:
+            self._put(place, draft.data, None, draft.encoding, before=None, create_only=True)
+        return name
+
+    def save(self, draft: Document, made: str | Spliced, note: Mapping[str, Any] | None = None) -> Change:
+        """Write a draft's new text, if the file is still what it was; `note` goes into the receipt."""
+        data = made.data if isinstance(made, Spliced) else draft.encoding.encode(made)
+        same = made.same if isinstance(made, Spliced) else diff.NOTHING
+        change = Change(draft.path, draft.data, data, draft.encoding, same)
+        if change.changed:
+            self._check_size(draft.path, len(data), self._limits.write_bytes, _SPLIT)
+            with self.root.place(draft.path, check=self.may_write) as place:
+                self._put(place, data, draft.version, draft.encoding, before=draft.data)
+            if self._recorder is not None and note:
+                self._recorder.note[draft.path] = dict(note)
+        return change
+
+    def save_all(self, drafts: Sequence[tuple[Document, str, Mapping[str, Any]]]) -> None:
+        """Write the new texts of many drafts, each with its note; the disk is waited for once for many of them."""
+        for at in range(0, len(drafts), _TOGETHER):
+            with ExitStack() as held:
+                saves = list(self._saves(drafts[at : at + _TOGETHER], held))
+                if self._recorder is not None:
+                    self._recorder.about_to(*(one.step for one in saves if one.step is not None))
+                for one in saves:
+                    one.new.settle()
+                for one in saves:
+                    self._finish(one)
+
+    def _saves(self, drafts: Sequence[tuple[Document, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
+        """Make everything ready, so that putting the new files in their places is all that is left."""
+        place, recorder = None, self._recorder
+        for draft, text, note in drafts:
+            data = draft.encoding.encode(text)
+            self._check_size(draft.path, len(data), self._limits.write_bytes, _SPLIT)
+            place = held.enter_context(self._place(draft.path, place))
+            found = self._contents.digest(place.path, data)
+            known = draft.version.digest, found
+            step = recorder.plan(place, data, draft.data, None, known) if recorder else None
+            new = held.enter_context(atomic.Replacement(place, data, self._stage()))
+            new.begin()
+            yield _Save(draft, place, new, found, step, note)
+
+    def _place(self, path: str, last: Place | None) -> Place:
+        """Where a draft is to be saved; in the folder of the last one, that is known."""
+        parts = tuple(path.split("/"))
+        if last is None or parts[:-1] != last.parts[:-1]:
+            return self.root.place(path, check=self.may_write)
+        self.may_write(parts)
+        return last.beside(parts[-1])
+
+    def _finish(self, save: _Save) -> None:
+        """Put a new file in its place, if the old one is still what it was."""
+        place, draft, recorder = save.place, save.draft, self._recorder
+        save.new.put(lambda: self._check_unchanged(place, draft.version))
+        status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        self.records.wrote(place.path, Version(stamp_of(status), save.digest), draft.encoding)
+        if recorder is not None and save.step is not None:
+            recorder.written(save.step, status)
+            recorder.folders.add(place)
+            recorder.note[place.path] = dict(save.note)
+        else:
+            place.sync()
+
+    def write(
+        self,
+        path: str,
+        content: str | bytes,
+        *,
+        overwrite: bool = True,
+        mode: int | None = None,
+        encoding: str | None = None,
+    ) -> Change:
+        """Write a whole file, making missing folders. An existing file keeps its encoding, mode and owner."""
+        if path.startswith(PREFIX):
+            raise ToolError(ErrorCode.PERMISSION, f"{path!r} is a kept output: it can be read, not written.")
+        with self.root.place(self.where(path)[1], create=True, check=self.prepare) as place:
+            before, version = self._existing(place, path)
+            if version is not None and not overwrite:
+                raise ToolError(ErrorCode.CONFLICT, f"{path!r} exists. Set `overwrite` to replace it, or use `edit`.")
+            if version is not None:
+                self._fresh.check(place.path, version)
+            used = named(encoding) if encoding else self._kept_encoding(before)
+            data = content if isinstance(content, bytes) else used.encode(content)
+            self._check_size(path, len(data), self._limits.write_bytes, _SPLIT)
+            change = Change(place.path, before, data, used)
+            if change.changed:
+                self._put(place, data, version, used, before=before, create_only=not overwrite, mode=mode)
+            return change
+
+    def _put(
+        self,
+        place: Place,
+        data: bytes,
+        version: Version | None,
+        encoding: Encoding,
+        *,
+        before: bytes | None,
+        create_only: bool = False,
+        mode: int | None = None,
+    ) -> None:
+        mode = mode if mode is not None else self._new_file_mode
+        digests = (version.digest if version else None, self._contents.digest(place.path, data))
+        recorder = self._recorder
+        sync = recorder.folders.add if recorder else Place.sync
+        with recorder.writing(place, data, before, mode, digests) if recorder else nullcontext():
+            atomic.write(
+                place,
+                data,
+                stage=self._stage(),
+                create_only=create_only,
+                mode=mode,
+                check=lambda: self._check_unchanged(place, version),
+                sync=sync,
+            )
+        status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        self.records.wrote(place.path, Version(Version.of(status).stamp, digests[1]), encoding)
+
+    def _stage(self) -> int | None:
+        try:
+            stage = self.state.folder("stage")
+            if stage not in self._swept:
+                self._swept.add(stage)
+                atomic.sweep(stage, older=60)
+            return stage
+        except OSError:
+            return None  # no place of our own: the new file is then made beside the old one
+
+    def prepare(self, parts: tuple[str, ...]) -> None:
+        """Before folders are made for a place: may it be written, and what will be made on the way."""
+        self.may_write(parts)
+        if self._recorder is not None:
+            self._recorder.expect(parts)
+
+    def prepare_copy(self, parts: tuple[str, ...]) -> None:
+        """The same for a copy of ours, which has no type of its own."""
+        self.prepare((*parts[:-1], parts[-1].partition(".backup.")[0]))
+
+    def may_write(self, parts: tuple[str, ...]) -> None:
+        """Raise ToolError if nothing may be written at this real path."""
+        if found := paths.protected(parts, self._policy.protected):
+            raise ToolError(
+                ErrorCode.SECURITY,
+                f"{'/'.join(parts)!r} is protected: tools read {found!r} but never write to it.",
+            )
+        self.root.trust.check_write(parts)
+        self._may_open(parts, Effect.WRITE | Effect.DELETE)
+        if self._auto_run is not None:
+            self._auto_run.check(self.root.fd, parts)
+
+    def may_remove(self, parts: tuple[str, ...]) -> None:
+        """Raise ToolError if what is at this real path may not be taken away or get another name."""
+        self.may_write(parts)
+        self.root.trust.check_remove(parts)
+
+    def _check_unchanged(self, place: Place, version: Version | None) -> None:
+        """Right before a new file takes the name: nobody may have changed the old one meanwhile."""
+        if version is not None and not self._is(place, version):
+            raise modified(place.path)
+
+    def _is(self, place: Place, version: Version) -> bool:
+        try:
+            status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        if Version.of(status).stamp == version.stamp:
+            return True
+        data = self._existing(place, place.path)[0]
+        return version.digest is not None and data is not None and digest(data) == version.digest
+
+    def _existing(self, place: Place, path: str) -> tuple[bytes | None, Version | None]:
+        """What stands at a place: its bytes (if it is a file of a size to hold) and version, or nothing."""
+        try:
+            fd = os.open(place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd)
+        except FileNotFoundError:
+            return None, None
+        try:
+            status = os.fstat(fd)
+            if stat.S_ISDIR(status.st_mode):
+                raise IsADirectoryError(21, "It is a directory, not a file", path)
+            check_kept(path, status.st_size)
+            data = read_all(fd, status.st_size) if stat.S_ISREG(status.st_mode) else b""
+            return data, Version(Version.of(status).stamp, self._contents.digest(place.path, data))
+        finally:
+            os.close(fd)
+
+    def _kept_encoding(self, before: bytes | None) -> Encoding:
+        try:
+            return UTF8 if before is None else detect(before[:HEAD])
+        except ToolError:
+            return UTF8

@@ -1,0 +1,1 @@
+"""The git repository that a call works on."""

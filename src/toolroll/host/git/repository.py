@@ -1,0 +1,296 @@
+"""The git repository that a call is about: where it is, and git run there by harmless settings only."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from toolroll.host.context import Context
+from toolroll.host.files.openat import PATH
+from toolroll.host.files.root import Root
+from toolroll.host.shell.command_result import check
+from toolroll.host.shell.git_identity import read_settings
+from toolroll.host.shell.sealed_text import SealedText, Word
+from toolroll.policy.paths import beneath
+from toolroll.policy.programs import how_to_install
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.git.names import decoded
+from toolroll.text.git.plans import Command, Plan, Printed, refusal
+from toolroll.text.git.settings import ENVIRONMENT, SENTINEL, harmless, variables
+
+_MOST = 4_000_000  # bytes of an answer that are taken apart
+_ERRORS = 20_000
+_RETRIES = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index or a branch
+_ONGOING = (
+    ("rebase-merge", "rebase"), ("rebase-apply", "rebase"), ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert"), ("BISECT_LOG", "bisect"),
+)  # fmt: skip
+_OWN = r"^(user\.(name|email|useconfigonly)|core\.(autocrlf|excludesfile))$"
+_IGNORE_BYTES = 100_000
+_AUTHOR = frozenset(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a repository is."""
+
+    top: str
+    """The absolute path of its working tree."""
+    folder: str
+    """The absolute path of its own folder."""
+    parts: tuple[str, ...] | None
+    """The working tree beneath the workspace; None when the workspace is a folder of the working tree."""
+
+
+class Repository:
+    """Runs git for one call."""
+
+    def __init__(self, ctx: Context, place: Place, seconds: float) -> None:
+        self.place = place
+        self._ctx = ctx
+        self._until = time.monotonic() + seconds
+        self._names: list[str] = []
+        self._user: dict[str, Word] | None = None
+
+    @classmethod
+    def of(cls, ctx: Context, start: str, seconds: float) -> Repository:
+        """The nearest repository from a path on upwards; raises ToolError when there is none in reach."""
+        if ctx.launcher.find("git") is None:
+            raise ToolError(ErrorCode.UNSUPPORTED, f"There is no git here. {how_to_install('git') or ''}".rstrip())
+        return cls(ctx, find(ctx.files.root, ctx.files.key(start)), seconds)
+
+    @property
+    def prefix(self) -> str:
+        """What git puts before paths of the workspace, when its working tree is larger."""
+        if self.place.parts is not None:
+            return ""
+        inner = beneath(self._ctx.files.root.path, self.place.top) or ()
+        return "".join(f"{name}/" for name in inner)
+
+    @property
+    def inside(self) -> str:
+        """What is before paths of the working tree, when that is a folder of the workspace."""
+        return "".join(f"{name}/" for name in self.place.parts or ())
+
+    def relative(self, path: str) -> str:
+        """A path of the workspace, relative to where git runs."""
+        parts = self._ctx.files.key(path)
+        own = self.place.parts or ()
+        if parts[: len(own)] != own:
+            raise ToolError(
+                ErrorCode.VALIDATION,
+                f"{path!r} is not in the repository at {'/'.join(own)!r}. Name files of one repository at a time.",
+            )
+        return "/".join(parts[len(own) :]) or "."
+
+    def exists(self, path: str) -> bool:
+        """Whether something is at a path of the workspace."""
+        try:
+            with self._ctx.files.root.place(self._ctx.files.where(path)[1], follow=False) as place:
+                os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        except (OSError, ToolError):
+            return False
+        return True
+
+    def carry_out(self, plan: Plan) -> Any:
+        """Run the commands of a plan; what it makes of them."""
+        try:
+            command = next(plan)
+            while True:
+                printed = self._run(command)
+                if printed.status and self.place.parts is None and "not a git repository" in printed.errors:
+                    raise self._above()
+                if printed.status and not command.may_fail:
+                    raise refusal(printed, command.words[0])
+                command = plan.send(printed)
+        except StopIteration as done:
+            return done.value
+
+    def _run(self, command: Command) -> Printed:
+        """One command; tried again while another git holds the index."""
+        if command.changes and self.place.parts is None:
+            raise self._above()
+        settings = self._settings(strict=command.strict)
+        for pause in (*_RETRIES, None):
+            printed = self._git(command.words, settings, changes=command.changes)
+            if pause is None or not (printed.status and ".lock': File exists" in printed.errors):
+                break
+            time.sleep(pause)
+            self._ctx.token.check()
+        if command.changes and any(name.startswith("include") for name in self._names):
+            self._names = []  # another branch, or a file of the working tree, may have brought other settings
+        return printed
+
+    def _settings(self, *, strict: bool) -> dict[str, Word]:
+        """Settings made for what the repository's own are right now."""
+        if not self._names:
+            self._names = self._listed()
+        return {**harmless(self._names, strict=strict), **self._own()}
+
+    def _listed(self) -> list[str]:
+        """The names of all settings in force."""
+        printed = self._git(("config", "--list", "--name-only", "-z"), harmless(()), changes=False)
+        if printed.status:
+            raise refusal(printed, "config")
+        names = printed.out.split("\0")
+        if SENTINEL not in names:
+            raise ToolError(ErrorCode.UNSUPPORTED, "This git is too old to be run safely: 2.31 or newer is needed.")
+        return names
+
+    def _git(self, words: tuple[str, ...], settings: Mapping[str, Word], *, changes: bool) -> Printed:
+        extra: dict[str, Word] = {
+            **ENVIRONMENT,
+            **variables(settings),
+            # Named, so that nothing is searched for: neither another repository nor an owner matters then.
+            "GIT_DIR": self.place.folder,
+            "GIT_WORK_TREE": self.place.top,
+            **({} if changes else {"GIT_OPTIONAL_LOCKS": "0"}),
+            **{name: value for name, value in self._ctx.environment.items() if name in _AUTHOR},
+        }
+        run = self._ctx.shell.words if changes else self._ctx.shell.program  # only changes need anybody's leave
+        ran = run(
+            [self._ctx.launcher.program("git"), *words],  # there is no terminal, so it does not page
+            cwd="/".join(self.place.parts or ()) or ".",
+            seconds=max(1.0, self._until - time.monotonic()),
+            merge=False,
+            writes="repository" if changes else "nothing",
+            extra=extra,
+        )
+        check(ran, _ERRORS)
+        output = ran.launched.running.output
+        ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
+        return Printed(decoded(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0, ongoing)
+
+    def _own(self) -> dict[str, Word]:
+        """What is taken over of the user's own settings; the repository's come before them."""
+        if self._user is None:
+            user = own_settings(self._ctx)
+            name = str(user.get("user.name") or "") or self._ctx.environment.get("USER") or "toolroll"
+            user.setdefault("user.name", name)
+            user.setdefault("user.email", f"{name.replace(' ', '.')}@localhost")
+            self._user = user
+        return {name: value for name, value in self._user.items() if name.lower() not in self._names}
+
+    def _above(self) -> ToolError:
+        return ToolError(
+            ErrorCode.PERMISSION,
+            f"The repository is at {self.place.top!r}, above the workspace, and its .git is out of reach from here. "
+            "Ask the user to open the workspace there.",
+        )
+
+
+def find(root: Root, parts: tuple[str, ...]) -> Place:
+    """The repository that a path of the workspace belongs to; raises ToolError when there is none."""
+    for depth in range(len(parts), -1, -1):
+        own = parts[:depth]
+        try:
+            folder = _own_folder(root, own)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        return Place("/".join((root.path, *own)), folder, own)
+    above = root.path
+    while above != "/":
+        above = os.path.dirname(above)
+        if os.path.lexists(os.path.join(above, ".git")):
+            return Place(above, os.path.join(above, ".git"), None)
+    raise ToolError(
+        ErrorCode.NOT_FOUND,
+        f"There is no git repository: neither {root.path!r} nor a folder above it holds a .git. Ask the user to run "
+        f"`git init`{_others(root)}.",
+    )
+
+
+def _own_folder(root: Root, parts: tuple[str, ...]) -> str:
+    """Where the repository of a working tree keeps its own files; OSError when there is no .git."""
+    where = "/".join((*parts, ".git"))
+    fd = root.open(where, PATH)
+    try:
+        mode = os.fstat(fd).st_mode
+        own = root.real(fd)
+    finally:
+        os.close(fd)
+    if stat.S_ISREG(mode):
+        own = _pointed(root, where, own[:-1], _text(root, where).removeprefix("gitdir:"))
+    with suppress(FileNotFoundError, NotADirectoryError):
+        common = "/".join((*own, "commondir"))
+        _check_parts(root, _pointed(root, common, own, _text(root, common)))
+    _check_parts(root, own)
+    return "/".join((root.path, *own))
+
+
+def _text(root: Root, where: str) -> str:
+    fd = root.file(where)
+    try:
+        return os.read(fd, 5000).decode("utf-8", "surrogateescape")
+    finally:
+        os.close(fd)
+
+
+def _pointed(root: Root, where: str, start: tuple[str, ...], text: str) -> tuple[str, ...]:
+    """The folder of the workspace that the file `where` names; raises ToolError when it is none of the workspace."""
+    target = os.path.join(root.path, *start, text.strip())
+    inside = beneath(os.path.normpath(target), root.path)
+    if inside is None:
+        raise ToolError(
+            ErrorCode.PERMISSION,
+            f"{where!r} says that the repository's own files are in {target!r}, out of reach from this workspace. "
+            "Ask the user to open the main working tree instead.",
+        )
+    return inside
+
+
+def _check_parts(root: Root, folder: tuple[str, ...]) -> None:
+    """Raise ToolError when a link leads from a repository's own folder out of the workspace."""
+    for name in (".", "HEAD", "config", "index", "objects", "packed-refs", "refs"):
+        with suppress(FileNotFoundError, NotADirectoryError):  # of a repository that is not a whole one git tells
+            os.close(root.open("/".join((*folder, name)), PATH))
+
+
+def _others(root: Root) -> str:
+    """Folders right beneath the workspace that are repositories, in words."""
+    with os.scandir(root.fd) as entries:
+        names = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))[:1000]
+    found = [name for name in names if _is_repository(root, name)]
+    return f", or give `files` in one of {', '.join(map(repr, found[:5]))}" if found else ""
+
+
+def _is_repository(root: Root, name: str) -> bool:
+    with suppress(OSError, ToolError):
+        os.close(root.open(f"{name}/.git", PATH))
+        return True
+    return False
+
+
+def own_settings(ctx: Context) -> dict[str, Word]:
+    """The user's name and address, line endings and ignored files, as their own git settings have them."""
+    found = _user_settings(ctx)
+    names = ("user.name", "user.email", "core.autocrlf")
+    settings: dict[str, Word] = {name: value for name, value in found.items() if name in names}
+    home = ctx.environment.get("HOME", "")
+    folder = ctx.environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    ignore = os.path.expanduser(found.get("core.excludesfile", "")) or os.path.join(folder, "git", "ignore")
+    with suppress(OSError, UnicodeDecodeError):
+        fd = os.open(ignore, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            text = file.read(_IGNORE_BYTES).decode()
+        if text.strip():
+            settings["core.excludesFile"] = SealedText(text, "<the user's ignored files>")
+    return settings
+
+
+def _user_settings(ctx: Context) -> dict[str, str]:
+    """What the user's settings say, asked of git itself: the repository's are not read."""
+    words = ("--global", "--includes", "-z", "--get-regexp", _OWN)
+    return dict(_pairs(read_settings(ctx.launcher, ctx.environment, ctx.token, words)))
+
+
+def _pairs(records: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for record in records:
+        name, newline, value = record.partition("\n")
+        if newline:
+            yield name, value

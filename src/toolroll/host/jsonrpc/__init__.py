@@ -1,0 +1,1 @@
+"""A JSON-RPC connection over pipes, for language servers and MCP servers."""

@@ -1,0 +1,1 @@
+"""The library of documents, notes, memories, todo lists and the history of calls."""

@@ -1,0 +1,86 @@
+"""The calls of a workspace that leave no trace in its journal: commands, questions to others, what is kept aside.
+
+They are lines of a file in the state folder, without the secrets in them. The oldest are given up when it gets long.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolroll.policy.redaction import Redaction
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Context
+    from toolroll.host.runtime.state import State
+
+_FOLDER, _NOW, _BEFORE = "calls", "calls.jsonl", "calls.1.jsonl"
+_MOST_BYTES = 2_000_000  # of a file; there are two
+_MOST_TEXT = 2_000  # characters of the arguments of one call
+
+
+class Called(msgspec.Struct, frozen=True):
+    """One of them."""
+
+    time: float
+    tool: str
+    arguments: str
+    """As JSON, cut where it is long."""
+    outcome: str
+    """"success", or the code of the error."""
+    session: str = ""
+    message: str = ""
+
+
+class Calls:
+    """Keeps calls, and gives them back. Several processes may do so at once."""
+
+    def __init__(self, state: State, environment: Mapping[str, str]) -> None:
+        self._state = state
+        self._environment = environment
+
+    def keep(self, ctx: Context, outcome: str) -> None:
+        """Add the call that this context is for, if there is room; what it did must not be lost for want of that."""
+        text = msgspec.json.encode(dict(ctx.arguments), enc_hook=str).decode()[:_MOST_TEXT]
+        said = (ctx.name, self._redacted(text), outcome, ctx.session, self._redacted(ctx.message[:_MOST_TEXT]))
+        line = msgspec.json.encode(Called(time.time(), *said)) + b"\n"
+        with suppress(OSError):
+            self._append(line)
+
+    def _append(self, line: bytes) -> None:
+        folder = self._state.folder(_FOLDER)
+        fd = os.open(_NOW, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        try:
+            os.write(fd, line)  # at once, so that lines of several processes do not mix
+            if os.fstat(fd).st_size > _MOST_BYTES:
+                os.replace(_NOW, _BEFORE, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            os.close(fd)
+
+    def all(self) -> list[Called]:
+        """The calls that are still known, the oldest first; a line that was cut off, or is broken, is passed over."""
+        found: list[Called] = []
+        for name in (_BEFORE, _NOW):
+            for line in self._lines(name):
+                try:
+                    found.append(msgspec.json.decode(line, type=Called))
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue
+        return found
+
+    def _lines(self, name: str) -> list[bytes]:
+        try:
+            with open(os.path.join(self._state.path, _FOLDER, name), "rb") as file:
+                return file.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+    @cached_property
+    def _redacted(self) -> Redaction:
+        return Redaction(self._environment)

@@ -1,0 +1,68 @@
+"""Documents that are not text on their way into the library: converted once it is known that they are new."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from toolroll.host.convert import limits
+from toolroll.host.convert.converter import Converter
+from toolroll.host.convert.failure_cache import Unreadable
+from toolroll.host.convert.formats import Format
+from toolroll.host.files.versions import digest
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.knowledge import chunks
+from toolroll.text.knowledge.chunks import Chunk
+from toolroll.text.knowledge.passages import Document
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Context
+    from toolroll.host.files.workspace import Workspace
+
+SECONDS = 240.0
+"""After which no more documents of a folder are converted in one call."""
+
+_CUTS = {"pdf": chunks.plain, "image": chunks.plain, "audio": chunks.plain, "sheet": chunks.table}
+
+
+class TiredError(Exception):
+    """The documents of a folder have taken long enough: this one is for another call."""
+
+
+class Conversions:
+    """The conversions of one call. `remarks` gathers what was left out of documents, or is less sure than it looks."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._spent = 0.0
+        self._unreadable = Unreadable(ctx.files.state, ctx.token)
+        self.remarks: list[str] = []
+
+    def load(
+        self, files: Workspace, path: str, format: Format, *, one_of_many: bool
+    ) -> tuple[Document, Callable[[], list[Chunk]]]:
+        """A file as a document, and what converts and cuts it."""
+        data = files.data(path, limits.BYTES)
+        source = "/".join(files.key(path))
+        if not data:
+            raise ToolError(ErrorCode.VALIDATION, f"{source!r} is empty: there is nothing to add.")
+        document = Document("file", source, format.form, digest(data).hex(), len(data))
+        return document, lambda: self._cut(data, document, format, one_of_many)
+
+    def _cut(self, data: bytes, document: Document, format: Format, one_of_many: bool) -> list[Chunk]:
+        source, known_by = document.source, document.digest
+        if one_of_many:  # else somebody wants just this file, and may have a reason to try again
+            self._unreadable.check(known_by, format.reader, source)
+            if self._spent > SECONDS:
+                raise TiredError
+        began = time.monotonic()
+        try:
+            found = Converter.of(self._ctx, quiet=one_of_many).convert(data, source, format)
+        except ToolError as error:
+            self._unreadable.keep(known_by, format.reader, error)
+            raise
+        finally:
+            self._spent += time.monotonic() - began
+        self.remarks += [f"{source}: {note}" for note in found.notes]
+        return chunks.parts(found.parts, _CUTS.get(format.form, chunks.markdown))

@@ -1,0 +1,132 @@
+"""What a search for knowledge looks through besides the library: earlier calls, notes, and the guidance that ships."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolroll.host.files.journal.log import undone
+from toolroll.host.knowledge.call_log import Called, Calls
+from toolroll.host.knowledge.note_store import Notes, path
+from toolroll.result import ToolError
+from toolroll.text.knowledge import fusion, passages
+from toolroll.text.knowledge.chunks import markdown
+from toolroll.text.knowledge.passages import Hits, Passage, Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolroll.host.context import Context
+    from toolroll.host.files.journal.entry import Entry
+
+_CALLS = 5_000  # the latest that are looked through
+_PATHS = 20  # of one call
+_MESSAGE = 2_000
+_WHEN = re.compile(r"\A\d{4}-\d\d-\d\d \d\d:\d\d |; in session \S+")  # which has no meaning
+_SECONDS = 2.0  # for making vectors during a search
+
+
+def search(ctx: Context, known: Sequence[Passage], query: str, limit: int) -> Hits:
+    """Those of the passages that answer, ranked by words and meaning; of equals, the one that comes later."""
+    words = passages.scored(known, passages.check_query(query))
+    near, ranking = _near(ctx, known, query)
+    # From the last to the first, so that of equals the later one comes first.
+    last = len(known) - 1
+    turned = ({last - at: value for at, value in one.items()} for one in (words, near))
+    best = [(last - at, score) for at, score in fusion.fused(*turned)]
+    made = [replace(known[at], score=round(score, 4)) for at, score in best[:limit]]
+    return Hits(made, len(best), ranking)
+
+
+def _near(ctx: Context, known: Sequence[Passage], query: str) -> tuple[dict[int, float], Ranking]:
+    """How like the question the passages are, the latest in any case; vectors are kept for the next time."""
+    if lacks := ctx.meaning.lacks:
+        return {}, Ranking(reason=lacks)
+    if not known:
+        return {}, Ranking("meaning and words")
+    from toolroll.host.models.embedding.vector_cache import Kept
+
+    try:
+        embedder = ctx.meaning.embedder
+        (asked,) = embedder.embed([query], ctx.token)
+        texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
+        made = Kept(ctx.files.state, ctx.token, embedder).vectors(texts, _SECONDS, len(asked))
+    except ToolError as error:
+        ctx.token.check()  # unless it is the call itself that ends
+        return {}, Ranking(reason=error.message)
+    near = {len(known) - 1 - at: float(one @ asked) for at, one in enumerate(made) if one is not None}
+    left = len(known) - len(near)
+    return near, Ranking("meaning and words", f"{left} of {len(known)} by words alone, for now." if left else "")
+
+
+def calls(ctx: Context) -> list[Passage]:
+    """The calls that did something in this workspace, the oldest first: what changed files, and what ran or asked."""
+    entries = ctx.journal.entries()
+    gone = undone(entries)
+    made = [(one.time, _call(one, one.number in gone)) for one in entries[-_CALLS:]]
+    made += [(one.time, _called(one)) for one in Calls(ctx.files.state, ctx.environment).all()[-_CALLS:]]
+    return [passage for _, passage in sorted(made, key=lambda pair: pair[0])]
+
+
+def _called(one: Called) -> Passage:
+    ended = "" if one.outcome == "success" else f"; it failed with {one.outcome}"
+    session = f"; in session {one.session}" if one.session else ""
+    said = f"{_at(one.time)} {one.tool}: {one.arguments}{ended}{session}"
+    return Passage(f"call of {one.tool}", "", "\n".join(filter(None, [said, one.message])), 0.0)
+
+
+def _at(moment: float) -> str:
+    return datetime.datetime.fromtimestamp(int(moment), datetime.UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def notes(ctx: Context) -> list[Passage]:
+    """The notes of this workspace in pieces, the last changed last."""
+    made = []
+    for note in reversed(Notes(ctx.files, ctx.token).all()[0]):
+        tags = "".join(f" #{tag}" for tag in note.tags)
+        for part in markdown(note.content):
+            title = " > ".join(filter(None, [note.title, part.title]))
+            made.append(Passage(path(note.id), f"{note.type} note{tags}: {title}", part.text, 0.0))
+    return made
+
+
+def guidance() -> list[Passage]:
+    """The texts on how to use these tools well."""
+    from importlib.resources import files
+
+    made = []
+    folder = files("toolroll.text.knowledge.guidance")
+    for one in sorted(folder.iterdir(), key=lambda each: each.name):
+        if one.name.endswith(".md"):
+            head, _, body = one.read_text("utf-8").partition("\n")
+            made.append(Passage(f"guidance/{one.name.removesuffix('.md')}", head.lstrip("# "), body.strip(), 0.0))
+    return made
+
+
+def _files(entry: Entry) -> list[str]:
+    """The paths it touched, without folders that were only made or removed on the way."""
+    told: dict[str, None] = {}
+    for one in entry.changes:
+        state = one.after or one.before
+        if one.source is not None or (state is not None and state.kind != "directory"):
+            told |= dict.fromkeys(filter(None, [one.source, one.path]))
+    return list(told)
+
+
+def _call(entry: Entry, taken_back: bool) -> Passage:
+    paths = _files(entry) or entry.paths()
+    more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
+    back = f", taking back {', '.join(map(str, entry.undoes))}" if entry.undoes else ""
+    said = [
+        f"{_at(entry.time)} {entry.tool}: {', '.join(paths[:_PATHS])}{more}{back}",
+        f"in session {entry.session}" if entry.session else "",
+        "undone since" if taken_back else "",
+    ]
+    return Passage(
+        f"call {entry.number}",
+        "",
+        "\n".join(filter(None, ["; ".join(filter(None, said)), entry.message[:_MESSAGE]])),
+        0.0,
+    )

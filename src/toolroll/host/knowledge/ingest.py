@@ -1,0 +1,258 @@
+"""Files on their way into the library: read, converted where they must be, cut into pieces, and kept."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from toolroll.host.convert import errors as troubles
+from toolroll.host.convert import formats, limits
+from toolroll.host.files.spill import PREFIX
+from toolroll.host.files.versions import digest
+from toolroll.host.knowledge.conversions import Conversions, TiredError
+from toolroll.host.search.query import Scope
+from toolroll.host.web import page as pages
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text import notebook
+from toolroll.text.code.syntax import languages
+from toolroll.text.knowledge import chunks, passages
+from toolroll.text.knowledge.chunks import Chunk
+from toolroll.text.knowledge.passages import Document, Form, Found, check_title
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Context
+    from toolroll.host.files.document import Document as File
+    from toolroll.host.files.workspace import Workspace
+    from toolroll.host.knowledge.library import Store
+
+MOST_BYTES = 10_000_000
+"""Of one document."""
+FILES = 2_000
+"""Of one folder."""
+
+_FORMS: dict[str, Form] = {
+    **dict.fromkeys((".md", ".markdown", ".mdown"), "markdown"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+    **dict.fromkeys((".csv", ".tsv"), "table"),
+    ".ipynb": "notebook",
+}
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # more than a few of these are in no text
+_NO_STRUCTURE = (ErrorCode.UNSUPPORTED, ErrorCode.EXECUTION, ErrorCode.TOO_LARGE)
+_INSTEAD = "Export it as text, Markdown or PDF, or unpack it, and add that."
+_TIRED = "that would take too long now: add the folder again to go on with them"
+_REASONS = {
+    ErrorCode.UNSUPPORTED: "of a type that cannot be added",
+    ErrorCode.VALIDATION: "without text that can be read",
+    ErrorCode.TOO_LARGE: "too large",
+    ErrorCode.PERMISSION: "not allowed",
+    ErrorCode.SECURITY: "not allowed",
+    ErrorCode.NOT_FOUND: "gone meanwhile",
+}
+
+
+@dataclass(slots=True)
+class Added:
+    """What came of adding documents; each is in one of the lists."""
+
+    added: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)
+    """How many files of a folder were not added, by reason."""
+    pieces: int = 0
+    stopped: bool = False
+    """The folder holds more files than can be added at once."""
+    remarks: list[str] = field(default_factory=list)
+    """What was left out of a document, or is less sure than it looks."""
+    waiting: str = ""
+    """What of the library is not ranked by meaning yet, and why."""
+
+    @property
+    def note(self) -> str:
+        passed = ", ".join(f"{count} {why}" for why, count in sorted(self.skipped.items()))
+        late = f"Only the first {FILES} files were looked at: add its folders one by one." if self.stopped else ""
+        return "\n".join(filter(None, [f"Not added: {passed}." if passed else "", late, *self.remarks, self.waiting]))
+
+    def __str__(self) -> str:
+        told = (("Added", self.added), ("Replaced", self.replaced), ("Unchanged:", self.unchanged))
+        said = [f"{done} {names[0] if len(names) == 1 else f'{len(names)} documents'}" for done, names in told if names]
+        fresh = self.added or self.replaced
+        pieces = f" ({self.pieces} piece{'s' if self.pieces != 1 else ''})" if fresh else ""
+        return f"{', '.join(said)}{pieces}." if said else "Nothing was added."
+
+
+class Shelf:
+    """Puts documents into a library and finds passages in it, on behalf of one call."""
+
+    def __init__(self, ctx: Context, store: Store) -> None:
+        self._ctx = ctx
+        self._store = store
+        self._conversions = Conversions(ctx)
+
+    def add(self, path: str) -> Added:
+        """Take in a file, or the files of a folder; ToolError if a file cannot be taken, or nothing of a folder."""
+        made = Added()
+        if not self._is_folder(path):
+            self._put(made, *self._fresh(path))
+            return made
+        paths, made.stopped = self._listed(path)
+        skipped: Counter[str] = Counter()
+        for done, one in enumerate(paths):
+            self._ctx.token.check()
+            self._ctx.progress(done, len(paths), one)
+            try:
+                fresh = self._fresh(f"./{one}", top=True)
+            except TiredError:
+                skipped[_TIRED] += 1
+            except ToolError as error:
+                if error.code not in _REASONS:
+                    raise
+                skipped[_REASONS[error.code]] += 1
+            else:
+                self._put(made, *fresh)
+        self._ctx.progress(len(paths), len(paths), "")
+        made.skipped = dict(skipped)
+        if not (made.added or made.replaced or made.unchanged):
+            raise ToolError(ErrorCode.VALIDATION, f"No file in {path!r} can be added. {made.note}".rstrip())
+        return made
+
+    def add_text(self, text: str, title: str) -> Added:
+        """Take in a text under a title; without one, under a name that its content gives."""
+        data = text.encode()
+        _check_size("The text", len(data))
+        _check_text(text, "The text")
+        known_by = digest(data).hex()
+        name = check_title(title) if title.strip() else f"text-{known_by[:8]}"
+        made = Added()
+        document = Document("text", name, "markdown", known_by, len(data))
+        self._put(made, document, None if self._store.knows(document) else chunks.markdown(text))
+        return made
+
+    def search(self, query: str, limit: int, *, lead: str = "", none: str = "") -> Found:
+        """The passages that answer a question; says which of their files changed since they were added."""
+        hits = self._store.search(passages.check_query(query), limit)
+        files = {one.source: one.digest for one in hits.passages if one.kind == "file"}
+        old = [source for source, known_by in files.items() if self._changed(source, known_by)]
+        more = [f"Changed or gone since they were added, so the lines may be others now: {', '.join(old)}."]
+        return passages.found(hits, lead=lead, none=none, more=more if old else ())
+
+    def _changed(self, source: str, known_by: str) -> bool:
+        try:
+            return digest(self._ctx.files.at(".").data(source, limits.BYTES)).hex() != known_by
+        except (ToolError, OSError):
+            return True
+
+    def _fresh(self, path: str, *, top: bool = False) -> tuple[Document, list[Chunk] | None]:
+        """A file as a document, and its pieces unless the library holds just these."""
+        document, cut = self._loaded(path, top=top)
+        return document, None if self._store.knows(document) else cut()
+
+    def _put(self, made: Added, document: Document, pieces: list[Chunk] | None) -> None:
+        if pieces is None:
+            made.unchanged.append(document.source)
+            return
+        replaced = self._store.put(document, pieces)
+        (made.replaced if replaced else made.added).append(document.source)
+        made.pieces += len(pieces)
+        made.remarks += self._conversions.remarks
+        self._conversions.remarks.clear()
+
+    def _is_folder(self, path: str) -> bool:
+        root, where = self._ctx.files.where(path)
+        try:
+            os.close(root.folder(where))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def _listed(self, path: str) -> tuple[list[str], bool]:
+        search, where = self._ctx.searching(path)
+        listing = search.find("**", Scope(where), sort="path", token=self._ctx.token)
+        paths = [entry.path for entry in listing.entries if entry.kind == "file"]
+        return paths[:FILES], len(paths) > FILES or not listing.complete
+
+    def _loaded(self, path: str, *, top: bool = False) -> tuple[Document, Callable[[], list[Chunk]]]:
+        """A file as a document, and what cuts it; converting waits until it is known to be new."""
+        files = self._ctx.files.at(".") if top else self._ctx.files
+        if (format := formats.of_name(path)) is not None:
+            return self._conversions.load(files, path, format, one_of_many=top)
+        suffix = formats.suffix(path)
+        if suffix in formats.REFUSED and (top or self._ctx.tree.is_file(path)):
+            raise troubles.refused(path, *formats.REFUSED[suffix])
+        files.data(path, MOST_BYTES)  # which refuses what is larger
+        file = _text_of(files, path)
+        language = languages.of(path, file.data)
+        form = _FORMS.get(suffix) or ("code" if language is not None and language.code else "text")
+        _check_text(file.text, repr(path))
+        return Document("file", file.path, form, digest(file.data).hex(), len(file.data)), lambda: self._cut(file, form)
+
+    def _cut(self, file: File, form: Form) -> list[Chunk]:
+        if form == "html":
+            return _checked(chunks.markdown(_converted(file, self._ctx)), file.path)
+        if form == "notebook":
+            return _checked(chunks.plain(notebook.cells(file.text)), file.path)
+        if form == "code":
+            return self._code(file)
+        return {"markdown": chunks.markdown, "table": chunks.table}.get(form, chunks.plain)(file.text)
+
+    def _code(self, file: File) -> list[Chunk]:
+        if file.path.startswith(PREFIX):
+            return chunks.plain(file.text)
+        try:
+            tags = self._ctx.structure.tags_of(file.path, self._ctx.token)
+        except ToolError as error:
+            if error.code not in _NO_STRUCTURE:
+                raise
+            return chunks.plain(file.text)  # paragraphs are better than nothing
+        return chunks.code(file.text, tags.definitions)
+
+
+def _text_of(files: Workspace, path: str) -> File:
+    """The file as text, in the encoding that it seems to have if it says none."""
+    try:
+        return files.peek(path)
+    except ToolError as error:
+        if error.code is ErrorCode.UNSUPPORTED:
+            raise ToolError(error.code, f"{error.message} {_INSTEAD}") from error
+        if error.code is not ErrorCode.VALIDATION or not isinstance(error.details, dict):
+            raise
+        guess = error.details.get("guess")
+    file = files.peek(path, guess) if guess else None
+    if file is None or len(_CONTROL.findall(file.text)) * 100 > len(file.text):
+        raise ToolError(
+            ErrorCode.UNSUPPORTED, f"{path!r} is no text in any encoding that is known here. Save it as UTF-8 first."
+        )
+    return file
+
+
+def _converted(file: File, ctx: Context) -> str:
+    try:
+        return pages.read(file.data, "text/html", "", "main", ctx.token, ctx.launcher).text
+    except ToolError as error:
+        if error.code is not ErrorCode.TOO_LARGE:
+            raise
+        raise ToolError(
+            ErrorCode.TOO_LARGE, f"{file.path!r} is too large or too deep to be converted. Add a smaller page."
+        ) from error
+
+
+def _check_size(what: str, size: int) -> None:
+    if size > MOST_BYTES:
+        raise ToolError(ErrorCode.TOO_LARGE, f"{what} has {size} bytes; a document has at most {MOST_BYTES}. Split it.")
+
+
+def _check_text(text: str, what: str) -> None:
+    if not text.strip():
+        raise ToolError(ErrorCode.VALIDATION, f"{what} is empty: there is nothing to add.")
+    if "\0" in text:
+        raise ToolError(ErrorCode.VALIDATION, f"{what} holds a NUL byte, so it is no text.")
+
+
+def _checked(pieces: list[Chunk], path: str) -> list[Chunk]:
+    if not pieces:
+        raise ToolError(ErrorCode.VALIDATION, f"{path!r} has no text in it: there is nothing to add.")
+    return pieces

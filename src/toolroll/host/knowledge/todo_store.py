@@ -1,0 +1,97 @@
+"""The todo list of each session, kept in the state folder."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.state import State
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.knowledge.todos import Todo
+
+_FOLDER = "todos"
+_LOCK = "lock"
+_SUFFIX = ".json"
+_MOST = 1000  # lists that are kept; the oldest go first
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+Kept = tuple[Todo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    session: str
+    todos: Kept
+
+
+class TodoFile:
+    """One session's list. Whoever opens the same session later finds it; two processes may write at once."""
+
+    def __init__(self, state: State, session: str, token: Token) -> None:
+        self._state = state
+        self._session = session
+        self._token = token
+        self._name = _name(session) + _SUFFIX
+
+    def read(self) -> Kept:
+        """The list; empty when none was written. ToolError when others broke the file."""
+        try:
+            with open(os.path.join(self._state.path, _FOLDER, self._name), "rb") as file:
+                return msgspec.json.decode(file.read(), type=_File).todos
+        except FileNotFoundError:
+            return ()
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ToolError(
+                ErrorCode.IO,
+                f"The kept list {self._name!r} is broken ({error}). Write the whole list anew with `todo_write`.",
+            ) from None
+
+    def change(self, made: Callable[[Kept], Kept], *, anew: bool) -> Kept:
+        """Let `made` turn the list into another one, and keep that; a list made anew may replace a broken one."""
+        folder = self._state.folder(_FOLDER)
+        with locked(folder, _LOCK, self._token):
+            try:
+                kept = self.read()
+            except ToolError:
+                if not anew:
+                    raise
+                kept = ()
+            todos = made(kept)
+            self._keep(folder, todos)
+            _sweep(folder, self._name)
+        return todos
+
+    def _keep(self, folder: int, todos: Sequence[Todo]) -> None:
+        data = msgspec.json.format(msgspec.json.encode(_File(self._session, tuple(todos))), indent=1)
+        draft = ".new"  # one at a time, so what a killed process left is written over
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(draft, flags, 0o600, dir_fd=folder), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, self._name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _name(session: str) -> str:
+    """A file name for any session: its own where that is plain, else one that no plain name is like."""
+    if _PLAIN.fullmatch(session):
+        return session
+    return "~" + hashlib.blake2b(session.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _sweep(folder: int, but: str) -> None:
+    names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX) and name != but]
+    if len(names) < _MOST:
+        return
+    age = {name: os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime for name in names}
+    for name in sorted(names, key=lambda name: age[name])[: len(names) - _MOST + 1]:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)

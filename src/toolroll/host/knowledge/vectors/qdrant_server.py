@@ -1,0 +1,150 @@
+"""A Qdrant server that the operator names with QDRANT_URL, and the key for it in QDRANT_API_KEY."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from toolroll.host.http.request import prepare
+from toolroll.policy import urls
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.http.client import Client, Response
+    from toolroll.host.knowledge.vectors.store import Floats
+    from toolroll.host.runtime.cancellation import Token
+
+URL, KEY = "QDRANT_URL", "QDRANT_API_KEY"
+
+_MOST_BYTES = 50_000_000
+_AT_ONCE = 500  # vectors in one request
+_SECONDS = 30.0
+_INSTEAD = f"Start it or set another; without {URL} vectors are kept in the state folder"
+
+
+class Server:
+    """The collections of one workspace, one for each model."""
+
+    def __init__(self, http: Client, url: str, key: str, workspace: str, seconds: float = _SECONDS) -> None:
+        """`workspace` tells its collections from those of others; ToolError if the URL cannot be asked."""
+        try:
+            target = urls.parse(url)
+        except ValueError as error:  # its value is not told: it may hold a password
+            raise ToolError(
+                ErrorCode.UNSUPPORTED, f"{URL} is not a URL that can be asked, because {error}. Set another."
+            ) from None
+        self._url = url.rstrip("/")
+        self._key = key
+        self._seconds = seconds
+        self._prefix = f"toolroll-{_short(workspace)}-"
+        self._name = f"{target.host}:{target.port}"
+        # The operator names it, so it may be inside their network; but for this alone.
+        self._client = http.towards(self._name, most_bytes=_MOST_BYTES)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def check(self, token: Token) -> None:
+        """ToolError if it is not there, or refuses."""
+        self._collections(token)
+
+    def put(self, model: str, vectors: Mapping[int, Floats], token: Token) -> None:
+        """Keep vectors by their numbers, in the place of older ones."""
+        points = [{"id": number, "vector": vector.tolist()} for number, vector in vectors.items()]
+        if not points:
+            return
+        path, size = self._path(model), len(points[0]["vector"])
+        if (there := self._size(path, token)) != size:
+            if there is not None:  # the model of this name has become another one
+                self._asked("DELETE", path, None, token, but=(404,))
+            # 409: somebody else has made it meanwhile
+            self._asked("PUT", path, {"vectors": {"size": size, "distance": "Dot"}}, token, but=(409,))
+        for at in range(0, len(points), _AT_ONCE):
+            self._asked("PUT", f"{path}/points?wait=true", {"points": points[at : at + _AT_ONCE]}, token)
+
+    def drop(self, numbers: Sequence[int], token: Token) -> None:
+        """Forget the vectors with these numbers, of all models."""
+        if numbers:
+            for path in self._collections(token):
+                self._asked("POST", f"{path}/points/delete?wait=true", {"points": list(numbers)}, token, but=(404,))
+
+    def search(self, model: str, vector: Floats, limit: int, token: Token) -> list[tuple[int, float]]:
+        """The numbers of the nearest vectors with their cosines, the nearest first. None is passed over."""
+        asked = {"query": vector.tolist(), "limit": limit, "params": {"exact": True}}
+        path = self._path(model)
+        found = self._asked("POST", f"{path}/points/query", asked, token, but=(400, 404))
+        if found is None:
+            if self._size(path, token) == len(vector):
+                raise _failed("answers with the status 400")
+            return []
+        made: list[tuple[int, float]] = _read(
+            lambda: [(int(one["id"]), float(one["score"])) for one in found["points"]]
+        )
+        return made
+
+    def count(self, model: str, token: Token) -> int:
+        """How many vectors of a model there are."""
+        found = self._asked("POST", f"{self._path(model)}/points/count", {"exact": True}, token, but=(404,))
+        return 0 if found is None else _read(lambda: int(found["count"]))
+
+    def clear(self, token: Token) -> None:
+        """Forget all vectors of all models."""
+        for path in self._collections(token):
+            self._asked("DELETE", path, None, token, but=(404,))
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _path(self, model: str) -> str:
+        return f"/collections/{self._prefix}{_short(model)}"
+
+    def _size(self, path: str, token: Token) -> int | None:
+        """How long the vectors of a collection are; None if there is none."""
+        found = self._asked("GET", path, None, token, but=(404,))
+        return None if found is None else _read(lambda: int(found["config"]["params"]["vectors"]["size"]))
+
+    def _collections(self, token: Token) -> list[str]:
+        found = self._asked("GET", "/collections", None, token)
+        names = _read(lambda: [str(one["name"]) for one in found["collections"]])
+        return [f"/collections/{quote(name, safe='')}" for name in names if name.startswith(self._prefix)]
+
+    def _asked(self, method: str, path: str, body: dict[str, Any] | None, token: Token, but: Sequence[int] = ()) -> Any:
+        """What the server answers; None for the statuses in `but`; ToolError for any other that is no success."""
+        headers = {"api-key": self._key} if self._key else {}
+        request = prepare(method, f"{self._url}{path}", headers, body)
+        try:  # not redirected: what is sent holds a key
+            response = self._client.send(request, token, seconds=self._seconds, follow=False, robots=False)
+        except ToolError as error:
+            token.check()  # unless it is the call itself that ends
+            raise _failed(f"was not reached: {error.message}") from error
+        if response.status in but:
+            return None
+        return _result(response)
+
+
+def _result(response: Response) -> Any:
+    """The result in an answer. The server's own words are not told: anybody may have written them."""
+    if response.status in (401, 403):
+        raise ToolError(ErrorCode.PERMISSION, f"The Qdrant server of {URL} refuses ({response.status}). Check {KEY}.")
+    if not 200 <= response.status < 300:
+        raise _failed(f"answers with the status {response.status}")
+    return _read(lambda: json.loads(response.body)["result"])
+
+
+def _read(work: Any) -> Any:
+    try:
+        return work()
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise _failed("gives an answer that cannot be read") from None
+
+
+def _failed(what: str) -> ToolError:
+    return ToolError(ErrorCode.NETWORK, f"The Qdrant server of {URL} {what.rstrip('.')}. {_INSTEAD}.")
+
+
+def _short(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,163 @@
+"""What a server answered, as something to read: cleaned, bounded, and marked as foreign."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from toolroll.result import ErrorCode, Image, ToolError
+from toolroll.text import images
+from toolroll.text.terminal import clean
+from toolroll.text.truncate import bound
+
+_ROOM = 4_000  # characters for all that is around the text
+_ERROR_CHARS = 4_000
+_MOST_STRUCTURED = 1_000_000  # characters
+_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a question. `text` is the server's own; the model sees it fenced, with its origin."""
+
+    server: str
+    """Of several servers, their names."""
+    subject: str
+    """What it is: "tool 'add'", "list of tools" ..."""
+    text: str
+    structured: Any = None
+    note: str = ""
+    whole: Callable[[], str] | None = None
+    images: tuple[Image, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.text:
+            what = "a picture" if self.images else "nothing to read"
+            return f"The {self.subject} of the MCP server {self.server!r} gave {what}."
+        return _fenced(self.text, self.subject, self.server)
+
+
+def _fenced(text: str, subject: str, server: str) -> str:
+    from toolroll.host.web.page import fence
+
+    return fence(text, f"the {subject} of the MCP server {server!r}")
+
+
+@dataclass(slots=True)
+class Content:
+    """Blocks of content, put together."""
+
+    texts: list[str] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, block: Any) -> None:
+        """Take one block, whatever it is."""
+        if not isinstance(block, Mapping):
+            self.notes.append("A part of the answer is not of the protocol, and is left out.")
+            return
+        match block.get("type"):
+            case "text":
+                self.texts.append(str(block.get("text", "")))
+            case "image":
+                self._blob(block.get("data"), block.get("mimeType"))
+            case "resource_link":
+                self.texts.append(f"[resource {block.get('name', '')}: {block.get('uri', '')}]")
+            case "resource" if isinstance(block.get("resource"), Mapping):
+                self.resource(block["resource"])
+            case kind:
+                self.notes.append(f"A part of type {str(kind)[:40]!r} is not shown.")
+
+    def resource(self, one: Any) -> None:
+        """Take the contents of a resource."""
+        if not isinstance(one, Mapping):
+            self.add(one)
+        elif isinstance(text := one.get("text"), str):
+            self.texts.append(text)
+        else:
+            self._blob(one.get("blob"), one.get("mimeType"))
+
+    def _blob(self, data: Any, mime: Any) -> None:
+        try:
+            found = base64.b64decode(data, validate=True) if isinstance(data, str) else None
+        except (binascii.Error, ValueError):
+            found = None
+        if found is None:
+            self.notes.append("A part of the answer is damaged, and is not shown.")
+        elif mime in _TYPES and len(found) <= images.MOST_BYTES:
+            self.images.append(Image(found, mime))
+        else:
+            self.notes.append(f"A part of type {str(mime)[:40]!r} with {len(found)} bytes is not shown.")
+
+    def _bounded(self, written: str) -> Any:
+        """What a program may read of it."""
+        with suppress(msgspec.DecodeError):  # what is hidden may have been a number
+            if len(written) <= _MOST_STRUCTURED:
+                return msgspec.json.decode(written)
+        self.notes.append(f"A structured part with {len(written)} characters is left out.")
+        return None
+
+    def answer(self, server: str, subject: str, structured: Any, most: int, hide: Callable[[str], str]) -> Answer:
+        """All of it, for a model that is shown at most so many characters."""
+        text = hide(cleaned("\n\n".join(self.texts)))
+        if structured is not None:
+            written = hide(msgspec.json.encode(structured).decode())
+            text = text or hide(cleaned(msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()))
+            structured = self._bounded(written)
+        shown = bound(text, max(_ROOM, most - _ROOM))
+        return Answer(
+            server,
+            subject,
+            shown.text,
+            structured,
+            " ".join(dict.fromkeys(self.notes)),
+            (lambda: _fenced(text, subject, server)) if shown.cut else None,
+            tuple(self.images),
+        )
+
+
+def cleaned(text: str) -> str:
+    """A text without escape sequences and controls."""
+    return clean(text.encode("utf-8", "replace"))
+
+
+def called(result: Mapping[str, Any], server: str, tool: str, most: int, hide: Callable[[str], str]) -> Answer:
+    """The answer of a tool; ToolError when it reports an error."""
+    content = Content()
+    for block in _blocks(result.get("content")):
+        content.add(block)
+    subject = f"tool {tool!r}"
+    if result.get("isError") is True:
+        said = hide(cleaned("\n".join(content.texts)))
+        said = said if len(said) <= _ERROR_CHARS else f"{said[:_ERROR_CHARS]} [cut]"
+        told = f"\n{_fenced(said, subject, server)}" if said else ""
+        raise ToolError(ErrorCode.EXECUTION, f"The {subject} of the MCP server {server!r} reports an error.{told}")
+    return content.answer(server, subject, result.get("structuredContent"), most, hide)
+
+
+def contents(result: Mapping[str, Any], server: str, uri: str, most: int, hide: Callable[[str], str]) -> Answer:
+    """What is in a resource."""
+    content = Content()
+    for one in _blocks(result.get("contents")):
+        content.resource(one)
+    return content.answer(server, f"resource {uri!r}", None, most, hide)
+
+
+def prompt(result: Mapping[str, Any], server: str, name: str, most: int, hide: Callable[[str], str]) -> Answer:
+    """A prompt, message by message."""
+    content = Content()
+    for one in _blocks(result.get("messages")):
+        if isinstance(one, Mapping):
+            content.texts.append(f"[{one.get('role', 'user')}]")
+            content.add(one.get("content"))
+    return content.answer(server, f"prompt {name!r}", None, most, hide)
+
+
+def _blocks(found: Any) -> Iterable[Any]:
+    return found if isinstance(found, list) else ()

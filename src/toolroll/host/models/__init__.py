@@ -1,0 +1,1 @@
+"""Language models (`chat`) and embedding models (`embedding`)."""

@@ -1,0 +1,108 @@
+"""Vectors of texts by their content, kept in the state folder: a text that is met again costs nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.database import Database
+from toolroll.host.runtime.state import State
+from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from toolroll.host.models.embedding.embedder import Embedder
+
+    Floats = NDArray[np.float32]
+
+_MOST = 400_000
+"""Vectors that are kept; the oldest go first."""
+_AT_ONCE = 8  # texts between two looks at the clock
+_ASKED = 500  # variables of one statement
+_TABLES = (
+    "create table vectors (number integer primary key autoincrement, model text not null, digest blob not null, "
+    "data blob not null, unique (digest, model))",
+)
+
+
+class Kept:
+    """The vectors of one embedder."""
+
+    def __init__(self, state: State, token: Token, embedder: Embedder) -> None:
+        self._token = token
+        self._embedder = embedder
+        self._base = _base(state, token)
+
+    def vectors(self, texts: Sequence[str], seconds: float, size: int = 0) -> list[Floats | None]:
+        """The vectors of the texts; None for those for which the time was too short, the last ones first.
+
+        A few are made in any case. All are of one length, which is `size` where that is known: a server may have
+        another model under the same name one day.
+        """
+        digests = [_digest(text) for text in texts]
+        made = {digest: row for digest, row in self._known(digests).items() if size in (0, len(row))}
+        deadline = time.monotonic() + seconds
+        todo = list({one: at for at, one in enumerate(digests) if one not in made}.values())
+        for at in range(0, len(todo), _AT_ONCE):
+            if at and time.monotonic() >= deadline:
+                break
+            part = todo[at : at + _AT_ONCE]
+            rows = self._embedder.embed([texts[one] for one in part], self._token)
+            fresh = dict(zip((digests[one] for one in part), rows, strict=True))
+            self._keep(fresh)
+            made = {digest: row for digest, row in made.items() if len(row) == len(rows[0])} | fresh
+        return [made.get(digest) for digest in digests]
+
+    def _known(self, digests: Sequence[bytes]) -> dict[bytes, Floats]:
+        import numpy as np
+
+        if not self._base.exists:
+            return {}
+        made: dict[bytes, Floats] = {}
+        with self._base.opened() as base:
+            for at in range(0, len(digests), _ASKED):
+                part = digests[at : at + _ASKED]
+                rows = base.execute(
+                    f"select digest, data from vectors where model = ? and digest in ({', '.join('?' * len(part))})",
+                    (self._embedder.name, *part),
+                )
+                made |= {digest: np.frombuffer(data, np.float32) for digest, data in rows}
+        return made
+
+    def _keep(self, vectors: dict[bytes, Floats]) -> None:
+        with self._base.changing() as base:
+            base.executemany(
+                "insert or replace into vectors (model, digest, data) values (?, ?, ?)",
+                [(self._embedder.name, digest, row.tobytes()) for digest, row in vectors.items()],
+            )
+            base.execute("delete from vectors where number <= (select max(number) from vectors) - ?", (_MOST,))
+
+
+def forget(state: State, token: Token, texts: Sequence[str] | None = None) -> None:
+    """Delete the vectors of these texts, or all, whatever model made them."""
+    base = _base(state, token)
+    if not base.exists or texts == []:
+        return
+    try:
+        with base.opened() as kept:
+            if texts is None:
+                kept.execute("delete from vectors")
+                kept.execute("vacuum")
+            else:
+                kept.executemany("delete from vectors where digest = ?", [(_digest(text),) for text in texts])
+    except ToolError:
+        if base.exists:  # else it was broken, and all that was in it is gone
+            raise
+
+
+def _base(state: State, token: Token) -> Database:
+    return Database(state, token, "embeddings", _TABLES, derived=True)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()

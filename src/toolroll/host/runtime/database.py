@@ -1,0 +1,113 @@
+"""A database in the state folder that several processes may use at once: made when first needed, never half written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.state import State
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_ODD = ("SQLITE_ERROR", "")  # a table that is not there or is another one, a text that is none
+_WAIT = 10.0  # seconds for somebody who holds the database without our lock
+_BROKEN = "The file of the {what} is broken. Go on without, and tell the user to move away {path!r}."
+_AGAIN = "The file of the {what} was broken and is gone: what was in it is made anew. Try again."
+_KINDS = {
+    "SQLITE_BUSY": (ErrorCode.TIMEOUT, "Another program holds the {what}. Try again."),
+    "SQLITE_READONLY": (ErrorCode.PERMISSION, "The {what} may not be changed here. Go on without."),
+    "SQLITE_CANTOPEN": (ErrorCode.PERMISSION, "The {what} cannot be opened. Go on without."),
+    "SQLITE_NOTADB": (ErrorCode.IO, _BROKEN),
+    "SQLITE_CORRUPT": (ErrorCode.IO, _BROKEN),
+}
+
+
+class Database:
+    """One file with tables. Nothing is opened before it is needed, and nothing stays open."""
+
+    def __init__(self, state: State, token: Token, what: str, *versions: Sequence[str], derived: bool = False) -> None:
+        """`what` names it, in messages and on disk; each of `versions` holds what makes it of the one before.
+
+        The file of one that is `derived` from others is deleted when it is broken.
+        """
+        self._state = state
+        self._token = token
+        self._what = what
+        self._versions = versions
+        self._derived = derived
+        self.path = os.path.join(state.path, what, f"{what}.sqlite")
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever kept in it."""
+        return os.path.exists(self.path)
+
+    @contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """The database in a transaction: all of it happens, or nothing."""
+        with self.opened() as base:
+            base.execute("begin immediate")
+            try:
+                yield base
+            except BaseException:
+                base.rollback()
+                raise
+            base.commit()
+
+    @contextmanager
+    def opened(self) -> Iterator[sqlite3.Connection]:
+        """The database, for one at a time: whoever waits can be cancelled, and tables are made once."""
+        import sqlite3
+
+        folder = self._state.folder(self._what)
+        with locked(folder, "lock", self._token):
+            with suppress(FileExistsError):  # nobody else's to read; what belongs to it gets the same mode
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                os.close(os.open(os.path.basename(self.path), flags, 0o600, dir_fd=folder))
+            try:
+                with closing(sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)) as base:
+                    # Nobody reads while somebody writes, and a log would be made and removed by every single look.
+                    base.execute("pragma journal_mode=delete")
+                    base.execute("pragma synchronous=full")
+                    self._prepare(base)
+                    yield base
+            except sqlite3.Error as error:
+                if (told := self._told(error)) is None:
+                    raise
+                if self._derived and told.code is ErrorCode.IO:
+                    os.unlink(self.path)
+                raise told from error
+
+    def _prepare(self, base: sqlite3.Connection) -> None:
+        (version,) = base.execute("pragma user_version").fetchone()
+        if version > len(self._versions):
+            raise ToolError(
+                ErrorCode.UNSUPPORTED,
+                f"A newer toolroll has written the {self._what}. Go on without, or update it.",
+            )
+        if version < len(self._versions):
+            base.execute("begin immediate")
+            for texts in self._versions[version:]:
+                for text in texts:
+                    base.execute(text)
+            base.execute(f"pragma user_version = {len(self._versions)}")
+            base.commit()
+
+    def _told(self, error: sqlite3.Error) -> ToolError | None:
+        """The error in words; None for one that nobody can act on, such as a full disk."""
+        import sqlite3
+
+        name = getattr(error, "sqlite_errorname", "") or ""
+        if isinstance(error, sqlite3.OperationalError) and name in _ODD:
+            name = "SQLITE_CORRUPT"
+        for kind, (code, message) in _KINDS.items():
+            if name.startswith(kind):
+                told = _AGAIN if self._derived and message is _BROKEN else message
+                return ToolError(code, told.format(what=self._what, path=self.path), details={"error": str(error)})
+        return None

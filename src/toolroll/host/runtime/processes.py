@@ -1,0 +1,141 @@
+"""The output of a program of ours: read with bounds, and the program is gone when the block ends."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from toolroll.host.runtime.process_tree import kill_group
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.launcher import ChildProcess
+
+_CHUNK = 1 << 18
+_STDERR_BYTES = 64 * 1024
+# A program that writes little at a time is left alone for a moment, and longer each time, or we would wake up for
+# every line of it.
+_SMALL = 4096
+_GATHER, _MOST_GATHER = 0.0005, 0.004
+_LOG_BYTES = 4 << 20
+BOUNDED = sys.platform == "linux"
+"""Whether the memory of a program can be bounded."""
+
+_TICK = 0.05  # how late a cancellation may be noticed while the program is silent
+
+
+class Stream:
+    """What a running program writes to stdout, as chunks of bytes. Iterate over it once."""
+
+    def __init__(
+        self, process: ChildProcess, token: Token | None, deadline: float | None, log: int | None = None
+    ) -> None:
+        self._process = process
+        self._log = log
+        self._token = token
+        self._deadline = deadline
+        self.status: int | None = None
+        """The exit status, negative for a signal; None until the iteration has come to its end."""
+        self.stderr = b""
+        """The first 64 KB of what the program wrote to stderr, unless that goes elsewhere."""
+        self.cut = False
+        """The file that takes stderr has grown so large that it was begun anew."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Chunks until the program has ended; TimeoutError at the deadline, ToolError when cancelled."""
+        out, err = self._process.stdout, self._process.stderr
+        assert out is not None
+        poll, moment = select.poll(), _GATHER
+        left = {pipe.fileno() for pipe in (out, err) if pipe is not None}
+        for fd in left:
+            poll.register(fd, select.POLLIN)
+        while left:
+            for fd, _ in poll.poll(self._wait() * 1000):
+                chunk = os.read(fd, _CHUNK)
+                if not chunk:
+                    poll.unregister(fd)
+                    left.discard(fd)
+                elif fd == out.fileno():
+                    yield chunk
+                    if len(chunk) < _SMALL:
+                        time.sleep(moment)
+                        moment = min(2 * moment, _MOST_GATHER)
+                else:
+                    self.stderr += chunk[: _STDERR_BYTES - len(self.stderr)]
+        pause = 0.0002
+        while (status := exit_status(self._process)) is None:  # and not waited for: `close` must know what to kill
+            time.sleep(min(pause, self._wait()))
+            pause = min(2 * pause, _TICK)
+        self.status = status
+
+    def close(self) -> None:
+        """End the program and all that it started in its group, and wait until they are gone."""
+        process = self._process
+        if process.returncode is None:  # not reaped, so that the group's number is still ours
+            kill_group(process.pid)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        process.wait()
+
+    def _wait(self) -> float:
+        """Seconds to wait until the next look at the clock, the token and the log."""
+        if self._log is not None and os.fstat(self._log).st_size > _LOG_BYTES:
+            os.lseek(self._log, 0, os.SEEK_SET)  # for the program too, which has the same open file
+            os.ftruncate(self._log, 0)
+            self.cut = True
+        if self._token is not None:
+            self._token.check()
+        if self._deadline is None:
+            return _TICK
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the program did not end in time")
+        return min(left, _TICK)
+
+
+@contextmanager
+def stream(
+    process: ChildProcess,
+    *,
+    log: int | None = None,
+    token: Token | None = None,
+    deadline: float | None = None,
+    memory: int | None = None,
+) -> Iterator[Stream]:
+    """What a process writes, which is ended with the block; the `deadline` is monotonic.
+
+    With the descriptor of a file for `log`, which is its stderr too, that keeps the last of it if it is very much. It
+    gets no more than `memory` bytes, if that is given and can be `BOUNDED`.
+    """
+    running = Stream(process, token, deadline, log)
+    try:
+        if memory is not None:
+            _bound(process.pid, memory)
+        yield running
+    finally:
+        running.close()
+
+
+def _bound(pid: int, memory: int) -> None:
+    """Let a program have so many bytes, and leave no dump of them in its folder when it fails for that."""
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError, PermissionError):  # it has ended already, or is another user's
+            resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+            resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
+
+
+def exit_status(process: ChildProcess) -> int | None:
+    """The exit status, negative for a signal; None while it runs. It stays a zombie, so that its number is its own."""
+    if sys.platform == "darwin":
+        return process.poll()
+    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if found is None:
+        return None
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status

@@ -1,0 +1,138 @@
+"""The state folder: everything the kit keeps for itself, outside the workspace, made when first needed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+
+
+def nameless(data: bytes, *, sealed: bool = False) -> int:
+    """A descriptor of a file without a name that holds these bytes, to be read from its start.
+
+    `sealed`: no process can change it any more, whatever descriptor of it that has.
+    """
+    reader = None
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("toolroll", os.MFD_CLOEXEC | (os.MFD_ALLOW_SEALING if sealed else 0))
+    else:
+        import tempfile
+
+        fd, path = tempfile.mkstemp()
+        reader = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if sealed else None
+        os.unlink(path)
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+    if reader is not None:
+        os.close(fd)
+        return reader
+    if sealed:
+        import fcntl
+
+        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+class State:
+    """A private folder for one workspace. Nothing is made before something is kept."""
+
+    def __init__(self, path: str, workspace: str | None = None) -> None:
+        """`workspace`: whose it is, where it is one of many beside each other and may be swept."""
+        self.path = path
+        self._workspace = workspace
+        self._held: int | None = None
+        self._lock = threading.Lock()
+        self._open: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, workspace: str) -> State:
+        """The usual state folder of a workspace, below the user's own state directory."""
+        import hashlib
+
+        import platformdirs
+
+        known_by = hashlib.blake2b(os.fsencode(workspace), digest_size=8).hexdigest()
+        name = f"{os.path.basename(workspace) or 'root'}-{known_by}"
+        return cls(os.path.join(platformdirs.user_state_dir("toolroll"), name), workspace)
+
+    def hold(self) -> None:
+        """Keep others from sweeping the folder away, if it is there, until `close`; and sweep theirs."""
+        if self._workspace is not None:
+            from toolroll.host.runtime.state_cleanup import sweep_daily
+
+            sweep_daily(os.path.dirname(self.path))
+        with self._lock:
+            if os.path.isdir(self.path):
+                self._hold()
+
+    def _hold(self) -> None:
+        import fcntl
+
+        from toolroll.host.runtime.state_cleanup import LOCK, WORKSPACE
+
+        while self._held is None:
+            name = os.path.join(self.path, LOCK)
+            fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            try:
+                same = os.path.samestat(os.stat(name), os.fstat(fd))
+            except FileNotFoundError:  # it was swept away just now
+                same = False
+                os.makedirs(self.path, mode=0o700, exist_ok=True)
+            if not same:
+                os.close(fd)
+                continue
+            self._held = fd
+            if self._workspace is not None:
+                with contextlib.suppress(OSError):
+                    said = f"{self._workspace}\n{os.stat(self._workspace).st_dev}"
+                    with open(os.path.join(self.path, WORKSPACE), "wb") as file:
+                        file.write(os.fsencode(said))
+
+    def folder(self, name: str) -> int:
+        """A file descriptor of a folder of this name, made if it is missing; it stays ours to close."""
+        with self._lock:
+            if name not in self._open:
+                path = self.path
+                self._make()
+                for step in name.split("/"):  # makedirs would give its mode to the last one only
+                    path = os.path.join(path, step)
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(path, mode=0o700)
+                self._open[name] = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            return self._open[name]
+
+    def _make(self) -> None:
+        try:
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            self._hold()
+        except OSError as error:
+            what = f"toolroll cannot make its state folder {self.path!r} (XDG_STATE_HOME says where it is)"
+            raise OSError(error.errno, f"{what}: {error.strerror}", error.filename) from error
+
+    def put(self, folder: str, name: str, data: bytes) -> None:
+        """Make a file of a folder hold these bytes, all of them or none."""
+        fd = self.folder(folder)
+        draft = f".{os.getpid()}.{os.urandom(4).hex()}"
+        try:
+            made = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=fd)
+            with os.fdopen(made, "wb") as file:
+                file.write(data)
+            os.replace(draft, name, src_dir_fd=fd, dst_dir_fd=fd)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=fd)
+            raise
+
+    def close(self) -> None:
+        with self._lock:
+            for fd in self._open.values():
+                with contextlib.suppress(OSError):
+                    os.close(fd)
+            self._open.clear()
+            if self._held is not None:
+                os.close(self._held)
+                self._held = None

@@ -1,0 +1,170 @@
+"""Landlock, seccomp and no capabilities, put upon a thread from which the command is started and that then ends.
+
+All of it holds for one thread and what that starts, so the rest of the process stays free, and the program is
+started as fast as any other: nothing of ours runs between fork and exec. What is the same for all commands is put
+upon a line of threads, once. Landlock is not: what one thread has put upon itself is one domain, and the commands in
+it could signal each other and look into each other's memory.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolroll.host.runtime.launcher import Reach, folder_path, prepare_to_start, start_process
+from toolroll.host.sandbox import capabilities, landlock
+from toolroll.host.sandbox import seccomp as filter
+from toolroll.host.sandbox.confined_threads import Line
+from toolroll.host.sandbox.syscalls import Kernel, Machine
+from toolroll.host.sandbox.system import DEVICES, ETC, PROC, beneath, carved, real, system
+from toolroll.host.sandbox.tiers import Sandbox, Tier, told
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.launcher import ChildProcess
+
+_MOST_RULESETS = 16
+_Key = tuple[object, ...]
+
+
+class Confined(Sandbox):
+    """Files by Landlock, the rest by seccomp and the loss of all capabilities. Needs no program but this one.
+
+    It has no world of its own to give, so some things that are harmless there cannot be had here: sockets, even
+    to talk to itself, unless the network is granted; pseudo-terminals; and shared memory with a name, which the locks
+    of Python's multiprocessing need, unless /dev/shm is among the folders that may be changed.
+    """
+
+    tier = Tier.LANDLOCK
+
+    def __init__(self, machine: Machine, kernel: Kernel, abi: int, *, helpers: bool = False) -> None:
+        """`helpers` are programs of ours: they read whatever we may, and stay in our session, where no command is."""
+        keep = capabilities.READ_SEARCH if helpers else None
+        self._session = not helpers
+        self._kernel = kernel
+        self._abi = abi
+        self.gaps = gaps(abi)
+        truncation = abi < landlock.TRUNCATE_ABI
+        filters = (filter.Filter(network, alone=False, truncation=truncation) for network in (False, True))
+        self._lines: dict[bool, Line[ChildProcess]] = {
+            one.network: Line(partial(_give_up, kernel, one.program(machine), keep)) for one in filters
+        }
+        self._lock = threading.Lock()
+        self._rulesets: OrderedDict[_Key, int] = OrderedDict()
+        weakref.finalize(self, _close, self._rulesets)
+
+    def spawn(
+        self,
+        reach: Reach,
+        argv: Sequence[str],
+        *,
+        cwd: int,
+        env: Mapping[str, str],
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        pass_fds: Sequence[int] = (),
+        disposable: bool = False,  # noqa: ARG002
+    ) -> ChildProcess:
+        """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
+        prepare_to_start()
+        _check(reach)
+        rules = self._ruleset(reach)
+        try:
+
+            def start() -> ChildProcess:
+                with told():
+                    landlock.restrict(self._kernel, rules)
+                return start_process(
+                    argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session
+                )
+
+            return self._lines[reach.network].do(start, _end)
+        finally:
+            os.close(rules)
+
+    def _ruleset(self, reach: Reach) -> int:
+        """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
+        own = system()
+        identities = map(_identity, (*reach.write, "", *reach.read, "", *reach.hide))
+        key = (own, reach.network, reach.system, *identities)
+        with self._lock:
+            if (found := self._rulesets.get(key)) is None:
+                found = landlock.ruleset(self._kernel, self._abi, _rules(reach), network=reach.network)
+                self._rulesets[key] = found
+                while len(self._rulesets) > _MOST_RULESETS:
+                    os.close(self._rulesets.popitem(last=False)[1])
+            self._rulesets.move_to_end(key)
+            return os.dup(found)
+
+
+def gaps(abi: int) -> tuple[str, ...]:
+    """What this tier leaves open with this version of Landlock."""
+    found = [
+        "files outside: whether they are there, their size and times (stat), and to their owner chmod, chown, utime",
+        "the repository: its hooks and settings can be changed for a moment, until the change is seen and undone",
+        "other processes: their names and arguments (ps), and to their user their priority",
+    ]
+    if abi < 6:
+        found.append("other processes of the user: signals can be sent to them")
+    return tuple(found)
+
+
+def _rules(reach: Reach) -> list[tuple[str, int]]:
+    own = system()
+    hidden = [path for path in reach.hide if os.path.lexists(path)]
+    theirs = (*own.folders, *own.files, *own.settings, PROC) if reach.system else ()
+    read: tuple[str, ...] = (*theirs, *reach.read)
+    if hidden:
+        read = tuple(part for path in read for part in carved(real(path) or path, hidden))
+    return [
+        *((path, landlock.READ) for path in read),
+        *(((ETC, landlock.LIST),) if own.hidden and reach.system else ()),
+        *((path, landlock.DEVICE) for path in DEVICES),
+        *((path, landlock.WRITE) for path in reach.write),
+    ]
+
+
+def _check(reach: Reach) -> None:
+    """ToolError for what Landlock cannot do: what a folder is granted for, all beneath it is granted for."""
+    write = [real(path) or path for path in reach.write]
+    for path in (*reach.lock, *reach.hide):
+        if os.path.lexists(path) and any(beneath(path, folder) and path != folder for folder in write):
+            raise ToolError(
+                ErrorCode.SECURITY,
+                f"The command was not started: {path!r} is toolroll's own or secret, and the sandbox (landlock) cannot "
+                "keep commands from it inside a folder that they may change. Install bubblewrap, or install toolroll "
+                "outside the workspace (uv tool install toolroll) and name a folder without secrets.",
+            )
+
+
+def _identity(path: str) -> object:
+    """What tells that a path still is the folder that a ruleset was made for."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return path
+    return found.st_dev, found.st_ino
+
+
+def _give_up(kernel: Kernel, program: bytes, keep: int | None) -> None:
+    """Take from the calling thread what no command has, whatever files it may reach."""
+    with told():
+        kernel.no_new_privileges()
+        capabilities.drop(kernel, keep=keep)
+        filter.install(kernel, program)
+
+
+def _end(process: ChildProcess) -> None:
+    process.kill()
+    process.wait()
+
+
+def _close(rulesets: OrderedDict[_Key, int]) -> None:
+    while rulesets:
+        os.close(rulesets.popitem()[1])

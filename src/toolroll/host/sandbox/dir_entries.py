@@ -1,0 +1,169 @@
+"""Single files, folders and links of a writable folder: looked at, put back and set aside, on descriptors alone.
+
+No name is ever followed through a link, so that whoever swaps one meanwhile can lead nobody outside.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from toolroll.host.files.openat import LIST, PATH
+
+Parts = tuple[str, ...]
+
+_YOUNG = 100_000_000  # nanoseconds; two changes closer to each other than that may carry the same time
+_FOLDER = PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file, folder or link as it was."""
+
+    mode: int
+    owner: tuple[int, int]
+    stamp: tuple[int, ...]
+    """Changes whenever the thing does; empty if it is too young to tell."""
+    data: bytes | None = None
+    """The bytes of a file or the target of a link; None for the rest, and for what could not be kept."""
+
+    @property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self.mode)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it can be made again."""
+        return self.is_folder or self.data is not None
+
+    def same(self, other: Entry) -> bool:
+        """Whether git would notice no difference."""
+        if self.stamp and self.stamp == other.stamp:
+            return True
+        return self.mode == other.mode and (self.is_folder or (self.data is not None and self.data == other.data))
+
+
+@contextmanager
+def entered(root: int, parts: Parts) -> Iterator[int]:
+    """A descriptor of the folder at `parts` beneath `root`, to reach its entries by; OSError if links lead there."""
+    fd = os.dup(root)
+    try:
+        for name in parts:
+            below = os.open(name, _FOLDER, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def names(folder: int, name: str, most: int) -> list[str] | None:
+    """The sorted names in the folder `name`, none if it is not a folder; None if there are more than `most`."""
+    try:
+        fd = os.open(name, LIST | os.O_NOFOLLOW, dir_fd=folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    try:
+        found = []
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                found.append(entry.name)
+                if len(found) > most:
+                    return None
+        return sorted(found)
+    finally:
+        os.close(fd)
+
+
+def look(folder: int, name: str, known: Entry | None, most: int) -> Entry | None:
+    """What is at `name` now, read up to `most` bytes unless `known` tells already; None if nothing is there."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    stamp = (found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    if known is not None and known.stamp == stamp:
+        return known
+    young = abs(time.time_ns() - found.st_ctime_ns) < _YOUNG
+    data = None
+    if stat.S_ISLNK(found.st_mode):
+        data = os.fsencode(os.readlink(name, dir_fd=folder))
+    elif stat.S_ISREG(found.st_mode) and found.st_size <= most:
+        data = _bytes(folder, name, most)
+    comparable = data is not None or stat.S_ISDIR(found.st_mode)
+    return Entry(found.st_mode, (found.st_uid, found.st_gid), () if young and comparable else stamp, data)
+
+
+def put(folder: int, name: str, entry: Entry) -> None:
+    """Make `name` what it was; a folder in the place of something else must have been set aside before."""
+    if entry.is_folder:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=folder)
+        change_mode(folder, name, stat.S_IMODE(entry.mode))
+        return
+    assert entry.data is not None
+    draft = f".{name}.{os.urandom(4).hex()}"
+    try:
+        if stat.S_ISLNK(entry.mode):
+            os.symlink(os.fsdecode(entry.data), draft, dir_fd=folder)
+        else:
+            _write(folder, draft, entry)
+        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        drop(folder, draft)
+        raise
+
+
+def drop(folder: int, name: str) -> None:
+    """Remove a file or a link; nothing if there is none."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+
+
+def set_aside(folder: int, name: str, where: int) -> str:
+    """Move whatever is at `name` into the folder `where` under a new name, and tell that."""
+    aside = f"{name}.set-aside-{os.urandom(4).hex()}"
+    if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        change_mode(folder, name, 0o700)  # without the right to write a folder it cannot be moved
+    os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=where)
+    return aside
+
+
+def change_mode(folder: int, name: str, mode: int) -> None:
+    """Give the folder `name` this mode, even if the present one lets nobody in."""
+    fd = os.open(name, _FOLDER, dir_fd=folder)
+    try:
+        if PATH:
+            os.chmod(f"/proc/self/fd/{fd}", mode)  # a descriptor that only names a thing cannot be changed itself
+        else:
+            os.fchmod(fd, mode)
+    finally:
+        os.close(fd)
+
+
+def _bytes(folder: int, name: str, most: int) -> bytes | None:
+    """What is in a regular file; None if it is another thing by now, or larger, or not for us to read."""
+    try:
+        fd = os.open(name, _FILE, dir_fd=folder)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        data = file.read(most + 1)
+    return data if len(data) <= most else None
+
+
+def _write(folder: int, name: str, entry: Entry) -> None:
+    fd = os.open(name, _DRAFT, 0o600, dir_fd=folder)
+    with os.fdopen(fd, "wb") as file:
+        file.write(entry.data or b"")
+        if os.fstat(fd).st_uid != entry.owner[0]:  # only root can make files for others, and then must
+            os.fchown(fd, *entry.owner)
+        os.fchmod(fd, stat.S_IMODE(entry.mode))

@@ -1,0 +1,287 @@
+"""Guards the repository of a workspace while commands, jobs and servers that may write there run.
+
+The baseline is taken while nothing runs in the workspace, by this kit or another with the same state folder, and is
+kept on disk. While something runs, a watch puts settings and hooks back as soon as they change; at the end of each
+command everything is compared once more, and objects and refs that were lost are put back. A kit that finds the
+baseline of a killed one does the same before anything else.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolroll.host.runtime.stamps import Stamp, are_old, stamps
+from toolroll.host.sandbox.git.baseline import GIT, Baseline, take_baseline
+from toolroll.host.sandbox.git.in_use import InUse
+from toolroll.host.sandbox.git.restore import Restorer
+from toolroll.host.sandbox.git.vault import Vault
+
+if TYPE_CHECKING:
+    from toolroll.host.files.root import Root
+    from toolroll.host.runtime.state import State
+    from toolroll.host.sandbox.dir_entries import Parts
+    from toolroll.host.sandbox.git.watch import GitWatch
+
+_FOLDER = "git"
+_BASELINE = "baseline"
+_ENDED = "The command was ended, because it changed the repository's settings or hooks again and again."
+_MAX_SENTENCES = 30
+_MAX_RESTORES, _RESTORES_S = 100, 10.0  # so many in so many seconds are no accident
+
+
+@dataclass(slots=True, eq=False)
+class Guarded:
+    """One command, job or server while it runs."""
+
+    hold: tuple[str, ...] = ()
+    """Absolute folders that must keep their names, for a sandbox that can see to it."""
+    keep: tuple[str, ...] = ()
+    """Absolute paths in them that must stay as they are."""
+    stop: Callable[[], object] = int
+    """Ends it without waiting for the end."""
+    said: dict[str, None] = field(default_factory=dict)
+    """What was put back while it ran, in sentences."""
+
+    def add(self, sentences: Iterable[str]) -> None:
+        """Remember what was put back, each sentence once and not without end."""
+        for sentence in sentences:
+            if len(self.said) < _MAX_SENTENCES or sentence == _ENDED:
+                self.said[sentence] = None
+
+
+class GitGuard:
+    """One for each kit. Safe to use from many threads."""
+
+    def __init__(self, root: Root, state: State) -> None:
+        self._root = root
+        self._state = state
+        self._lock = threading.RLock()
+        self._running: set[Guarded] = set()
+        self._baseline = Baseline()
+        self._restorer: Restorer | None = None
+        self._in_use: InUse | None = None
+        self._vault: Vault | None = None
+        self._watch: GitWatch | None = None
+        self._written: tuple[Baseline, os.stat_result] | None = None
+        self._seen: _Seen | None = None
+        self._watched: Mapping[Parts, set[str] | None] = {}
+        self._mounts: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
+        self._guards = False
+        self._restored: deque[float] = deque(maxlen=_MAX_RESTORES)
+        self._recovered: list[str] = []
+
+    def recover(self) -> list[str]:
+        """Put back what commands of a killed kit have changed; a sentence for each thing."""
+        if not self._was_cut_off():
+            return []
+        with self._lock:
+            in_use, _ = self._parts()
+            with in_use.turn():
+                self._recovered += self._recover(in_use)
+            return list(self._recovered)
+
+    def begin(self) -> Guarded:
+        """Before something is started that may write to the workspace."""
+        with self._lock:
+            guarded = Guarded()
+            if not self._running:
+                self._open()
+            guarded.hold, guarded.keep = self._mounts
+            guarded.add(self._recovered)
+            self._recovered = []
+            self._running.add(guarded)
+            if self._guards:
+                self._start_watch()
+            return guarded
+
+    def mounts(self, protected: Iterable[str], guarded: Guarded | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What a sandbox with mounts holds for something that runs: folders that keep their names, and read-only paths.
+
+        `protected` are the names in the workspace that stay as they are.
+        """
+        keep = tuple(self._path((name,)) for name in protected if guarded is None or name != GIT[0])
+        return ((), keep) if guarded is None else (guarded.hold, (*keep, *guarded.keep))
+
+    def end(self, guarded: Guarded) -> list[str]:
+        """After its end: put back what it has changed; what was put back while it ran, in sentences."""
+        with self._lock:
+            if guarded not in self._running:
+                return []
+            try:
+                self.check()
+                if self._vault is not None and self._guards:
+                    self._say(self._vault.put_back(self._baseline.repositories))
+            finally:
+                self._running.remove(guarded)
+                if not self._running:
+                    self._close()
+            return list(guarded.said)
+
+    def check(self) -> None:
+        """Put back settings and hooks that have changed, while something runs."""
+        with self._lock:
+            if self._running and self._guards and self._restorer is not None and not self._is_unchanged():
+                sentences = self._restorer.put_back()
+                self._say(sentences)
+                if sentences:
+                    self._count()
+
+    def close(self) -> None:
+        """Let go of everything. What still runs is not guarded any more."""
+        with self._lock:
+            watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+        with self._lock:
+            self._close()
+            for part in (self._vault, self._in_use, self._restorer):
+                if part is not None:
+                    part.close()
+            self._vault = self._in_use = self._restorer = self._seen = None
+
+    def _say(self, sentences: list[str]) -> None:
+        for one in self._running:
+            one.add(sentences)
+
+    def _count(self) -> None:
+        """End what runs if it undoes our work again and again: its hook would be there for most of the time."""
+        now = time.monotonic()
+        self._restored.append(now)
+        if len(self._restored) == _MAX_RESTORES and now - self._restored[0] < _RESTORES_S:
+            self._restored.clear()
+            self._say([_ENDED])
+            for one in self._running:
+                one.stop()
+
+    def _path(self, parts: Iterable[str]) -> str:
+        return "/".join((self._root.path, *parts))
+
+    def _parts(self) -> tuple[InUse, Vault]:
+        if self._in_use is None or self._vault is None:
+            folder = self._state.folder(_FOLDER)
+            self._in_use, self._vault = InUse(folder), Vault(self._root.fd, folder)
+        return self._in_use, self._vault
+
+    def _open(self) -> None:
+        """Take the baseline, or that of another kit which runs something."""
+        if not os.path.lexists(self._path(GIT)) and not self._was_cut_off():
+            self._set(Baseline())
+            return
+        in_use, vault = self._parts()
+        with in_use.turn():
+            if in_use.is_free():
+                self._recovered += self._recover(in_use)
+                if not self._is_unchanged():
+                    self._set(take_baseline(self._root.fd, self._baseline))
+                vault.refresh(self._baseline.repositories)
+                self._write()
+            else:
+                self._set(self._read() or take_baseline(self._root.fd))
+                self._seen = None  # what is there now may be different already
+                vault.load(self._baseline.repositories)
+            in_use.begin()
+        self._guards = True
+
+    def _set(self, baseline: Baseline) -> None:
+        """Take this as the baseline from now on."""
+        if self._restorer is not None:
+            self._restorer.close()
+        self._baseline, self._restorer = baseline, Restorer(self._root.fd, baseline)
+        self._seen = _Seen(self._root.fd, baseline)
+        self._watched = baseline.watched()
+        hold, keep = baseline.mounts()
+        self._mounts = tuple(map(self._path, hold)), tuple(map(self._path, keep))
+
+    def _is_unchanged(self) -> bool:
+        return self._seen is not None and self._seen.is_unchanged()
+
+    def _close(self) -> None:
+        """Nothing runs any more."""
+        if self._guards and self._in_use is not None:
+            self._guards = False
+            if self._watch is not None:
+                self._watch.rest()
+            with self._in_use.turn():
+                self._in_use.end()
+
+    def _recover(self, in_use: InUse) -> list[str]:
+        """Within a turn: put back what a kit has left that was killed while it ran something."""
+        if not in_use.is_free() or not in_use.was_cut_off():
+            return []
+        baseline, (_, vault) = self._read(), self._parts()
+        said = []
+        if baseline is not None:
+            restorer = Restorer(self._root.fd, baseline)
+            said = restorer.put_back()
+            restorer.close()
+            vault.load(baseline.repositories)
+            said += vault.put_back(baseline.repositories)
+        in_use.end()
+        return [f"{one} (toolroll was killed while a command ran.)" for one in said]
+
+    def _was_cut_off(self) -> bool:
+        """Whether some kit runs something, or was killed while it did."""
+        return os.path.lexists(os.path.join(self._state.path, _FOLDER, "running"))
+
+    def _read(self) -> Baseline | None:
+        try:
+            with open(os.path.join(self._state.path, _FOLDER, _BASELINE), "rb") as file:
+                return Baseline.decode(file.read())
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _write(self) -> None:
+        """Keep the baseline on disk, unless it is there already."""
+        path = os.path.join(self._state.path, _FOLDER, _BASELINE)
+        if self._written is not None and _is_same(self._written[0], self._baseline):
+            try:
+                if (
+                    os.path.samestat(now := os.stat(path), was := self._written[1])
+                    and now.st_mtime_ns == was.st_mtime_ns
+                ):
+                    return
+            except FileNotFoundError:
+                pass
+        self._state.put(_FOLDER, _BASELINE, self._baseline.encode())
+        self._written = self._baseline, os.stat(path)
+
+    def _start_watch(self) -> None:
+        from toolroll.host.sandbox.git.watch import GitWatch
+
+        if self._watch is None:
+            self._watch = GitWatch(self._root.fd, self.check)
+        self._watch.follow(self._watched)
+
+
+class _Seen:
+    """The stamps of what is in a baseline and of what is missing from it: the quick way to see that nothing changed."""
+
+    def __init__(self, root: int, baseline: Baseline) -> None:
+        self._root = root
+        self._whole, self._folders = baseline.paths()
+        found = self._look()
+        self._found = found if are_old(found[0]) else None
+
+    def is_unchanged(self) -> bool:
+        """Whether nothing has changed for sure."""
+        return self._found is not None and self._look() == self._found
+
+    def _look(self) -> tuple[list[Stamp | None], list[Stamp | None]]:
+        identities = (one and one[:3] for one in stamps(self._root, self._folders))
+        return stamps(self._root, self._whole), list(identities)
+
+
+def _is_same(one: Baseline, other: Baseline) -> bool:
+    if one.repositories != other.repositories or one.crowded != other.crowded:
+        return False
+    if one.entries.keys() != other.entries.keys():
+        return False
+    return all(entry.same(other.entries[parts]) for parts, entry in one.entries.items())

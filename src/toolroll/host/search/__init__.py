@@ -1,0 +1,1 @@
+"""Search names and contents of files. `search.Search` is the front."""

@@ -1,0 +1,160 @@
+"""The files of a tree, listed anew only where a folder has changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from toolroll.host.files.ignore import NAMES
+from toolroll.host.search.query import Scope
+from toolroll.text.search import globs
+
+if TYPE_CHECKING:
+    from toolroll.host.code.fact_store import Stamp
+    from toolroll.host.files.root import Root
+    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.search.search import Search
+
+SETTLED = 100_000_000
+"""Nanoseconds after which a change shows in the times of a file or folder."""
+
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_TREES = 4
+_EVERY = globs.compile("**")
+
+
+@dataclass(slots=True)
+class Listed:
+    """The files of a folder by path. `whole` is False if there was no time for all, or there are too many."""
+
+    files: list[str]
+    whole: bool
+    stamps: dict[str, Stamp | None] | None = None
+    """The states of the files, where the tree is watched; None for one whose state cannot tell its next change."""
+
+
+@dataclass(slots=True)
+class _Held:
+    listed: Listed
+    folders: dict[str, tuple[Stamp | None, int]]
+    """The state of each folder, None if it may have changed meanwhile, and a digest of the names in it."""
+    rules: dict[str, Stamp | None]
+    """The same of each ignore file."""
+
+
+class Folders:
+    """Lists the files that a search would look at. Not for several threads at a time."""
+
+    def __init__(self, root: Root, search: Search) -> None:
+        self._root = root
+        self._search = search
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._seen: dict[str, tuple[list[tuple[str, Stamp]], Listed]] = {}
+
+    def files(self, path: str, token: Token | None = None) -> Listed:
+        """The files beneath a folder that are neither hidden nor ignored."""
+        held = self._held.get(path)
+        watched = self._watched(path) if held is not None else None
+        if watched is not None:
+            return watched
+        if held is None or not self._is_same(held):
+            held = self._held[path] = self._look(path, token)
+        self._held.move_to_end(path)
+        if len(self._held) > _TREES or not held.listed.whole:
+            self._held.popitem(last=not held.listed.whole)
+        return held.listed
+
+    def stamps(self, paths: Iterable[str], since: int | None = None) -> list[Stamp | None]:
+        """The states of files or folders; None for one that is gone, or has changed since or so shortly before
+        that its times could not tell.
+
+        They are compared and nothing else, so that it does no harm if a folder was swapped for a link meanwhile.
+        """
+        latest = (since or time.time_ns()) - SETTLED
+        made: list[Stamp | None] = []
+        look, fd = os.stat, self._root.fd
+        for path in paths:
+            try:
+                about = look(path or ".", dir_fd=fd, follow_symlinks=False)
+            except OSError:
+                made.append(None)
+                continue
+            modified, changed = about.st_mtime_ns, about.st_ctime_ns
+            old = modified <= latest and changed <= latest
+            made.append((about.st_dev, about.st_ino, about.st_size, modified, changed) if old else None)
+        return made
+
+    def _watched(self, path: str) -> Listed | None:
+        """The same by what the kernel tells of a tree, once that is watched; the same object while nothing changes."""
+        warm = self._search.warm
+        if warm is None:
+            return None
+        fd = self._root.folder(path)
+        try:
+            parts = self._root.real(fd)
+        finally:
+            os.close(fd)
+        found = warm.newest(Scope(path), parts, _EVERY)
+        if found is None:
+            warm.searched()  # it is asked for a second time, so there will be more
+            return None
+        before = self._seen.get(path)
+        if before is not None and before[0] == found:
+            return before[1]
+        latest = time.time_ns() - SETTLED
+        prefix = "".join(f"{part}/" for part in parts)
+        stamps = {
+            f"{prefix}{one}": stamp if stamp[3] <= latest and stamp[4] <= latest else None for one, stamp in found
+        }
+        listed = Listed(sorted(stamps), True, stamps)
+        if None not in stamps.values():
+            self._seen = {path: (found, listed)}
+        return listed
+
+    def _look(self, path: str, token: Token | None) -> _Held:
+        began = time.time_ns()
+        found = self._search.find("**", Scope(path), kind="both", sort="path", token=token)
+        listed = Listed([entry.path for entry in found.entries if entry.kind == "file"], found.complete)
+        parts = [part for part in self._root.text(path).split("/") if part not in ("", ".")]
+        above = ("/".join(parts[:depth]) for depth in range(len(parts) + 1))  # rules there hold here too
+        inner = (entry.path for entry in found.entries if entry.kind == "directory")
+        every = list(chain(above, inner))
+        inside = [self._inside(folder) for folder in every]
+        states = zip(self.stamps(every, began), (names for names, _ in inside), strict=True)
+        rules = [
+            f"{folder}/{name}" if folder else name
+            for folder, (_, some) in zip(every, inside, strict=True)
+            for name in some
+        ]
+        return _Held(
+            listed, dict(zip(every, states, strict=True)), dict(zip(rules, self.stamps(rules, began), strict=True))
+        )
+
+    def _is_same(self, held: _Held) -> bool:
+        """Whether nothing came, went, or is ignored now that was not."""
+        now = self.stamps(held.folders)
+        for (folder, (before, names)), stamp in zip(list(held.folders.items()), now, strict=True):
+            if before is None or (stamp != before and self._inside(folder)[0] != names):
+                return False
+            if stamp is not None:
+                held.folders[folder] = (stamp, names)
+        return None not in held.rules.values() and self.stamps(held.rules) == list(held.rules.values())
+
+    def _inside(self, folder: str) -> tuple[int, list[str]]:
+        """A digest of the names in a folder, and those of its ignore files."""
+        try:
+            fd = os.open(folder or ".", _OPEN, dir_fd=self._root.fd)
+        except OSError:
+            return 0, []
+        try:
+            with os.scandir(fd) as found:
+                kinds = [(one.name, one.is_dir(follow_symlinks=False), one.is_symlink()) for one in found]
+            names = {kind[0] for kind in kinds}
+            return hash(tuple(sorted(kinds))), [rule for rule in NAMES if rule in names]
+        finally:
+            os.close(fd)

@@ -1,0 +1,62 @@
+"""Files in the order of their age, kept so while they change."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from toolroll.host.search.hits import writable
+from toolroll.host.search.query import Entry
+
+if TYPE_CHECKING:
+    from toolroll.host.code.fact_store import Stamp
+
+Wants = Callable[[str], object]
+"""Whether a path from the workspace is meant."""
+
+
+class Order:
+    """Some of the files of a table, newest first. Not for several threads at a time."""
+
+    def __init__(self, aged: Iterable[tuple[int, str]], wants: Wants | None = None) -> None:
+        """Those that are wanted of files that are in order: the age (less is newer) and the path."""
+        self._wants = wants
+        self.aged = [one for one in aged if wants(one[1])] if wants else list(aged)
+        self._paths: list[str] | None = None
+        self._lines: dict[tuple[int, int], str] = {}
+        self._first: Sequence[Entry] = ()
+
+    def move(self, path: str, before: Stamp | None, now: Stamp | None) -> None:
+        """A file came (there was nothing before), went, or changed."""
+        if self._wants is not None and not self._wants(path):
+            return
+        if before is not None:
+            del self.aged[bisect_left(self.aged, (-before[3], path))]
+        if now is not None:
+            insort(self.aged, (-now[3], path))
+        self._paths = None
+        self._lines.clear()
+        self._first = ()
+
+    def paths(self, cut: int) -> list[str]:
+        """All paths, each without its first letters; it is the same list until something changes. Always ask alike."""
+        if self._paths is None:
+            self._paths = [path[cut:] for _, path in self.aged]
+        return self._paths
+
+    def first(self, count: int | None, files: Mapping[str, Stamp]) -> Sequence[Entry]:
+        """All, or so many of the first ones, as they are shown; those are the same object until something changes."""
+        if count is None or len(self._first) != min(count, len(self.aged)):
+            made = [Entry(writable(path), "file", files[path][2], -age) for age, path in self.aged[:count]]
+            if count is None:
+                return made
+            self._first = made
+        return self._first
+
+    def lines(self, start: int, end: int) -> str:
+        """A line for each of some paths, as they are shown."""
+        if (start, end) not in self._lines:
+            self._lines.clear()
+            self._lines[start, end] = writable("\n".join([path for _, path in self.aged[start:end]]))
+        return self._lines[start, end]

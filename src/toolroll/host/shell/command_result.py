@@ -1,0 +1,136 @@
+"""How a command ended, as the tools that run one tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolroll.host.shell.shell import Ran
+from toolroll.policy import programs
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text.shell.hints import hint
+from toolroll.text.truncate import Keep
+
+On = Literal["say", "raise"]
+
+_ENDINGS = {
+    "timed_out": "Command timed out after {seconds:.1f} s and was ended with all its processes.",
+    "memory": "Killed: its processes used too much memory together.",
+    "processes": "Killed: it had too many processes.",
+    "output": "Killed: it printed too much.",
+    "killed": "Killed.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a command printed and how it ended."""
+
+    output: str
+    """Everything in order; without stderr when that is kept apart."""
+    errors: str
+    exit_code: int | None
+    outcome: str
+    job: int | None
+    cwd: str
+    seconds: float
+    start: int
+    """Milliseconds since 1970, like `end`."""
+    end: int
+    missing: str | None
+    """A program that was not found."""
+    note: str
+    more: Suggestion | None
+    meta: dict[str, Any]
+
+    @property
+    def stdout(self) -> str:
+        return self.output.strip()
+
+    @property
+    def stderr(self) -> str:
+        return self.errors.strip()
+
+    @property
+    def timed_out(self) -> bool:
+        return self.outcome == "timed_out"
+
+    @property
+    def failed(self) -> bool:
+        """Whether it came to an end other than a success of its own."""
+        return self.outcome not in ("exited", "running") or bool(self.exit_code)
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words; nothing after a success."""
+        if self.outcome == "running":
+            return f"Still running as job {self.job}."
+        if self.outcome != "exited":
+            return _ENDINGS[self.outcome].format(seconds=self.seconds)
+        return _exit(self.exit_code or 0)
+
+    def __str__(self) -> str:
+        printed = (part.rstrip("\n") for part in (self.output, self.errors) if part.strip())
+        return "\n".join((*printed, *filter(None, [self.ending]))) or "(no output)"
+
+    def checked(self, *, on_failure: On = "say", on_timeout: On = "raise") -> Finished:
+        """This, unless its end counts as an error: then ToolError, with what was printed."""
+        if self.timed_out and on_timeout == "raise":
+            raise self._error(ErrorCode.TIMEOUT)
+        killed = self.outcome not in ("exited", "running", "timed_out")
+        if killed or (self.exit_code and not self.timed_out and on_failure == "raise"):
+            raise self._error(ErrorCode.EXECUTION)
+        return self
+
+    def _error(self, code: ErrorCode) -> ToolError:
+        message = f"{self}\n{self.note}".rstrip()
+        details = {"exit_code": self.exit_code, "outcome": self.outcome, "output": self.output, **self.meta}
+        return ToolError(code, message, details=details)
+
+
+def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
+    """A command's output within `most` characters, with what helps to go on."""
+    shown, errors = ran.show(most, keep), ran.show_errors(most, keep)
+    said = f"{shown.text}\n{errors.text}"
+    failed = ran.outcome == "exited" and bool(ran.status)
+    missing = programs.missing(said) if failed else None
+    why = hint(said, confined=ran.launched.tier != "none", network=ran.launched.network) if failed else ""
+    how = programs.how_to_install(missing) if missing else None
+    notes = (shown.note, errors.note, how or "", why, *ran.launched.notes())
+    more = {"spill": shown.handle, "auto_run": ran.launched.auto_run}
+    began = int(ran.launched.at * 1000)
+    return Finished(
+        output=shown.text,
+        errors=errors.text,
+        exit_code=_code(ran.status),
+        outcome=ran.outcome,
+        job=ran.job.id if ran.job else None,
+        cwd=ran.launched.cwd,
+        seconds=round(ran.seconds, 3),
+        start=began,
+        end=began + int(ran.seconds * 1000),
+        missing=missing,
+        note="\n".join(filter(None, notes)),
+        more=Suggestion("job", {"action": "output", "id": ran.job.id}) if ran.job else None,
+        meta={"sandbox": ran.launched.tier} | {name: value for name, value in more.items() if value},
+    )
+
+
+def check(ran: Ran, most: int, keep: Keep = "middle") -> None:
+    """Raise ToolError if it did not come to an end of its own; nothing is kept of one that did."""
+    if ran.outcome != "exited":
+        finished(ran, most, keep).checked()
+
+
+def _code(status: int | None) -> int | None:
+    """The exit code as a shell tells it: 128 and the number of the signal that ended it."""
+    return status if status is None or status >= 0 else 128 - status
+
+
+def _exit(code: int) -> str:
+    import signal
+
+    if code == 0:
+        return ""
+    named = {128 + int(one): one.name for one in signal.Signals}
+    return f"Exit code: {code}" + (f" ({named[code]})" if code in named else "")

@@ -1,0 +1,94 @@
+"""Commands that run on while other calls are made: numbered, and ended with the kit."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolroll.result import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from toolroll.host.shell.supervisor import Running
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A command under a number."""
+
+    id: int
+    title: str
+    running: Running
+    started: float
+    """When the command was, in seconds since 1970."""
+    notes: Callable[[], Sequence[str]] = tuple
+    """What is to be said about it when it has ended."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run."""
+        ended = self.running.ended
+        return time.monotonic() - self.running.started if ended is None else ended.seconds
+
+
+class Jobs:
+    """The jobs of one kit. Those that have ended are kept, the newest of them, until there are too many."""
+
+    def __init__(self, most: int = 50) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._jobs: dict[int, Job] = {}
+        self._last = 0
+        self._closed = False
+
+    def add(self, running: Running, *, title: str, notes: Callable[[], Sequence[str]] = tuple) -> Job:
+        """Make a running command a job. ToolError if there is no room for one; the command then runs on as it was."""
+        with self._lock:
+            self._check()
+            if len(self._jobs) >= self._most:
+                del self._jobs[next(job.id for job in self._jobs.values() if job.running.over)]
+            self._last += 1
+            job = Job(self._last, title, running, time.time() - (time.monotonic() - running.started), notes)
+            self._jobs[job.id] = job
+            return job
+
+    def check(self) -> None:
+        """Raise ToolError if there is no room for one more: better known before a command is started."""
+        with self._lock:
+            self._check()
+
+    def get(self, id: int) -> Job:
+        """The job of this number; ToolError that names the others if there is none."""
+        with self._lock:
+            if (job := self._jobs.get(id)) is not None:
+                return job
+            there = f"There are: {', '.join(map(str, self._jobs))}." if self._jobs else "There are none."
+            raise ToolError(ErrorCode.NOT_FOUND, f"There is no job {id}. {there}")
+
+    def all(self) -> list[Job]:
+        """All jobs, oldest first, those that have ended included."""
+        with self._lock:
+            return list(self._jobs.values())
+
+    def close(self) -> None:
+        """Kill all that run, and take no more."""
+        with self._lock:
+            self._closed = True
+            jobs, self._jobs = list(self._jobs.values()), {}
+        with ExitStack() as ends:  # all of them, also when the end of one raises
+            for job in jobs:
+                if not job.running.over:
+                    job.running.ask()
+                    ends.callback(job.running.kill)
+
+    def _check(self) -> None:
+        if self._closed:
+            raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more jobs can be started.")
+        if len(self._jobs) >= self._most and not any(job.running.over for job in self._jobs.values()):
+            raise ToolError(
+                ErrorCode.CONFLICT,
+                f"{len(self._jobs)} jobs run already, which is the most. Kill one with `job` first.",
+            )

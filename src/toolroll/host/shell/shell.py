@@ -1,0 +1,349 @@
+"""Commands: judged, confined, bounded, and gone when they have ended. The only way for a tool to run one."""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from toolroll.host.approval.guard import Consent, Guard, Request
+from toolroll.host.files.root import Root
+from toolroll.host.files.spill import Spill
+from toolroll.host.shell.command_launcher import CommandLauncher, Launched, Writes
+from toolroll.host.shell.printed import Printed, printed
+from toolroll.host.shell.sealed_text import SealedText, Word, handed, shown
+from toolroll.policy.effects import Effect
+from toolroll.policy.limits import Limits
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.truncate import Keep
+
+if TYPE_CHECKING:
+    from toolroll.host.context import Progress
+    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.launcher import ChildProcess, Launcher
+    from toolroll.host.sandbox.git.guard import GitGuard
+    from toolroll.host.shell.jobs import Job, Jobs
+    from toolroll.policy.commands import Judgement, Rules
+
+_ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
+_QUICK = 1.0  # a job that fails at once is told of at once
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What became of a command."""
+
+    launched: Launched
+    spill: Spill
+    job: Job | None = None
+
+    @property
+    def outcome(self) -> str:
+        """ "exited", "timed_out", "killed", "memory", "processes" or "output"; "running" when it is a job now."""
+        ended = self.launched.running.ended
+        return "running" if ended is None else str(ended.outcome)
+
+    @property
+    def status(self) -> int | None:
+        """The exit code; negative for a signal."""
+        ended = self.launched.running.ended
+        return None if ended is None else ended.status
+
+    @property
+    def seconds(self) -> float:
+        ended = self.launched.running.ended
+        return 0.0 if ended is None else ended.seconds
+
+    def show(self, most: int, keep: Keep = "middle") -> Printed:
+        """What it printed, within so many characters."""
+        return printed(self.launched.running.output, self.spill, most, keep)
+
+    def show_errors(self, most: int, keep: Keep = "middle") -> Printed:
+        """What it printed to stderr, when that was asked for apart."""
+        errors = self.launched.running.errors
+        return Printed("") if errors is None else printed(errors, self.spill, most, keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """On whose behalf a command runs: what the approver is shown, who may cancel it, who is told of its output."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    token: Token
+    progress: Progress
+
+
+class Shell:
+    """Runs commands in one workspace."""
+
+    def __init__(
+        self,
+        root: Root,
+        spill: Spill,
+        guard: Guard,
+        *,
+        limits: Limits,
+        table: str,
+        environment: Mapping[str, str],
+        launcher: Launcher,
+        git: GitGuard,
+    ) -> None:
+        """`launcher` knows where the shells are."""
+        self.environment = environment
+        self._programs = launcher
+        self._root, self._spill, self._guard = root, spill, guard
+        self._limits = limits
+        self._table = guard.policy.commands or table
+        self._launcher = CommandLauncher(root, spill, guard.policy, limits, environment, git, launcher)
+        self._lock = threading.Lock()
+        # Shared by the copies that `on` makes: none or one, and where each session is.
+        self._jobs: list[Jobs] = []
+        self._entered: dict[str, str] = {}
+        self._caller: Caller | None = None
+
+    def on(self, caller: Caller) -> Shell:
+        """The same shell on behalf of one call."""
+        other = copy.copy(self)
+        other._caller = caller
+        return other
+
+    @property
+    def jobs(self) -> Jobs:
+        """What runs, or ran, in the background."""
+        from toolroll.host.shell.jobs import Jobs
+
+        with self._lock:
+            if not self._jobs:
+                self._jobs.append(Jobs())
+            return self._jobs[0]
+
+    @property
+    def tier(self) -> str:
+        """How commands are confined here; raises ToolError when they cannot be and must."""
+        return str(self._launcher.sandbox().tier)
+
+    def run(
+        self,
+        text: str,
+        *,
+        cwd: str = ".",
+        seconds: float,
+        program: str = "bash",
+        merge: bool = True,
+        detach: bool = False,
+    ) -> Ran:
+        """Run a text of shell, if the policy lets it; `detach` lets it go on as a job when it takes long."""
+        self._authorise_text(text, cwd, program)
+        with self._argv(text, program) as argv:
+            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach=detach)
+
+    def look(self, text: str, *, cwd: str = ".", seconds: float, table: str) -> Ran:
+        """Run a text of shell that only reads, by the rows of `table`, and cannot write."""
+        from toolroll.policy.commands import PRESETS, judge
+
+        _check(text)
+        judgement = judge(text, PRESETS[table])
+        if judgement.decision != "allow":
+            raise ToolError(ErrorCode.SECURITY, judgement.reason)
+        self._authorise_text(text, cwd)
+        with self._argv(text) as argv:
+            return self.program(argv, cwd=cwd, seconds=seconds, writes="nothing")
+
+    def words(
+        self,
+        argv: Sequence[Word],
+        *,
+        cwd: str = ".",
+        seconds: float,
+        merge: bool = True,
+        writes: Writes = "workspace",
+        extra: Mapping[str, Word] | None = None,
+    ) -> Ran:
+        """Run a program given as words, without a shell, if the policy lets it."""
+        import shlex
+
+        from toolroll.policy.commands import judge_argv
+
+        words = [self._launcher.without_temp(shown(one)) for one in argv]
+        if any("\0" in word for word in words):
+            raise ToolError(ErrorCode.VALIDATION, "A word of the command holds a NUL byte. Remove it.")
+        given = (one.text for one in argv if isinstance(one, SealedText) and one.shown)
+        self._authorise(judge_argv(words, self._rules()), (shlex.join(words), *given), cwd)
+        return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, writes=writes, extra=extra)
+
+    def background(self, text: str, *, cwd: str = ".") -> Ran:
+        """Start a text of shell as a job; it reads what is written to the job."""
+        self._authorise_text(text, cwd)
+        self.jobs.check()
+        with self._argv(text) as argv:
+            launched = self._start(argv, cwd=cwd, seconds=None, reads=True)
+        return self._settled(launched, text, patience=_QUICK)
+
+    def feed(self, job: Job, text: str) -> None:
+        """Write to what a job reads, if the policy lets it: a shell would run it."""
+        from toolroll.policy.commands import judge_input
+
+        self._authorise(judge_input(text, f"job {job.id}", self._rules()), (job.title, text), None)
+        job.running.write(text.encode())
+
+    def program(
+        self,
+        argv: Sequence[Word],
+        *,
+        cwd: str = ".",
+        seconds: float,
+        merge: bool = True,
+        detach: bool = False,
+        writes: Writes = "workspace",
+        extra: Mapping[str, Word] | None = None,
+    ) -> Ran:
+        """Run a program that a tool has put together itself: confined and bounded, not judged."""
+        moves = detach and seconds > self._limits.foreground_seconds
+        launched = self._start(
+            argv, cwd=cwd, seconds=None if moves else seconds, merge=merge, writes=writes, extra=extra
+        )
+        return self._settled(launched, shown(argv[-1]), patience=self._limits.foreground_seconds if moves else None)
+
+    def install(self, argv: Sequence[str], why: str, *, seconds: float) -> Ran | None:
+        """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
+        import shlex
+
+        argv = [self._programs.program(argv[0]), *argv[1:]]
+        command = shlex.join(argv)
+        request = Request(self._for().name, Effect.RUN, {"command": command}, why, (command,))
+        if self._guard.ask(request) is not Consent.GIVEN:
+            return None
+        launched = self._start(argv, cwd=".", seconds=seconds, confined=False)
+        return self._settled(launched, command, patience=None)
+
+    def enter(self, session: str, folder: str) -> None:
+        """Make a folder of the workspace the one that a session's `look`s start in."""
+        fd = self._launcher.folder(os.path.normpath(folder))  # as a shell does, also out of a folder that is gone
+        try:
+            self._entered[session] = "/".join(self._root.real(fd)) or "."
+        finally:
+            os.close(fd)
+
+    def entered(self, session: str) -> str:
+        """The folder that a session is in."""
+        return self._entered.get(session, ".")
+
+    def has(self, program: str) -> bool:
+        """Whether commands would find this program."""
+        import shutil
+
+        return shutil.which(program, path=self.environment.get("PATH")) is not None
+
+    def python(self) -> str:
+        """The Python that code of this workspace runs with: its own environment's, or ours."""
+        for name in (".venv", "venv"):
+            path = os.path.join(self._root.path, name, "bin", "python")
+            if os.access(path, os.X_OK):
+                return path
+        return sys.executable
+
+    def script(self, text: str, suffix: str) -> str:
+        """The path of a new file outside the workspace that holds this text; commands can change it."""
+        return self._launcher.script(text, suffix)
+
+    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
+        """Start a program that answers on its pipes until it is closed: confined, and unable to write here."""
+        return self._launcher.serve(argv, cwd, env)
+
+    def close(self) -> None:
+        """End every job and remove the temporary files."""
+        with self._lock:
+            jobs = list(self._jobs)
+        for one in jobs:
+            one.close()
+        self._launcher.close()
+
+    def _for(self) -> Caller:
+        assert self._caller is not None, "a command runs on behalf of a call"
+        return self._caller
+
+    @contextmanager
+    def _argv(self, text: str, program: str = "bash") -> Iterator[list[Word]]:
+        shell = self._programs.find(program) or program  # not one that a command has put on its PATH
+        if len(text) < _ARGUMENT_BYTES // 4 or len(text.encode()) < _ARGUMENT_BYTES:
+            yield [shell, "-c", text]
+            return
+        with SealedText(text, "<command>") as script:
+            yield [shell, script]
+
+    def _start(
+        self,
+        argv: Sequence[Word],
+        *,
+        seconds: float | None,
+        extra: Mapping[str, Word] | None = None,
+        **how: Any,
+    ) -> Launched:
+        caller = self._for()
+        caller.token.check()
+        words, variables, fds = handed(argv, extra or {})
+        tell = _live(caller.progress, seconds)
+        with self._launcher.held():
+            return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
+
+    def _settled(self, launched: Launched, title: str, *, patience: float | None) -> Ran:
+        """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""
+        try:
+            ended = launched.running.wait(patience, self._for().token)
+            job = None if ended is not None else self.jobs.add(launched.running, title=title, notes=launched.notes)
+        except BaseException:  # an interrupt, or no room for one more job
+            launched.running.kill()
+            raise
+        if ended is not None and str(ended.outcome) == "cancelled":
+            raise ToolError(ErrorCode.CANCELLED, "The command was cancelled and all its processes were ended.")
+        return Ran(launched, self._spill, job)
+
+    def _authorise_text(self, text: str, cwd: str, program: str = "bash") -> None:
+        from toolroll.policy.commands import judge
+
+        _check(text)
+        found = judge(text, self._rules())
+        # The grammar is that of bash: what another shell makes of the same text is not known.
+        if program != "bash" and found.decision == "allow":
+            found = replace(found, decision="ask")
+        self._authorise(found, (text,), cwd, program)
+
+    def _authorise(self, judgement: Judgement, runs: tuple[str, ...], cwd: str | None, program: str = "") -> None:
+        """`cwd`: the folder that a lasting answer is for; None when every time is asked about."""
+        caller = self._for()
+        folder = None if cwd is None else os.path.normpath(cwd)
+        self._guard.authorise_command(caller.name, caller.arguments, judgement, runs, folder, program)
+
+    def _rules(self) -> Rules:
+        from toolroll.policy.commands import PRESETS
+
+        return replace(PRESETS[self._table], user=tuple(rule for rule in self._guard.policy.rules if rule.command))
+
+
+def _check(text: str) -> None:
+    if not text.strip():
+        raise ToolError(ErrorCode.VALIDATION, "The `command` is empty. Give one to run.")
+    if "\0" in text:
+        raise ToolError(ErrorCode.VALIDATION, "The `command` holds a NUL byte, which no shell takes. Remove it.")
+    text.encode()  # a lone surrogate is told of by its own error
+
+
+def _live(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
+    """Tells the caller the newest line while the command runs."""
+    from time import monotonic
+
+    from toolroll.text.terminal import clean
+
+    began = monotonic()
+
+    def tell(chunk: bytes) -> None:
+        lines = clean(chunk[-4096:]).strip().splitlines()
+        progress(monotonic() - began, seconds, lines[-1] if lines else "")
+
+    return tell

@@ -1,0 +1,88 @@
+"""The ban lists: programs that are refused by their name."""
+
+from __future__ import annotations
+
+from toolroll.policy.shell.destructive.table import deletes_by_force
+from toolroll.policy.shell.rule_tables import Row
+
+FETCH = "it reaches other machines; read web pages with `fetch`"
+BROWSE = "it opens a browser; read web pages with `fetch`"
+RAISE = "it raises privileges; run the command without it"
+INSTALL = "it changes the packages of the machine; ask the user to install what is missing"
+MACHINE = "it changes the machine; leave that to the user"
+NETWORK = "it changes the network of the machine; leave that to the user"
+
+
+def _row(names: str, reason: str, denies: tuple[str, ...], passes: tuple[str, ...]) -> Row:
+    return Row(tuple(names.split()), reason, None, denies, passes)
+
+
+STANDARD: dict[str, tuple[Row, ...]] = {
+    "network": (
+        _row(
+            "curl wget ssh scp nc telnet",
+            FETCH,
+            ("curl x", "/usr/bin/wget -q x", "env A=1 ssh host", "true && scp a h:b", "'n''c' x 1", "telnet x"),
+            ("echo curl", "node curl.js", "./curl.sh", "which wget", "grep ssh a", "nc_test=1 ls"),
+        ),
+    ),
+    "browsers": (
+        _row(
+            "chrome google-chrome google-chrome-stable chromium chromium-browser firefox safari",
+            BROWSE,
+            ("firefox x", "chrome --headless"),
+            ("ls firefox", "echo safari"),
+        ),
+    ),
+    "privilege": (
+        _row("sudo su doas", RAISE, ("sudo ls", "su -c ls", "doas x"), ("echo sudo", "sum a", "git log --author=su")),
+    ),
+    "packages": (
+        _row(
+            "apt apt-get yum dnf pacman brew",
+            INSTALL,
+            ("apt-get update", "brew install x", "apt install y"),
+            ("make apt", "apt_list=1 ls", "pip install x"),
+        ),
+    ),
+    "system": (
+        _row(
+            "systemctl service mount umount fdisk mkfs mkfs.*",
+            MACHINE,
+            ("systemctl stop x", "mount /dev/sda1 /mnt", "mkfs.ext4 x", "service x stop"),
+            ("npm run service", "echo mount", "ls mkfs.c", "python3 service.py"),
+        ),
+    ),
+    "network settings": (
+        _row(
+            "iptables ufw firewall-cmd ifconfig ip",
+            NETWORK,
+            ("ip link set eth0 down", "iptables -F", "ifconfig"),
+            ("ls ip", "ipython --version", "pip list", "zip a b"),
+        ),
+    ),
+}
+
+KOOPA: dict[str, tuple[Row, ...]] = {
+    "deletion": (
+        Row(
+            ("rm",),
+            "it deletes folders without asking; delete single files by name",
+            deletes_by_force,
+            ("rm -rf build", "rm -fr a", "rm -r -f a", "rm --recursive --force a"),
+            ("rm a", "rm -r a", "echo rm -rf x"),
+        ),
+    ),
+    "disks": (
+        _row("dd format mkfs mkfs.*", MACHINE, ("dd if=a of=b", "format c:", "mkfs.ext4 x"), ("echo dd", "ls format")),
+    ),
+    "privilege": (_row("sudo su doas", RAISE, ("sudo ls", "su", "doas x"), ("echo sudo", "ls su")),),
+    "power": (
+        _row(
+            "shutdown reboot halt poweroff",
+            MACHINE,
+            ("shutdown", "reboot", "halt", "poweroff"),
+            ("echo reboot", "ls halt"),
+        ),
+    ),
+}

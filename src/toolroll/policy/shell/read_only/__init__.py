@@ -1,0 +1,1 @@
+"""Programs that only read: rows of options, and the checks behind them."""

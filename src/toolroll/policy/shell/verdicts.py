@@ -1,0 +1,199 @@
+"""The decision about each thing that a text would run, and about the text as a whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from toolroll.policy.rules import Decision
+from toolroll.policy.shell.parse import targets as places
+from toolroll.policy.shell.parse.analysis import Analysis
+from toolroll.policy.shell.parse.commands import Assign, Bomb, Item, Redirect, Simple, Unclear
+from toolroll.policy.shell.parse.words import plain
+from toolroll.policy.shell.read_only.programs import FOLDERS, is_version, reads
+from toolroll.policy.shell.rule_tables import Row, Rule, Rules
+
+STRICTER: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One simple command, redirection or assignment of a text, with its own decision."""
+
+    words: tuple[str, ...] | None
+    """None when one of them is computed, or when it is no command."""
+    text: str
+    decision: Decision
+    reason: str = ""
+    by_rule: bool = False
+    """A rule of the user decided it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The decision about a whole text: the strictest of its parts."""
+
+    decision: Decision
+    reason: str
+    parts: tuple[Part, ...] = ()
+
+
+def judged(text: str, analysis: Analysis, rules: Rules) -> Judgement:
+    """The judgement about what was found in `text`."""
+    reached = analysis.reached()
+    parts: list[Part] = []
+    for index, one in enumerate(analysis.found):
+        name = one.item.program if isinstance(one.item, Simple) else None
+        if one.owner not in reached:
+            reason = f"It stands in the function {one.owner!r}, which is not called here."
+            parts.append(Part(None, one.item.text, "ask", reason))
+        elif name is not None and analysis.functions.get(name, index + 1) <= index:
+            parts.append(Part(None, one.item.text, "ask", f"{name!r} is a function of the text itself."))
+        else:
+            parts.append(_part(one.item, rules))
+    by_user = any(part.by_rule and part.decision == "allow" for part in parts)
+    if not by_user and not analysis.plain and all(part.decision == "allow" for part in parts):
+        parts.append(Part(None, text, "ask", f"{shown(text)} does more than run plain commands, so it needs approval."))
+    worst = max(parts, key=lambda part: STRICTER[part.decision], default=Part(None, text, "allow"))
+    return Judgement(worst.decision, worst.reason, tuple(parts))
+
+
+def shown(text: str) -> str:
+    """The text as a message shows it: short, with controls made visible."""
+    line = text.strip()
+    return repr(line if len(line) <= 80 else f"{line[:77]}...")
+
+
+def _part(item: Item, rules: Rules) -> Part:
+    if isinstance(item, Simple):
+        return _command(item, rules)
+    if isinstance(item, Redirect):
+        return _redirect(item, rules)
+    if isinstance(item, Assign):
+        return _assign(item)
+    if isinstance(item, Bomb):
+        row = rules.destruction(Simple((plain(":|:&"),), item.text))
+        if row:
+            return Part(None, item.text, "deny", f"{shown(item.text)} is refused: {row.reason}.")
+        return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: it starts itself.")
+    return _unclear(item)
+
+
+def _unclear(item: Unclear) -> Part:
+    return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: {item.reason}.")
+
+
+def _command(command: Simple, rules: Rules) -> Part:
+    of_workspace = places.of_workspace(command.where, command.words[0])
+    if row := rules.destruction(command) if command.whole and not of_workspace else None:
+        return _refused(command, row)
+    rule, maybe = user_rule(command, rules.user)
+    if rule:
+        why = rule.reason or f"A rule of the user says so for {' '.join(rule.command)!r}."
+        return Part(command.literal, command.text, rule.decision, "" if rule.decision == "allow" else why, by_rule=True)
+    if row := rules.ban(command) if command.sure and not of_workspace else None:
+        return _banned(command, row)
+    wraps = command.clear and (rules.wraps or rules.reader(command.program or "") is not None)
+    if not maybe and (wraps or _only_reads(command, rules)):
+        return Part(command.literal, command.text, "allow")
+    return Part(command.literal, command.text, "ask", _why_ask(command, rules))
+
+
+def _why_ask(command: Simple, rules: Rules) -> str:
+    name = command.program
+    if name is None:
+        return f"{shown(command.text)} needs approval: the program is computed when it runs. Name the program plainly."
+    row = rules.reader(name)
+    if row and row.words is not is_version:
+        return f"{shown(command.text)} needs approval: with these words {name!r} is not certain to only read."
+    return f"{shown(command.text)} needs approval: {name!r} is not one of the read-only programs."
+
+
+def _refused(command: Simple, row: Row) -> Part:
+    return Part(command.literal, command.text, "deny", f"{shown(command.text)} is refused: {row.reason}.")
+
+
+def _banned(command: Simple, row: Row) -> Part:
+    return Part(command.literal, command.text, "deny", f"{command.program!r} is not allowed: {row.reason}.")
+
+
+def _only_reads(command: Simple, rules: Rules) -> bool:
+    row = rules.reader(command.program or "")
+    return row is not None and command.sure and reads(row, command)
+
+
+# Redirections and assignments.
+
+
+def _redirect(item: Redirect, rules: Rules) -> Part:
+    if item.writes:
+        command = Simple((plain(">"), item.target), item.text, item.where)
+        row = rules.destruction(command) if item.whole else None
+        if row:
+            return _refused(command, row)
+        if item.target.literal and item.target.text == "/dev/null":
+            return Part(None, item.text, "allow")
+        return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: it writes to a file.")
+    if not item.target.literal or re.match(r"/+dev/+(tcp|udp)", item.target.text):
+        return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: it reads from what cannot be known.")
+    return Part(None, item.text, "allow")
+
+
+HARMLESS = re.compile(
+    r"LC_[A-Z]+|LANG|LANGUAGE|TZ|TERM|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|CLICOLOR|CI|DEBUG|NODE_ENV|RUST_BACKTRACE"
+    r"|RUST_LOG|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONHASHSEED|GIT_PAGER|PAGER|GIT_TERMINAL_PROMPT"
+)
+
+
+def _assign(item: Assign) -> Part:
+    value = item.value.text if item.value is not None and item.value.literal else None
+    plain_value = item.value is None or (value is not None and re.fullmatch(r"[\w.,:+@%-]*", value))
+    if (
+        HARMLESS.fullmatch(item.name)
+        and plain_value
+        and not item.lasting
+        and ("PAGER" not in item.name or value in ("cat", ""))
+    ):
+        return Part(None, item.text, "allow")
+    return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: a variable can change what programs do.")
+
+
+# Rules of the user.
+
+
+def user_rule(command: Simple, rules: tuple[Rule, ...]) -> tuple[Rule | None, bool]:
+    """The strictest rule that holds for the command, and whether a stricter one might, by computed words."""
+    best, maybe = None, False
+    for rule in rules:
+        held = holds(rule, command)
+        if held is None:
+            maybe = maybe or rule.decision != "allow"
+        elif held and (best is None or STRICTER[rule.decision] > STRICTER[best.decision]):
+            best = rule
+    if maybe and best is not None and best.decision == "allow":
+        return None, True
+    return best, maybe
+
+
+def holds(rule: Rule, command: Simple) -> bool | None:
+    """Whether the command begins with the rule's words; None when that cannot be known."""
+    wanted = rule.command[:-1] if rule.command[-1:] == ("*",) else rule.command
+    if not rule.command:
+        return False
+    for place, text in enumerate(wanted):
+        if place >= len(command.words):
+            return None if command.more else False
+        word = command.words[place]
+        if not word.literal:
+            return None
+        if place:
+            same = word.text == text
+        elif rule.decision == "allow":
+            same = word.text == text or any(word.text == f"{folder}{text}" for folder in FOLDERS)
+        else:
+            same = word.text == text or word.text.rpartition("/")[2] == text
+        if not same:
+            return False
+    if rule.exact and len(command.words) == len(wanted):
+        return None if command.more else True
+    return not rule.exact

@@ -1,0 +1,179 @@
+"""All that a kit has to do with the world: opened together, given to every call, closed together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import Any, TypedDict
+
+from toolroll.dialect import Profile, View
+from toolroll.host.approval.grants import Grants
+from toolroll.host.approval.guard import Guard
+from toolroll.host.approval.taint import Taint
+from toolroll.host.code.repo_map import Atlas
+from toolroll.host.code.structure import Structure
+from toolroll.host.context import Context, Progress, silent
+from toolroll.host.files.journal.journal import Journal
+from toolroll.host.files.root import Root
+from toolroll.host.files.spill import Spill
+from toolroll.host.files.trust import examine
+from toolroll.host.files.workspace import Workspace
+from toolroll.host.http.client import Client
+from toolroll.host.knowledge.call_log import Calls
+from toolroll.host.knowledge.semantic import Meaning
+from toolroll.host.lsp.language_servers import Servers
+from toolroll.host.mcp.config import Config
+from toolroll.host.mcp.servers import Remotes
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.launcher import Launcher
+from toolroll.host.runtime.state import State
+from toolroll.host.sandbox.choose import for_helpers
+from toolroll.host.sandbox.git.guard import GitGuard
+from toolroll.host.search.search import Search
+from toolroll.host.shell.shell import Shell
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import Policy
+from toolroll.result import ErrorCode, ToolError
+from toolroll.steps import Proceed
+
+
+class Options(TypedDict, total=False):
+    """What may be said of a call besides its name and arguments."""
+
+    message: str
+    """The message of the conversation that it belongs to: changes are recorded with it."""
+    cwd: str
+    """The folder that relative paths are taken from."""
+    token: Token | None
+    progress: Progress
+
+
+class Hands:
+    """The hands of one workspace."""
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str],
+        state_dir: str | os.PathLike[str] | None,
+        session: str,
+        profile: Profile,
+        limits: Limits,
+        guard: Guard,
+        servers: Mapping[str, str] | None = None,
+        mcp: Config | None = None,
+    ) -> None:
+        """Open them all, or none: what is open is closed again when another does not open."""
+        self.session = session
+        self.limits = limits
+        self.guard = guard
+        self.taint = Taint(guard)
+        self._closed = False
+        with ExitStack() as closing:
+            place = None if state_dir is None else os.fspath(state_dir)
+            trust = partial(examine, state_dir=place, wide=guard.policy.wide)
+            self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode, trust=trust)
+            closing.callback(self.root.close)
+            self.root.trust.drop_imports()
+            self.launcher = Launcher(for_helpers, os.environ.get("PATH", os.defpath), self.root.path)
+            self._open_place(closing, place)
+            self._open_files(closing, profile, guard.policy)
+            self._open_programs(closing, profile.commands, servers, mcp)
+            self._closing = closing.pop_all()
+
+    def _open_place(self, closing: ExitStack, state_dir: str | None) -> None:
+        self.state = State(state_dir) if state_dir is not None else State.of(self.root.path)
+        closing.callback(self.state.close)
+        with suppress(OSError):  # a folder that cannot be written to is spoken of when something is to be kept
+            self.state.hold()
+        self.spill = Spill(self.state)
+        closing.callback(self.spill.close)
+        self.guard.remember(Grants(self.state))
+
+    def _open_files(self, closing: ExitStack, profile: Profile, policy: Policy) -> None:
+        self.files = Workspace(
+            self.root,
+            self.state,
+            self.spill,
+            limits=self.limits,
+            policy=policy,
+            launcher=self.launcher,
+            guard=profile.guard,
+            new_file_mode=profile.new_file_mode,
+            guess=profile.guess_encoding,
+        )
+        self.journal = Journal(self.root, self.state)
+        self.git = GitGuard(self.root, self.state)
+        closing.callback(self.git.close)
+        self.recovered = [*self.journal.recover(), *self.git.recover()]
+        self.search = Search(self.root, limits=self.limits, policy=policy, launcher=self.launcher, state=self.state)
+        closing.callback(self.search.close)
+        self.structure = Structure(self.files, self.search, self.limits, self.launcher)
+        closing.callback(self.structure.close)
+        self.atlas = Atlas(self.files, self.search, self.structure, policy)
+        closing.callback(self.atlas.close)
+
+    def _open_programs(
+        self, closing: ExitStack, table: str, servers: Mapping[str, str] | None, mcp: Config | None
+    ) -> None:
+        environ = dict(os.environ)
+        self.calls = Calls(self.state, environ)
+        self.http = Client(self.guard.policy.hosts)
+        self.shell = Shell(
+            self.root,
+            self.spill,
+            self.guard,
+            limits=self.limits,
+            table=table,
+            environment=environ,
+            launcher=self.launcher,
+            git=self.git,
+        )
+        closing.callback(self.shell.close)
+        self.meaning = Meaning(self.state, self.http, environ)
+        closing.callback(self.meaning.close)
+        self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
+        closing.callback(self.servers.close)
+        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ, self.git)
+        closing.callback(self.remote.close)
+
+    def context(
+        self, *, message: str = "", cwd: str = ".", token: Token | None = None, progress: Progress = silent
+    ) -> Context:
+        """What one call gets of them. It is made for every call, so it makes nothing that not every call needs."""
+        return Context(
+            self.files if cwd == "." else self.files.at(cwd),
+            self.search,
+            self.journal,
+            self.launcher,
+            self.shell,
+            self.servers,
+            self.structure,
+            self.atlas,
+            self.http,
+            self.remote,
+            self.meaning,
+            self.taint,
+            self.limits,
+            token or Token(),
+            self.session,
+            message,
+            cwd,
+            progress,
+        )
+
+    def while_open(self, _view: View, proceed: Proceed) -> Proceed:
+        """A step that refuses what comes after `close`: it would open parts again that nobody closes."""
+
+        def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
+            if self._closed:
+                raise ToolError(ErrorCode.CANCELLED, "The kit was closed. Open another one for more calls.")
+            return proceed(ctx, arguments)
+
+        return checked
+
+    def close(self) -> None:
+        """Give everything back, end every job, the last opened first."""
+        self._closed = True
+        self._closing.close()

@@ -1,0 +1,1 @@
+"""The structure of source code (`syntax`) and the map of a code base (`map`)."""

@@ -1,0 +1,146 @@
+"""A map as text, within a budget of tokens: files, and the definitions in them that matter most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from typing import NamedTuple
+
+from toolroll.text.code.map.file_facts import Mark
+from toolroll.text.names import shown
+from toolroll.text.tokens import estimate
+
+_FILE = 20  # tokens that a file takes at least, with what is worth showing of it
+_LINE = 3  # tokens of the shortest line
+_NEXT = 0.9  # of its worth is left to each further definition of a file, so that others have room too
+
+
+@dataclass(slots=True)
+class Part:
+    """A file of a map and the definitions shown, in the order of the source."""
+
+    path: str
+    score: float
+    marks: list[Mark] = field(default_factory=list)
+
+
+class _Item(NamedTuple):
+    worth: float
+    """Negative, so that the best sorts first."""
+    file: int
+    mark: int
+    """-1 for the file itself."""
+
+
+class Sketch:
+    """Fills a budget, the best first."""
+
+    def __init__(
+        self,
+        files: Sequence[tuple[str, float]],
+        marks: Callable[[str], Sequence[Mark]],
+        values: Callable[[str], Sequence[float]],
+        most: int,
+    ) -> None:
+        """`files` with their scores, the best first; `values` says what each of a file's `marks` is worth."""
+        self._most = most
+        self._files = files[: 1 + most // _FILE]
+        self._marks = {path: marks(path) for path, _ in self._files}
+        self._values = values
+        self._chosen: dict[int, set[int]] = {}
+
+    def parts(self, kept: int) -> list[Part]:
+        """The files and definitions that fit, with so many tokens `kept` for something else."""
+        self._chosen = {}
+        most = self._most - kept
+        room = most
+        rest: Iterable[_Item] = islice(self._candidates(), self._most)  # nothing takes less than a few tokens
+        for _ in range(2):  # the second time with what rounding up has left
+            rest = self._filled(rest, room)
+            room = most - estimate("\n".join(rendered(self._made())))
+        return self._made()
+
+    def _candidates(self) -> Iterator[_Item]:
+        """The best first. No definition is worth more than its file: they are looked at when its turn has come."""
+        waiting = [_Item(-score, at, -1) for at, (_, score) in enumerate(self._files)]
+        heapify(waiting)
+        while waiting:
+            item = heappop(waiting)
+            yield item
+            if item.mark < 0:
+                for one in self._within(item.file):
+                    heappush(waiting, one)
+
+    def _within(self, file: int) -> Iterator[_Item]:
+        path, score = self._files[file]
+        worths = self._values(path)
+        best = sorted(range(len(worths)), key=lambda mark: (-worths[mark], mark))
+        for order, mark in enumerate(islice(best, 100)):
+            yield _Item(-score * worths[mark] * _NEXT ** (order + 1), file, mark)
+
+    def _filled(self, items: Iterable[_Item], room: int) -> list[_Item]:
+        """Take what fits into the room; those that did not, to be tried with what rounding has left."""
+        missed = []
+        for item in items:
+            if room < _LINE:
+                break
+            cost = sum(estimate(f"{line}\n") for line in self._new(item))
+            if cost > room or (item.mark >= 0 and item.file not in self._chosen):
+                missed.append(item)
+                continue
+            room -= cost
+            self._take(item)
+        return missed
+
+    def _new(self, item: _Item) -> Iterator[str]:
+        """The lines that a candidate adds: its own, and those of what it is in."""
+        path = self._files[item.file][0]
+        if item.mark < 0:
+            yield shown(path)
+            return
+        marks = self._marks[path]
+        for at in self._with_parents(path, item.mark):
+            if at not in self._chosen.get(item.file, ()):
+                yield line_of(marks[at], 6)
+
+    def _take(self, item: _Item) -> None:
+        chosen = self._chosen.setdefault(item.file, set())
+        if item.mark >= 0:
+            chosen.update(self._with_parents(self._files[item.file][0], item.mark))
+
+    def _with_parents(self, path: str, at: int) -> Iterator[int]:
+        """A definition and those that it is in."""
+        marks = self._marks[path]
+        yield at
+        wanted = marks[at].parent
+        while wanted and at > 0:
+            at -= 1
+            if marks[at].path == wanted:
+                yield at
+                wanted = marks[at].parent
+
+    def _made(self) -> list[Part]:
+        made = []
+        for at, (path, score) in enumerate(self._files):
+            if at in self._chosen:
+                marks = self._marks[path]
+                made.append(Part(path, round(score, 3), [marks[mark] for mark in sorted(self._chosen[at])]))
+        return made
+
+
+def rendered(parts: Sequence[Part]) -> list[str]:
+    """The lines of a map."""
+    lines = []
+    for part in parts:
+        lines.append(shown(part.path))
+        width = max((len(str(mark.line)) for mark in part.marks), default=0)
+        lines += [line_of(mark, width) for mark in part.marks]
+    return lines
+
+
+def line_of(mark: Mark, width: int) -> str:
+    """A definition: its line, and what it says, indented as deep as it is."""
+    depth = mark.parent.count(".") + 1 if mark.parent else 0
+    return f"  {mark.line:>{width}} {'  ' * depth}{mark.text}"

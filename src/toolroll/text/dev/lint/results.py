@@ -1,0 +1,85 @@
+"""What the tool tells of linters and formatters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolroll.result import Status
+from toolroll.text.names import named
+
+if TYPE_CHECKING:
+    from toolroll.text.dev.lint.model import Finding, Rewritten
+
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What was found, and for a fix or a format what was changed; the findings are those that are left."""
+
+    action: str
+    engines: list[str]
+    checked: int
+    """How many files there are for these engines."""
+    findings: list[Finding]
+    total: int
+    counts: dict[str, int]
+    """Findings by code."""
+    changed: list[Rewritten]
+    fixed: int = 0
+    note: str = ""
+    status: Status = "success"
+    whole: Callable[[], str] | None = None
+
+    def __str__(self) -> str:
+        head = [self._did()] if self.action != "check" else []
+        diffs = [f"{one.path}\n{one.diff}" for one in self.changed]
+        return "\n".join([*head, *diffs, *self._found()])
+
+    def _did(self) -> str:
+        by = ", ".join(self.engines)
+        if not self.changed:
+            return f"Nothing to {self.action} in {_files(self.checked)} ({by})."
+        done = {"fix": "Fixed", "format": "Formatted"}[self.action]
+        many = f" {self.fixed} finding{'s' * (self.fixed != 1)} in" if self.fixed else ""
+        return f"{done}{many} {len(self.changed)} of {_files(self.checked)} ({by})."
+
+    def _found(self) -> list[str]:
+        by = ", ".join(self.engines)
+        if not self.total:
+            return [f"No findings in {_files(self.checked)} ({by})."] if self.action == "check" else []
+        codes = ", ".join(f"{code} {count}" for code, count in self.counts.items())
+        fixable = sum(one.fixable for one in self.findings)
+        left = "Left: " if self.action != "check" else ""
+        files = _files(len({one.path for one in self.findings}))
+        head = f"{left}{self.total} finding{'s' * (self.total != 1)} in {files} ({by}): {codes}"
+        return [head + (f"; {fixable} fixable" if fixable else ""), *map(str, self.findings[:_MOST]), *self._more()]
+
+    def _more(self) -> list[str]:
+        return [f"[and {self.total - _MOST} more]"] if self.total > _MOST else []
+
+
+def linted(
+    action: str,
+    engines: list[str],
+    checked: int,
+    findings: Sequence[Finding],
+    changed: Sequence[Rewritten] = (),
+    *,
+    fixed: int = 0,
+    note: str = "",
+) -> Linted:
+    """The result of a call: files that do not parse first, then by place."""
+    ordered = sorted(
+        dict.fromkeys(findings), key=lambda one: (one.code != "syntax", one.path, one.line, one.column, one.code)
+    )
+    counts = dict(Counter(one.code for one in ordered).most_common())
+    whole = (lambda: "\n".join(map(str, named(ordered)))) if len(ordered) > _MOST else None
+    return Linted(action, engines, checked, ordered, len(ordered), counts, list(changed), fixed, note, "success", whole)
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'s' * (count != 1)}"

@@ -1,0 +1,1 @@
+"""Place an edit in a text: exact, forgiving and elided matches, and why one was refused."""

@@ -1,0 +1,200 @@
+"""A refused edit that helps: what is near, how it differs, and calls that would work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text import code_tokens as code
+from toolroll.text.edit import relations as relate
+
+if TYPE_CHECKING:
+    from toolroll.text.edit.candidates import Source, Span
+
+_SHOWN = 3  # places, and lines of each
+_COMMON = 20  # a line that stands more often says nothing about a place
+_AROUND = 12  # lines that a corrected call may take in on each side
+_LISTED, _TOLD = 10, 100  # line numbers in the message, and in the details
+_COMPARED = 20_000  # lines compared by likeness
+_WIDTH = 160
+
+
+def not_found(source: Source, old: str, new: str) -> ToolError:
+    """The quote fits nowhere."""
+    parts = ["The old text was not found."]
+    if (line := _already_there(source, new)) is not None:
+        parts.append(f"The new text is already there, at line {line}.")
+    quoted = old.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    near = _near(source, quoted)
+    parts += [_described(source, start, quoted) for start in near]
+    parts.append("Copy the text exactly as the file has it." if near else "Read the file and copy the text exactly.")
+    calls = (_corrected(source, start, quoted, new) for start in near)
+    return ToolError(
+        ErrorCode.NOT_FOUND,
+        "\n".join(parts),
+        details={"near": [start + 1 for start in near]},
+        suggest=tuple(call for call in calls if call is not None),
+    )
+
+
+def ambiguous(source: Source, spans: Sequence[Span], old: str, new: str, *, every: bool = False) -> ToolError:
+    """The quote fits several places; `every` if all of them were asked for, and the quote is too loose for that."""
+    lines = [source.line_at(span.start) for span in spans[:_TOLD]]
+    listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
+    how = "" if spans[0].relation.cost == relate.EXACT else f" (but for {spans[0].relation.name})"
+    calls = (_widened(source, span, new) for span in spans[:_SHOWN]) if old else ()
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"The old text occurs {len(spans)} times{how} (multiple matches, lines {listed}). "
+        + ("Quote the text exactly." if every else "Give more lines around the one you mean, or set `replace_all`."),
+        details={"lines": lines},
+        suggest=tuple(call for call in calls if call is not None),
+    )
+
+
+def too_many(number: int) -> ToolError:
+    """The quote fits so many places that they were not all looked at."""
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"The old text occurs at {number} places or more. Quote it exactly, with more lines around the one you mean.",
+    )
+
+
+def not_rewritable(source: Source, span: Span) -> ToolError:
+    """The place is clear, but not how the new text is to be written there."""
+    line, name = source.line_at(span.start), span.relation.name
+    if "indentation" in name:
+        why = f"with other {name}, and the new text has lines that stand further left than the old text does"
+    else:
+        why = f"only with {name}, and whether the new text is to be read so too is not certain"
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"The old text is at line {line}, but {why}. Quote the lines exactly as the file has them.",
+        details={"lines": [line]},
+    )
+
+
+def _already_there(source: Source, new: str) -> int | None:
+    plain = new.strip()
+    if len(plain) < 8:
+        return None
+    at = source.text.find(plain)
+    return source.line_at(at) if at >= 0 else None
+
+
+def _near(source: Source, quoted: Sequence[str]) -> list[int]:
+    """First lines (from 0) of the runs of lines most like the quoted ones, the most alike first."""
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(source.squeezed[1:-1].split("\n")):
+        places.setdefault(line, []).append(number)
+    votes: Counter[int] = Counter()
+    for offset, line in enumerate(quoted):
+        found = places.get(relate.squeezed(line), ()) if line.strip() else ()
+        if len(found) <= _COMMON:
+            votes.update(number - offset for number in found)
+    last = len(source.lines) - len(quoted)
+    best = max((count for start, count in votes.items() if 0 <= start <= last), default=0)
+    # A place with half as many equal lines as the best one is no candidate beside it.
+    starts = [start for start, count in votes.most_common(40) if 0 <= start <= last and count * 2 > best]
+    apart: list[int] = []
+    for start in starts or _alike(source, quoted):
+        if all(abs(start - one) >= len(quoted) for one in apart):
+            apart.append(start)
+    return apart[:_SHOWN]
+
+
+def _alike(source: Source, quoted: Sequence[str]) -> list[int]:
+    """The same by likeness of the longest quoted line, for a quote of which no line is in the file."""
+    from rapidfuzz import fuzz, process
+
+    offset, longest = max(enumerate(quoted), key=lambda pair: len(pair[1].strip()))
+    if len(longest.strip()) < 4:
+        return []
+    lines = [line[:_WIDTH] for line in source.lines[:_COMPARED]]
+    found = process.extract(longest.strip()[:_WIDTH], lines, scorer=fuzz.ratio, limit=_SHOWN, score_cutoff=60)
+    return [start for _, _, at in found if 0 <= (start := at - offset) <= len(source.lines) - len(quoted)]
+
+
+def _described(source: Source, start: int, quoted: Sequence[str]) -> str:
+    """The lines that differ, as they are and as they were quoted, with their blanks made visible."""
+    actual = source.lines[start : start + len(quoted)]
+    pairs = list(zip(quoted, actual, strict=True))
+    differing = [(number, q, a) for number, (q, a) in enumerate(pairs, start + 1) if q.rstrip() != a.rstrip()]
+    head = f"Near: lines {start + 1}-{start + len(quoted)}, {len(pairs) - len(differing)} of {len(pairs)} lines equal."
+    shown = []
+    for number, q, a in differing[:_SHOWN]:
+        shown += [
+            f"  line {number} is   {_visible(a)}",
+            f"  you wrote{' ' * len(str(number))}  {_visible(q)}",
+        ]
+        if words := _difference(q, a):
+            shown.append(f"    {words}")
+    return "\n".join([head, *shown])
+
+
+def _visible(line: str) -> str:
+    body = line.rstrip("\r").strip(" \t")
+    left = line[: len(line) - len(line.lstrip(" \t"))]
+    right = line.rstrip("\r")[len(left) + len(body) :]
+    marks = str.maketrans({" ": "\u00b7", "\t": "\u2192"})
+    shown = left.translate(marks) + body + right.translate(marks)
+    return shown if len(shown) <= _WIDTH else shown[:_WIDTH] + "..."
+
+
+def _difference(quoted: str, actual: str) -> str:
+    """The tokens that differ, in words; empty when only blanks do."""
+    import difflib
+
+    ours, theirs = code.tokens(quoted[:2000]), code.tokens(actual[:2000])
+    changes = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        if kind != "equal":
+            changes.append(f"{' '.join(ours[a:b]) or 'nothing'!r} should be {' '.join(theirs[c:d]) or 'nothing'!r}")
+    if not changes:
+        return "only blanks differ" if quoted.rstrip() != actual.rstrip() else ""
+    return "; ".join(changes[:_SHOWN])
+
+
+def _corrected(source: Source, start: int, quoted: Sequence[str], new: str) -> Suggestion | None:
+    """The call with the file's own lines for old, and the caller's change carried over to them."""
+    import difflib
+
+    actual = [line.removesuffix("\r") for line in source.lines[start : start + len(quoted)]]
+    equal = sum(relate.squeezed(q) == relate.squeezed(a) for q, a in zip(quoted, actual, strict=True))
+    if equal * 2 < len(quoted) or len(quoted) > 400:
+        return None
+    wanted = new.replace("\r\n", "\n").removesuffix("\n").split("\n") if new else []
+    carried: list[str] = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, quoted, wanted, autojunk=False).get_opcodes():
+        carried += actual[a:b] if kind == "equal" else wanted[c:d]
+    return _unique(source, start, start + len(quoted), carried)
+
+
+def _widened(source: Source, span: Span, new: str) -> Suggestion | None:
+    """The call for one of several places: with as many lines around it as make it the only one."""
+    written = span.relation.rewrite(new)
+    first = source.line_at(span.start) - 1
+    last = source.line_at(max(span.start, span.end - 1))
+    if written is None:
+        return None
+    before, after = (
+        source.text[source.starts[first] : span.start],
+        source.text[span.end : source.starts[last] - 1],
+    )
+    replaced = (before + written.replace("\r\n", "\n") + after).replace("\r\n", "\n").removesuffix("\r")
+    return _unique(source, first, last, replaced.removesuffix("\n").split("\n") if replaced else [])
+
+
+def _unique(source: Source, start: int, end: int, lines: Sequence[str]) -> Suggestion | None:
+    """An edit of the file's lines from `start` to before `end`, widened until it fits one place only."""
+    for around in range(_AROUND + 1):
+        first, last = max(0, start - around), min(len(source.lines), end + around)
+        before, after = source.lines[first:start], source.lines[end:last]
+        old = "\n".join(source.lines[first:last])
+        if source.text.find(old, source.text.find(old) + 1) < 0:  # not even over its own end
+            new = "\n".join([*before, *lines, *after])
+            plain_old, plain_new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+            return Suggestion("edit", {"old": plain_old, "new": plain_new}) if plain_old != plain_new else None
+    return None

@@ -1,0 +1,209 @@
+"""How a quoted block may relate to lines of a file, and what each relation does to the text that replaces them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from toolroll.text import code_tokens as code
+from toolroll.text.edit import indent
+
+Rewrite = Callable[[str], str | None]
+"""From the caller's new text to the file's way of writing it; None when there is no certain way."""
+
+# What a relation costs: a place found by a cheaper one is the better place.
+EXACT, BLANKS, PASTED, INDENT, ESCAPED, TOKENS, TYPOGRAPHY = 0, 1, 1, 2, 3, 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A way in which a quote is not the file's text to the letter, and the way back for what replaces it."""
+
+    name: str
+    cost: int
+    rewrite: Rewrite
+
+    def then(self, other: Relation) -> Relation:
+        """Both at once: this one was taken off the quote first."""
+        names = [name for name in (self.name, other.name) if name != "exact"]
+
+        def rewrite(new: str) -> str | None:
+            halfway = self.rewrite(new)
+            return None if halfway is None else other.rewrite(halfway)
+
+        return Relation(" and ".join(names) or "exact", self.cost + other.cost, rewrite)
+
+
+AS_IT_IS = Relation("exact", EXACT, lambda new: new)
+_LINE_FEEDS = Relation("line endings", EXACT, lambda new: new.replace("\r\n", "\n"))
+
+
+def readings(old: str) -> Iterator[tuple[str, Relation]]:
+    """The quote with plain line feeds, and without what was pasted around it: line numbers, a fence, escapes."""
+    quote = old.replace("\r\n", "\n")
+    for plain, relation in _readings(quote):
+        yield plain, relation if quote == old else _LINE_FEEDS.then(relation)
+
+
+def _readings(old: str) -> Iterator[tuple[str, Relation]]:
+    yield old, AS_IT_IS
+    for number in (_NUMBER, _NUMBER_ALONE) if old.lstrip()[:1].isdigit() else ():
+        if (plain := _without_numbers(old, number)) is not None:
+            yield plain, Relation("line numbers taken off", PASTED, partial(_numbers_off, old, plain, number))
+    if (inner := _without_fence(old)) is not None:
+        yield inner, Relation("fence taken off", PASTED, _fence_off)
+    if (undone := _unescaped(old)) != old:
+        yield undone, Relation("escapes undone", ESCAPED, lambda new: _escapes_off(new, old))
+
+
+def of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bool]) -> Relation | None:
+    """The cheapest relation by which these lines are those, or None. `in_text` marks lines where blanks count."""
+    found = _of_lines(quoted, actual, in_text)
+    if found is not None:
+        return found
+    plain = [line.translate(_TYPOGRAPHY) for line in quoted]
+    # Only from typographic to plain: which quote mark of the file a plain one stood for could not be told.
+    found = _of_lines(plain, actual, in_text) if plain != list(quoted) else None
+    if found is None:
+        return None
+    return Relation("typographic marks", TYPOGRAPHY, lambda new: _marks_off(new, quoted)).then(found)
+
+
+def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bool]) -> Relation | None:
+    pairs = list(zip(quoted, actual, strict=True))
+    if all(q == a for q, a in pairs):
+        return AS_IT_IS
+    if all(q.rstrip() == a.rstrip() for q, a in pairs):
+        return Relation("trailing blanks or line endings", BLANKS, lambda new: new)
+    if all(q.strip() == a.strip() for q, a in pairs):
+        shift = indent.between(quoted, actual)
+        return None if shift is None else Relation("indentation", INDENT, _each_line(shift.back))
+    loose = [q.rstrip() != a.rstrip() for q, a in pairs]
+    if any(differs and inside for differs, inside in zip(loose, in_text, strict=True)):
+        return None
+    if all(_indentation(q) == _indentation(a) and (q == a or code.same(q, a)) for q, a in pairs):
+        return Relation("blanks between tokens", TOKENS, lambda new: _lines_kept(new, quoted, actual))
+    return None
+
+
+def squeezed(line: str) -> str:
+    """A line without any blank and with plain marks: lines that relate in any way are equal in this."""
+    return "".join(line.translate(_TYPOGRAPHY).split())
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())] if line.strip() else ""
+
+
+def _each_line(back: Rewrite) -> Rewrite:
+    def rewrite(new: str) -> str | None:
+        lines = [back(line) for line in new.split("\n")]
+        return None if any(line is None for line in lines) else "\n".join(line for line in lines if line is not None)
+
+    return rewrite
+
+
+_TYPOGRAPHY = str.maketrans(
+    {
+        "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",
+        "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"', "\u00ab": '"', "\u00bb": '"',
+        "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2212": "-",
+        "\u00a0": " ", "\u2002": " ", "\u2003": " ", "\u2009": " ", "\u202f": " ", "\u3000": " ",
+        "\u200b": None, "\u200c": None, "\u200d": None, "\ufeff": None,
+    }
+)  # fmt: skip
+
+
+def _marks_off(new: str, quoted: Sequence[str]) -> str | None:
+    """The new text with plain marks; None if it has marks of a kind that the quote did not have."""
+    known = {_kind(char) for line in quoted for char in line}
+    return None if {_kind(char) for char in new} - known else new.translate(_TYPOGRAPHY)
+
+
+def _kind(char: str) -> str | None:
+    """What a typographic mark stands for, all quote marks being one kind; empty for other characters."""
+    plain = _TYPOGRAPHY.get(ord(char), "")
+    return '"' if plain == "'" else plain
+
+
+def _lines_kept(new: str, quoted: Sequence[str], actual: Sequence[str]) -> str:
+    """The new text with the file's own lines where it repeats quoted ones."""
+    import difflib
+
+    lines = new.split("\n")
+    for at, to, size in difflib.SequenceMatcher(None, quoted, lines, autojunk=False).get_matching_blocks():
+        lines[to : to + size] = [line.removesuffix("\r") for line in actual[at : at + size]]
+    return "\n".join(lines)
+
+
+_NUMBER = re.compile(r"[ \t]*(\d{1,9})(\u2192|\t|[ \t]?\|[ ]?|:[ ]?|$)")
+_NUMBER_ALONE = re.compile(r"[ \t]*(\d{1,9})([ \t]?\||:|$)")  # a blank behind it is the line's own
+
+
+def _without_numbers(old: str, number: re.Pattern[str]) -> str | None:
+    """The quote without its line numbers, if each line has one and they count up by one."""
+    lines = old.removesuffix("\n").split("\n")
+    found = [number.match(line) for line in lines]
+    numbers = [int(one[1]) for one in found if one is not None]
+    if len(numbers) != len(lines) or numbers != list(range(numbers[0], numbers[0] + len(lines))):
+        return None
+    marks = _marks(found)
+    if len(marks) != 1 or (len(lines) == 1 and not marks & {"\u2192", "\t"}):
+        return None  # "12: x" alone may well be the text itself
+    return _cut(lines, found) + ("\n" if old.endswith("\n") else "")
+
+
+def _marks(found: Sequence[re.Match[str] | None]) -> set[str]:
+    """What stands behind line numbers; of a blank line, nothing need be left."""
+    return {one[2].strip(" ") for one in found if one is not None} - {""}
+
+
+def _cut(lines: Sequence[str], found: Sequence[re.Match[str] | None]) -> str:
+    return "\n".join(line[one.end() :] if one else line for line, one in zip(lines, found, strict=True))
+
+
+def _numbers_off(old: str, plain: str, number: re.Pattern[str], new: str) -> str | None:
+    """The new text without line numbers, if it has such as the quote had; None when that cannot be told."""
+    lines, quoted = new.split("\n"), [number.match(line) for line in old.removesuffix("\n").split("\n")]
+    found = [number.match(line) for line in lines]
+    marks = _marks(quoted)
+    if marks == {"\u2192"}:  # which nobody writes but to number lines
+        return _cut(lines, [one if one and one[2] == "\u2192" else None for one in found])
+    if not _marks(found) & marks:
+        return new
+    known = {int(one[1]) for one in quoted if one is not None}
+    first = next((int(one[1]) for one in found if one is not None), None)
+    own = any(_marks([number.match(line)]) & marks for line in plain.split("\n"))  # the file's lines look so as well
+    whole = all(one or not line.strip() for one, line in zip(found, lines, strict=True)) and _marks(found) == marks
+    return _cut(lines, found) if whole and first in known and not own else None
+
+
+_FENCE = re.compile(r"\A\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1[ \t]*\n?\Z", re.DOTALL)
+
+
+def _without_fence(text: str) -> str | None:
+    found = _FENCE.match(text)
+    return found[2] if found else None
+
+
+def _fence_off(new: str) -> str:
+    inner = _without_fence(new)
+    return new if inner is None else inner
+
+
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_ESCAPE = re.compile(r"\\([\"'`\\/nrt$])")
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
+
+
+def _escapes_off(new: str, old: str) -> str | None:
+    """The new text with one level of escapes undone; None if the quote does not show that they are too many."""
+    known, used = set(_ESCAPE.findall(old)), set(_ESCAPE.findall(new))
+    whole = "n" in known and "\n" not in old  # everything was escaped, so that no lines are left
+    sure = "\n" not in new or not used if whole else used <= known
+    return _unescaped(new) if sure else None

@@ -1,0 +1,313 @@
+"""Memories: which of them answer a question, which may be forgotten, which belong together, and how they are shown."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text.knowledge import passages
+from toolroll.text.knowledge.fusion import ALIKE
+from toolroll.text.ranking.bm25 import Index
+
+Type = Literal["working", "episodic", "semantic", "perceptual"]
+TYPES: tuple[Type, ...] = get_args(Type)
+Strategy = Literal["importance", "time", "capacity"]
+
+WORKING = 100
+"""Working memories that are kept."""
+PROMOTE = 0.7
+"""How important a memory is that is worth keeping for long."""
+
+_CONTENT = 4000  # characters
+_SHOWN = 200  # of a memory in a summary
+_LISTED = 20  # memories in a list of what was done
+_DAY = 86400.0
+_HALF: Mapping[Type, float] = {"working": 1, "perceptual": 7, "episodic": 30, "semantic": 365}
+"""Days after which a memory of a type is half as fresh."""
+_LONGEST_FIRST: tuple[Type, ...] = ("semantic", "episodic", "perceptual", "working")
+_ID = re.compile(r"[mM]?([0-9]{1,15})")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One memory as it is kept; times in seconds since 1970."""
+
+    number: int
+    content: str
+    type: Type
+    importance: float
+    created: float
+    updated: float
+
+    @property
+    def id(self) -> str:
+        """Short, and never given to another one."""
+        return f"m{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One memory as it is shown; `score` only says how it compares to others of the same search."""
+
+    id: str
+    content: str
+    type: str
+    importance: float
+    created: str
+    updated: str
+    score: float | None = None
+
+    def __str__(self) -> str:
+        said = self.content.replace("\n", "\n    ")
+        return f"{self.id} [{self.type}, importance {self.importance:g}, {self.updated[:10]}] {said}"
+
+    @property
+    def brief(self) -> str:
+        """The same on one line that is not long."""
+        return str(replace(self, content=_cut(self.content)))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The memories that answer a question, the best first, of `total` that do."""
+
+    memories: list[Row]
+    total: int
+    ranking: str
+    reason: str = ""
+    """What the ranking is by, in words, and why not by more."""
+
+    @property
+    def note(self) -> str:
+        more = self.total - len(self.memories)
+        told = [f"{more} more: raise `limit` or narrow by `type`."] if more else []
+        return "\n".join([*told, *filter(None, [self.reason])])
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.memories)) or "No memory answers this."
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How many memories of each type there are, and those that matter most now."""
+
+    total: int
+    types: dict[str, int]
+    oldest: str
+    newest: str
+    memories: list[Row]
+
+    def __str__(self) -> str:
+        if not self.total:
+            return "There are no memories."
+        counts = ", ".join(f"{count} {type}" for type, count in self.types.items() if count)
+        lead = f"{counted_as(self.total)}: {counts}. From {self.oldest[:10]} to {self.newest[:10]}. What matters most:"
+        return "\n".join([lead, *(one.brief for one in self.memories)])
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """What makes one memory of several, and lets those last that are important."""
+
+    changed: list[Memory] = field(default_factory=list)
+    promoted: list[Memory] = field(default_factory=list)
+    """Those of them that are semantic from now on."""
+    merged: dict[int, int] = field(default_factory=dict)
+    """The number of each that goes, and of the one that says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is done with working memories that are too many."""
+
+    dropped: list[Memory] = field(default_factory=list)
+    promoted: list[Memory] = field(default_factory=list)
+    """Those that are too important to go: semantic from now on."""
+
+
+def check_content(content: str) -> str:
+    """A text that can be remembered, without blanks around it; ToolError for any other."""
+    made = content.strip()
+    if not made or "\0" in made:
+        raise ToolError(ErrorCode.VALIDATION, "`content` must be text: say what to remember.")
+    if len(made) > _CONTENT:
+        raise ToolError(
+            ErrorCode.TOO_LARGE,
+            f"`content` has {len(made)} characters; a memory has at most {_CONTENT}. Say it shorter, or make several.",
+        )
+    return made
+
+
+def check_id(id: str) -> int:
+    """The number of a memory from its id; ToolError for what can be none."""
+    if found := _ID.fullmatch(id.strip()):
+        return int(found[1])
+    raise ToolError(ErrorCode.VALIDATION, f"`id`: {id[:80]!r} is not the id of a memory. Ids look like 'm12'.")
+
+
+def missing(number: int) -> ToolError:
+    """The error for an id that no memory has."""
+    return ToolError(
+        ErrorCode.NOT_FOUND,
+        f"There is no memory 'm{number}'. Find the right id with action 'search' or 'summary'.",
+        suggest=(Suggestion("memory", {"action": "summary"}),),
+    )
+
+
+def row(memory: Memory, score: float | None = None) -> Row:
+    """A memory to be shown."""
+    created, updated = stamp(memory.created), stamp(memory.updated)
+    return Row(memory.id, memory.content, memory.type, memory.importance, created, updated, score)
+
+
+def listed(memories: Sequence[Memory]) -> list[str]:
+    """A line for each of the memories that something was done to, and how many more."""
+    more = len(memories) - _LISTED
+    lines = [row(one).brief for one in memories[:_LISTED]]
+    return [*lines, *([f"and {more} more"] if more > 0 else [])]
+
+
+def counted_as(count: int) -> str:
+    """So many memories, in words."""
+    return f"{count} {'memory' if count == 1 else 'memories'}"
+
+
+def same(content: str) -> str:
+    """What two memories that say the same have in common: all but case, blanks and a full stop.
+
+    No more than that: one sign or one small word can turn what is said into its opposite.
+    """
+    return " ".join(content.casefold().split()).rstrip(".").rstrip()
+
+
+def recency(memory: Memory, now: float) -> float:
+    """How fresh a memory is, 1 to 0; types fade at their own pace."""
+    days = max(0.0, now - memory.updated) / _DAY
+    return float(0.5 ** (days / _HALF[memory.type]))
+
+
+def worth(memory: Memory, now: float) -> float:
+    """What a memory is worth without any question, 0 to 1."""
+    return 0.7 * memory.importance + 0.3 * recency(memory, now)
+
+
+def ranked(
+    memories: Sequence[Memory], query: str, now: float, likeness: Mapping[int, float] | None = None
+) -> list[tuple[Memory, float]]:
+    """The memories that answer a question with their scores, the best first.
+
+    The words that they share with it count, and how like their vectors are where those are given by number; what
+    is important and fresh comes before what answers as well.
+    """
+    texts = _by_words(memories, query)
+    found = []
+    for one in memories:
+        text = texts.get(one.number, 0.0)
+        relevance = text
+        if likeness is not None:
+            like = max(0.0, likeness.get(one.number, 0.0))
+            relevance = (text + like) / 2 if text or like >= ALIKE else 0.0
+        if relevance:
+            found.append((one, round(relevance * (4 + 2 * one.importance + recency(one, now)) / 7, 4)))
+    return sorted(found, key=lambda pair: (-pair[1], -pair[0].updated, -pair[0].number))
+
+
+def forgotten(
+    memories: Iterable[Memory], strategy: Strategy, now: float, *, threshold: float, days: float, keep: int
+) -> list[Memory]:
+    """Those to forget: less important than the threshold, unchanged for so many days, or worth least beyond `keep`."""
+    if strategy == "importance":
+        return [one for one in memories if one.importance < threshold]
+    if strategy == "time":
+        return [one for one in memories if one.updated <= now - days * _DAY]
+    best = sorted(memories, key=lambda one: (-worth(one, now), -one.number))
+    return sorted(best[keep:], key=lambda one: one.number)
+
+
+def made_room(memories: Iterable[Memory], new: int, now: float) -> Room:
+    """What to do when there are too many working memories: those worth least go, and never the new one."""
+    working = [one for one in memories if one.type == "working"]
+    others = sorted((one for one in working if one.number != new), key=lambda one: (worth(one, now), one.number))
+    crowd = others[: max(0, len(working) - WORKING)]
+    return Room(
+        [one for one in crowd if one.importance < PROMOTE],
+        [replace(one, type="semantic") for one in crowd if one.importance >= PROMOTE],
+    )
+
+
+def consolidated(memories: Sequence[Memory], threshold: float, type: Type | None) -> Merger:
+    """Important short-lived memories become semantic, and those that say the same become one.
+
+    Of those, the one that lasts longest keeps its id, and takes the highest importance.
+    """
+    lasting = ("working", "episodic") if type is None else (type,)
+    groups: dict[str, list[Memory]] = {}
+    raised = set()
+    for one in memories:
+        if one.type in lasting and one.type != "semantic" and one.importance >= threshold:
+            raised.add(one.number)
+        made = replace(one, type="semantic") if one.number in raised else one
+        groups.setdefault(same(one.content), []).append(made)
+    changed = []
+    merged: dict[int, int] = {}
+    for group in groups.values():
+        # One that was semantic before stays the one that others may know by its id.
+        group.sort(key=lambda one: (_LONGEST_FIRST.index(one.type), one.number in raised, one.number))
+        first, *rest = group
+        merged |= {one.number: first.number for one in rest}
+        if rest or first.number in raised:
+            changed.append(_joined(group))
+    return Merger(changed, [one for one in changed if one.number in raised], merged)
+
+
+def summarised(memories: Sequence[Memory], now: float, most: int) -> Summary:
+    """What there is, and so many of those that are worth most."""
+    counts = Counter(one.type for one in memories)
+    best = sorted(memories, key=lambda one: (-worth(one, now), -one.number))[:most]
+    return Summary(
+        len(memories),
+        {type: counts[type] for type in TYPES},
+        stamp(min((one.created for one in memories), default=0)) if memories else "",
+        stamp(max((one.updated for one in memories), default=0)) if memories else "",
+        [row(one) for one in best],
+    )
+
+
+def stamp(seconds: float) -> str:
+    """A time as text."""
+    return datetime.datetime.fromtimestamp(int(seconds), datetime.UTC).isoformat().replace("+00:00", "Z")
+
+
+def _joined(group: Sequence[Memory]) -> Memory:
+    return replace(
+        group[0],
+        importance=max(one.importance for one in group),
+        created=min(one.created for one in group),
+        updated=max(one.updated for one in group),
+    )
+
+
+def _by_words(memories: Sequence[Memory], query: str) -> dict[int, float]:
+    """How well the words fit, by number: 1 for the best. Only those that share one are in it."""
+    question = passages.asked(query)
+    index = Index()
+    for one in memories:
+        # Splitting takes long: of a text that cannot have any of the terms, only its length counts.
+        plain = unicodedata.normalize("NFKC", one.content).lower().replace("_", "")
+        said = plain if plain.isascii() else f"{plain} {passages.unaccented(plain)}"
+        fits = any(map(said.__contains__, question))
+        index.add(passages.terms(one.content) if fits else {"": plain.count(" ") + 1})
+    scores = index.scores(question)
+    best = max(scores.values(), default=1.0)
+    return {memories[at].number: score / best for at, score in scores.items()}
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."

@@ -1,0 +1,289 @@
+"""Passages that answer a question: what they are found and ranked by, and how they are shown and cited."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log
+from typing import Any, Literal
+
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.ranking.bm25 import Index
+from toolroll.text.ranking.terms import question
+from toolroll.text.ranking.terms import terms as terms_of
+from toolroll.text.ranking.weights import STOP
+
+Kind = Literal["file", "text"]
+Form = Literal[
+    "text", "markdown", "code", "table", "html", "notebook", "pdf", "word", "sheet", "slides", "image", "audio"
+]
+By = Literal["words", "meaning and words"]
+
+_PAGES = {"sheet": "sheet", "slides": "slide"}
+"""What a page is called in a form, where it is not called a page."""
+_CONVERTED = frozenset({"html", "pdf", "word", "sheet", "slides", "image", "audio"})
+"""Forms whose lines are those of the text that was made of them."""
+
+_PLAIN = 0.2  # weight of words that any sentence has
+_SATURATION, _LENGTH = 1.2, 0.75  # as in Index
+_TITLE = 200
+ENTRY = 12
+"""Bytes of an entry: the number of a passage, how often it has the term, how long it is."""
+_QUERY = 4_000  # characters of a question; a longer one is a pasted text
+_WORD = re.compile(r"\w+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What passages are ranked by."""
+
+    by: By = "words"
+    reason: str = ""
+    """Why it is not by meaning too, or not for all of them: a sentence."""
+
+    @property
+    def note(self) -> str:
+        said = f"Ranked by {self.by if self.by != 'words' else 'words alone'}"
+        return f"{said}: {self.reason}" if self.reason else f"{said}."
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it was when it was added; `source` is its path, or the title of a given text."""
+
+    kind: Kind
+    source: str
+    form: Form
+    digest: str
+    """Of its bytes."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a source. `score` only says how it compares to others of the same search."""
+
+    source: str
+    title: str
+    text: str
+    score: float
+    start: int = 0
+    """Its lines, from 1; 0 for a source without lines."""
+    end: int = 0
+    kind: str = "file"
+    form: str = "text"
+    digest: str = ""
+    page: int = 0
+    """Or sheet, or slide, from 1; 0 for a source without any."""
+
+    @property
+    def citation(self) -> str:
+        """Where it is from, to be named beside what is taken from it."""
+        if self.page:
+            return f"{self.source}, {_PAGES.get(self.form, 'page')} {self.page}"
+        if not self.start:
+            return self.source
+        lines = f"{self.start}" if self.start == self.end else f"{self.start}-{self.end}"
+        return f"{self.source}:{lines}" + (" of its text" if self.form in _CONVERTED else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A passage as it is shown."""
+
+    citation: str
+    source: str
+    start: int
+    end: int
+    title: str
+    text: str
+    score: float
+    page: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The passages that answer a question, the best first, of `total` that do, and what they are ranked by."""
+
+    passages: list[Passage]
+    total: int
+    ranking: Ranking = field(default_factory=Ranking)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The passages that answer a question, the best first, of `total` that do."""
+
+    passages: list[Cited]
+    total: int
+    ranking: str
+    lead: str = ""
+    none: str = "No passage answers this."
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        more = self.total - len(self.passages)
+        return "\n".join([*([f"{more} more: raise `limit`."] if more else []), *self.reasons])
+
+    def __str__(self) -> str:
+        if not self.passages:
+            return self.none
+        shown = (f"[{at}] {headed(one)}\n{one.text}" for at, one in enumerate(self.passages, 1))
+        return "\n\n".join([*filter(None, [self.lead]), *shown])
+
+
+def found(hits: Hits, *, lead: str = "", none: str = "", more: Sequence[str] = ()) -> Found:
+    """The answer in which these passages are shown."""
+    said = [*more, hits.ranking.note]
+    rows = [cited(one) for one in hits.passages]
+    return Found(rows, hits.total, hits.ranking.by, lead, none or "No passage answers this.", said)
+
+
+def cited(one: Passage) -> Cited:
+    """A passage to be shown."""
+    return Cited(one.citation, one.source, one.start, one.end, one.title, one.text, one.score, one.page)
+
+
+def check_query(query: str) -> str:
+    """A question that can be answered; ToolError for one without a word in it."""
+    if not any(map(str.isalnum, query)):
+        raise ToolError(ErrorCode.VALIDATION, f"`query`: {query[:80]!r} has no word in it. Say what to look for.")
+    return query
+
+
+def check_title(title: str) -> str:
+    """A title on one line; ToolError if it cannot be one."""
+    made = " ".join(title.split())
+    if not made or len(made) > _TITLE or not made.isprintable():
+        raise ToolError(ErrorCode.VALIDATION, f"`title` must be 1 to {_TITLE} characters of plain text.")
+    return made
+
+
+def terms(text: str) -> Counter[str]:
+    """The terms that a text is found by; numbers and single letters too, and words also as one types them in haste."""
+    counts: Counter[str] = Counter()
+    for word, times in Counter(_WORD.findall(unicodedata.normalize("NFKC", text))).items():
+        for term in terms_of(word) or filter(None, [word.lower().replace("_", "")]):
+            counts[term[:80]] += times
+            if not term.isascii() and (bare := unaccented(term)) != term:
+                counts[bare[:80]] += times
+    return counts
+
+
+def unaccented(text: str) -> str:
+    """The text in small letters without the accents of European ones: Café is cafe, and Straße strasse."""
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold())))
+
+
+def asked(query: str) -> dict[str, float]:
+    """The terms of a question with their weights: other forms of its words count less, plain words least."""
+    normal = unicodedata.normalize("NFKC", query[:_QUERY])
+    return {term: _PLAIN if term in STOP else 1.0 for term in terms(normal)} | question(normal)
+
+
+def telling(question: Mapping[str, float]) -> set[str]:
+    """The terms one of which a passage must have: all but plain words, unless there are no others."""
+    return {term for term, weight in question.items() if weight > _PLAIN} or set(question)
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """What a score needs to know of all passages: how many there are, and how long they are on average."""
+
+    texts: int
+    mean: float
+
+    def scores(self, question: Mapping[str, float], entries: Mapping[str, bytes]) -> dict[int, float]:
+        """The numbers of passages with their scores, from entries that are kept by term."""
+        made: dict[int, float] = {}
+        fixed, slope = self._shape()
+        for term, data, needed in _in_turn(question, entries):
+            part = array("I", data)
+            rarity = self._rarity(question[term], len(part) // 3)
+            for number, times, length in zip(part[::3], part[1::3], part[2::3], strict=True):
+                if needed or number in made:
+                    score = rarity * times / (times + fixed + slope * length)
+                    made[number] = made.get(number, 0.0) + score
+        return made
+
+    def best(
+        self, question: Mapping[str, float], entries: Mapping[str, bytes], most: int, also: Iterable[int], numpy: Any
+    ) -> tuple[dict[int, float], int]:
+        """So many of the best of these scores and those of `also`, and how many there are; computed with numpy."""
+        np = numpy
+        parts = list(_in_turn(question, entries))
+        if not parts:
+            return {}, 0
+        counts = [len(data) // ENTRY for _, data, _ in parts]
+        enough = sum(count for count, (_, _, needed) in zip(counts, parts, strict=True) if needed)
+        numbers, times, length = np.frombuffer(b"".join(data for _, data, _ in parts), "u4").reshape(-1, 3).T
+        fixed, slope = self._shape()
+        scores = times / (times + fixed + slope * length)
+        scores *= np.repeat([self._rarity(question[parts[at][0]], count) for at, count in enumerate(counts)], counts)
+        first = int(numbers.min())
+        places, size = numbers - first, int(numbers.max()) - first + 1
+        made = np.bincount(places[:enough], scores[:enough], size)
+        if enough < len(places):  # plain words only add to what others found
+            made += np.where(made > 0, np.bincount(places[enough:], scores[enough:], size), 0)
+        found = np.flatnonzero(made)
+        known = np.fromiter(also, int) - first
+        known = known[(known >= 0) & (known < size)]
+        top = np.concatenate((_highest(made[found], most, found, np), known[made[known] > 0]))
+        return dict(zip((top + first).tolist(), made[top].tolist(), strict=True)), len(found)
+
+    def _shape(self) -> tuple[float, float]:
+        return _SATURATION * (1 - _LENGTH), _SATURATION * _LENGTH / (self.mean or 1.0)
+
+    def _rarity(self, weight: float, count: int) -> float:
+        return weight * log(1 + max(0.0, self.texts - count + 0.5) / (count + 0.5)) * (_SATURATION + 1)
+
+
+def _highest(values: Any, most: int, names: Any, numpy: Any) -> Any:
+    """The names of so many of the highest values; of those that are level at the end, the first ones."""
+    if len(values) <= most:
+        return names
+    last = numpy.partition(values, -most)[-most]
+    above, level = names[values > last], names[values == last]
+    return numpy.concatenate((above, level[: most - len(above)]))
+
+
+def _in_turn(question: Mapping[str, float], entries: Mapping[str, bytes]) -> Iterator[tuple[str, bytes, bool]]:
+    """The terms with their entries, and whether they suffice for an answer; plain words, which do not, come last."""
+    needed = telling(question)
+    for term in sorted(question, key=lambda one: (one not in needed, one)):
+        if data := entries.get(term):
+            yield term, data, term in needed
+
+
+def scored(passages: Sequence[Passage], query: str) -> dict[int, float]:
+    """Of passages that are all at hand, which share a word that tells something, and how well their words fit."""
+    index, question = Index(), asked(query)
+    needed = telling(question)
+    answering = set()
+    for at, one in enumerate(passages):
+        counts = terms(f"{one.source} {one.title} {one.text}")
+        index.add(counts)
+        if not needed.isdisjoint(counts):
+            answering.add(at)
+    return {at: score for at, score in index.scores(question).items() if at in answering}
+
+
+def packed(pieces: Iterable[tuple[int, Mapping[str, int]]]) -> dict[str, array[int]]:
+    """The entries of passages by term, each (number, times, length of the passage), from the terms of each."""
+    made: dict[str, array[int]] = {}
+    for number, counts in pieces:
+        length = sum(counts.values())
+        for term, times in counts.items():
+            made.setdefault(term, array("I")).extend((number, times, length))
+    return made
+
+
+def headed(one: Cited) -> str:
+    """Where a passage is from, and what it is about."""
+    return f"{one.citation} ({one.title})" if one.title else one.citation

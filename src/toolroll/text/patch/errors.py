@@ -1,0 +1,157 @@
+"""Why a hunk is not applied, in words that tell what to do next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from heapq import nsmallest
+
+from toolroll.result import ErrorCode, ToolError
+from toolroll.text.patch.search import Side, View
+
+_SHOWN = 160  # characters of a line that is quoted
+_LISTED = 8  # line numbers that are named
+_AROUND = 2  # lines shown on each side of the one that differs
+_RARE, _VOTES = 12, 100  # lines of a hunk, and places of one of them, that tell where it nearly fits
+_AGAIN = "Read the file and make the patch from what it says now."
+
+
+def no_fit(view: View, side: Side, sides: Sequence[Side], name: str, at: int | None = None) -> ToolError:
+    """The hunk fits nowhere, or not at line `at`, where it must be meant."""
+    if not side.old:
+        return _error(
+            side,
+            sides,
+            name,
+            "only adds lines and shows none around them, so nothing says where they belong. Add a line "
+            "of the file before or after them, marked with a blank.",
+        )
+    if (line := _applied(view, side)) is not None:
+        return _error(side, sides, name, f"seems to be applied already: its new lines stand at line {line + 1}.")
+    start = _nearest(view, side) if at is None else at
+    if start is None:
+        first = next((key for key in side.keys if key.strip()), side.keys[0])
+        return _error(
+            side,
+            sides,
+            name,
+            f"does not fit: none of its lines, such as {_cut(first)}, is in the file. {_AGAIN}",
+        )
+    return _different(view, side, sides, name, start)
+
+
+def _different(view: View, side: Side, sides: Sequence[Side], name: str, start: int) -> ToolError:
+    """The message for the first line that is not as expected, where most of the lines fit."""
+    at = next((at for at, key in enumerate(side.keys) if _key(view, start + at) != key), None)
+    if at is None:
+        return _error(side, sides, name, f"does not fit at line {start + 1}: {_about_ends(view, side, start)}")
+    line = start + at
+    expected, actual = side.keys[at], _key(view, line)
+    where = f"line {line + 1} is {_cut(actual)}" if actual is not None else f"the file ends at line {line}"
+    blanks = actual is not None and actual.split() == expected.split()
+    shown = range(max(0, line - _AROUND), min(len(view.keys), line + _AROUND + 1))
+    near = "".join(f"\n{number + 1}: {view.keys[number][:_SHOWN]}" for number in shown)
+    return _error(
+        side,
+        sides,
+        name,
+        f"does not fit: {where}, the patch expects {_cut(expected)}."
+        + (" They differ only in blanks." if blanks else "")
+        + f" {_AGAIN}"
+        + (f" It has there:{near}" if near else ""),
+        line=line + 1,
+        expected=expected,
+        actual=actual,
+    )
+
+
+def _about_ends(view: View, side: Side, start: int) -> str:
+    if start + len(side.old) != len(view.keys):
+        return f"the patch expects the end of the file after it, but the file has {len(view.keys)} lines."
+    if side.hunk.old_open and not view.open:
+        return "the patch expects no newline at the end of the file, but there is one."
+    return "the line endings are not those that the patch changes. It may be applied already."
+
+
+def ambiguous(side: Side, sides: Sequence[Side], places: Sequence[int], name: str) -> ToolError:
+    """The hunk fits at several places and nothing says which is meant."""
+    lines = sorted(place + 1 for place in places)
+    listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
+    advice = "Give more lines around the change"
+    advice += ", or the head of its function after '@@'." if side.hint is None else "."
+    return _error(side, sides, name, f"fits at several places (lines {listed}). {advice}", lines=lines[:_LISTED])
+
+
+def too_alike(side: Side, sides: Sequence[Side], name: str) -> ToolError:
+    """The search was given up."""
+    return _error(
+        side,
+        sides,
+        name,
+        "was not found where its header says, and too many lines of the file look like it. Give the right "
+        "line in its header, or more lines around the change.",
+    )
+
+
+def elsewhere(side: Side, sides: Sequence[Side], places: Sequence[int], name: str, *heads: str) -> ToolError:
+    """The hunk fits, but not under the lines that it names."""
+    named = " and ".join(_cut(head) for head in heads)
+    return _error(
+        side,
+        sides,
+        name,
+        f"fits only at line {places[0] + 1}, which is not beneath {named} as its '@@' line says. {_AGAIN}",
+    )
+
+
+def overlapping(side: Side, sides: Sequence[Side], place: int, name: str) -> ToolError:
+    """The hunks fit only over each other or in another order."""
+    return _error(
+        side,
+        sides,
+        name,
+        f"fits only at line {place + 1}, where it meets another hunk. Put the hunks in the "
+        "order of the file, and join those that touch the same lines.",
+    )
+
+
+def _error(side: Side, sides: Sequence[Side], name: str, what: str, **details: object) -> ToolError:
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"{name!r}: hunk {side.number} of {len(sides)} (line {side.hunk.line} of the patch) {what}",
+        details={"path": name, "hunk": side.number, "patch_line": side.hunk.line, **details},
+    )
+
+
+def _applied(view: View, side: Side) -> int | None:
+    """The one line where the hunk's new lines stand, if they do."""
+    other = Side(side.hunk.reversed(), side.number)
+    if not other.old or not side.hunk.added:
+        return None
+    if other.hint is not None and view.fits(other, other.hint):
+        return other.hint
+    found, complete = view.places(other)
+    return found[0] if complete and len(found) == 1 else None
+
+
+def _nearest(view: View, side: Side) -> int | None:
+    """Where most lines of the hunk stand as it has them."""
+    votes: Counter[int] = Counter()
+    stand = view.where(side)
+    present = (at for at, key in enumerate(side.keys) if key.strip() and stand[at])
+    for at in nsmallest(_RARE, present, key=lambda at: len(stand[at])):
+        votes.update(line - at for line in stand[at][:_VOTES] if line >= at)
+    if votes:
+        most = max(votes.values())
+        hint = side.hint or 0
+        return min((start for start, count in votes.items() if count == most), key=lambda at: abs(at - hint))
+    return side.hint if side.hint is not None and side.hint < len(view.keys) else None
+
+
+def _key(view: View, line: int) -> str | None:
+    return view.keys[line] if 0 <= line < len(view.keys) else None
+
+
+def _cut(text: str | None) -> str:
+    text = text or ""
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")

@@ -1,0 +1,251 @@
+"""Choosing the place of each hunk: where its number says, or the one place that is meant, or none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isqrt
+
+from toolroll.text.patch import errors as refuse
+from toolroll.text.patch import scope
+from toolroll.text.patch.search import MOST, Side, View
+
+_MARGIN = 40  # lines: a place that is not where its number says is taken only if no other is nearly as near
+
+_CONTEXT = 3  # lines that programs show before and after a change
+
+_WAYS = 100_000  # how many ways to set two hunks one after the other are compared
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The places where one hunk fits."""
+
+    side: Side
+    places: tuple[int, ...]
+    loose: bool = False
+    """They fit only without the blanks at the ends of lines that stay."""
+
+
+def choose(view: View, sides: Sequence[Side], name: str) -> list[tuple[int, bool]]:
+    """For each hunk the line (from 0) where it goes, and whether it fits there exactly.
+
+    Raises ToolError unless every hunk has a place, and only one that can be meant.
+    """
+    if _as_numbered(view, sides):
+        return [(side.hint or 0, True) for side in sides]
+    view.index(sides)
+    most = max(2, min(MOST, isqrt(_WAYS // len(sides))))
+    options = [_options(view, side, sides, most, name) for side in sides]
+    if all(len(one.places) == 1 for one in options):
+        starts = [one.places[0] for one in options]
+        if (late := _overlapping(starts, sides)) is not None:
+            raise refuse.overlapping(sides[late], sides, starts[late], name)
+    else:
+        starts = _meant(options, sides, name)
+    _check_stale(view, sides, starts, name)
+    return [(start, not one.loose) for start, one in zip(starts, options, strict=True)]
+
+
+def _check_stale(view: View, sides: Sequence[Side], starts: Sequence[int], name: str) -> None:
+    """Raise if a hunk was found elsewhere while its own place is there too, but for a line that has changed."""
+    offsets = [None if one.hint is None else start - one.hint for one, start in zip(sides, starts, strict=True)]
+    usual = Counter(offsets).most_common(1)[0][0]
+    for side, offset in zip(sides, offsets, strict=True):
+        if side.hint is None or offset == 0 or (offset == usual and len(sides) > 1):
+            continue
+        for place in {side.hint, side.hint + (usual or 0)} - {side.hint + (offset or 0)}:
+            if view.nearly(side, place):
+                raise refuse.no_fit(view, side, sides, name, place)
+
+
+def _as_numbered(view: View, sides: Sequence[Side]) -> bool:
+    """Every hunk fits where its number says, and lies under the section that it names."""
+    end = 0
+    for side in sides:
+        if side.hint is None or side.hint < end or not view.fits(side, side.hint):
+            return False
+        if not side.old and view.lines:
+            return False
+        section = side.hunk.section
+        if section and not scope.beneath(view, section, side.hint):
+            return False
+        end = side.hint + len(side.old)
+    return True
+
+
+def _options(view: View, side: Side, sides: Sequence[Side], most: int, name: str) -> Options:
+    found, complete = view.places(side, most)
+    loose = not found
+    if loose:
+        found, complete = view.places(side, most, loose=True)
+    elif side.hint is not None and side.hint not in found and view.fits(side, side.hint, loose=True):
+        raise refuse.ambiguous(side, sides, [side.hint, found[0]], name)
+    if not found:
+        raise refuse.no_fit(view, side, sides, name) if complete else refuse.too_alike(side, sides, name)
+    if side.hunk.anchors:
+        found = _anchored(view, side, sides, found, name)
+    found = _in_section(view, side, sides, found, name)
+    found = _at_edge(view, side, sides, found)
+    if side.hint is None and (len(found) > 1 or not complete):
+        raise refuse.ambiguous(side, sides, found, name)
+    return Options(side, tuple(found), loose)
+
+
+def _anchored(view: View, side: Side, sides: Sequence[Side], found: list[int], name: str) -> list[int]:
+    anchors = side.hunk.anchors
+    under = [at for at in found if scope.anchored(view, anchors, at)]
+    under = under or [at for at in found if scope.after(view, anchors, at)]
+    if not under:
+        raise refuse.elsewhere(side, sides, found, name, *anchors)
+    return under
+
+
+def _in_section(view: View, side: Side, sides: Sequence[Side], found: list[int], name: str) -> list[int]:
+    """The places under the section that the header names, if it tells anything."""
+    section = side.hunk.section
+    if not section or found == [side.hint] or scope.names(side.keys, section):
+        return found
+    under = [at for at in found if scope.beneath(view, section, at)]
+    if under and side.hint in found and side.hint not in under:  # the number and the section disagree
+        raise refuse.ambiguous(side, sides, [side.hint, *under], name)
+    if under or side.hint in found or not scope.known(view, section):
+        return under or found
+    # The section may itself be changed by the patch, so a place nearby need not lie right under it.
+    near = [at for at in found if side.hint is None or abs(at - side.hint) <= _MARGIN]
+    after = [at for at in near if scope.after(view, (section,), at)]
+    if not after:
+        raise refuse.elsewhere(side, sides, found, name, section)
+    return after
+
+
+def _at_edge(view: View, side: Side, sides: Sequence[Side], found: list[int]) -> list[int]:
+    """Of several places near the number the one where the file begins or ends, if only that explains the hunk.
+
+    A program shows as many lines before a change as after it, unless the file has no more.
+    """
+    if len(found) == 1 or side.hint is None or side.hint in found or not side.hunk.counted:
+        return found
+    before, after = side.hunk.context
+    edge = None
+    if before >= _CONTEXT and not after and side is sides[-1]:
+        edge = len(view.lines) - len(side.old)
+    elif after >= _CONTEXT and not before and side is sides[0]:
+        edge = 0
+    return [edge] if edge in found and abs(edge - side.hint) <= _MARGIN else found
+
+
+def _overlapping(starts: Sequence[int], sides: Sequence[Side]) -> int | None:
+    """A hunk that touches lines of another. Where each has but one place, their order does not matter."""
+    end = 0
+    for at in sorted(range(len(starts)), key=starts.__getitem__):
+        if starts[at] < end:
+            return at
+        end = starts[at] + len(sides[at].old)
+    return None
+
+
+def _meant(options: Sequence[Options], sides: Sequence[Side], name: str) -> list[int]:
+    """One place for each hunk, when it is clear which: by their common offset, or by each one's own."""
+    offset = _common_offset(options, sides, name)
+    if offset is not None:
+        starts = [offset + one.side.hint if one.side.hint is not None else one.places[0] for one in options]
+        if _overlapping(starts, sides) is None:
+            return starts
+    near, steady = _best(options, carry=False), _best(options, carry=True)
+    if near is None or steady is None:
+        worst = max(options, key=lambda one: len(one.places))
+        raise refuse.overlapping(worst.side, sides, worst.places[0], name)
+    doubts = {*_doubts(options, near, carry=False), *_doubts(options, steady, carry=True)}
+    doubts |= {at for at in range(len(options)) if near[at] != steady[at]}
+    if doubts:
+        first = options[min(doubts)]
+        raise refuse.ambiguous(first.side, sides, first.places, name)
+    return near
+
+
+def _common_offset(options: Sequence[Options], sides: Sequence[Side], name: str) -> int | None:
+    """By how much all hunks are off, if it is the same for all."""
+    shared: set[int] | None = None
+    for one in options:
+        if one.side.hint is not None:
+            offsets = {place - one.side.hint for place in one.places}
+            shared = offsets if shared is None else shared & offsets
+    if not shared:
+        return None
+    best = min(shared, key=abs)
+    if best and any(abs(other) <= abs(best) + _MARGIN for other in shared - {best}):
+        first = next(one for one in options if len(one.places) > 1)
+        raise refuse.ambiguous(first.side, sides, first.places, name)
+    return best
+
+
+def _offsets(options: Sequence[Options], starts: Sequence[int]) -> list[int]:
+    """How far each hunk is from its number; one without a number is as far as the hunk before it."""
+    found: list[int] = []
+    for one, start in zip(options, starts, strict=True):
+        hint = one.side.hint
+        found.append(start - hint if hint is not None else found[-1] if found else 0)
+    return found
+
+
+def _best(options: Sequence[Options], *, carry: bool) -> list[int] | None:
+    """The places in order that are nearest to the numbers, or with `carry`, whose offsets change least."""
+    states = [_Way(0, 0, 0, None)]
+    for one in options:
+        following = []
+        for place in one.places:
+            ways = [way.on(one.side, place, carry) for way in states if way.end <= place]
+            if ways:
+                following.append(min(ways, key=lambda way: way.cost))
+        states = following
+    if not states:
+        return None
+    way: _Way | None = min(states, key=lambda way: way.cost)
+    starts = []
+    while way is not None and way.before is not None:
+        starts.append(way.start)
+        way = way.before
+    return starts[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The places of the first hunks, as one of the ways to set them."""
+
+    cost: int
+    offset: int
+    end: int
+    before: _Way | None
+    start: int = 0
+
+    def on(self, side: Side, place: int, carry: bool) -> _Way:
+        offset = place - side.hint if side.hint is not None else self.offset
+        more = abs(offset - self.offset) if carry else abs(offset)
+        return _Way(self.cost + more, offset, place + len(side.old), self, place)
+
+
+def _doubts(options: Sequence[Options], starts: list[int], *, carry: bool) -> list[int]:
+    """The hunks that have another place as good, or nearly, when all others stay where they are."""
+    offsets = _offsets(options, starts)
+    found = []
+    for at, one in enumerate(options):
+        first = starts[at - 1] + len(options[at - 1].side.old) if at else 0
+        last = starts[at + 1] - len(one.side.old) if at + 1 < len(starts) else max(one.places)
+        before = offsets[at - 1] if at else 0
+        after = offsets[at + 1] if at + 1 < len(offsets) else None
+        own = _cost(offsets[at], before, after, carry)
+        for place in one.places:
+            offset = offsets[at] + place - starts[at]
+            rival = place != starts[at] and first <= place <= last
+            if rival and _cost(offset, before, after, carry) <= own + (_MARGIN if own else 0):
+                found.append(at)
+                break
+    return found
+
+
+def _cost(offset: int, before: int, after: int | None, carry: bool) -> int:
+    if not carry:
+        return abs(offset)
+    return abs(offset - before) + (abs(after - offset) if after is not None else 0)

@@ -1,0 +1,1 @@
+"""Rank texts by their words: terms, weights, BM25."""

@@ -1,0 +1,1 @@
+"""Globs, regular expressions and trigrams: what a search looks for."""

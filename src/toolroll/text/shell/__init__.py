@@ -1,0 +1,1 @@
+"""What commands print: hints for errors, tracebacks."""

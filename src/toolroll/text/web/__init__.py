@@ -1,0 +1,1 @@
+"""Web pages and search engines as text: HTML to Markdown, queries and result pages."""

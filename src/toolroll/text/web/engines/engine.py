@@ -1,0 +1,68 @@
+"""What an engine is: data, one function that asks it, and one that reads its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolroll.text.web.engines.kinds import Hit
+from toolroll.text.web.engines.query import Query
+
+Filter = Literal["safe", "language", "exclude"]
+FORM = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request to an engine."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: dict[str, Any] | None = None
+
+
+Build = Callable[[str, Query, Mapping[str, str]], Ask]
+"""From the endpoint, the search and the values of what the engine needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A search engine."""
+
+    name: str
+    url: str
+    """Its endpoint; empty when there is none but what the operator names."""
+    build: Build
+    read: Callable[[str], list[Hit]]
+    """From the body of an answer. UnreadableError or BlockedError when it is not one."""
+    most: int
+    """Results that one request can ask for."""
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What it cannot work without, each with the variables that may hold it, the usual one first."""
+    places: tuple[str, ...] = ()
+    """Variables that may name its endpoint, besides the one that every engine has."""
+    lacks: frozenset[Filter] = frozenset()
+    """Filters that it does not know."""
+    hints: Mapping[int, str] = field(default_factory=dict)
+    """What a status of this engine means, where that is not what it means elsewhere."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The usual variable for each thing that it needs."""
+        usual = tuple(names[0] for names in self.needs.values())
+        return usual if self.url else (self.place, *usual)
+
+    @property
+    def place(self) -> str:
+        """The variable that names another endpoint."""
+        return f"TOOLROLL_{self.name.upper()}_URL"
+
+
+def address(url: str, parameters: Mapping[str, str | int]) -> str:
+    """A URL with these parameters behind those that it has; empty ones are left out."""
+    from urllib.parse import urlencode
+
+    text = urlencode({name: value for name, value in parameters.items() if value != ""})
+    return f"{url}{'&' if '?' in url else '?'}{text}"

@@ -1,0 +1,49 @@
+"""SerpApi: Google's results, with a key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from toolroll.text.web.engines.engine import Ask, Engine, address
+from toolroll.text.web.engines.google import SAFE, language
+from toolroll.text.web.engines.hits import UnreadableError, document, rows
+from toolroll.text.web.engines.kinds import Hit
+from toolroll.text.web.engines.query import Query
+
+_NOTHING = "hasn't returned any results"
+
+
+def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
+    parameters: dict[str, str | int] = {
+        "engine": "google",
+        "q": query.text(),
+        "num": query.limit,
+        "safe": SAFE[query.safe],
+        "hl": query.language,
+        "lr": language(query),
+        "tbs": f"qdr:{query.within[0]}" if query.within else "",
+        "api_key": needs["key"],
+    }
+    return Ask("GET", address(url, parameters), {"accept": "application/json"})
+
+
+def _read(body: str) -> list[Hit]:
+    found = document(body)
+    if "organic_results" in found:
+        return rows(found, "organic_results", url="link", snippet="snippet", date="date")
+    error = found.get("error")
+    if isinstance(error, str) and _NOTHING not in error:
+        raise UnreadableError("it tells of an error")
+    if error is None and "search_metadata" not in found:
+        raise UnreadableError("it has neither 'organic_results' nor 'search_metadata'")
+    return []
+
+
+ENGINE = Engine(
+    "serpapi",
+    "https://serpapi.com/search.json",
+    _build,
+    _read,
+    most=100,
+    needs={"key": ("SERPAPI_API_KEY", "SERPAPI_KEY")},
+)

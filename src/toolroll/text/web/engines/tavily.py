@@ -1,0 +1,41 @@
+"""Tavily: made for models, with a key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolroll.text.web.engines.engine import Ask, Engine
+from toolroll.text.web.engines.hits import document, rows
+from toolroll.text.web.engines.kinds import Hit
+from toolroll.text.web.engines.query import Query
+
+
+def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
+    body: dict[str, Any] = {
+        "query": query.words,
+        "topic": "general",
+        "search_depth": "basic",
+        "max_results": query.limit,
+    }
+    if query.within:
+        body["time_range"] = query.within
+    if query.site:
+        body["include_domains"] = [query.host]
+    return Ask("POST", url, {"authorization": f"Bearer {needs['key']}"}, body)
+
+
+def _read(body: str) -> list[Hit]:
+    return rows(document(body), "results", snippet="content", date="published_date")
+
+
+ENGINE = Engine(
+    "tavily",
+    "https://api.tavily.com/search",
+    _build,
+    _read,
+    most=20,
+    needs={"key": ("TAVILY_API_KEY",)},
+    lacks=frozenset({"safe", "language", "exclude"}),
+    hints={432: "the limit of the plan is reached", 433: "the limit of pay-as-you-go is reached"},
+)

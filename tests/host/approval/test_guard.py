@@ -1,0 +1,215 @@
+"""The approver: what it is asked, and what its answers are good for."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from toolroll import Effect
+from toolroll.host.approval import user_rules as settings
+from toolroll.host.approval.guard import CannotAskError, Consent, Guard, Request
+from toolroll.policy.commands import Rule
+from toolroll.policy.rules import Policy
+
+ASK = Policy(ask=Effect.SHELL)
+
+
+@pytest.fixture
+def asked():
+    return []
+
+
+@pytest.fixture
+def kit_that(open_kit, asked):
+    """A kit whose approver notes what it is asked and answers with the next of these."""
+
+    def make(*answers, policy=ASK, **options):
+        left = list(answers)
+
+        def approve(request):
+            asked.append(request.commands)
+            answer = left.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return open_kit(policy=policy, approve=approve, **options)
+
+    return make
+
+
+def run(kit, command):
+    result = kit.call("bash", {"command": command})
+    return result.error.code if result.error else "ok"
+
+
+def test_reading_is_not_asked_about_and_changes_are(kit_that, asked, ws):
+    kit = kit_that(True, False)
+    assert run(kit, "ls | head -3") == "ok"
+    assert asked == []
+    assert run(kit, "ls; touch a") == "ok"
+    assert run(kit, "touch b") == "PermissionDenied"
+    assert asked == [("ls; touch a",), ("touch b",)]
+    assert [path.name for path in ws.iterdir()] == ["a"]
+
+
+def test_session_is_for_that_command_in_this_kit(kit_that, asked):
+    kit = kit_that("session", True, True)
+    assert [run(kit, "git init -q"), run(kit, "git init -q"), run(kit, "git init -q sub")] == ["ok"] * 3
+    assert asked == [("git init -q",), ("git init -q sub",)]
+    assert run(kit_that(True), "git init -q") == "ok"
+    assert len(asked) == 3
+
+
+def test_always_is_for_every_kit_on_the_workspace(kit_that, asked):
+    assert run(kit_that("always"), "touch a") == "ok"
+    assert run(kit_that(), "touch a") == "ok"
+    assert run(kit_that(False), "touch b") == "PermissionDenied"
+    assert asked == [("touch a",), ("touch b",)]
+
+
+def test_kits_that_are_open_at_once_keep_what_each_was_granted(kit_that, asked):
+    first, second = kit_that("always"), kit_that("always")
+    assert [run(first, "touch a"), run(second, "touch b")] == ["ok", "ok"]
+    assert [run(kit_that(), "touch a"), run(kit_that(), "touch b")] == ["ok", "ok"]
+    assert asked == [("touch a",), ("touch b",)]
+
+
+def test_a_denied_command_is_never_asked_about(kit_that, asked):
+    assert run(kit_that(True), "sudo ls") == "SecurityError"
+    assert asked == []
+
+
+def test_a_rule_asks_in_a_policy_that_does_not(kit_that, asked):
+    policy = Policy(rules=(Rule("ask", command=("touch",)), Rule("deny", command=("git", "push"), reason="no pushing")))
+    kit = kit_that(True, policy=policy)
+    assert [run(kit, "mkdir d"), run(kit, "touch a"), run(kit, "git push")] == ["ok", "ok", "SecurityError"]
+    assert asked == [("touch a",)]
+
+
+def test_what_the_user_allows_is_allowed(open_kit):
+    kit = open_kit(policy=Policy(rules=(Rule("allow", command=("curl", "--version")),)))
+    assert run(kit, "curl --version") != "SecurityError"
+    assert run(kit, "curl http://127.0.0.1:1") == "SecurityError"
+
+
+def test_tools_that_only_this_call_may_use(kit_that, asked):
+    kit = kit_that(True, "always", policy=Policy(ask=Effect.WRITE))
+    for name in "abc":
+        assert kit.call("write", {"path": name, "content": "x"}).ok
+    assert len(asked) == 2
+    assert kit_that(policy=Policy(ask=Effect.WRITE)).call("write", {"path": "d", "content": "x"}).ok
+
+
+# Who was asked.
+
+DECLINED = "The user was asked and declined."
+NOT_ASKED = "The user was not asked, because"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (False, DECLINED),
+        (None, DECLINED),
+        ("no", DECLINED),
+        ("deny", DECLINED),
+        ("yes", DECLINED),
+        (0, DECLINED),
+        (CannotAskError("the screen is off."), f"{NOT_ASKED} the screen is off. Go on without it"),
+        (EOFError(), f"{NOT_ASKED} asking failed (EOFError)"),
+        (TimeoutError(), f"{NOT_ASKED} asking failed (TimeoutError)"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("write", {"path": "a", "content": "x"}), ("bash", {"command": "touch a"})]
+)
+def test_a_refusal_says_who_was_asked(kit_that, ws, name, arguments, answer, said):
+    result = kit_that(answer, policy="ask").call(name, arguments)
+    assert result.error.code == "PermissionDenied"
+    assert said in result.text
+    assert list(ws.iterdir()) == []
+
+
+def test_without_an_approver_it_is_refused(open_kit):
+    result = open_kit(policy="ask").call("bash", {"command": "touch a"})
+    assert result.error.code == "PermissionDenied"
+    assert f"{NOT_ASKED} no approver is set up here. Go on without it, or tell the user" in result.text
+
+
+def test_an_approver_that_fails_runs_nothing_and_can_be_asked_again(kit_that, ws):
+    kit = kit_that(ValueError("broken"), True)
+    with pytest.raises(ValueError, match="broken"):
+        run(kit, "touch a")
+    assert list(ws.iterdir()) == []
+    assert run(kit, "touch a") == "ok"
+
+
+def test_one_answer_serves_those_who_wait_for_it(open_kit):
+    seen, first = [], threading.Event()
+
+    def approve(request):
+        seen.append(request)
+        assert first.wait(10)
+        return "session"
+
+    kit = open_kit(policy="ask", approve=approve)
+    calls = [threading.Thread(target=kit.call, args=("write", {"path": str(n), "content": "x"})) for n in range(4)]
+    for one in calls:
+        one.start()
+    first.set()
+    for one in calls:
+        one.join(20)
+    assert len(seen) == 1
+
+
+# Questions of their own kind.
+
+
+def test_a_question_of_its_own_kind(asked):
+    guard = Guard(Policy(), "code", lambda request: asked.append(request.key) or "session")
+    first = Request("write", Effect.WRITE, {"path": ".envrc"}, "is run by direnv", key=("autorun", ".envrc"))
+    guard.require(first)
+    guard.require(first)
+    guard.require(replace(first, key=("secret", ".envrc")))
+    guard.require(replace(first, key=()))
+    guard.require(replace(first, key=()))
+    assert asked == [("autorun", ".envrc"), ("secret", ".envrc"), (), ()]
+
+
+def test_what_became_of_a_question_can_be_decided_upon():
+    request = Request("write", Effect.WRITE, {}, "is run by direnv")
+
+    def cannot(_request):
+        raise CannotAskError("no")
+
+    approvers = (lambda _: True, lambda _: False, cannot, None)
+    found = [Guard(Policy(), "code", approve).ask(request) for approve in approvers]
+    assert found == [Consent.GIVEN, Consent.DECLINED, Consent.NOT_ASKED, Consent.NOT_ASKED]
+
+
+# The user's own rules.
+
+
+def test_the_user_s_rules_are_read_from_a_file(open_kit, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    file = tmp_path / "toolroll" / settings.FILE
+    assert settings.path() == str(file)
+    assert settings.rules() == ()
+    file.parent.mkdir()
+    file.write_text('[[rule]]\ndecision = "deny"\ncommand = "make deploy"\nreason = "by hand only"\n')
+    result = open_kit().call("bash", {"command": "true && make deploy"})
+    assert result.error.code == "SecurityError"
+    assert "by hand only" in result.text
+    file.write_text("[[rule]]\ndecision = 'perhaps'\ncommand = 'x'\n")
+    with pytest.raises(ValueError, match=settings.FILE):
+        open_kit()
+
+
+def test_a_rule_whose_example_is_wrong_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "toolroll").mkdir()
+    rule = '[[rule]]\ndecision = "deny"\ncommand = "git push"\nmatch = ["git pull"]\n'
+    (tmp_path / "toolroll" / settings.FILE).write_text(rule)
+    with pytest.raises(ValueError, match="git pull"):
+        settings.rules()

@@ -1,0 +1,152 @@
+"""After a secret was read, what could carry it to another machine asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from tests.host.http.web import Server, reply
+from toolroll import Effect, Kit, tool
+from toolroll.host.approval.guard import Request
+from toolroll.policy.rules import Policy
+from toolroll.result import ErrorCode
+
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAE\n"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(reply("hello")) as running:
+        yield running
+
+
+@pytest.fixture
+def ask(server: Server, open_kit: Callable[..., Kit], ws: Path) -> Callable[..., Kit]:
+    (ws / ".env").write_text("DB_PASSWORD=hunter2-swordfish\n")
+    (ws / "key").write_text(KEY)
+    (ws / "notes.txt").write_text("nothing of note\n")
+
+    def make(**options: Any) -> Kit:
+        policy = options.pop("policy", {})
+        return open_kit(policy=Policy(hosts=(server.host,), **policy), **options)
+
+    return make
+
+
+READS = [
+    ("read", {"path": ".env"}),
+    ("read", {"path": "key"}),
+    ("grep", {"pattern": "swordfish", "hidden": True}),
+    ("grep", {"pattern": "=", "path": ".env"}),
+    ("edit", {"path": ".env", "old": "hunter2", "new": "hunter3"}),
+    ("copy", {"source": ".env", "target": "copied"}),
+    ("bash", {"command": "cat .env"}),
+    ("bash", {"command": "head -c 99 .e*v"}),
+    ("python", {"code": "print(open('.env').read())"}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), READS)
+def test_a_secret_that_was_read(ask: Callable[..., Kit], server: Server, name: str, arguments: dict[str, Any]) -> None:
+    kit = ask()
+    assert kit.call("fetch", {"url": server.url(), "method": "POST", "body": "x"}).ok
+    assert kit.call(name, arguments).ok
+    server.asked.clear()
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        found = kit.call("fetch", {"url": server.url(), "method": method})
+        assert (found.ok, found.error and found.error.code) == (False, ErrorCode.PERMISSION)
+        assert f"was read in this session, and a {method} request can carry it" in found.text
+    assert not kit.call("fetch", {"url": server.url("/?q=" + "ab" * 200)}).ok
+    assert server.asked == []
+    assert kit.call("fetch", {"url": server.url("/docs?page=2")}).ok
+    assert kit.call("fetch", {"url": server.url(), "method": "HEAD"}).ok
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read", {"path": "notes.txt"}),
+        ("ls", {"hidden": True}),
+        ("find", {"pattern": "*", "hidden": True}),
+        ("grep", {"pattern": "D", "hidden": True, "output": "files"}),
+        ("bash", {"command": "echo hello"}),
+        ("write", {"path": "x.txt", "content": "see .env"}),
+        ("read", {"path": ".env.missing"}),
+    ],
+)
+def test_names_alone_are_no_secrets(
+    ask: Callable[..., Kit], server: Server, name: str, arguments: dict[str, Any]
+) -> None:
+    kit = ask()
+    kit.call(name, arguments)
+    assert kit.call("fetch", {"url": server.url(), "method": "POST", "body": "x"}).ok
+
+
+@pytest.mark.parametrize("value", ["hunter2-swordfish", "aHVudGVyMi1zd29yZGZpc2g", "hunter2%2Dswordfish"])
+def test_an_address_with_the_secret_in_it(ask: Callable[..., Kit], server: Server, value: str) -> None:
+    kit = ask()
+    assert kit.call("fetch", {"url": server.url(f"/{value}")}).ok  # nothing was read yet
+    kit.call("read", {"path": ".env"})
+    assert "this one holds it" in kit.call("fetch", {"url": server.url(f"/{value}")}).text
+    assert not kit.call("fetch", {"url": server.url(), "headers": {"X-A": value}}).ok
+    assert "this one holds it" in kit.call("web_search", {"query": value}).text
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_the_approver_is_asked(ask: Callable[..., Kit], server: Server, answer: bool) -> None:
+    asked: list[Request] = []
+
+    def approve(request: Request) -> bool:
+        asked.append(request)
+        return answer
+
+    kit = ask(approve=approve)
+    kit.call("read", {"path": ".env"})
+    given = {"url": server.url(), "method": "POST", "body": "x"}
+    assert kit.call("fetch", given).ok is answer
+    assert [(one.name, one.arguments) for one in asked] == [("fetch", given)]
+    assert "'.env' was read in this session" in asked[0].reason
+    assert bool(server.asked) is answer
+
+
+@pytest.mark.parametrize("options", [{"mode": "thinking"}, {"policy": {"deny": Effect.WRITE}}])
+def test_only_looking_is_get_and_head(ask: Callable[..., Kit], server: Server, options: dict[str, Any]) -> None:
+    kit = ask(**options)
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        found = kit.call("fetch", {"url": server.url(), "method": method})
+        assert (found.error and found.error.code) == ErrorCode.PERMISSION
+        assert f"{method!r} is not allowed by" in found.text
+    assert server.asked == []
+    assert kit.call("fetch", {"url": server.url()}).ok
+    assert kit.call("fetch", {"url": server.url(), "method": "HEAD"}).ok
+
+
+@tool(Effect.NETWORK)
+def send(text: Annotated[str, "What."]) -> str:
+    """Send it."""
+    return text
+
+
+def test_a_custom_tool(ask: Callable[..., Kit]) -> None:
+    kit = ask()
+    kit.register(send)
+    assert kit.call("send", {"text": "x"}).ok
+    kit.call("read", {"path": ".env"})
+    assert "a call of this tool can carry it" in kit.call("send", {"text": "x"}).text
+
+
+@pytest.mark.parametrize("taint", ["secrets", "foreign"])
+def test_foreign_text_is_a_setting(ask: Callable[..., Kit], server: Server, taint: str) -> None:
+    kit = ask(policy={"taint": taint})
+    assert kit.call("fetch", {"url": server.url()}).ok
+    found = kit.call("fetch", {"url": server.url(), "method": "POST", "body": "x"})
+    assert found.ok is (taint == "secrets")
+    assert found.ok or "Text from another machine was read" in found.text
+
+
+def test_one_kit_knows_nothing_of_another(ask: Callable[..., Kit], server: Server) -> None:
+    ask().call("read", {"path": ".env"})
+    assert ask().call("fetch", {"url": server.url(), "method": "POST", "body": "x"}).ok

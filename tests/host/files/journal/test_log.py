@@ -1,0 +1,166 @@
+"""The journal on disk."""
+
+import os
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from toolroll import Kit, ToolError
+from toolroll.host.files.journal.entry import Change
+from toolroll.host.files.journal.log import Log
+from toolroll.host.runtime.state import State
+
+
+@pytest.fixture
+def log_file(kit):
+    kit.call("write", {"path": "a.txt", "content": "1"})
+    kit.call("write", {"path": "a.txt", "content": "2"})
+    kit.call("write", {"path": "a.txt", "content": "3"})
+    return Path(kit.state_dir, "journal", "log.jsonl")
+
+
+@pytest.fixture
+def log(tmp_path):
+    state = State(str(tmp_path / "state"))
+    yield Log(state)
+    state.close()
+
+
+def test_entries_say_who_did_what(open_kit):
+    kit = open_kit(session="s1")
+    kit.call("write", {"path": "x/a.txt", "content": "1"}, message="m1")
+    (entry,) = kit.journal.entries()
+    assert (entry.number, entry.tool, entry.session, entry.message) == (1, "write", "s1", "m1")
+    assert entry.paths() == ["x", "x/a.txt"]
+    assert [(one.before, one.after.kind) for one in entry.changes] == [(None, "directory"), (None, "file")]
+
+
+def test_a_changed_entry_breaks_the_chain(kit, log_file):
+    lines = log_file.read_text().splitlines(keepends=True)
+    lines[1] = lines[1].replace('"tool":"write"', '"tool":"wrote"')
+    log_file.write_text("".join(lines))
+    with pytest.raises(ToolError, match="entry 2"):
+        kit.journal.entries()
+    assert kit.call("undo").error.code == "IOError"
+
+
+def test_a_removed_entry_breaks_the_chain(kit, log_file):
+    lines = log_file.read_text().splitlines(keepends=True)
+    log_file.write_text(lines[0] + lines[2])
+    with pytest.raises(ToolError, match="entry 3"):
+        kit.journal.entries()
+
+
+def test_half_a_line_of_a_killed_process_is_passed_over(kit, log_file):
+    with log_file.open("ab") as file:
+        file.write(b'{"above":"')
+    assert [entry.number for entry in kit.journal.entries()] == [1, 2, 3]
+    assert kit.call("write", {"path": "a.txt", "content": "4"}).ok
+    assert [entry.number for entry in kit.journal.entries()] == [1, 2, 3, 4]
+
+
+def test_two_kits_write_one_chain(ws, tmp_path):
+    kits = [Kit(ws, state_dir=tmp_path / "state") for _ in range(3)]
+    start = threading.Barrier(3)
+
+    def work(number):
+        start.wait()
+        for n in range(20):
+            assert kits[number].call("write", {"path": f"f{number}-{n}", "content": "x"}).ok
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    assert [entry.number for entry in kits[0].journal.entries()] == list(range(1, 61))
+    for kit in kits:
+        kit.close()
+
+
+def test_the_journal_is_private(kit, log_file):
+    for folder, _, names in os.walk(kit.state_dir):
+        assert os.stat(folder).st_mode & 0o077 == 0, folder
+        for name in names:
+            assert os.stat(os.path.join(folder, name)).st_mode & 0o077 == 0, name
+
+
+def test_new_files_are_synced_before_their_names_and_folders_once_after_the_last(kit, ws, monkeypatch):
+    """The calls go through; only their order is noted, since a power cut cannot be had in a test."""
+    (ws / "sub").mkdir()
+    files = [ws / name for name in ("a.txt", "b.txt", "sub/c.txt", "sub/d.txt")]
+    for path in files:
+        path.write_text("old\n")
+    top, sub = (os.stat(folder).st_ino for folder in (ws, ws / "sub"))
+    calls: list[tuple[str, int]] = []
+    fsync, rename = os.fsync, os.rename
+
+    def synced(fd):
+        status = os.fstat(fd)
+        calls.append(("sync folder" if stat.S_ISDIR(status.st_mode) else "sync file", status.st_ino))
+        fsync(fd)
+
+    def renamed(source, target, **options):
+        rename(source, target, **options)
+        if options["dst_dir_fd"] is not None and target.endswith(".txt"):
+            calls.append(("name", os.stat(target, dir_fd=options["dst_dir_fd"]).st_ino))
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "rename", renamed)
+    result = kit.call("multiedit", {"pattern": "**/*.txt", "find": "old", "replace": "new"})
+    assert [path.read_text() for path in files] == ["new\n"] * 4, result.text
+    new = [path.stat().st_ino for path in files]
+    assert calls[:-2] == [("sync file", one) for one in new] + [("name", one) for one in new]
+    assert sorted(calls[-2:]) == sorted([("sync folder", top), ("sync folder", sub)])
+
+
+def test_a_call_that_fails_leaves_no_folder_open(kit, ws):
+    for name in ("a.txt", "b.txt"):
+        (ws / name).write_text("old\n")
+    right = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n"
+    wrong = "--- /dev/null\n+++ b/b.txt/c\n@@ -0,0 +1 @@\n+x\n"
+    opened = []
+    for _ in range(3):
+        assert kit.call("patch", {"patch": right + wrong}).error.message == "Not a directory: 'b.txt/c'."
+        opened.append(len(os.listdir("/proc/self/fd")))
+    assert (ws / "a.txt").read_text() == "old\n"
+    assert opened == opened[:1] * 3
+
+
+def test_the_record_of_a_call_is_used_again_and_swept_by_the_next_start(kit, ws, tmp_path):
+    pending = Path(kit.state_dir, "journal/pending")
+    for n in range(3):
+        assert kit.call("write", {"path": "a.txt", "content": str(n)}).ok
+    (first,) = pending.iterdir()
+    assert first.stat().st_size == 0
+    with Kit(ws, state_dir=kit.state_dir):
+        assert list(pending.iterdir()) == []
+    assert kit.call("write", {"path": "a.txt", "content": "swept"}).ok
+    assert [one.stat().st_size for one in pending.iterdir()] == [0]
+
+
+def test_a_record_that_another_left_its_steps_in_or_holds_is_not_used(log, tmp_path):
+    step = Change("a", None, None)
+    with log.under_way() as pending:
+        pending.about_to(step)
+    (record,) = (tmp_path / "state/journal/pending").iterdir()
+    record.write_bytes(msgspec.json.encode(step) + b"\n")  # as a process does that was forked from this one
+    with log.under_way() as pending:
+        pending.about_to(Change("b", None, None))
+        ((steps, name),) = log.cut_off()
+    assert (steps, name) == ([step], record.name)
+    assert record.stat().st_size > 0
+
+
+def test_nobody_uses_a_record_while_it_is_looked_at(log, tmp_path):
+    step = Change("a", None, None)
+    with log.under_way() as pending:
+        pending.about_to(step)
+    for _, name in log.cut_off():
+        with log.under_way() as pending:
+            pending.about_to(step)
+            assert sorted(one.stat().st_size for one in (tmp_path / "state/journal/pending").iterdir())[0] == 0
+        log.forget(name)
+        assert name not in os.listdir(tmp_path / "state/journal/pending")
+    assert len(os.listdir(tmp_path / "state/journal/pending")) == 1

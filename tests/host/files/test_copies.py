@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.files.copies import Change, Copies
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def tree(folder: str | Path) -> dict[str, str]:
+    found = {}
+    for path in sorted(Path(folder).rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"-> {os.readlink(path)}"
+        elif path.is_file() and not name.startswith(".git/"):
+            found[name] = path.read_text()
+    return found
+
+
+def test_a_copy_and_what_was_changed_in_it(ws: Path, put, temporary: Path) -> None:
+    put(
+        {
+            "a.txt": "a\n",
+            "sub/b.sh": "b\n",
+            ".hidden": "h\n",
+            ".gitignore": "out/\n*.log\n",
+            "out/x": "x",
+            "y.log": "y",
+            "gone.txt": "g\n",
+        }
+    )
+    (ws / "sub/b.sh").chmod(0o755)
+    (ws / "link").symlink_to("a.txt")
+    os.mkfifo(ws / "pipe")
+    before = tree(ws)
+    with Copies(str(ws)) as copies:
+        first, second = copies.make("one"), copies.make("two")
+        kept = {name: text for name, text in before.items() if name not in ("out/x", "y.log")}
+        assert tree(first) == kept
+        assert os.access(f"{first}/sub/b.sh", os.X_OK)
+        work = Path(first)
+        (work / "a.txt").write_text("A\n")
+        (work / "gone.txt").unlink()
+        (work / "new.txt").write_text("n\n")
+        (work / "sub/b.sh").chmod(0o644)
+        (work / "z.log").write_text("ignored")
+        (ws / "a.txt").write_text("meanwhile\n")
+        assert copies.changes("one") == [
+            Change("a.txt", b"a\n", b"A\n"),
+            Change("gone.txt", b"g\n", None),
+            Change("new.txt", None, b"n\n"),
+            Change("sub/b.sh", b"b\n", b"b\n", 0o755, 0o644),
+        ]
+        assert copies.changes("two") == []
+        assert tree(second) == kept
+        (work / "locked").mkdir()
+        (work / "locked/x").write_text("x")
+        (work / "locked").chmod(0)
+    assert list(temporary.iterdir()) == []
+    assert tree(ws) == {**before, "a.txt": "meanwhile\n"}
+
+
+def test_the_repository_comes_along_and_is_its_own(ws: Path, put) -> None:
+    put({"a.txt": "a\n"})
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"],
+    ):
+        subprocess.run(["git", *words], cwd=ws, check=True)
+    with Copies(str(ws)) as copies:
+        folder = copies.make("one")
+        subprocess.run(["git", "checkout", "-qb", "other"], cwd=folder, check=True)
+        found = subprocess.run(
+            ["git", "log", "--oneline"], cwd=folder, check=True, capture_output=True, text=True
+        ).stdout
+        assert found.endswith(" first\n")
+        assert copies.changes("one") == []
+    branches = subprocess.run(["git", "branch"], cwd=ws, check=True, capture_output=True, text=True).stdout
+    assert "other" not in branches
+
+
+def test_a_linked_worktree_is_not_shared(ws: Path, put) -> None:
+    put({"a.txt": "a\n", ".git": "gitdir: /somewhere/else\n"})
+    with Copies(str(ws)) as copies:
+        assert tree(copies.make("one")) == {"a.txt": "a\n"}
+        assert copies.notes == ["The workspace is a linked worktree, so the copies have no repository."]
+
+
+def test_some_files_only(ws: Path, put) -> None:
+    put({"a.txt": "a\n", "sub/b.txt": "b\n", "c.txt": "c\n"})
+    with Copies(str(ws), only=["sub/b.txt", "new/none.txt"]) as copies:
+        assert tree(copies.make("one")) == {"sub/b.txt": "b\n"}
+
+
+def test_nothing_is_left_when_the_copy_fails(ws: Path, temporary: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Copies(str(ws / "none"))
+    assert list(temporary.iterdir()) == []

@@ -1,0 +1,138 @@
+"""Where the lines of large files are: right at every line, kept while the file stays the same, never longer."""
+
+import os
+import time
+
+import pytest
+
+from toolroll.host.files import line_index as milestones
+from toolroll.host.files import line_window as window
+from toolroll.host.files.line_index import Known, Milestones
+from toolroll.host.runtime.cancellation import Token
+from toolroll.text.encoding import UTF8
+
+BLOCK = 64
+TEXTS = {
+    "ended": b"".join(b"%d " % n + b"x" * (n % 9) + b"\n" for n in range(200)),
+    "open": b"a\n" * 50 + b"no end",
+    "whole blocks": (b"x" * 63 + b"\n") * 4,
+    "whole blocks, open": (b"x" * 63 + b"\n") * 3 + b"y" * 64,
+    "blank lines": b"\n" * 300,
+    "one long line": b"x" * 1000,
+    "long lines": (b"x" * 200 + b"\n") * 5 + b"z",
+}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(milestones, "BLOCK", BLOCK)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Opens a file with this content, as old as if it had not been touched for long."""
+    fds = []
+
+    def make(data):
+        path = tmp_path / "f"
+        path.write_bytes(data)
+        fds.append(os.open(path, os.O_RDONLY))
+        return fds[-1]
+
+    yield make
+    for fd in fds:
+        os.close(fd)
+
+
+def settled(fd):
+    """Its state, once its times tell of the next change."""
+    time.sleep(0.12)
+    return os.fstat(fd)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("order", ["forwards", "backwards", "anew"])
+def test_every_window_of_every_text(opened, name, order):
+    data = TEXTS[name]
+    fd = opened(data)
+    lines = data.decode().removesuffix("\n").split("\n")
+    starts = range(1, len(lines) + 3)
+    known = Milestones()
+    for start in starts if order != "backwards" else reversed(starts):
+        known = Milestones() if order == "anew" else known
+        found = window.of_file(fd, start, 3, UTF8, Token(), known)
+        assert (found.lines, found.total) == (tuple(lines[start - 1 : start + 2]), len(lines))
+
+
+def test_lines_before_a_milestone_are_not_read_again(opened):
+    fd = opened(TEXTS["ended"])
+    known = Milestones()
+    place = known.after(fd, 150, Token())
+    assert TEXTS["ended"][:place].count(b"\n") == 150
+    os.pwrite(again := os.open(f"/proc/self/fd/{fd}", os.O_WRONLY), b"\n" * BLOCK, 0)
+    os.close(again)
+    assert known.after(fd, 150, Token()) == place  # a scan from the start would find it earlier
+    assert Milestones().after(fd, 150, Token()) < place
+
+
+def test_what_was_learned_is_kept_for_this_state_only(opened, tmp_path):
+    fd = opened(TEXTS["ended"])
+    known, status = Known(), settled(fd)
+    learned = known.of(status)
+    learned.count(fd, Token())
+    known.keep(fd, status, learned)
+    assert known.of(status).total == 200
+    assert list(known.of(status).before) == list(learned.before) != [0]
+
+    (tmp_path / "f").write_bytes(b"\n" * len(TEXTS["ended"]))  # as long as before
+    assert os.fstat(fd).st_ino == status.st_ino
+    os.utime(fd, ns=(status.st_atime_ns, status.st_mtime_ns))  # and as old, as far as that can be pretended
+    assert known.of(os.fstat(fd)) == Milestones(settled=False)
+
+
+def test_what_changed_meanwhile_is_not_kept(opened):
+    fd = opened(TEXTS["ended"])
+    known, status = Known(), settled(fd)
+    learned = known.of(status)
+    learned.count(fd, Token())
+    os.utime(fd)
+    known.keep(fd, status, learned)
+    assert known.of(status).total is None
+
+
+def test_a_file_just_written_is_not_trusted(opened):
+    fd = opened(TEXTS["ended"])
+    known, status = Known(), os.fstat(fd)
+    learned = known.of(status)
+    learned.count(fd, Token())
+    known.keep(fd, status, learned)
+    assert known.of(status).total is None
+
+
+def test_what_was_handed_out_is_nobody_elses(opened):
+    fd = opened(TEXTS["ended"])
+    known, status = Known(), settled(fd)
+    learned = known.of(status)
+    learned.after(fd, 20, Token())
+    known.keep(fd, status, learned)
+    mine = known.of(status)
+    mine.count(fd, Token())
+    assert known.of(status).total is None
+
+
+def test_no_more_is_held_than_fits(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(milestones, "_MOST_FILES", 2)
+    monkeypatch.setattr(milestones, "_MOST_BLOCKS", 100)
+    fds = [opened(TEXTS["ended"])]
+    for name in "gh":
+        (tmp_path / name).write_bytes(TEXTS["ended"] * (1 if name == "g" else 9))
+        fds.append(os.open(tmp_path / name, os.O_RDONLY))
+    known, states = Known(), [settled(fd) for fd in fds]
+    for fd, status in zip(fds, states, strict=True):
+        learned = known.of(status)
+        learned.count(fd, Token())
+        known.keep(fd, status, learned)
+        held = [known.of(one).total for one in states]
+    assert held == [None, None, None]  # the last takes more than all may
+    for fd in fds[1:]:
+        os.close(fd)

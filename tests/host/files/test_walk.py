@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolroll.host.files.walk import Walk
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    top = tmp_path / "top"
+    for path in (
+        "a.py",
+        "src/b.py",
+        "src/deep/c.log",
+        ".hid/d",
+        ".e",
+        "node_modules/f",
+        ".git/config",
+        "sub/.git/g",
+    ):
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_text(path)
+    (top / "empty").mkdir()
+    (top / ".gitignore").write_text("*.log\n")
+    (top / "link").symlink_to("src")
+    (top / "out").symlink_to(tmp_path)
+    os.mkfifo(top / "pipe")
+    return top
+
+
+def walk(top: Path, **options: Any) -> tuple[list[str], dict[str, int]]:
+    fd = os.open(top, os.O_RDONLY)
+    try:
+        found = Walk(fd, **options)
+        return [seen.path for seen in found], +found.passed
+    finally:
+        os.close(fd)
+
+
+LISTED = [
+    "a.py",
+    "empty",
+    "link",
+    "node_modules",
+    "out",
+    "src",
+    "sub",
+    "node_modules/f",
+    "src/b.py",
+    "src/deep",
+]
+PASSED = {"hidden": 3, "ignored": 1, "link": 2, "special": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "less", "passed"),
+    [
+        ({}, [], [], {}),
+        ({"hidden": True}, [".e", ".gitignore", ".hid", ".hid/d"], [], {"hidden": 0}),
+        ({"ignored": True}, ["src/deep/c.log"], [], {"ignored": 0}),
+        ({"skip": ("node_modules", "nowhere")}, [], ["node_modules", "node_modules/f"], {"ignored": 2}),
+        (
+            {"skip": ("node_modules",), "ignored": True},
+            ["src/deep/c.log"],
+            ["node_modules", "node_modules/f"],
+            {"ignored": 1},
+        ),
+        ({"depth": 1}, [], ["node_modules/f", "src/b.py", "src/deep"], {"ignored": 0}),
+        ({"depth": 0}, [], LISTED, {"hidden": 0, "ignored": 0, "link": 0, "special": 0}),
+        ({"rules": ("/src/b.py", "empty/")}, [], ["src/b.py", "empty"], {"ignored": 3}),
+        ({"excludes": "src".__eq__}, [], ["src", "src/b.py", "src/deep"], {"ignored": 0}),
+    ],
+)
+def test_what_is_shown_and_what_is_passed_over(
+    options: dict[str, Any], more: list[str], less: list[str], passed: dict[str, int], tree: Path
+) -> None:
+    found, counted = walk(tree, **options)
+    assert sorted(found) == sorted({*LISTED, *more} - {*less})
+    assert counted == {reason: count for reason, count in (PASSED | passed).items() if count}
+
+
+def test_folders_come_by_name_and_before_their_contents(tree: Path) -> None:
+    assert walk(tree)[0] == [
+        *("a.py", "empty", "link", "node_modules", "out", "src", "sub"),
+        *("node_modules/f", "src/b.py", "src/deep"),
+    ]
+
+
+def test_a_git_folder_is_walked_only_from_inside(tree: Path) -> None:
+    assert walk(tree / ".git") == (["config"], {})
+    assert ".git" not in walk(tree, hidden=True, ignored=True)[0]
+
+
+def test_entries_can_be_looked_at_and_opened(tree: Path) -> None:
+    fd = os.open(tree, os.O_RDONLY)
+    for seen in Walk(fd):
+        assert (seen.kind == "link") == (tree / seen.path).is_symlink()
+        assert (seen.kind == "directory") == ((tree / seen.path).is_dir() and seen.kind != "link")
+        assert seen.stat() == (tree / seen.path).lstat()
+        if seen.kind == "file":
+            opened = seen.open()
+            assert os.read(opened, 100) == seen.path.encode()
+            os.close(opened)
+    os.close(fd)
+
+
+def test_a_folder_that_becomes_a_link_is_not_followed(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").touch()
+    fd = os.open(tree, os.O_RDONLY)
+    found = Walk(fd)
+    paths = []
+    for seen in found:
+        paths.append(seen.path)
+        if seen.path == "sub":  # src is listed, but has not been entered
+            (tree / "src").rename(tree / "moved")
+            (tree / "src").symlink_to(tmp_path)
+    os.close(fd)
+    assert [path for path in paths if path.startswith("src/")] == []
+    assert found.passed["unreadable"] == 1
+
+
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    fds = [os.open(tmp_path, os.O_RDONLY)]
+    for _ in range(400):
+        os.mkdir("d", dir_fd=fds[-1])
+        fds.append(os.open("d", os.O_RDONLY, dir_fd=fds[-1]))
+    for fd in fds:
+        os.close(fd)
+    return tmp_path
+
+
+def test_depth_needs_no_descriptors(deep: Path) -> None:
+    fd = os.open(deep, os.O_RDONLY)
+    most = max(len(os.listdir("/proc/self/fd")) for _ in Walk(fd))
+    assert most <= len(os.listdir("/proc/self/fd")) + 2
+    os.close(fd)

@@ -1,0 +1,118 @@
+"""Documents that are not text on their way into the library, with the pages that they are cited by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.host.convert import files
+from tests.host.convert.files import paragraph
+from toolroll import ErrorCode, Kit
+from toolroll.host.convert.converter import Converted
+from toolroll.host.convert.formats import Format
+from toolroll.host.knowledge import conversions as shelving
+
+
+def add(kit: Kit, path: str, **options: object) -> str:
+    result = kit.call("rag", {"action": "add_document", "path": path}, **options)
+    return result.text if result.error is None else f"{result.error.code}: {result.error.message}"
+
+
+def cited(kit: Kit, query: str) -> list[str]:
+    data = kit.call("rag", {"action": "search", "query": query}).data
+    return [one["citation"] for one in data["passages"]]
+
+
+@pytest.fixture
+def kit(open_kit: Callable[..., Kit]) -> Kit:
+    return open_kit()
+
+
+def test_pages_sheets_and_slides_are_cited(kit: Kit) -> None:
+    folder = Path(kit.workspace)
+    (folder / "pilot.pdf").write_bytes(files.pdf("Harbours are deep.", "Tides rise in spring."))
+    (folder / "ships.xlsx").write_bytes(files.xlsx())
+    (folder / "guide.docx").write_bytes(files.docx(paragraph("Lanterns burn oil.")))
+    told: list[tuple[float, float | None, str]] = []
+    assert add(kit, "pilot.pdf", progress=lambda *words: told.append(words)).startswith("Added pilot.pdf (2 pieces).")
+    assert (2, 2, "page 2") in told
+    assert add(kit, ".").startswith("Added 2 documents, Unchanged: pilot.pdf (3 pieces).")
+    assert cited(kit, "tides spring")[0] == "pilot.pdf, page 2"
+    assert cited(kit, "Aurora")[0] == "ships.xlsx, sheet 1"
+    assert cited(kit, "lanterns")[0].startswith("guide.docx:1")
+
+
+def test_a_changed_document_takes_the_place_of_the_old_one(kit: Kit) -> None:
+    where = Path(kit.workspace) / "a.docx"
+    where.write_bytes(files.docx(paragraph("Lanterns burn oil.")))
+    assert add(kit, "a.docx").startswith("Added a.docx (1 piece).")
+    assert add(kit, "a.docx").startswith("Unchanged: a.docx.")
+    where.write_bytes(files.docx(paragraph("Candles burn wax.")))
+    assert "Changed or gone since they were added" in kit.call("rag", {"action": "search", "query": "lanterns"}).text
+    assert add(kit, "a.docx").startswith("Replaced a.docx (1 piece).")
+    where.write_bytes(b"PK damaged")
+    assert add(kit, "a.docx").startswith("ValidationError: 'a.docx' cannot be read as a Word document")
+    assert cited(kit, "candles")  # what was there stays
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "code", "message"),
+    [
+        ("a.doc", b"\xd0\xcf\x11\xe0", ErrorCode.UNSUPPORTED, "Save it as .docx and use that."),
+        ("a.pdf", b"", ErrorCode.VALIDATION, "is empty"),
+        ("a.pdf", b"%PDF-1.7", ErrorCode.VALIDATION, "cannot be read as a PDF"),
+        ("a.wav", files.sound(1, width=4, format=3), ErrorCode.UNSUPPORTED, "convert it to WAV"),
+        ("none.pdf", None, ErrorCode.NOT_FOUND, "none.pdf"),
+        ("none.doc", None, ErrorCode.NOT_FOUND, "none.doc"),
+    ],
+)
+def test_what_cannot_be_added(kit: Kit, path: str, data: bytes | None, code: ErrorCode, message: str) -> None:
+    if data is not None:
+        (Path(kit.workspace) / path).write_bytes(data)
+    said = add(kit, path)
+    assert said.startswith(f"{code}: ")
+    assert message in said
+    assert kit.call("rag", {"action": "stats"}).data["documents"] == 0
+
+
+def test_a_bad_file_does_not_keep_a_folder_out(kit: Kit) -> None:
+    folder = Path(kit.workspace)
+    (folder / "bad.pdf").write_bytes(b"%PDF-1.7")
+    (folder / "bomb.docx").write_bytes(files.packed({"a.xml": bytes(9_000_000)}))
+    (folder / "good.md").write_text("Lanterns.")
+    result = kit.call("rag", {"action": "add_document", "path": "."})
+    assert result.text.startswith("Added good.md (1 piece).")
+    assert "Not added: 1 too large, 1 without text that can be read." in result.text
+
+
+def test_a_file_that_could_not_be_read_costs_a_folder_nothing(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(kit.workspace)
+    (folder / "a.docx").write_bytes(b"PK damaged")
+    (folder / "b.docx").write_bytes(files.docx(paragraph("Candles burn wax.")))
+    converted: list[str] = []
+    real = shelving.Converter.convert
+
+    def noted(self: shelving.Converter, data: bytes, path: str, format: Format) -> Converted:
+        converted.append(path)
+        return real(self, data, path, format)
+
+    monkeypatch.setattr(shelving.Converter, "convert", noted)
+    said = "Not added: 1 without text that can be read."
+    assert said in add(kit, ".")
+    assert said in add(kit, ".")
+    assert converted == ["a.docx", "b.docx"]
+    assert add(kit, "a.docx").startswith("ValidationError: 'a.docx' cannot be read as a Word document")
+    assert converted == ["a.docx", "b.docx", "a.docx"]
+    (folder / "a.docx").write_bytes(files.docx(paragraph("Lanterns burn oil.")))
+    assert add(kit, ".").startswith("Added a.docx, Unchanged: b.docx (1 piece).")
+
+
+def test_a_folder_that_takes_long_is_added_in_several_calls(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(kit.workspace)
+    for name in ("a", "b"):
+        (folder / f"{name}.odt").write_bytes(files.opened(f"<text:p>Lantern {name}</text:p>"))
+    monkeypatch.setattr(shelving, "SECONDS", 0.0)
+    assert "1 that would take too long now: add the folder again" in add(kit, ".")
+    assert add(kit, ".").startswith("Added b.odt, Unchanged: a.odt (1 piece).")

@@ -1,0 +1,307 @@
+"""Vectors behind a library: missing ones are made, those that are too many go, whoever dies in between."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tests.host.http.web import reply
+from tests.host.knowledge.vectors.qdrant import Qdrant
+from tests.host.models.embedding import served
+from tests.host.models.embedding.served import Embeddings, vector
+from toolroll import ToolError
+from toolroll.host.http.client import Client
+from toolroll.host.knowledge.library import Library
+from toolroll.host.knowledge.semantic import Meaning
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.state import State
+from toolroll.text.knowledge.chunks import Chunk
+from toolroll.text.knowledge.passages import Document, Ranking
+
+TOKEN = Token()
+CAR, SOUP, OTHER = Chunk("The automobile is red.", 1, 1), Chunk("Soup at noon.", 2, 2, "Lunch"), Chunk("Nothing else.", 3, 3)  # fmt: skip
+BOTH = Ranking("meaning and words")
+
+
+def document(source, version="1"):
+    return Document("file", source, "markdown", version, 100)
+
+
+@pytest.fixture
+def server():
+    with Embeddings() as made:
+        yield made
+
+
+@pytest.fixture
+def opened(tmp_path, server):
+    """A library, and what ranks it by meaning."""
+    made = []
+
+    def make(token=TOKEN, **environment):
+        state = State(str(tmp_path / "state"))
+        meaning = Meaning(state, Client(), server.environment | environment)
+        made.append(meaning)
+        return SimpleNamespace(library=Library(state, token, meaning), meaning=meaning, state=state)
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def fill(one, seconds=60.0):
+    told = []
+    return one.library.fill(lambda *step: told.append(step), seconds), told
+
+
+def found(one, query):
+    hits = one.library.search(query, 9)
+    return [(each.source, each.start) for each in hits.passages], hits.total, hits.ranking
+
+
+def kept(one):
+    return one.meaning.vectors.count(one.meaning.embedder.name, TOKEN)
+
+
+def test_what_shares_no_word_is_found(opened, server):
+    one = opened()
+    one.library.put(document("a.md"), [CAR, SOUP, OTHER])
+    assert fill(one) == ("", [(3, 3, "vectors")])
+    assert server.texts == [CAR.text, f"Lunch\n{SOUP.text}", OTHER.text]
+    assert found(one, "a vehicle") == ([("a.md", 1)], 1, BOTH)
+    assert found(one, "food that is red") == ([("a.md", 2), ("a.md", 1)], 2, BOTH)
+    by = [one.library.search("food that is red", 9, by=by) for by in ("words", "meaning")]
+    assert [[each.start for each in hits.passages] for hits in by] == [[1], [2]]
+    assert (kept(one), one.library.stats().waiting) == (3, 0)
+
+
+def test_words_find_at_once_and_a_search_makes_what_is_missing(opened):
+    one = opened()
+    one.library.put(document("a.md"), [CAR])
+    assert one.library.search("automobile", 5, by="words").total == 1
+    assert found(one, "vehicle") == ([("a.md", 1)], 1, BOTH)
+    one.library.put(document("b.md"), [Chunk("My vehicle", 1, 1)])
+    assert one.library.stats().waiting == 1
+    assert found(opened(), "car") == ([("a.md", 1), ("b.md", 1)], 2, BOTH)
+
+
+def test_text_that_moves_costs_nothing(opened, server):
+    one = opened()
+    one.library.put(document("a.md"), [CAR, SOUP])
+    fill(one)
+    server.texts.clear()
+    one.library.put(document("a.md", "2"), [Chunk("New.", 1, 1), Chunk(CAR.text, 7, 7)])
+    one.library.put(document("b.md"), [SOUP])
+    assert fill(one)[0] == ""
+    assert server.texts == ["New."]
+    assert found(one, "vehicle")[0] == [("a.md", 7)]
+    assert kept(one) == 3  # and those of the old version are gone
+    assert fill(one) == ("", [])
+
+
+def test_what_is_dropped_is_not_shown_and_goes(opened):
+    one = opened()
+    one.library.put(document("a.md"), [CAR])
+    one.library.put(document("b.md"), [Chunk("A vehicle", 1, 1)])
+    fill(one)
+    one.library.drop("file", "a.md")
+    assert kept(one) == 2
+    assert one.library.search("car", 5, by="meaning").total == 1
+    assert kept(one) == 1
+
+
+def test_clear_leaves_nothing(opened, server, tmp_path):
+    one = opened()
+    one.library.put(document("a.md"), [CAR])
+    fill(one)
+    one.library.clear()
+    assert (kept(one), found(one, "vehicle")) == (0, ([], 0, BOTH))
+    server.texts.clear()
+    one.library.put(document("a.md"), [CAR])
+    fill(one)
+    assert server.texts == [CAR.text]
+
+
+def test_when_time_is_short_the_rest_waits(opened, server):
+    one = opened()
+    one.library.put(document("a.md"), [Chunk(f"Number {at}", at, at) for at in range(1, 21)])
+    left, told = fill(one, 0)
+    assert (
+        left == "12 pieces are found by words alone until vectors are made: add any document again to go on with that."
+    )
+    assert told == [(8, 20, "vectors")]
+    assert one.library.stats().waiting == 12
+    assert fill(one, 0)[0].startswith("4 pieces are found by words alone")
+    assert fill(one, 0) == ("", [(4, 4, "vectors")])
+
+
+def test_an_embedder_that_fails_leaves_the_document(opened, server):
+    one = opened()
+    one.library.put(document("a.md"), [CAR])
+    server.failing = reply("{}", "404 Not Found")
+    assert fill(one)[0].startswith("1 piece is found by words alone until vectors are made: The server of TOOLROLL_")
+    assert found(one, "vehicle")[:2] == ([], 0)
+    sources, total, ranking = found(one, "automobile")
+    assert (sources, total, ranking.by) == ([("a.md", 1)], 1, "words")
+    assert ranking.reason.startswith("The server of TOOLROLL_EMBEDDINGS_URL made no vectors: it answers with")
+    server.failing = None
+    assert found(one, "vehicle")[0] == [("a.md", 1)]
+
+
+def test_a_lost_store_is_filled_again_without_the_embedder(opened, server, tmp_path):
+    one = opened()
+    one.library.put(document("a.md"), [CAR, SOUP])
+    fill(one)
+    one.meaning.close()
+    shutil.rmtree(tmp_path / "state/vectors")
+    server.texts.clear()
+    again = opened()
+    assert found(again, "vehicle") == ([("a.md", 1)], 1, BOTH)
+    assert (server.texts, kept(again)) == (["vehicle"], 2)
+
+
+@pytest.mark.parametrize("first", ["search", "add"])
+@pytest.mark.parametrize("where", ["edge", "qdrant"])
+def test_a_model_that_has_become_another_one(opened, server, monkeypatch, where, first):
+    with Qdrant() as qdrant:
+        one = opened(**(qdrant.environment if where == "qdrant" else {}))
+        one.library.put(document("a.md"), [CAR, SOUP])
+        fill(one)
+        monkeypatch.setattr(served, "vector", lambda text: [*reversed(vector(text)), 0.1])
+        if first == "add":
+            one.library.put(document("b.md"), [OTHER, SOUP])
+            assert fill(one)[0] == ""
+        assert found(one, "vehicle") == ([("a.md", 1)], 1, BOTH)
+        assert kept(one) == (4 if first == "add" else 2)
+
+
+@pytest.mark.parametrize("first", ["search", "add"])
+@pytest.mark.parametrize("broken", ["vector_storage/vectors/status.dat", "segment.json"])
+def test_a_broken_store_is_made_anew(opened, tmp_path, broken, first):
+    one = opened()
+    one.library.put(document("a.md"), [CAR, SOUP])
+    fill(one)
+    one.meaning.close()
+    (path,) = (tmp_path / "state/vectors").glob(f"of-*/segments/*/{broken}")
+    path.write_bytes(b"")  # of which the engine panics, or says that it cannot be read
+    if first == "add":
+        one.library.put(document("b.md"), [OTHER])
+        assert fill(one)[0] == ""
+    assert found(one, "vehicle") == ([("a.md", 1)], 1, BOTH)
+    assert kept(one) == (3 if first == "add" else 2)
+
+
+def test_another_store_or_model_has_its_own_vectors(opened, server):
+    one = opened()
+    one.library.put(document("a.md"), [CAR])
+    fill(one)
+    one.meaning.close()
+    server.texts.clear()
+    with Qdrant() as qdrant:
+        other = opened(**qdrant.environment)
+        assert found(other, "vehicle")[0] == [("a.md", 1)]
+        other.library.put(document("b.md"), [SOUP])
+        fill(other)
+        assert (server.texts[:1], kept(other), sum(map(len, qdrant.points.values()))) == (["vehicle"], 2, 2)
+    assert (kept(one), found(one, "food")[0], kept(one)) == (1, [("b.md", 2)], 2)
+
+
+def test_a_server_that_is_not_there_leaves_the_library_as_it_was(opened):
+    with Qdrant() as qdrant:
+        environment = qdrant.environment
+        first = opened(**environment)
+        first.library.put(document("a.md"), [CAR])
+        fill(first)
+    one = opened(**environment)
+    before = one.library.stats()
+    for work in (
+        lambda: one.library.put(document("b.md"), [SOUP]),
+        lambda: one.library.put(document("a.md", "2"), [SOUP]),
+        lambda: one.library.search("car", 5),
+        one.library.clear,
+    ):
+        with pytest.raises(ToolError, match="The Qdrant server of QDRANT_URL was not reached") as caught:
+            work()
+        assert caught.value.code == "NetworkError"
+    assert one.library.stats() == before
+
+
+def test_only_what_is_set_up_is_waited_for(opened):
+    one = opened()
+    one.library.put(document("a.md"), [CAR, SOUP])
+    fill(one)
+    other = opened(QDRANT_URL="http://127.0.0.1:9")
+    with pytest.raises(ToolError, match="was not reached"):
+        other.library.search("car", 5)
+    assert (one.library.stats().waiting, other.library.stats().waiting) == (0, 2)
+    one.library.put(document("b.md"), [OTHER])
+    assert one.library.stats().waiting == 1
+    fill(one)
+    assert one.library.stats().waiting == 0
+    assert opened(TOOLROLL_EMBEDDINGS_MODEL="another").library.stats().waiting == 3
+
+
+DYING = """
+import os, signal, sys
+from toolroll.host.knowledge.semantic import Meaning
+from toolroll.host.http.client import Client
+from toolroll.host.knowledge.library import Library
+from toolroll.host.runtime.state import State
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.knowledge.vectors import backfill as behind
+from toolroll.text.knowledge.chunks import Chunk
+from toolroll.text.knowledge.passages import Document
+_, path, when = sys.argv
+state = State(path)
+meaning = Meaning(state, Client(), os.environ)
+library = Library(state, Token(), meaning)
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+if when == "before":
+    library._behind._make = die
+if when == "between":
+    library._behind._settle = die
+library.put(Document("file", "a.md", "markdown", "2", 1), [Chunk("The automobile is red.", 1, 1), Chunk("Soup", 2, 2)])
+library.fill(lambda *_: None, 60)
+die()
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "between", "after"])
+def test_a_death_is_healed(opened, server, when):
+    one = opened()
+    one.library.put(document("a.md"), [Chunk("An old car", 9, 9)])
+    fill(one)
+    one.meaning.close()
+    command = [sys.executable, "-c", DYING, one.state.path, when]
+    died = subprocess.run(command, env=os.environ | server.environment, check=False, timeout=60)
+    assert died.returncode == -signal.SIGKILL
+    assert found(one, "vehicle") == ([("a.md", 1)], 1, BOTH)
+    assert kept(one) == 2
+
+
+def test_a_piece_that_goes_while_its_vector_is_made(opened, server):
+    one = opened()
+    one.library.put(document("a.md"), [CAR])
+    embedded = server.answer
+
+    def meanwhile(asked):
+        one.library.drop("file", "a.md")
+        return embedded(asked)
+
+    server.answer = meanwhile
+    fill(one)
+    assert kept(one) == 0
+
+
+def test_who_is_cancelled_stops(opened, server):
+    token = Token()
+    one = opened(token)
+    one.library.put(document("a.md"), [CAR])
+    token.cancel()
+    with pytest.raises(ToolError, match="cancelled"):
+        fill(one)

@@ -1,0 +1,26 @@
+"""Servers of models for a test; no thread or connection is left in the end."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.host.models.chat.served import Served, Step
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    """Start servers; all are gone when the test is over."""
+    threads = set(threading.enumerate())
+    before = sorted(os.listdir("/proc/self/fd"))
+    with ExitStack() as stack:
+
+        def start(provider: str, *steps: Step, **options: Any) -> Served:
+            return stack.enter_context(Served(provider, *steps, **options))
+
+        yield start
+    assert set(threading.enumerate()) <= threads
+    assert sorted(os.listdir("/proc/self/fd")) == before

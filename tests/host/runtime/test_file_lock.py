@@ -1,0 +1,63 @@
+"""One at a time, among threads and processes, and free when the holder is gone."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from toolroll import ToolError
+from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.file_lock import locked
+
+HOLD = """
+import os, sys
+from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.cancellation import Token
+with locked(os.open(sys.argv[1], os.O_RDONLY), "lock", Token()):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    fd = os.open(tmp_path, os.O_RDONLY)
+    yield fd
+    os.close(fd)
+
+
+def test_threads_take_turns(folder):
+    inside, most = [], []
+
+    def work():
+        with locked(folder, "lock", Token()):
+            inside.append(1)
+            most.append(len(inside))
+            time.sleep(0.002)
+            inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 10
+
+
+def test_another_process_is_waited_for_until_it_is_gone(folder, tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(ToolError) as caught, locked(folder, "lock", Token(0.05)):
+            raise AssertionError("it was not ours")
+        assert caught.value.code == "TimeoutError"
+        with locked(folder, "another", Token(0.05)):
+            pass
+        holder.kill()
+        holder.wait()
+        with locked(folder, "lock", Token(10)):
+            pass

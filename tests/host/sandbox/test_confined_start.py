@@ -1,0 +1,164 @@
+"""Landlock with seccomp: older kernels, and what a thread gives up without the others noticing."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.runtime.launcher import Reach, python_paths
+from toolroll.host.sandbox import landlock as rules
+from toolroll.host.sandbox.confined_start import Confined, gaps
+from toolroll.host.sandbox.syscalls import Kernel, machine
+from toolroll.host.sandbox.tiers import Sandbox
+from toolroll.result import ErrorCode, ToolError
+
+Run = Callable[..., tuple[int, str]]
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@pytest.fixture
+def as_of(landlock: Sandbox) -> Callable[[int], Confined]:
+    """The tier as it would be in a kernel with an older Landlock. The newest is there: the fixture has tried it."""
+    here = machine()
+    assert here is not None
+    kernel = Kernel(here.numbers)
+    newest = rules.abi(kernel)
+
+    def make(abi: int) -> Confined:
+        if abi > newest:
+            pytest.skip(f"the kernel has ABI {newest}")
+        return Confined(here, kernel, abi)
+
+    return make
+
+
+EMPTY_IT = """
+import os, sys
+for way in (
+    lambda: os.truncate(sys.argv[1], 0),
+    lambda: os.close(os.open(sys.argv[1], os.O_RDONLY | os.O_TRUNC)),
+    lambda: os.close(os.open(sys.argv[1], os.O_WRONLY | os.O_TRUNC)),
+    lambda: open(sys.argv[1], "w"),
+):
+    try:
+        way()
+    except PermissionError:
+        print("denied")
+"""
+
+
+@pytest.mark.parametrize("abi", [1, 2, 3, 4, 5, 6, 7])
+def test_an_older_kernel(run: Run, as_of: Callable[[int], Confined], ws: Path, tmp_path: Path, abi: int) -> None:
+    sandbox = as_of(abi)
+    outside = tmp_path / "read" / "only"
+    outside.parent.mkdir()
+    outside.write_text("outside")
+    (ws / "empty.py").write_text(EMPTY_IT)
+    (ws / "sub").mkdir()
+    reach = Reach((str(ws),), (str(outside.parent), *python_paths()))
+    with subprocess.Popen(["sleep", "300"]) as other:
+        found = [
+            run(sandbox, [sys.executable, "empty.py", str(outside)], reach=reach),
+            run(sandbox, f"cat '{outside}'; cat '{tmp_path}/secret' || echo x > new && cat new", reach=reach)[0],
+            run(sandbox, f"kill -0 {other.pid}", reach=reach)[0],
+            run(sandbox, "echo x > /dev/tcp/127.0.0.1/9", reach=reach)[0],
+            run(sandbox, "mv new sub/new", reach=reach)[0],
+            run(sandbox, "echo long > short; truncate -s 2 short; : > short; echo fine > short", reach=reach)[0],
+        ]
+        other.kill()
+    assert outside.read_text() == "outside"
+    signals = 1 if abi >= 6 else 0
+    moves = 0 if abi >= 2 else 1
+    if moves:  # the folder of the other name is another file system to it, so mv copies
+        assert (ws / "sub" / "new").read_text() == "x\n"
+        moves = 0
+    assert found == [(0, "denied\n" * 4), 0, signals, 1, moves, 0]
+    assert len(gaps(abi)) == (3 if abi >= 6 else 4)
+
+
+def test_a_filter_that_is_needed(run: Run, as_of: Callable[[int], Confined], ws: Path, tmp_path: Path) -> None:
+    """The control: an old Landlock by itself lets a file that may only be read be emptied."""
+    sandbox = as_of(2)
+    modern = as_of(3)
+    sandbox._lines = modern._lines
+    (tmp_path / "read").mkdir()
+    (tmp_path / "read" / "only").write_text("outside")
+    (ws / "empty.py").write_text(EMPTY_IT)
+    reach = Reach((str(ws),), (str(tmp_path / "read"), *python_paths()))
+    assert run(sandbox, [sys.executable, "empty.py", str(tmp_path / "read" / "only")], reach=reach) == (
+        0,
+        "denied\n" * 2,
+    )
+    assert (tmp_path / "read" / "only").read_text() == ""
+
+
+def test_a_command_that_cannot_be_confined_is_not_started(
+    run: Run, landlock: Sandbox, ws: Path, tmp_path: Path
+) -> None:
+    here = machine()
+    assert here is not None
+    broken = Confined(here, Kernel({**here.numbers, "seccomp": 9999}), 1)
+    with pytest.raises(
+        ToolError, match="not started, because it could not be confined: seccomp: Function not"
+    ) as caught:
+        run(broken, "echo x > made")
+    assert caught.value.code is ErrorCode.EXECUTION
+    assert not (ws / "made").exists()
+
+
+def test_rulesets_are_closed_with_their_sandbox(run: Run, as_of: Callable[[int], Confined], ws: Path) -> None:
+    def open_rulesets() -> int:
+        links = (f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd"))
+        return sum("landlock" in os.readlink(link) for link in links if os.path.lexists(link))
+
+    gc.collect()
+    before = open_rulesets()
+    sandbox = as_of(1)
+    for number in range(20):
+        (ws / str(number)).mkdir()
+        run(sandbox, ["true"], reach=Reach((str(ws), str(ws / str(number)))))
+    assert open_rulesets() == before + 16
+    del sandbox
+    gc.collect()
+    assert open_rulesets() == before
+
+
+def test_no_command_has_a_capability_or_can_get_one(run: Run, landlock: Sandbox, plain: Sandbox) -> None:
+    """Also not the second: what the first thread of the line gave up, those that follow have not got."""
+    script = "grep -E '^(Cap|NoNewPrivs)' /proc/self/status"
+    held = "".join(f"Cap{kind}:\t{0:016x}\n" for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")) + "NoNewPrivs:\t1\n"
+    if os.geteuid() != 0:
+        script += " | grep -v CapBnd"  # which only root can narrow, and which gives an ordinary user nothing
+        held = held.replace(f"CapBnd:\t{0:016x}\n", "")
+    assert [run(landlock, script) for _ in range(3)] == [(0, held)] * 3
+    assert run(plain, script) != (0, held)
+
+
+def test_commands_cannot_reach_each_other(run: Run, landlock: Sandbox, plain: Sandbox, ws: Path) -> None:
+    """Though they may reach the same files, and are started by threads of the same line."""
+    script = "kill -0 {pid} && echo signal; tr '\\0' '\\n' </proc/{pid}/environ; readlink /proc/{pid}/cwd"
+    newest = "signals can be sent" not in " ".join(landlock.gaps)
+    found = {}
+    for sandbox in (landlock, plain):
+        fd, null = os.open(ws, os.O_RDONLY), subprocess.DEVNULL
+        with sandbox.spawn(
+            Reach((str(ws),)),
+            ["sleep", "300"],
+            cwd=fd,
+            env={"PATH": PATH, "MINE": "1"},
+            stdin=null,
+            stdout=null,
+            stderr=null,
+        ) as other:
+            said = run(sandbox, f"({script.format(pid=other.pid)}) 2>/dev/null")[1].split()
+            found[sandbox] = ("signal" in said, "MINE=1" in said, str(ws) in said)
+            other.kill()
+        os.close(fd)
+    assert found == {landlock: (not newest, False, False), plain: (True, True, True)}

@@ -1,0 +1,188 @@
+"""What is told without ripgrep is what ripgrep tells, line by line; what may differ is left to it."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.launchers import LAUNCHER, beneath
+from toolroll.host.files.root import Root
+from toolroll.host.search.in_process import Glance, glance, text
+from toolroll.host.search.query import Ground, Hit, Query, Scope
+from toolroll.host.search.ripgrep import Ripgrep
+from toolroll.host.search.skipped import is_text
+from toolroll.policy.limits import Limits
+
+WORDS = [
+    *("foo", "Foo", "foo_bar", "def get_x(self):", "x = 1", "", "a.b(c)", "tab\there", "föö", "éfoo", "foo\u212a"),
+    *("ke\u017fs", "Kelvin key", "漢foo", "foo foo", "  foo", "[x]", "100%", "end$", "\u200dfoo", "Ⓐfoo", "b\x0bc"),
+]
+PATTERNS = [
+    *("foo", "o", r"fo+", r"^foo$", r"\bfoo\b", r"\w+_\w+", r"def (get|set)_\w+\(self", r"[a-z]+ = \d", r"^$", r"x*"),
+    *(
+        r"\s+foo",
+        r"[^a-z]foo",
+        r".foo",
+        r"^.foo",
+        r"foo.$",
+        r"\Wfoo",
+        r"foo\S",
+        r"f(o|ö)o",
+        r"[\w.]+\(",
+        r"o{2}",
+        r"k\w",
+    ),
+    *(
+        r"(foo|x)?$",
+        r"a\.b",
+        r"\[x\]",
+        r"\d+%",
+        r"^\s*$",
+        r"\D\d",
+        "é",
+        r"foo|key",
+        r"f.*o",
+        r"\w{2,3} ",
+        r"b\sc",
+        r"b[\s.]c",
+        r"b\Sc",
+    ),
+]
+ENDS = [b"\n", b"\n", b"\n", b"\r\n", b"\r"]
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Iterator[Ground]:
+    fd = os.open(tmp_path, os.O_RDONLY)
+    yield Ground(fd, fd, (), False, [], None, float("inf"))
+    os.close(fd)
+
+
+def content(chance: random.Random) -> bytes:
+    words = [word for word in WORDS if chance.random() < 0.8 or word.isascii()]
+    end = chance.choice(ENDS)
+    text = b"".join(chance.choice(words).encode() + end for _ in range(chance.randint(0, 12)))
+    kind = chance.random()
+    if kind < 0.1:
+        return b"\xef\xbb\xbf" + text
+    if kind < 0.2:
+        return text.decode().encode("utf-16")
+    return text.removesuffix(end) if kind < 0.5 else text + b"bad \xff foo\n" if kind < 0.6 else text
+
+
+def looked(made: Glance, ground: Ground, names: list[str], most: int = 1000) -> tuple[list[Hit], list[str]]:
+    left: list[str] = []
+    return list(made.rows(ground, names, left, most)), left
+
+
+def engine(ground: Ground) -> Ripgrep:
+    program = LAUNCHER.find("rg")
+    assert program is not None
+    return Ripgrep(program, Limits(), LAUNCHER, beneath(ground.folder))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_what_ripgrep_finds(seed: int, ground: Ground, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    names = [f"f{number}" for number in range(40)]
+    for name in names:
+        (tmp_path / name).write_bytes(content(chance))
+    told = seen = 0
+    for pattern in PATTERNS:
+        query = Query(pattern, chance.random() < 0.3, chance.random() < 0.3)
+        query = replace(query, before=chance.choice([0, 0, 2]), after=chance.choice([0, 0, 1]))
+        made = glance(query)
+        if made is None:
+            continue
+        hits, left = looked(made, ground, names)
+        mine = [name for name in names if name not in left]
+        wanted = sorted(
+            (p, n, c, raw.removesuffix(b"\r")) for p, n, c, raw in engine(ground).rows(ground, query, Scope(), mine)
+        )
+        assert sorted((p, n, c, raw.removesuffix(b"\r")) for p, n, c, raw in hits) == wanted, query
+        told += len(mine)
+        seen += len(wanted)
+    assert told > 500  # or nothing is shown
+    assert seen > 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(Query("foo", whole_word=True), Query("a", multiline=True), Query("a\nb", literal=True), Query(r"a\r")),
+        *(Query("é", ignore_case=True), Query("a\0b", literal=True), Query(r"\p{L}"), Query("(?i)a"), Query("[a&&b]")),
+        *(
+            Query("(a"),
+            Query("[z-a]"),
+            Query("a**"),
+            Query("a{,3}"),
+            Query(r"\w{99}"),
+            Query("[[:alpha:]]"),
+            Query("ö+"),
+        ),
+        *(Query("\\<a"), Query("x" * 300 + "+"), Query("a{3}{2}"), Query("^*"), Query(r"\b+")),
+    ],
+)
+def test_what_is_for_ripgrep_alone(query: Query) -> None:
+    assert glance(query) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "query", "is_left"),
+    [
+        ("foo é\n".encode(), Query(r"o \w"), True),
+        ("foo é\nfoo e\n".encode(), Query(r"o [a-z]"), False),
+        (b"foo\rfoo\n", Query("foo"), True),
+        (b"foo\r\n", Query("foo"), False),
+        (b"foo\r\n", Query("fo+"), True),
+        ("\u212aey\n".encode(), Query("key", ignore_case=True), True),
+        (b"x" * 1_000_001, Query("x"), True),
+        ("foo\n".encode("utf-16"), Query("foo"), True),
+        (b"foo\0", Query("foo"), False),
+    ],
+)
+def test_which_files_are_left(data: bytes, query: Query, is_left: bool, ground: Ground, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(data)
+    made = glance(query)
+    assert made is not None
+    hits, left = looked(made, ground, ["f"])
+    assert (left == ["f"]) == is_left
+    assert bool(hits) == (not is_left and b"\0" not in data)
+
+
+def test_no_link_is_followed_and_what_is_gone_is_left(ground: Ground, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("foo\n" * 5)
+    (tmp_path / "link").symlink_to("f")
+    os.mkfifo(tmp_path / "pipe")
+    made = glance(Query("foo"))
+    assert made is not None
+    hits, left = looked(made, ground, ["link", "pipe", "gone", "f"], most=2)
+    assert hits == [("f", 1, 1, b"foo"), ("f", 2, 1, b"foo")]
+    assert left == ["link", "pipe", "gone"]
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_a_folder_that_was_swapped_for_a_link_is_not_looked_into(ws: Path, tmp_path: Path, kernel: bool) -> None:
+    """The index may name a file below a folder that is a link by now."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.txt").write_text("SECRET\n")
+    (ws / "d").symlink_to(outside)
+    with Root(str(ws), kernel=kernel) as root:
+        ground = Ground(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
+        assert os.path.exists(f"{ws}/d/a.txt")
+        assert text(ground, "d/a.txt") is None
+        assert not is_text(ground, "d/a.txt", 1_000)
+
+
+def test_without_re2_regular_expressions_are_for_ripgrep(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert glance(Query("fo+")) is not None
+    monkeypatch.setitem(sys.modules, "re2", None)
+    assert glance(Query("fo+")) is None
+    assert glance(Query("foo")) is not None

@@ -1,0 +1,224 @@
+"""A command that takes too much is ended, and its output never fills our memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.files.spill import Spill
+from toolroll.host.runtime import process_tree as descendants
+from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.state import State
+from toolroll.host.sandbox.tiers import Sandbox, Unconfined
+from toolroll.host.shell.process_marks import Marks
+from toolroll.host.shell.supervisor import Bounds, Outcome, Running, start
+
+pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(100)]
+
+Run = Callable[..., Running]
+MB = 1 << 20
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    folder = os.open(tmp_path, os.O_RDONLY)
+    state = State(str(tmp_path / "state"))
+
+    def begin(script: str, bounds: Bounds, sandbox: Sandbox | None = None) -> Running:
+        return start(
+            ["bash", "-c", script],
+            sandbox=sandbox or Unconfined(),
+            reach=Reach(write=(str(tmp_path),)),
+            cwd=folder,
+            env={"PATH": os.environ["PATH"], "PYTHON": sys.executable},
+            bounds=bounds,
+            spill=Spill(state),
+        )
+
+    yield begin
+    os.close(folder)
+    state.close()
+
+
+HOG = """$PYTHON -c '
+import time
+held = []
+for _ in range(40):
+    held.append(b"x" * (16 << 20))
+    time.sleep(0.02)
+time.sleep(20)
+' {}"""
+# Three copies share what the first holds: three times that by the quick sum, once in fact.
+SHARED = """$PYTHON -c '
+import os, time
+held = b"x" * (80 << 20)
+for _ in range(2):
+    if os.fork() == 0:
+        break
+time.sleep(0.7)
+os._exit(0)
+'; exit 5"""
+# Memory that is in no process, and numbers that the dead keep.
+HOARD = """$PYTHON -c '
+import os, time
+held = [os.memfd_create("x") for _ in range(2)]
+time.sleep(0.5)
+for fd in held:
+    os.write(fd, bytes(150 << 20))
+time.sleep(20)
+'"""
+DEAD = "$PYTHON -c 'import os, time; [time.sleep(0.003) if os.fork() else os._exit(0) for _ in range(200)]; time.sleep(20)'"
+# Each starts two more that leave their parents, for a second at most: faster than they can be looked at.
+BOMB = """$PYTHON -c '
+import os, time
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    if os.fork() == 0:
+        os.setsid()
+        os.fork() and os._exit(0)
+'"""
+MANY = "for n in $(seq 60); do {} sleep 60 & done; wait"
+
+
+@pytest.mark.parametrize(
+    ("script", "bounds", "outcome", "status"),
+    [
+        (HOG.format(""), Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
+        (HOG.format("& wait"), Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
+        ("setsid " + HOG.format("& sleep 20"), Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
+        (HOARD, Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
+        (DEAD, Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
+        (BOMB, Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
+        (SHARED, Bounds(seconds=20, memory=200 * MB), Outcome.EXITED, 5),
+        (MANY.format(""), Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
+        (MANY.format("setsid"), Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
+        ("f() { [ $1 = 0 ] && sleep 60; f $(($1-1)) & f $(($1-1)) & wait; }; f 6", Bounds(seconds=20, processes=30), Outcome.PROCESSES, -9),
+        ("for n in $(seq 9); do sleep 0.3 & done; wait", Bounds(seconds=20, processes=20), Outcome.EXITED, 0),
+        ("yes", Bounds(seconds=20, output_bytes=20 * MB), Outcome.OUTPUT, -9),
+        ("yes >&2 & setsid yes", Bounds(seconds=20, output_bytes=20 * MB), Outcome.OUTPUT, -9),
+        ("head -c 100000 /dev/zero", Bounds(seconds=20, output_bytes=100_000), Outcome.EXITED, 0),
+        ("until [ $(ulimit -t) = 1 ]; do sleep 0.02; done; while :; do :; done", Bounds(seconds=20, cpu_seconds=1), Outcome.EXITED, -24),
+        ("until [ $(ulimit -f) = 1024 ]; do sleep 0.02; done; head -c 5000000 /dev/zero > file; stat -c %s file | grep -qx 1048576", Bounds(seconds=20, file_bytes=MB), Outcome.EXITED, 0),
+        ("until ulimit -n | grep -qx 64; do sleep 0.02; done", Bounds(seconds=20, files=64), Outcome.EXITED, 0),
+        ("sleep 20", Bounds(seconds=0), Outcome.TIMED_OUT, -9),
+    ],
+)  # fmt: skip
+@pytest.mark.clock
+def test_bounds(run: Run, script: str, bounds: Bounds, outcome: Outcome, status: int) -> None:
+    running = run(script, bounds)
+    ended = running.wait()
+    assert (ended.outcome, ended.status) == (outcome, status)
+    tag = running.pid
+    assert [one for one in descendants.Live().everybody() if tag in (one.session, one.group)] == []
+
+
+class Late(Unconfined):
+    """The command has run for a while when we hear of it, as on a machine that is very busy."""
+
+    def spawn(self, *args, **options) -> subprocess.Popen[bytes]:
+        process = super().spawn(*args, **options)
+        time.sleep(0.1)
+        return process
+
+
+LIMITED = "until [ $(ulimit -n) = 64 ]; do sleep 0.05; done; ulimit -n"
+
+
+def test_limits_reach_those_that_were_started_at_once(run: Run) -> None:
+    """Nobody can give the first process its limits before it runs; its children get theirs when they are seen."""
+    script = f"for n in 1 2 3 4 5; do ({LIMITED}) & done; setsid bash -c '{LIMITED}' & wait; ulimit -n"
+    running = run(script, Bounds(seconds=20, files=64), Late())
+    running.wait()
+    assert running.output.ends(1000) == (b"64\n" * 7, 0, b"")
+
+
+def test_limits_reach_those_that_were_started_with_the_mark(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has the mark of a command is not looked at for limits, so nobody may have the one without the other."""
+    brand = Marks.brand
+
+    def slowly(self: Marks, pid: int) -> None:
+        brand(self, pid)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(Marks, "brand", slowly)
+    running = run(f"sleep 0.1; ({LIMITED})", Bounds(seconds=20, files=64))
+    running.wait()
+    assert running.output.ends(1000) == (b"64\n", 0, b"")
+
+
+FLOOD = """
+import os, sys
+from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.tiers import Unconfined
+from toolroll.host.files.spill import Spill
+from toolroll.host.runtime.state import State
+from toolroll.host.shell.supervisor import Bounds, start
+folder, script, way = sys.argv[1:]
+
+def peak():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) * 1024
+
+def run(script):
+    running = start(
+        ["bash", "-c", script], sandbox=Unconfined(), reach=Reach(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
+        env={"PATH": os.environ["PATH"]}, bounds=Bounds(), spill=Spill(State(folder + "/state")),
+    )
+    return running.wait(), running.output
+
+run("true")
+before = peak()
+if way == "plain":
+    import subprocess
+    total = len(subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE).stdout)
+else:
+    ended, output = run(script)
+    total = output.total
+    assert ended.status == 0, ended
+    assert 99_990 <= sum(map(len, output.ends(100_000)[::2])) <= 100_000  # cut at characters
+print(total, (peak() - before) // (1 << 20))
+"""
+
+
+def growth(folder: Path, script: str, way: str = "ours") -> tuple[int, int]:
+    command = [sys.executable, "-c", FLOOD, str(folder), script, way]
+    total, grown = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout.split()
+    return int(total), int(grown)
+
+
+FLOODS = ["head -c SIZE /dev/zero", "yes | head -c SIZE", "head -c SIZE /dev/urandom"]
+
+
+@pytest.mark.parametrize("script", FLOODS)
+def test_a_flood_takes_no_memory(tmp_path: Path, script: str) -> None:
+    size = 256_000_000 if "random" not in script else 64_000_000
+    total, grown = growth(tmp_path, script.replace("SIZE", str(size)))
+    assert total == size
+    assert grown < 16
+    kept = list((tmp_path / "state" / "spill").iterdir())
+    assert [file.stat().st_size <= 64 * MB for file in kept] == [True]
+
+
+def test_the_plain_way_takes_all_of_it(tmp_path: Path) -> None:
+    assert growth(tmp_path, "head -c 64000000 /dev/zero", "plain")[1] > 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", FLOODS[:2])
+def test_a_flood_of_gigabytes(tmp_path: Path, script: str) -> None:
+    total, grown = growth(tmp_path, script.replace("SIZE", "2000000000"))
+    assert total == 2_000_000_000
+    assert grown < 16
+
+
+def test_a_flood_is_stopped_at_once(run: Run) -> None:
+    before = time.monotonic()
+    running = run("yes", Bounds(output_bytes=64 * MB))
+    assert running.wait().outcome is Outcome.OUTPUT
+    assert time.monotonic() - before < 60
+    assert 64 * MB < running.output.total < 66 * MB

@@ -1,0 +1,173 @@
+"""Threads that take turns: nothing waits behind what is long, and all that was taken is done."""
+
+import queue
+import threading
+import time
+
+import pytest
+
+from toolroll.mcp.worker_threads import Crew
+
+
+class Scene:
+    """A crew that is fed by hand; its watch runs in a thread of its own."""
+
+    def __init__(self, handle, most=32):
+        self.feed = queue.Queue()
+        self.crew = Crew(self.feed.get, handle, most)
+        self.watch = threading.Thread(target=self.crew.run)
+        self.watch.start()
+
+    def end(self):
+        self.feed.put(None)
+        self.watch.join(10)
+        assert not self.watch.is_alive()
+
+
+@pytest.fixture
+def scene():
+    scenes = []
+
+    def make(handle, most=32):
+        scenes.append(Scene(handle, most))
+        return scenes[-1]
+
+    yield make
+    for one in scenes:
+        one.end()
+
+
+def test_short_work_stays_with_one_thread_and_in_order(scene):
+    done = []
+    one = scene(lambda message: done.append((message, threading.current_thread())))
+    for number in range(500):
+        one.feed.put(number)
+    one.end()
+    one.feed.put(None)
+    assert [message for message, _ in done] == list(range(500))
+    assert len({thread for _, thread in done}) <= 2  # a busy machine may make one of them look long
+
+
+def test_what_comes_after_long_work_does_not_wait(scene):
+    go, done = threading.Event(), queue.Queue()
+
+    def handle(message):
+        if message == "long":
+            assert go.wait(10)
+        done.put(message)
+
+    one = scene(handle)
+    for _ in range(3):
+        one.feed.put("long")
+    one.feed.put("short")
+    assert done.get(timeout=10) == "short"
+    go.set()
+    assert [done.get(timeout=10) for _ in range(3)] == ["long"] * 3
+
+
+def test_whoever_begins_to_read_is_asked_to_begin_before_it_takes():
+    go, feed, seen = threading.Event(), queue.Queue(), []
+
+    def take():
+        seen.append(("take", threading.current_thread()))
+        return feed.get()
+
+    def handle(message):
+        if message == "long":
+            assert go.wait(10)
+
+    crew = Crew(take, handle, begin=lambda: seen.append(("begin", threading.current_thread())))
+    watch = threading.Thread(target=crew.run)
+    watch.start()
+    for message in ("short", "long", "short", None):
+        feed.put(message)
+    watch.join(10)
+    go.set()
+    assert not watch.is_alive()
+    readers = [thread for what, thread in seen if what == "begin"]
+    assert len(readers) >= 2
+    for reader in readers:
+        assert next(what for what, thread in seen if thread is reader) == "begin"
+
+
+def test_one_who_is_kept_at_its_beginning_does_not_keep_others():
+    go, feed, done, first = threading.Event(), queue.Queue(), queue.Queue(), [True]
+
+    def begin():
+        if first and first.pop():
+            assert go.wait(10)
+
+    crew = Crew(feed.get, done.put, begin=begin)
+    watch = threading.Thread(target=crew.run)
+    watch.start()
+    feed.put("message")
+    assert done.get(timeout=10) == "message"
+    go.set()
+    feed.put(None)
+    watch.join(10)
+    assert not watch.is_alive()
+
+
+def test_it_wakes_after_a_quiet_time(scene):
+    go, done = threading.Event(), queue.Queue()
+
+    def handle(message):
+        if message == "long":
+            assert go.wait(10)
+        done.put(message)
+
+    one = scene(handle)
+    time.sleep(0.8)  # longer than it looks without work
+    one.feed.put("long")
+    one.feed.put("short")
+    assert done.get(timeout=10) == "short"
+    go.set()
+    assert done.get(timeout=10) == "long"
+
+
+def test_with_all_threads_busy_jobs_wait_and_others_do_not(scene):
+    go, done, busy = threading.Event(), queue.Queue(), queue.Queue()
+
+    def handle(message):
+        if message == "ping":
+            done.put("pong")
+            return
+
+        def job():
+            busy.put(threading.current_thread())
+            assert go.wait(10)
+            done.put(message)
+
+        assert one.crew.work(job, True)
+
+    one = scene(handle, most=3)
+    for number in range(10):
+        one.feed.put(number)
+    one.feed.put("ping")
+    assert done.get(timeout=10) == "pong"
+    assert busy.qsize() <= 4
+    go.set()
+    assert sorted(done.get(timeout=10) for _ in range(10)) == list(range(10))
+
+
+def test_when_nothing_comes_to_its_end_no_more_is_read(scene):
+    go, done, kept = threading.Event(), queue.Queue(), queue.Queue()
+
+    def handle(message):
+        kept.put(message)
+        assert go.wait(60)
+        done.put(message)
+
+    one = scene(handle, most=3)
+    for number in range(20):
+        one.feed.put(number)
+    assert [kept.get(timeout=30) for _ in range(7)] == list(range(7))
+    time.sleep(0.1)  # of one that reads on without an end, more would come
+    assert kept.qsize() == 0
+    go.set()
+    assert sorted(done.get(timeout=30) for _ in range(20)) == list(range(20))
+
+
+def test_without_messages_it_ends():
+    crew = Crew(lambda: None, lambda _: None)
+    crew.run()

@@ -1,0 +1,54 @@
+"""The first pass: what the grammar reads wrongly is rewritten, and all else stays in its place."""
+
+import pytest
+
+from toolroll.policy.shell.parse.normalise import Here, Prepared, prepare, substitutions
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "here"),
+    [
+        ("ls -l", "ls -l", {}),
+        ("cat <<E\nx\nE\nls", "cat <__\n \n \nls", {4: Here("x\n")}),
+        ("cat <<'E'; ls\nx\nE", "cat <____; ls\n \n ", {4: Here("x\n", quoted=True)}),
+        ("cat <<-\tE\n\tx\n\tE\nls", "cat <____\n  \n  \nls", {4: Here("\tx\n")}),
+        ("cat <<A <<\\B\na\nA\nb\nB\n", "cat <__ <___\n \n \n \n \n", {4: Here("a\n"), 8: Here("b\n", quoted=True)}),
+        ("cat <<E", "cat <__", {4: Here("")}),
+        ("cat <<< x", "cat <   x", {4: Here(None)}),
+        ("cat <> x", "cat >  x", {}),
+        ("{fd}>x ls", "    >x ls", {}),
+        ("time -p ls", "        ls", {}),
+        ("! ls && ! { pwd; }", "  ls &&   { pwd; }", {}),
+        ("coproc ls", "       ls", {}),
+        ("coproc A { ls; }", "         { ls; }", {}),
+        ("if time ls; then :; fi", "if      ls; then :; fi", {}),
+        ("echo time ! coproc", "echo time ! coproc", {}),
+        ("case time in time) ls;; esac", "case time in time) ls;; esac", {}),
+        ("echo '<<E' \"<<E\" # <<E", "echo '<<E' \"<<E\" # <<E", {}),
+        ("echo $((1<<2)) ${x:-<<E}", "echo $((1<<2)) ${x:-<<E}", {}),
+        ("(( x << 2 ))\nls", "(( x << 2 ))\nls", {}),
+        ("cu\\\nrl x", "curl x", {}),
+        ("echo 'a\\\nb'", "echo 'a\\\nb'", {}),
+        ("ls # a \\\npwd", "ls # a \\\npwd", {}),
+        ("cat <<'E'\na\\\nE\nls", "cat <____\n  \n \nls", {4: Here("a\\\n", quoted=True)}),
+        ("cat <<E\na\\\nE\nls\nE", "cat <__\n  \n  \n ", {4: Here("aE\nls\n")}),
+        ('echo "$(case x in a) ls;; esac)" <<E\nE', 'echo "$(case x in a) ls;; esac)" <<E\nE', {}),
+        ('cat <<E "$(case x)"\nx\nE', 'cat <<E "$(case x)"\nx\nE', {}),
+    ],
+)
+def test_prepare(text, code, here):
+    assert prepare(text) == Prepared(code, here)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("plain $x \\$(a) \\`b\\`", []),
+        ("a $(b) c `d` ${e:-$(f)}", ["$(b)", "`d`", "${e:-$(f)}"]),
+        ("it's $(b)", ["$(b)"]),
+        ("$(a", None),
+        ("`a", None),
+    ],
+)
+def test_substitutions(body, found):
+    assert substitutions(body) == found

@@ -1,0 +1,55 @@
+"""Structural patterns."""
+
+import pytest
+
+from toolroll import ErrorCode, ToolError
+from toolroll.text.code.syntax.languages import LANGUAGES
+from toolroll.text.code.syntax.patterns import Match, literal, matches
+
+SOURCE = "é = subprocess.run(a,\n    b)\n# subprocess.run(c)\ns = 'subprocess.run(d)'\nsubprocess.call()\n".encode()
+
+
+def test_code_that_fits_a_pattern():
+    assert matches("python", SOURCE, "subprocess.$F($$$ARGS)") == [
+        Match(1, 2, 5, "subprocess.run(a, b)"),
+        Match(5, 5, 1, "subprocess.call()"),
+    ]
+    assert matches("python", SOURCE, "subprocess.run($A)") == []
+    assert matches("python", SOURCE, "function f() {") == []
+
+
+CALLS = [
+    ("c", "int f(void) { opened(1); return opened(2); }", "opened($A)", ["opened(1)", "opened(2)"]),
+    ("cpp", "void f() { auto x = std::move(y); }", "std::move($A)", ["std::move(y)"]),
+    ("go", 'package p\nfunc f() { fmt.Println("x") }', "fmt.Println($$$)", ['fmt.Println("x")']),
+]
+
+
+@pytest.mark.parametrize(("language", "source", "pattern", "found"), CALLS, ids=[row[0] for row in CALLS])
+def test_a_call_is_one_where_it_could_be_read_as_another_thing(language, source, pattern, found):
+    assert [match.text for match in matches(language, source.encode(), pattern)] == found
+
+
+@pytest.mark.parametrize("language", [one.name for one in LANGUAGES.values() if one.pattern])
+def test_every_language_that_says_so_has_patterns(language):
+    assert matches(language, b"a\n", "some_very_long_name") == []
+
+
+@pytest.mark.parametrize("pattern", ["$$$", "  "])
+def test_a_pattern_that_cannot_be_read(pattern):
+    with pytest.raises(ToolError, match="cannot be read") as caught:
+        matches("python", SOURCE, pattern)
+    assert caught.value.code == ErrorCode.VALIDATION
+
+
+LITERALS = [
+    ("subprocess.$F($$$ARGS)", "subprocess"),
+    ("$A.open($B)", "open"),
+    ("$A = $B", ""),
+    ("if ($$$) { $X }", "if"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "word"), LITERALS)
+def test_the_word_that_every_match_holds(pattern, word):
+    assert literal(pattern) == word

@@ -1,0 +1,225 @@
+"""An edit finds the one place that is meant, by the closest relation there is, or none."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolroll import ToolError
+from toolroll.text.edit import candidates as places
+from toolroll.text.edit import match
+
+CLASS = "class A:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        return 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "options", "expected", "count"),
+    [
+        ("a b c", "b", "B", {}, "a B c", 1),
+        ("a b c", " b", "", {}, "a c", 1),
+        ("x x x", "x", "y", {"every": True}, "y y y", 3),
+        ("aaaa", "aa", "b", {"every": True}, "bb", 2),
+        ("x x x", "x", "y", {"first": True}, "y x x", 1),
+        ("x x x", "x", "y", {"first": True, "every": True}, "y y y", 3),
+        ("1\nx\n3\nx\n5\n", "x", "y", {"near_line": 4}, "1\nx\n3\ny\n5\n", 1),
+        ("1\nx\n3\nx\n5\n", "x", "y", {"near_line": 1}, "1\ny\n3\nx\n5\n", 1),
+        ("a\r\nb\r\n", "a", "x\ny", {}, "x\r\ny\r\nb\r\n", 1),
+        ("a\nb\r\nc", "c", "x\ny", {}, "a\nb\r\nx\r\ny", 1),
+        ("cost", "cost", r"$& \1 \g<0>", {}, r"$& \1 \g<0>", 1),
+    ],
+)
+def test_to_the_letter(text, old, new, options, expected, count):
+    found = match.replace(text, old, new, **options)
+    assert (found.text, found.count, found.relation) == (expected, count, "exact")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected", "relation"),
+    [
+        # line endings and blanks at line ends
+        ("a\r\nb\r\nc\r\n", "a\nb", "x\ny", "x\r\ny\r\nc\r\n", "trailing blanks or line endings"),
+        ("a\r\nb\r\nc\r\n", "a\nb\n", "x\n", "x\r\nc\r\n", "trailing blanks or line endings"),
+        ("call(a,\r\n  b)\r\n", "a,\n  b", "c", "call(c)\r\n", "trailing blanks or line endings"),
+        ("x = 1  \ny = 2\nz\n", "x = 1\ny = 2", "x = 3\ny = 2", "x = 3\ny = 2\nz\n", "trailing blanks or line endings"),
+        ("x = 1  \ny = 2\t\nz\n", "x = 1\ny = 2\n", "", "z\n", "trailing blanks or line endings"),
+        # one constant shift of indentation
+        (CLASS, "def g(self):\n    return 2", "def g(self):\n    if 1:\n        return 3", CLASS.replace("return 2", "if 1:\n            return 3"), "indentation"),
+        (CLASS, "x = 1\nreturn x", "x = 2\nreturn x", CLASS.replace("x = 1", "x = 2"), "indentation"),
+        (CLASS, "            x = 1\n            return x", "            y = 1\n            return y", CLASS.replace("x = 1\n        return x", "y = 1\n        return y"), "indentation"),
+        ("\tif a:\n\t\tb()\n", "    if a:\n        b()", "    if a:\n        c()", "\tif a:\n\t\tc()\n", "indentation"),
+        ("    if a:\n        b()\n", "\tif a:\n\t\tb()", "\tif a:\n\t\tb()\n\t\tc()", "    if a:\n        b()\n        c()\n", "indentation"),
+        # blanks between tokens
+        ("a = 1\nb = f(a, 2)\n", "a=1\nb=f(a,2)", "a=1\nb=f(a,3)", "a = 1\nb=f(a,3)\n", "blanks between tokens"),
+        # marks, numbers, fences, escapes
+        ('print("hi")\n', "print(\u201chi\u201d)", "print(\u201cho\u201d)", 'print("ho")\n', "typographic marks"),
+        ("one\ntwo\nthree\n", "     2\u2192two\n     3\u2192three", "     2\u2192zwei\n     3\u2192drei", "one\nzwei\ndrei\n", "line numbers taken off"),
+        ("one\ntwo\n", "1\tone\n2\ttwo", "1\tone\n2\tzwei", "one\nzwei\n", "line numbers taken off"),
+        ("one\ntwo\n", "```\none\ntwo\n```", "```\none\nzwei\n```", "one\nzwei\n", "fence taken off"),
+        ('say("x")\n', 'say(\\"x\\")', 'say(\\"y\\")', 'say("y")\n', "escapes undone"),
+        ("one\ntwo\n", "one\\ntwo", 'one\\nsay(\\"x\\\\n\\")', 'one\nsay("x\\n")\n', "escapes undone"),
+        ("one\n\ntwo\n", "1\tone\n2\n3\ttwo", "1\tone\n2\n3\tzwei", "one\n\nzwei\n", "line numbers taken off"),
+        ("  one\n  two\n", "1:  one\n2:  two", "  one\n  zwei", "  one\n  zwei\n", "line numbers taken off"),
+        ("one\ntwo\n", "```\ntwo\n```", "```\n\n```", "one\n\n", "fence taken off"),
+        ("one\ntwo\n", "one\r\ntwo\r\n", "one\r\nzwei\r\n", "one\nzwei\n", "line endings"),
+        # a quote that leaves out some of the indentation
+        ("        a()\n", "    a()", "    if b:\n        a()", "        if b:\n            a()\n", "indentation"),
+    ],
+)  # fmt: skip
+def test_by_a_relation(text, old, new, expected, relation):
+    found = match.replace(text, old, new)
+    assert (found.text, found.relation) == (expected, relation)
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("x = 3000\ny\n", "x = 9000\ny"),  # a number
+        ('print("a  b")\ny\n', 'print("a b")\ny'),  # blanks in a string
+        ("x == y\nz\n", "x != y\nz"),  # an operator
+        ("a = = b\nz\n", "a == b\nz"),
+        ("foobar = 1\nz\n", "foo bar = 1\nz"),  # names
+        ("handle_create()\nz\n", "handle_crease()\nz"),
+        ('s = """\na  b\n"""\n', "a b\n"),  # blanks in a string of several lines
+        ("if a:\n    b()\nc()\n", "if a:\nb()\nc()"),  # a shift that is not constant
+        ("x = 1  # a  b\ny\n", "x = 1  # a b\ny"),  # a comment
+        ("a\nb\nc\n", "a\nc"),  # a line left out
+        ("", "x"),
+    ],
+)
+def test_what_matters_never_matches_loosely(text, old):
+    with pytest.raises(ToolError) as caught:
+        match.replace(text, old, "new")
+    assert caught.value.code == "NotFound"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "options", "code", "words"),
+    [
+        ("abc", "z", "y", {}, "NotFound", "not found"),
+        ("abc", "", "y", {}, "ValidationError", "`old` is required"),
+        ("abc", "b", "b", {}, "ValidationError", "the same"),
+        ("x\nx\nx\n", "x", "y", {}, "Conflict", r"occurs 3 times \(multiple matches, lines 1, 2, 3\)"),
+        ("x\n1\nx\n", "x", "y", {"near_line": 2}, "Conflict", "occurs 2 times"),
+        ("x x", "x", "y", {"near_line": 1}, "Conflict", "occurs 2 times"),
+        ("close()\n    close()\n", "close()", "x", {}, "Conflict", "occurs 2 times"),
+        ("if a:\n    f()\n    g()\nelse:\n        f()\n        g()\n", "f()\ng()", "h()", {}, "Conflict", "but for indentation"),
+        ("    a()\n    b()\n", "        a()\n        b()", "        a()\n  b()", {}, "Conflict", "further left"),
+        ("x = 1\ny\n", "x=1\ny", "z", {"level": "exact"}, "NotFound", "not found"),
+        ("if a:\n    f()\n    g()\nelse:\n        f()\n        g()\n", "f()\ng()", "h()", {"every": True}, "Conflict", "2 times.*Quote the text exactly"),
+        ("x()\nx()\nx()\n", "x()\nx()\n", "y()\n", {}, "Conflict", "lines 1, 2"),  # over its own end
+        ("x()\nx()\nx()\nx()\n", "x()\nx()\n", "y()\n", {"near_line": 2}, "Conflict", "lines 1, 2, 3"),
+        ("x() \nx()\nx() \n", "x()  \nx()  \n", "y()\n", {}, "Conflict", "lines 1, 2"),
+        ("    a()\nb\n        a()\n", "      a()", "c()", {}, "Conflict", "lines 1, 3"),
+        ("{\n 1: a,\n 2: b,\n}\n", "2:  1: a,\n3:  2: b,", " 1: c,\n 2: d,", {}, "Conflict", "not certain"),  # numbers?
+        ("a\nb\n", "1: a\n2: b", "1: a\nc\n2: b", {}, "Conflict", "not certain"),
+        ('say("x")\ny\n', 'say(\\"x\\")\ny', 'say(\\"x\\n\\")\ny', {}, "Conflict", "not certain"),  # a line feed?
+        ("a\nb\n", "a\\nb", 'a\nsay("\\n")', {}, "Conflict", "not certain"),
+        ('say("x")\n', "say(\u201cx\u201d)", "say(\u201cx \u2014 y\u201d)", {}, "Conflict", "not certain"),  # a hyphen?
+    ],
+)  # fmt: skip
+def test_what_is_not_certain_is_refused(text, old, new, options, code, words):
+    with pytest.raises(ToolError, match=words) as caught:
+        match.replace(text, old, new, **options)
+    assert caught.value.code == code
+
+
+def test_all_places_of_a_quote_are_replaced_however_many():
+    text = "a \r\nb\r\n" * 300
+    assert match.replace(text, "a\nb\n", "c\n", every=True).text == "c\r\n" * 300
+    assert match.replace(text, "a\nb\n", "c\n", near_line=595).lines == (595, 596)
+
+
+def test_a_quote_like_too_many_lines_is_refused(monkeypatch):
+    monkeypatch.setattr(places, "_MOST_LINES", 20)
+    assert match.replace("a \n" * 20, "a\n", "b\n", every=True).count == 20
+    with pytest.raises(ToolError, match="20 places or more"):
+        match.replace("a \n" * 21, "a\n", "b\n", every=True)
+
+
+@given(st.text("ab\n", max_size=8), st.text("ab\n", min_size=1, max_size=3), st.text("ab\n", max_size=8), st.text("xy"))
+def test_nothing_outside_the_place_changes(before, old, after, new):
+    text = before + old + after
+    try:
+        found = match.replace(text, old, new)
+    except ToolError:
+        assert text.find(old) != text.rfind(old) or old == new
+        return
+    at = text.index(old)
+    assert found.text == text[:at] + new + text[at + len(old) :]
+
+
+LINES = st.lists(st.sampled_from(["a", "  b", "    c = 1", "\td", "", "x  y", '"s  t"', "  b"]), min_size=1, max_size=8)
+
+
+@given(LINES, LINES, st.sampled_from(["\n", "\r\n"]))
+def test_whatever_the_quote_only_one_run_of_lines_changes(lines, quote, end):
+    text = end.join(lines) + end
+    try:
+        found = match.replace(text, "\n".join(quote), "NEW")
+    except ToolError:
+        return
+    ((start, stop),) = found.spans
+    assert found.text.startswith(text[:start])
+    assert found.text.endswith(text[stop:])
+    squeezed = "".join(text[start:stop].split())
+    assert squeezed == "".join("".join(quote).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("a\n" * 200_000, "a\n" * 1000 + "b"),
+        ("x" * 3_000_000, "y" * 1000),
+        ("    a()\n" * 100_000, "a()\n" * 5000 + "b()"),
+        ("(" * 100_000 + "\n", "((x\n"),
+        ("'" * 50_000 + "\n" + "z\n", "'" * 49_999 + '"\nz'),
+        ("a\n" * 300_000, "a"),
+        ("x\n", "9" * 5000 + ": a\n" + "9" * 5000 + ": b"),  # no line has such a number
+        ("".join(f"line {n % 7} of {n}\n" for n in range(100_000)), "line 3 of 99\nline 9 of 9\nline 4 of 102"),
+    ],
+)
+def test_no_input_takes_long(text, old):
+    """The time limit of every test is what would end it: bounded work needs no clock of its own."""
+    with pytest.raises(ToolError):
+        match.replace(text, old, "new text\n")
+
+
+def test_lines_may_be_left_out_when_asked_for():
+    text = "def f():\n    a = 1\n    b = 2\n    c = 3\n    return a\n"
+    old = "def f():\n    a = 1\n    ...\n    return a"
+    new = "def f(x):\n    a = 1\n    ...\n    return x"
+    found = match.replace(text, old, new, level="lenient")
+    assert found.text == "def f(x):\n    a = 1\n    b = 2\n    c = 3\n    return x\n"
+    with pytest.raises(ToolError):
+        match.replace(text, old, new)
+    with pytest.raises(ToolError, match="as often"):
+        match.replace(text, old, "no dots", level="lenient")
+
+
+PIECES = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "  x\n", "ab\r\n"]), max_size=12).map("".join)
+
+
+@given(PIECES, PIECES, PIECES)
+def test_a_place_found_in_bytes_is_the_one_found_in_text(text, old, new):
+    found = match.unique(text.encode(), old, new)
+    if not old or old == new or text.find(old) < 0 or text.find(old) != text.rfind(old):
+        assert found is None
+        return
+    wanted = match.replace(text, old, new)
+    assert (found.data.decode(), found.spans, found.lines, found.relation, found.count) == (
+        wanted.text,
+        wanted.spans,
+        wanted.lines,
+        wanted.relation,
+        wanted.count,
+    )
+    (start, end), same = found.spans[0], found.same
+    assert (same.head, same.tail, same.lines) == (start, len(text) - end, text.count("\n", 0, start))
+
+
+@pytest.mark.parametrize(("old", "new"), [("\u00e9", "e"), ("\ud800", "e"), ("one", "\ud800")])
+def test_what_bytes_cannot_say_is_left_to_text(old, new):
+    assert match.unique(b"one ? two", old, new) is None
+
+
+def test_new_text_need_not_be_ascii():
+    assert match.unique(b"one two", "two", "zw\u00f6lf").data == "one zw\u00f6lf".encode()

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolroll import ErrorCode, ToolError
+from toolroll.text.web.engines.query import Query, prepare
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "query"),
+    [
+        ("python", {}, Query("python")),
+        ("  a\tb\r\nc\u2028\x00d\u202e ", {}, Query("a b c d")),
+        ("x", {"language": "EN"}, Query("x", language="en")),
+        ("x", {"language": "pt_br"}, Query("x", language="pt", region="BR")),
+        ("x", {"language": " "}, Query("x")),
+        ("x", {"site": "https://Docs.Python.org/3/"}, Query("x", site="docs.python.org/3")),
+        ("x", {"site": "*.example.com"}, Query("x", site="example.com")),
+        ("x", {"site": "bücher.example"}, Query("x", site="bücher.example")),
+        ("x", {"exclude": ["-java", "java", ' "two  words" ', "", "--"]}, Query("x", exclude=("java", "two words"))),
+        ("x", {"limit": 3, "safe": "off", "within": "week"}, Query("x", 3, "off", within="week")),
+    ],
+)
+def test_what_is_searched_for(words: str, options: dict[str, Any], query: Query) -> None:
+    assert prepare(words, **options) == query
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "message"),
+    [
+        ("", {}, "`query` is empty"),
+        (" \n\x00", {}, "`query` is empty"),
+        ("x" * 401, {}, "401 characters, engines take 400"),
+        ("x", {"language": "english please"}, "not a code of a language"),
+        ("x", {"site": "not a site"}, "not a site"),
+        ("x", {"site": "localhost"}, "not a site"),
+        ("x", {"site": "a.com/?q=1"}, "not a site"),
+        ("x", {"site": 'a.com" OR "b'}, "not a site"),
+        ("x", {"exclude": [f"t{number}" for number in range(21)]}, "21 terms"),
+    ],
+)
+def test_what_is_refused(words: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ToolError, match=message) as caught:
+        prepare(words, **options)
+    assert caught.value.code is ErrorCode.VALIDATION
+
+
+def test_filters_among_the_words() -> None:
+    query = prepare("async", site="a.com/b", exclude=["java", "two words"])
+    assert query.text() == 'async site:a.com/b -java -"two words"'
+    assert query.text(site=False) == 'async -java -"two words"'
+    assert query.text(site=False, exclude=False) == "async"
+    assert query.host == "a.com"
