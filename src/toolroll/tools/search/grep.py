@@ -40,10 +40,8 @@ class Matches:
         """A count, then each match under its file with line and character."""
         lines = [f"Found {self.total} matches"]
         for path, group in groupby(self.rows, key=lambda row: row.path):
-            lines += [
-                f"{path}:",
-                *(f"  Line {row.line}, Char {row.column}: {row.text}" for row in group if row.column),
-            ]
+            lines.append(f"{path}:")
+            lines += [f"  Line {row.line}, Char {row.column}: {row.text}" for row in group if row.column]
         return "\n".join(lines) if self.rows else "No matches found"
 
     def __str__(self) -> str:

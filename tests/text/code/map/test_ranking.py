@@ -115,7 +115,7 @@ def test_definitions_are_valued_by_the_question():
 ORDER = """
 import sys
 sys.path.insert(0, {folder!r})
-from test_chart import made, paths
+from test_ranking import made, paths
 print(paths(made().by_question("start the engine of a car")), made().by_graph({{"src/car.py", "src/bus.py"}}).files)
 """
 
