@@ -7,7 +7,7 @@ calls in code that is certain to run: at module level, and in functions that suc
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 _MAX_CHARACTERS = 200_000  # parsing takes hundreds of bytes of memory for each
 _HINTS = ("input", "stdin", "getpass", "open", "read", "interact", "pdb", "breakpoint", "prompt", "confirm")
@@ -153,7 +153,7 @@ class _Program:
             return part == "test" or (part == "body" and not _is_false(node.test))
         return part not in _UNCERTAIN.get(type(node), ())
 
-    def _until_exit(self, body: Sequence[ast.AST]) -> Iterable[ast.AST]:
+    def _until_exit(self, body: Iterable[object]) -> Iterable[ast.AST]:
         for one in body:
             if not isinstance(one, ast.AST):
                 continue

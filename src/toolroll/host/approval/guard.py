@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.approval.request import MOST_ROWS, Answer, Approver, CannotAskError, Consent, Request
+from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
-from toolroll.policy.rules import Policy, Verdict, has_paths, judge, judge_path
+from toolroll.policy.rules import Policy, has_paths, judge, judge_path
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.grants import Grants
-    from toolroll.policy.commands import Judgement, Rule
+    from toolroll.policy.commands import Judgement
 
 __all__ = ["Answer", "Approver", "CannotAskError", "Consent", "Guard", "Request"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from toolroll.policy.shell.parse.commands import Simple
+from toolroll.policy.shell.parse.commands import SimpleCommand
 
 DOWNLOADED = "\0"
 """A mark for what a download gives."""
 
 
-def printed(command: Simple) -> str | None:
+def piped_text(command: SimpleCommand) -> str | None:
     """What a literal echo or printf prints, or cat passes on; a mark for what a download gives."""
     if command.downloaded or command.program in ("curl", "wget"):
         return DOWNLOADED
