@@ -5,22 +5,20 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.request import Consent, Request
-from toolroll.host.files.openat import LIST
 from toolroll.host.runtime.stamps import Stamp, are_old, stamp
 from toolroll.policy.auto_run import REPOSITORY, AutoRun, could_be_repository, runs_by_itself
+from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, ToolError
-
-if TYPE_CHECKING:
-    from toolroll.host.approval.guard import Guard
-    from toolroll.policy.effects import Effect
 
 _MAX_FILES = 500
 _MAX_DEPTH = 6
 _MAX_FOLDERS = 500  # that are looked into for nested repositories
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "target", "vendor"})
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _BARE = ("HEAD", "objects", "refs")
 
 
@@ -145,7 +143,7 @@ def _hooks(root: int, git: str) -> list[str]:
 def _names(root: int, path: str) -> list[str]:
     """The names in a folder. They are only compared, so that a link that was put in its place does no harm."""
     try:
-        fd = os.open(path, LIST | os.O_NOFOLLOW, dir_fd=root)
+        fd = os.open(path, _OPEN_FOLDER, dir_fd=root)
     except OSError:
         return []
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from toolroll.policy import taint
 from toolroll.policy.effects import Effect
@@ -15,10 +15,25 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.context import Context
-    from toolroll.host.http.request import Request as HTTPRequest
 
 _MOST_WAITING = 1 << 20  # characters of results that are not looked through yet
 _MOST_VALUES = 2_000
+
+
+class OutgoingRequest(Protocol):
+    """What is judged of an HTTP request."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> bytes | None: ...
+
+
+SentT = TypeVar("SentT", bound=OutgoingRequest)
 
 
 class Taint:
@@ -50,7 +65,7 @@ class Taint:
         if source or text:
             self._keep(f"The secret file {source!r}" if source else "", text)
 
-    def check_request(self, ctx: Context, request: HTTPRequest) -> HTTPRequest:
+    def check_request(self, ctx: Context, request: SentT) -> SentT:
         """The request; ToolError if it must not be sent: it does more than look, or could carry a secret."""
         guard, method = self._guard, request.method
         if method not in taint.LOOKING and Effect.WRITE not in MODES[guard.mode] & ~guard.policy.deny:
