@@ -376,7 +376,7 @@ class Profile:
     new_folder_mode: int = 0o777
     """The same of folders that are made for them, less the umask."""
     guess_encoding: bool = False
-    """Read text of another encoding than UTF-8 in the likeliest one: for dialects where nobody can name it."""
+    """Read text of another encoding than UTF-8 in the likeliest one: for dialects without an encoding parameter."""
     keep: Keep = "head"
     """Which part of a result that is too long is shown."""
     extensions: frozenset[str] | None = None

@@ -1,4 +1,4 @@
-"""May this command run? A shell text is taken apart, and every command that it would run is judged.
+"""Judge shell commands: parse the text and decide about every command that it would run.
 
 The verdict is advice that stops mistakes and gives good messages; the sandbox is the boundary. `deny` means that a
 banned or destructive program is certain to run, `allow` that every command only reads, `ask` is all the rest.

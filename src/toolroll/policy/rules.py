@@ -40,7 +40,7 @@ class Policy:
     network: bool = False
     """Whether commands may use the network."""
     hosts: tuple[str, ...] = ()
-    """Private or local hosts that may be fetched from all the same, such as "127.0.0.1:8080"."""
+    """Private or local hosts that may be fetched from nevertheless, such as "127.0.0.1:8080"."""
     readable: tuple[str, ...] = ()
     """Folders outside the workspace that commands may read, besides the system and its toolchains."""
     wide: bool = False

@@ -1,4 +1,4 @@
-"""Files that other programs run by themselves: file tools ask before they change one, changes by commands are named."""
+"""Guard files that other programs run by themselves: ask before a file tool changes one, report changes by commands."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AutoRunCheck:
 
 
 def note(paths: list[str]) -> str:
-    """The line of a result that names files which other programs run by themselves."""
+    """The line of a result that names auto-run files."""
     named = ", ".join(map(repr, paths[:10])) + (f" and {len(paths) - 10} more" if len(paths) > 10 else "")
     be, it = ("is", "it") if len(paths) == 1 else ("are", "them")
     themselves = "itself" if len(paths) == 1 else "themselves"
@@ -62,7 +62,7 @@ def note(paths: list[str]) -> str:
 
 
 class AutoRunFiles:
-    """Sees which of the files that other programs run by themselves a command has changed."""
+    """Detects which auto-run files a command has changed."""
 
     def __init__(self, root: int) -> None:
         """`root` is a descriptor of the workspace; it stays the caller's."""
@@ -70,8 +70,8 @@ class AutoRunFiles:
         self._top: tuple[Stamp | None, list[str]] = None, []
         self._nested: list[str] | None = None
 
-    def look(self) -> dict[str, Stamp]:
-        """The files that there are now."""
+    def scan(self) -> dict[str, Stamp]:
+        """The auto-run files of the workspace, with their stamps."""
         if self._nested is None:
             self._nested = list(_nested(self._root))
         found = dict(self._listed())
@@ -83,7 +83,7 @@ class AutoRunFiles:
 
     def changes(self, before: dict[str, Stamp]) -> list[str]:
         """The files that differ from those of before; the settings of a new repository are its own."""
-        now = self.look()
+        now = self.scan()
         differ = (path for path in sorted({*before, *now}) if before.get(path) != now.get(path))
         return [path for path in differ if path in before or not path.endswith(".git/config")]
 

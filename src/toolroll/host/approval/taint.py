@@ -1,4 +1,4 @@
-"""What a session has read that must not leave the machine unasked, and the question before something could carry it."""
+"""Track secrets that a session has read, and ask before a request could carry one out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.context import Context
 
-_MOST_WAITING = 1 << 20  # characters of results that are not looked through yet
-_MOST_VALUES = 2_000
+_MAX_WAITING_CHARACTERS = 1 << 20  # of results that are not scanned yet
+_MAX_VALUES = 2_000
 
 
 class OutgoingRequest(Protocol):
@@ -37,7 +37,7 @@ SentT = TypeVar("SentT", bound=OutgoingRequest)
 
 
 class Taint:
-    """Of one kit. Results are only kept at first: they are looked through when something is about to be sent."""
+    """The secrets that one kit has read. Results are queued and scanned only when something is about to be sent."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -48,12 +48,12 @@ class Taint:
         self._values: set[str] = set()
 
     def notice_files(self, paths: Iterable[str]) -> None:
-        """Take note of files whose contents are about to be shown."""
+        """Record files whose contents are about to be shown."""
         if name := taint.secret_file(paths):
             self._keep(f"The secret file {name!r}", "")
 
     def notice_result(self, effects: Effect, paths: Iterable[str], arguments: Mapping[str, Any], text: str) -> None:
-        """Take note of what a call has shown. `paths` are those that it names; without any, its texts are looked at."""
+        """Record what a call has shown. `paths` are those that it names; without any, its arguments are searched."""
         if Effect.NETWORK in effects and self._guard.policy.taint == "foreign":
             self._keep("Text from another machine", "")
         if effects == Effect.NETWORK:
@@ -80,7 +80,7 @@ class Taint:
     def check_text(self, ctx: Context, text: str) -> None:
         """The same for a text that goes to a server of the operator's choice."""
         if source := self.source:
-            self._require(ctx, source, taint.spoken(text, self._values))
+            self._require(ctx, source, taint.objection_to_text(text, self._values))
 
     def check_call(self, ctx: Context, effects: Effect) -> None:
         """The same for a call of a program that may send its arguments where it likes."""
@@ -89,25 +89,25 @@ class Taint:
 
     @property
     def source(self) -> str:
-        """What secret was read; empty if none was."""
+        """The first secret that was read, in words; empty if none was."""
         with self._lock:
-            self._look()
+            self._scan()
             return self._source
 
     def _keep(self, source: str, text: str) -> None:
         with self._lock:
             self._waiting.append((source, text))
             self._size += len(text)
-            if self._size > _MOST_WAITING:
-                self._look()
+            if self._size > _MAX_WAITING_CHARACTERS:
+                self._scan()
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         waiting, self._waiting, self._size = self._waiting, [], 0
         for source, text in waiting:
             if not source and not holds_secret(text):
                 continue
             self._source = self._source or source or "A text that looks like a secret"
-            if len(self._values) < _MOST_VALUES:
+            if len(self._values) < _MAX_VALUES:
                 self._values |= taint.values_in(text)
 
     def _require(self, ctx: Context, source: str, objection: str) -> None:

@@ -1,4 +1,4 @@
-"""What the names in a git command say: places elsewhere, addresses that run programs, references that are forced."""
+"""Judge the operands of a git command: places elsewhere, addresses that run programs, forced references."""
 
 from __future__ import annotations
 

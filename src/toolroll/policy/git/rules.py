@@ -203,4 +203,4 @@ FOREIGN: tuple[GitRule, ...] = (
     GitRule("lfs install|lfs uninstall|lfs filter-process|lfs smudge|lfs clean", "", "changes what git runs",
          ("lfs install --force",)),
 )  # fmt: skip
-"""Git would run a program, or read or write elsewhere. Nobody is allowed this."""
+"""Git would run a program, or read or write elsewhere. No caller is allowed this."""

@@ -1,4 +1,4 @@
-"""The judge of git commands: what only looks is allowed, what destroys or reaches out denied, the rest a question."""
+"""Judge a git command: reading is allowed, destroying and reaching out are denied, the rest asks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _judge(verb: str, rest: list[str], destructive: bool) -> Verdict:
 
 
 def _look(verb: str, key: str, words: GitWords, known: GitOptionSpec) -> Verdict:
-    """Allow what only looks; everything else needs somebody to agree."""
+    """Allow what only reads; everything else asks."""
     if words.has(_HELPING) and key not in READS:
         return Verdict("ask", f"`git {key}` may open its manual.")
     if key == "help" and not words.options and not words.names:

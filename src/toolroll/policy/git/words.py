@@ -1,4 +1,4 @@
-"""The words of a git command taken apart as git itself does it: options, their values, names, paths."""
+"""Parse the words of a git command as git does: options, their values, names, paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policies by name, as the dialects ask for them."""
+"""The built-in command policies by name."""
 
 from __future__ import annotations
 

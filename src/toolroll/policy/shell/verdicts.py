@@ -1,4 +1,4 @@
-"""The decision about each thing that a text would run, and about the text as a whole."""
+"""Decide about each item that a shell text would run, and about the text as a whole."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def has_word(words: str, always: str) -> Harms:
 
 
 def _operands(command: SimpleCommand) -> list[Word]:
-    """The words that are no options, as far as that can be told without knowing the program's options."""
+    """The words that do not look like options; the program's own options are not known here."""
     found, ended = [], False
     for word in command.words[1:]:
         if word.text == "--" and not ended:

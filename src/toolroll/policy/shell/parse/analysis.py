@@ -1,4 +1,4 @@
-"""Everything that a shell text would run, with wrappers and nested shells taken apart."""
+"""Analyse a shell text: every command that it would run, also behind wrappers and in nested shells."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from toolroll.policy.shell.parse.normalise import prepare
 from toolroll.policy.shell.parse.unwrap import unwrap
 from toolroll.policy.shell.parse.words import Word
 
-DEEPEST_TEXT = 6
+MAX_NESTED_TEXTS = 6
 """Shell texts inside shell texts."""
-LONGEST_CHAIN = 12
+MAX_WRAPPERS = 12
 """Wrappers around wrappers."""
 
 
@@ -63,7 +63,7 @@ def analyse_words(words: Sequence[Word]) -> Analysis:
 
 
 def _text(result: Analysis, text: str, where: str | None, owner: str | None, depth: int) -> None:
-    if depth > DEEPEST_TEXT:
+    if depth > MAX_NESTED_TEXTS:
         result.plain = False
         result.found.append(FoundItem(UnclearPart(text, "shells are nested too deeply in it"), owner))
         return
@@ -82,11 +82,11 @@ def _text(result: Analysis, text: str, where: str | None, owner: str | None, dep
 
 
 def _simple(result: Analysis, command: SimpleCommand, owner: str | None, depth: int, chain: int) -> None:
-    if len(result.found) > tree.MOST:
+    if len(result.found) > tree.MAX_ITEMS:
         result.plain = False
         return
-    inside = unwrap(command) if chain < LONGEST_CHAIN else None
-    if chain >= LONGEST_CHAIN:
+    inside = unwrap(command) if chain < MAX_WRAPPERS else None
+    if chain >= MAX_WRAPPERS:
         result.found.append(FoundItem(UnclearPart(command.text, "too many programs run each other in it"), owner))
     clear = inside is not None and inside.clear and bool(inside.items or inside.texts)
     result.found.append(FoundItem(replace(command, clear=True) if clear else command, owner))

@@ -1,4 +1,4 @@
-"""What is found in a shell text: commands, redirections, assignments, and what stays unclear."""
+"""The items of a shell text: commands, redirections, assignments, and parts that cannot be judged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SimpleCommand:
     words: tuple[Word, ...]
     text: str
     where: str | None = "."
-    """The folder it runs in as far as the text tells: relative to the workspace, absolute, or None."""
+    """The folder it runs in as far as the text shows it: relative to the workspace, absolute, or None."""
     stdin: str | None = None
     """What it reads, when the text itself says it."""
     downloaded: bool = False
@@ -30,7 +30,7 @@ class SimpleCommand:
     source: SimpleCommand | None = None
     """The command in front of the pipe whose lines become its words, as with xargs."""
     more: bool = False
-    """Further words that nobody knows are added when it runs, as xargs does."""
+    """Further, unknown words are added when it runs, as xargs does."""
     sure: bool = True
     """The program is certain to be this one."""
     whole: bool = True

@@ -13,7 +13,7 @@ TRIGGER = re.compile(r"<|\}>|\\\n|!|\btime\b|\bcoproc\b")
 RUN = re.compile(r"[^\s\\'\"`$<>();&|]+")
 DELIMITER = re.compile(r"(?:\\.|'[^'\n]*'|\"[^\"\n]*\"|[^\s\\'\"<>();&|])+")
 STARTERS = frozenset({"if", "then", "else", "elif", "while", "until", "do", "{"})
-DEEPEST = 40
+MAX_DEPTH = 40
 ENDS_WORD = " \t\n(){};"
 
 
@@ -54,7 +54,7 @@ def prepare(text: str) -> PreparedText:
 
 
 def substitutions(body: str) -> list[str] | None:
-    """The `$(..)`, `${..}` and backticks that a shell expands in a here-document; None when they cannot be told."""
+    """The `$(..)`, `${..}` and backticks that a shell expands in a here-document; None when they cannot be found."""
     scan, found, place = _Scan(body), [], 0
     try:
         while place < len(body):
@@ -257,7 +257,7 @@ class _Scan:
     def inner(self, place: int) -> int:
         """Past `${..}` or `$(..)`; `place` is its dollar."""
         self.depth += 1
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise _UnclearError
         place = self.braces(place + 2) if self.text[place + 1] == "{" else self.brackets(place + 1)
         self.depth -= 1

@@ -1,4 +1,4 @@
-"""The options of a program, described as getopt does, and a reader of its words."""
+"""Parse the options of a program by a getopt-like specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command gives to the next one through a pipe, as far as the text tells."""
+"""What a command passes on through a pipe, as far as its text shows it."""
 
 from __future__ import annotations
 

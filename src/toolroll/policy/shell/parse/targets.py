@@ -1,4 +1,4 @@
-"""Where a path in a command leads, by its text alone, and what would be lost there."""
+"""Resolve the paths in a command by their text, and classify what would be lost there."""
 
 from __future__ import annotations
 

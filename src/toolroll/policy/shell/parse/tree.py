@@ -29,15 +29,15 @@ from toolroll.policy.shell.parse.words import Word, bare, join, names, unknown
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LONGEST = 16_000
+MAX_CODE_CHARACTERS = 16_000
 """Characters of code, blanks and here-documents not counted."""
-LONGEST_TEXT = 200_000
+MAX_CHARACTERS = 200_000
 """Characters in all; as many take a good part of a second."""
 MARKS = re.compile(r"[()<>$|&;`\[{?*\x00-\x08\x0e-\x1f]")
-MOST_MARKS = 2_000
+MAX_MARKS = 2_000
 """Texts of nothing but brackets take the grammar time that grows with the square of their number."""
-DEEPEST = 100
-MOST = 2_000
+MAX_DEPTH = 100
+MAX_ITEMS = 2_000
 """Items found in one text."""
 
 # Blanks that look like one but are none for the shell, controls, and characters that hide or turn text around.
@@ -74,13 +74,13 @@ def read(text: str, where: str | None = ".") -> ShellText:
 
 class _Walk(Decoder):
     def __init__(self, text: str, where: str | None, into: ShellText, depth: int) -> None:
-        if len(text) > LONGEST_TEXT:
-            raise TooManyCommandsError(f"it is longer than {LONGEST_TEXT} characters")
+        if len(text) > MAX_CHARACTERS:
+            raise TooManyCommandsError(f"it is longer than {MAX_CHARACTERS} characters")
         prepared = prepare(text)
-        if len(prepared.code) - prepared.code.count(" ") - prepared.code.count("\n") > LONGEST:
-            raise TooManyCommandsError(f"it is longer than {LONGEST} characters")
-        if len(MARKS.findall(prepared.code)) > MOST_MARKS:
-            raise TooManyCommandsError(f"it holds more than {MOST_MARKS} brackets and operators")
+        if len(prepared.code) - prepared.code.count(" ") - prepared.code.count("\n") > MAX_CODE_CHARACTERS:
+            raise TooManyCommandsError(f"it is longer than {MAX_CODE_CHARACTERS} characters")
+        if len(MARKS.findall(prepared.code)) > MAX_MARKS:
+            raise TooManyCommandsError(f"it holds more than {MAX_MARKS} brackets and operators")
         super().__init__(prepared.code.encode("utf-8", "replace"), "HOME=" in text)
         self.here = {
             len(prepared.code[:place].encode("utf-8", "replace")): here for place, here in prepared.here.items()
@@ -100,8 +100,8 @@ class _Walk(Decoder):
         self.visit(root)
 
     def add(self, item: Item) -> None:
-        if len(self.into.found) >= MOST:
-            raise TooManyCommandsError(f"it holds more than {MOST} commands")
+        if len(self.into.found) >= MAX_ITEMS:
+            raise TooManyCommandsError(f"it holds more than {MAX_ITEMS} commands")
         self.into.found.append(FoundItem(item, self.owner))
 
     def visit(self, node: Node, stdin: str | None = None) -> None:
@@ -109,7 +109,7 @@ class _Walk(Decoder):
         if handler is None and not node.named_child_count:
             return
         self.depth += 1
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise TooManyCommandsError("it is nested too deeply")
         if handler:
             handler(self, node, stdin)

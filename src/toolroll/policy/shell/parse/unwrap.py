@@ -1,4 +1,4 @@
-"""What a command runs inside itself: through a wrapper, a nested shell, find, xargs, eval or trap."""
+"""Find the commands that a command runs: through a wrapper, a nested shell, find, xargs, eval or trap."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolroll.policy.shell.parse.wrappers import SHELLS, Wrapper, wrapper
 
 SAME = frozenset({PieceKind.TEXT, PieceKind.GLOB, PieceKind.HOME, PieceKind.HERE, PieceKind.USER})
 """What means the same in the shell inside as outside."""
-MOST_GIVEN = 20
+MAX_GIVEN_WORDS = 20
 """Arguments of parallel that are looked at."""
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
 
@@ -103,7 +103,9 @@ def _shell_texts(words: Sequence[Word]) -> list[str]:
     if len(marks) > 1 or words[marks[0]].text != ":::":
         return [command]
     command = command if "{}" in command else f"{command} {{}}"
-    return [command.replace("{}", shlex.quote(word.text) if word.literal else "${_}") for word in given[:MOST_GIVEN]]
+    return [
+        command.replace("{}", shlex.quote(word.text) if word.literal else "${_}") for word in given[:MAX_GIVEN_WORDS]
+    ]
 
 
 def _variables(inside: WrappedCommands, words: list[Word]) -> list[Word]:
@@ -259,7 +261,7 @@ def _daemon(command: SimpleCommand) -> WrappedCommands | None:
 
 
 def _text_after(*names: str) -> Callable[[SimpleCommand], WrappedCommands | None]:
-    """For programs that take shell text after an option, and otherwise nothing that can be told."""
+    """For programs that take shell text after an option; anything else they run is unknown."""
 
     def unwrapped(command: SimpleCommand) -> WrappedCommands | None:
         words = command.words

@@ -119,7 +119,7 @@ def plain(text: str) -> Word:
 
 
 def unknown(text: str) -> Word:
-    """A word that only running could tell; `text` is how it is written."""
+    """A word whose value is known only at run time; `text` is how it is written."""
     return Word((Piece(PieceKind.UNKNOWN, text),))
 
 

@@ -1,4 +1,4 @@
-"""Programs that print text, compare it, or tell something about the machine."""
+"""Programs that print text, compare it, or print facts about the machine."""
 
 from __future__ import annotations
 
