@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import pytest
 
 from toolroll import Effect, Field, FilePath, Suggestion, ToolError, tool
-from toolroll.dialect import Bundle, Dialect, Profile, Shown, View, from_zero, milliseconds
+from toolroll.dialect import Bundle, Dialect, Param, Profile, View, from_zero, milliseconds
 from toolroll.render import Speech
 
 
@@ -29,7 +29,7 @@ def test_the_native_view_shows_what_the_tool_shows():
 
 
 def test_a_view_renames_and_hides():
-    view = View("cat", show, {"path": "file", "limit": Shown("lines", default=5)})
+    view = View("cat", show, {"path": "file", "limit": Param("lines", default=5)})
     assert list(view.schema["properties"]) == ["file", "lines"]
     assert view.schema["required"] == ["file"]
     assert view.schema["properties"]["lines"]["default"] == 5
@@ -57,7 +57,7 @@ def test_a_view_of_a_parameter_that_is_not_there_is_refused():
 
 
 def test_a_required_parameter_with_a_default_is_not_required_any_more():
-    view = View("put", change, {"text": Shown(default="")})
+    view = View("put", change, {"text": Param(default="")})
     assert view.schema["required"] == ["path"]
     assert view.bind({"path": "a"}) == {"path": "a", "text": ""}
 
@@ -74,7 +74,7 @@ def wait(
 
 
 def in_milliseconds(**schema):
-    return Shown(default=500, decode=lambda value: value / 1000, schema=schema)
+    return Param(default=500, decode=lambda value: value / 1000, schema=schema)
 
 
 @pytest.mark.parametrize(
@@ -85,19 +85,19 @@ def in_milliseconds(**schema):
         ({"loud": "a=b"}, "'a=b' cannot be passed on the command line"),
         ({"loud": "2nd"}, "'2nd' cannot be passed on the command line"),
         ({"loud": "same", "name": "same"}, "two parameters are called 'same'"),
-        ({"seconds": Shown(default=601)}, "'seconds' has the default 601, which its own schema does not allow"),
-        ({"seconds": Shown(default=0)}, "the default 0,"),
-        ({"seconds": Shown(default="30")}, "the default '30',"),
-        ({"seconds": Shown(default=True)}, "the default True,"),
-        ({"seconds": Shown(schema={"maximum": 20})}, "the default 30,"),
-        ({"style": Shown(default="fast")}, "the default 'fast',"),
-        ({"name": Shown(default="")}, "the default '',"),
-        ({"loud": Shown(default=0)}, "the default 0,"),
-        ({"seconds": Shown(schema={"maximum": 601})}, "the 'maximum' 601, so that the tool would get 601"),
-        ({"seconds": Shown(schema={"minimum": 0})}, "the 'minimum' 0, so that the tool would get 0; .* is 0.1"),
-        ({"seconds": Shown(schema={"maximum": None})}, "has no 'maximum'"),
-        ({"seconds": Shown(schema={"minimum": None})}, "has no 'minimum'"),
-        ({"seconds": Shown(decode=lambda value: value / 1000)}, "so it needs a default of its own"),
+        ({"seconds": Param(default=601)}, "'seconds' has the default 601, which its own schema does not allow"),
+        ({"seconds": Param(default=0)}, "the default 0,"),
+        ({"seconds": Param(default="30")}, "the default '30',"),
+        ({"seconds": Param(default=True)}, "the default True,"),
+        ({"seconds": Param(schema={"maximum": 20})}, "the default 30,"),
+        ({"style": Param(default="fast")}, "the default 'fast',"),
+        ({"name": Param(default="")}, "the default '',"),
+        ({"loud": Param(default=0)}, "the default 0,"),
+        ({"seconds": Param(schema={"maximum": 601})}, "the 'maximum' 601, so that the tool would get 601"),
+        ({"seconds": Param(schema={"minimum": 0})}, "the 'minimum' 0, so that the tool would get 0; .* is 0.1"),
+        ({"seconds": Param(schema={"maximum": None})}, "has no 'maximum'"),
+        ({"seconds": Param(schema={"minimum": None})}, "has no 'minimum'"),
+        ({"seconds": Param(decode=lambda value: value / 1000)}, "so it needs a default of its own"),
         ({"seconds": in_milliseconds()}, "counts in another unit than the tool, so it needs a 'minimum' of its own"),
         ({"seconds": in_milliseconds(minimum=100)}, "so it needs a 'maximum' of its own"),
         ({"seconds": in_milliseconds(minimum=1, maximum=600_000)}, "the tool would get 0.001; its own minimum is 0.1"),
@@ -113,15 +113,15 @@ def test_a_view_that_cannot_be_right_is_refused(params, fault):
     "params",
     [
         {"loud": "is-loud_2.x", "name": "_name"},
-        {"seconds": Shown(default=600), "style": Shown(default="quick"), "loud": Shown(default=True)},
-        {"seconds": Shown(default=0.1)},
-        {"seconds": Shown(default=None), "name": Shown(default=None)},
-        {"seconds": Shown(schema={"minimum": 0.1, "maximum": 600})},
+        {"seconds": Param(default=600), "style": Param(default="quick"), "loud": Param(default=True)},
+        {"seconds": Param(default=0.1)},
+        {"seconds": Param(default=None), "name": Param(default=None)},
+        {"seconds": Param(schema={"minimum": 0.1, "maximum": 600})},
         {"seconds": in_milliseconds(minimum=100, maximum=600_000)},
         {"seconds": milliseconds(120_000, most=600_000)},
         {"seconds": milliseconds(120_000, most=600_000, clamp=True)},
-        {"seconds": Shown(None, 5, lambda value: max(1, min(value, 9)), schema={"minimum": None, "maximum": None})},
-        {"seconds": Shown("quickly", True, {True: 1, False: 9}.get, schema={"type": "boolean", "maximum": None})},
+        {"seconds": Param(None, 5, lambda value: max(1, min(value, 9)), schema={"minimum": None, "maximum": None})},
+        {"seconds": Param("quickly", True, {True: 1, False: 9}.get, schema={"type": "boolean", "maximum": None})},
     ],
 )
 def test_a_view_that_is_right_is_made(params):

@@ -33,7 +33,7 @@ _HUGE = 10**12  # larger than any bound: shows whether a conversion bounds its r
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Param:
     """How one parameter of a tool looks in a dialect."""
 
     name: str | None = None
@@ -49,9 +49,9 @@ class Shown:
     required: bool | None = None
 
 
-def from_zero(name: str | None = None, description: str | None = None) -> Shown:
+def from_zero(name: str | None = None, description: str | None = None) -> Param:
     """A line number that the dialect counts from 0 and the tool from 1."""
-    return Shown(
+    return Param(
         name,
         default=0,
         decode=lambda value: value + 1,
@@ -61,13 +61,13 @@ def from_zero(name: str | None = None, description: str | None = None) -> Shown:
     )
 
 
-def milliseconds(default: int, *, most: int, clamp: bool = False) -> Shown:
+def milliseconds(default: int, *, most: int, clamp: bool = False) -> Param:
     """A time that the dialect counts in milliseconds and the tool in seconds; `clamp` takes more for `most`.
 
     Less than the tool's shortest time counts as that.
     """
     bounds = {"type": "integer", "minimum": 1, "maximum": None if clamp else most}
-    return Shown(
+    return Param(
         default=default,
         decode=lambda value: max(_MIN_SECONDS, min(value, most) / 1000),
         encode=lambda value: int(value * 1000),
@@ -99,7 +99,7 @@ class View:
         self,
         name: str,
         tool: Tool,
-        params: Mapping[str, str | Shown] | None = None,
+        params: Mapping[str, str | Param] | None = None,
         *,
         fixed: Mapping[str, Any] | None = None,
         description: str | None = None,
@@ -126,15 +126,15 @@ class View:
         """The tool under its own name, with every parameter that it shows by itself."""
         return cls(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
 
-    def _choose(self, params: Mapping[str, str | Shown]) -> dict[str, tuple[Parameter, Shown]]:
+    def _choose(self, params: Mapping[str, str | Param]) -> dict[str, tuple[Parameter, Param]]:
         known = {one.name: one for one in self.tool.parameters}
         if unknown := (set(params) | set(self.fixed)) - set(known):
             raise ValueError(f"{self.name}: tool {self.tool.name!r} has no parameter {', '.join(sorted(unknown))}.")
         wanted = [*params, *(one.name for one in known.values() if one.required and one.name not in params)]
         order = [name for name in known if name in wanted and name not in self.fixed]
         chosen = {name: params.get(name, name) for name in order}
-        looks = {name: look if isinstance(look, Shown) else Shown(look) for name, look in chosen.items()}
-        shown: dict[str, tuple[Parameter, Shown]] = {}
+        looks = {name: look if isinstance(look, Param) else Param(look) for name, look in chosen.items()}
+        shown: dict[str, tuple[Parameter, Param]] = {}
         for own, look in looks.items():
             name = look.name or own
             if name in shown:
@@ -195,11 +195,11 @@ class View:
         return {one.name: name for name, (one, _) in self._shown.items()}
 
 
-def _required(one: Parameter, look: Shown) -> bool:
+def _required(one: Parameter, look: Param) -> bool:
     return look.required if look.required is not None else one.required and look.default is _OWN
 
 
-def _schema(one: Parameter, look: Shown) -> dict[str, Any]:
+def _schema(one: Parameter, look: Param) -> dict[str, Any]:
     schema = {word: value for word, value in {**one.schema, **look.schema}.items() if value is not None}
     if look.description is not None:
         schema["description"] = look.description
@@ -210,7 +210,7 @@ def _schema(one: Parameter, look: Shown) -> dict[str, Any]:
     return schema
 
 
-def _fault(name: str, one: Parameter, look: Shown) -> str:
+def _fault(name: str, one: Parameter, look: Param) -> str:
     """What is wrong with how a parameter is shown, as the end of a sentence; empty if nothing is."""
     if not _NAME.fullmatch(name):
         return "cannot be passed on the command line: a name begins with a letter and has no blanks or signs but _.-"
@@ -226,7 +226,7 @@ def _fault(name: str, one: Parameter, look: Shown) -> str:
     return _bound_fault(one, look, "minimum", -_HUGE) or _bound_fault(one, look, "maximum", _HUGE)
 
 
-def _bound_fault(one: Parameter, look: Shown, word: str, huge: int) -> str:
+def _bound_fault(one: Parameter, look: Param, word: str, huge: int) -> str:
     """What is wrong with a bound of a number: after the conversion to the tool's unit, the tool's own must hold."""
     own = one.schema.get(word)
     if own is None:
