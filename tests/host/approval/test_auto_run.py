@@ -12,7 +12,7 @@ import pytest
 
 from toolroll import Kit
 from toolroll.host.approval.auto_run import AutoRunFiles, note
-from toolroll.host.approval.guard import Request
+from toolroll.host.approval.guard import ApprovalRequest
 from toolroll.result import ErrorCode
 
 OpenKit = Callable[..., Kit]
@@ -70,7 +70,7 @@ def changed(kit: Kit, name: str) -> Any:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_what_the_user_declines_is_not_changed(open_kit: OpenKit, ws: Path, tree: dict[str, bytes], name: str) -> None:
-    asked: list[Request] = []
+    asked: list[ApprovalRequest] = []
     result = changed(open_kit(approve=lambda request: bool(asked.append(request))), name)
     assert result.error is not None
     assert (result.error.code, files(ws)) == (ErrorCode.PERMISSION, tree)
@@ -114,7 +114,7 @@ def test_what_is_asked_under_ask(open_kit: OpenKit, ws: Path) -> None:
 def test_an_answer_for_the_session_is_for_that_path(open_kit: OpenKit) -> None:
     asked: list[str] = []
 
-    def approve(request: Request) -> str:
+    def approve(request: ApprovalRequest) -> str:
         asked.append(request.reason)
         return "session"
 

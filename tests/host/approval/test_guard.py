@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from toolroll import Effect, ToolError
-from toolroll.host.approval.guard import CannotAskError, Consent, Guard, Request
+from toolroll.host.approval.guard import ApprovalRequest, CannotAskError, Consent, Guard
 from toolroll.policy.decision import Rule
 from toolroll.policy.rules import Policy
 
@@ -167,7 +167,7 @@ def test_one_answer_serves_those_who_wait_for_it(open_kit):
 
 def test_a_question_of_its_own_kind(asked):
     guard = Guard(Policy(), "code", lambda request: asked.append(request.key) or "session")
-    first = Request("write", Effect.WRITE, {"path": ".envrc"}, "is run by direnv", key=("autorun", ".envrc"))
+    first = ApprovalRequest("write", Effect.WRITE, {"path": ".envrc"}, "is run by direnv", key=("autorun", ".envrc"))
     guard.require(first)
     guard.require(first)
     guard.require(replace(first, key=("secret", ".envrc")))
@@ -177,7 +177,7 @@ def test_a_question_of_its_own_kind(asked):
 
 
 def test_what_became_of_a_question_can_be_decided_upon():
-    request = Request("write", Effect.WRITE, {}, "is run by direnv")
+    request = ApprovalRequest("write", Effect.WRITE, {}, "is run by direnv")
 
     def cannot(_request):
         raise CannotAskError("no")
@@ -210,7 +210,7 @@ def test_which_calls_need_no_further_look(policy, mode, effects, about_paths, pa
 
 
 def test_consent_says_what_became_of_the_question():
-    request = Request("write", Effect.WRITE, {}, "needs approval")
+    request = ApprovalRequest("write", Effect.WRITE, {}, "needs approval")
     assert Guard(Policy(), "code").ask(request) is Consent.NOT_ASKED
     for answer, consent in ((True, Consent.GIVEN), ("once", Consent.GIVEN), (False, Consent.DECLINED)):
         assert Guard(Policy(), "code", lambda _request, answer=answer: answer).ask(request) is consent
@@ -224,7 +224,7 @@ def test_an_approver_cannot_change_what_runs():
         return True
 
     arguments = {"list": ["one"]}
-    Guard(Policy(), "code", approve).require(Request("write", Effect.WRITE, arguments, "needs approval"))
+    Guard(Policy(), "code", approve).require(ApprovalRequest("write", Effect.WRITE, arguments, "needs approval"))
     assert arguments == {"list": ["one"]}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.host.http.web import Server, reply
 from toolroll import Effect, Kit, tool
-from toolroll.host.approval.guard import Guard, Request
+from toolroll.host.approval.guard import ApprovalRequest, Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.http.request import prepare
 from toolroll.host.runtime.call import Call
@@ -100,9 +100,9 @@ def test_an_address_with_the_secret_in_it(ask: Callable[..., Kit], server: Serve
 
 @pytest.mark.parametrize("answer", [True, False])
 def test_the_approver_is_asked(ask: Callable[..., Kit], server: Server, answer: bool) -> None:
-    asked: list[Request] = []
+    asked: list[ApprovalRequest] = []
 
-    def approve(request: Request) -> bool:
+    def approve(request: ApprovalRequest) -> bool:
         asked.append(request)
         return answer
 
@@ -211,7 +211,7 @@ def test_what_forbids_a_request_is_named(mode: str, policy: Policy, why: str) ->
 
 
 def test_the_question_is_about_the_whole_call() -> None:
-    asked: list[Request] = []
+    asked: list[ApprovalRequest] = []
     taint = Taint(Guard(Policy(), "code", lambda request: asked.append(request) or True))  # type: ignore[func-returns-value]  # list.append returns None
     call = Call(name="send", arguments={"text": "x"})
     taint.check_call(call, Effect.NETWORK)
@@ -221,4 +221,4 @@ def test_the_question_is_about_the_whole_call() -> None:
     assert asked == []
     taint.check_call(call, Effect.NETWORK | Effect.READ)
     reason = "The secret file '.env' was read in this session, and a call of this tool can carry it"
-    assert asked == [Request("send", Effect.NETWORK, {"text": "x"}, reason)]
+    assert asked == [ApprovalRequest("send", Effect.NETWORK, {"text": "x"}, reason)]
