@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.code.fact_reader import BY_PATH, NO_TEXT, Copy, Surveyor
 from toolroll.host.code.fact_store import Sheets, Stamp
-from toolroll.host.search.file_list import Folders, Listed
+from toolroll.host.search.file_list import FileList, FileLists
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import Policy, has_paths, judge_path
 from toolroll.text.code.map.file_facts import EMPTY, Sheet
@@ -59,7 +59,7 @@ class _Tree:
     keys: dict[str, bytes] = field(default_factory=dict)
     """The files that were looked at, and what they were then."""
     tidied: bool = False
-    seen: tuple[Listed, Charted] | None = None
+    seen: tuple[FileList, Charted] | None = None
     """The files of a watched tree when all of them were charted, and what that gave."""
 
     def put(self, path: str, key: bytes, sheet: Sheet) -> None:
@@ -80,7 +80,7 @@ class Charts:
     def __init__(self, files: Workspace, search: Search, structure: Structure, policy: Policy) -> None:
         self._policy = policy
         self._sheets = Sheets(files.state)
-        self._folders = Folders(files.root, search)
+        self._folders = FileLists(files.root, search)
         self._surveyor = Surveyor(files, structure.parsers)
         self._trees: OrderedDict[str, _Tree] = OrderedDict()
         self._places: dict[str, tuple[Stamp, bytes]] | None = None

@@ -14,7 +14,7 @@ from toolroll.host.code.look import Look
 from toolroll.host.code.parser_pool import Parsers, TooHardError
 from toolroll.host.code.tag_cache import Key, Tagged
 from toolroll.host.files.versions import digest
-from toolroll.host.search.file_list import Folders
+from toolroll.host.search.file_list import FileLists
 from toolroll.host.search.query import Query, Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.syntax import languages
@@ -74,7 +74,7 @@ class Structure:
         self._limits = limits
         self.parsers = Parsers(launcher)
         self._listing = threading.Lock()
-        self._folders = Folders(files.root, search)
+        self._folders = FileLists(files.root, search)
         self._tagged = Tagged(files.root)
 
     def tags_of(self, path: str, token: Token | None = None) -> Tags:

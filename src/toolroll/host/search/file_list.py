@@ -15,8 +15,8 @@ from toolroll.host.search.query import Scope
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
     from toolroll.host.files.root import Root
+    from toolroll.host.files.versions import Stamp
     from toolroll.host.runtime.cancellation import Token
     from toolroll.host.search.search import Search
 
@@ -29,7 +29,7 @@ _EVERY = globs.compile("**")
 
 
 @dataclass(slots=True)
-class Listed:
+class FileList:
     """The files of a folder by path. `whole` is False if there was no time for all, or there are too many."""
 
     files: list[str]
@@ -40,23 +40,23 @@ class Listed:
 
 @dataclass(slots=True)
 class _Held:
-    listed: Listed
+    listed: FileList
     folders: dict[str, tuple[Stamp | None, int]]
     """The state of each folder, None if it may have changed meanwhile, and a digest of the names in it."""
     rules: dict[str, Stamp | None]
     """The same of each ignore file."""
 
 
-class Folders:
+class FileLists:
     """Lists the files that a search would look at. Not for several threads at a time."""
 
     def __init__(self, root: Root, search: Search) -> None:
         self._root = root
         self._search = search
         self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._seen: dict[str, tuple[list[tuple[str, Stamp]], Listed]] = {}
+        self._seen: dict[str, tuple[list[tuple[str, Stamp]], FileList]] = {}
 
-    def files(self, path: str, token: Token | None = None) -> Listed:
+    def files(self, path: str, token: Token | None = None) -> FileList:
         """The files beneath a folder that are neither hidden nor ignored."""
         held = self._held.get(path)
         watched = self._watched(path) if held is not None else None
@@ -89,19 +89,19 @@ class Folders:
             made.append((about.st_dev, about.st_ino, about.st_size, modified, changed) if old else None)
         return made
 
-    def _watched(self, path: str) -> Listed | None:
+    def _watched(self, path: str) -> FileList | None:
         """The same by what the kernel tells of a tree, once that is watched; the same object while nothing changes."""
-        warm = self._search.warm
-        if warm is None:
+        index = self._search.index
+        if index is None:
             return None
         fd = self._root.folder(path)
         try:
             parts = self._root.real(fd)
         finally:
             os.close(fd)
-        found = warm.newest(Scope(path), parts, _EVERY)
+        found = index.list_newest(Scope(path), parts, _EVERY)
         if found is None:
-            warm.searched()  # it is asked for a second time, so there will be more
+            index.update_in_background()  # it is asked for a second time, so there will be more
             return None
         before = self._seen.get(path)
         if before is not None and before[0] == found:
@@ -111,7 +111,7 @@ class Folders:
         stamps = {
             f"{prefix}{one}": stamp if stamp[3] <= latest and stamp[4] <= latest else None for one, stamp in found
         }
-        listed = Listed(sorted(stamps), True, stamps)
+        listed = FileList(sorted(stamps), True, stamps)
         if None not in stamps.values():
             self._seen = {path: (found, listed)}
         return listed
@@ -119,7 +119,7 @@ class Folders:
     def _look(self, path: str, token: Token | None) -> _Held:
         began = time.time_ns()
         found = self._search.find("**", Scope(path), kind="both", sort="path", token=token)
-        listed = Listed([entry.path for entry in found.entries if entry.kind == "file"], found.complete)
+        listed = FileList([entry.path for entry in found.entries if entry.kind == "file"], found.complete)
         parts = [part for part in self._root.text(path).split("/") if part not in ("", ".")]
         above = ("/".join(parts[:depth]) for depth in range(len(parts) + 1))  # rules there hold here too
         inner = (entry.path for entry in found.entries if entry.kind == "directory")

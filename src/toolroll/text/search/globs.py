@@ -62,7 +62,7 @@ class Matcher:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class GlobFilter:
     """What a caller wants to see: something of `include` (or all, if empty) and nothing of `exclude`."""
 
     include: tuple[Matcher, ...] = ()

@@ -41,7 +41,7 @@ _NAMED = re.compile(r"\(\?P?<(\w+)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedPattern:
     """A regular expression that both engines read alike."""
 
     regex: str
@@ -51,7 +51,7 @@ class Prepared:
     """The pattern speaks of carriage returns, so they are not to be taken for a part of the line end."""
 
 
-def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> Prepared:
+def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> PreparedPattern:
     """The pattern checked, a literal one quoted, and each line end in it made to match "\\r\\n" too."""
     if not pattern:
         raise _invalid("The `pattern` is empty, which every line matches. Give the text to look for.")
@@ -63,7 +63,7 @@ def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> 
         raise _invalid("The `pattern` is not valid Unicode text. Give it without lone surrogates.") from None
     regex = _SPECIAL.sub(r"\\\g<0>", pattern) if literal else pattern
     if (literal or is_literal(pattern)) and pattern.isprintable():
-        return Prepared(regex, multiline, sees_cr=False)
+        return PreparedPattern(regex, multiline, sees_cr=False)
     tokens = list(_tokens(regex))
     for token, inside in tokens:
         if not inside and (token in _LOOKS or re.fullmatch(r"\\[1-9k]", token)):
@@ -71,7 +71,7 @@ def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> 
                 f"The pattern {pattern!r} uses look-around or a back-reference, which are not supported: "
                 "they can take for ever. Search for a simpler pattern and choose among the lines it finds."
             )
-    return Prepared(
+    return PreparedPattern(
         "".join(_line_end(token, inside) for token, inside in tokens).replace("\0", r"\x00"),
         multiline or any(token in ("\n", r"\n") and not inside for token, inside in tokens),
         any(token in ("\r", r"\r") for token, _ in tokens),

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.search.search import Found, Query, Row, Scope
+from toolroll.host.search.search import GrepResult, GrepRow, Query, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
@@ -26,7 +26,7 @@ _AROUND = 100_000  # lines around a match; ripgrep takes no number of any size
 class Matches:
     """Matching lines, newest file first. `total` counts all that were found, `rows` are those shown."""
 
-    rows: list[Row]
+    rows: list[GrepRow]
     shown: int
     total: int
     files: int
@@ -38,7 +38,7 @@ class Matches:
 
     def located(self) -> str:
         """A count, then each match under its file with line and character."""
-        lines = [f"Found {self.total} matches"]
+        lines = [f"GrepResult {self.total} matches"]
         for path, group in groupby(self.rows, key=lambda row: row.path):
             lines.append(f"{path}:")
             lines += [f"  Line {row.line}, Char {row.column}: {row.text}" for row in group if row.column]
@@ -96,7 +96,7 @@ def grep(
     )
 
 
-def _text(rows: Sequence[Row], output: Output) -> str:
+def _text(rows: Sequence[GrepRow], output: Output) -> str:
     """Rows by file, `12:` before a matching line and `12-` before one of its context."""
     if output == "files":
         return "\n".join(dict.fromkeys(row.path for row in rows))
@@ -116,7 +116,7 @@ def _globs(glob: str | None) -> tuple[str, ...]:
     return (glob,) if glob else ()
 
 
-def _first(rows: list[Row], limit: int) -> list[Row]:
+def _first(rows: list[GrepRow], limit: int) -> list[GrepRow]:
     """The rows up to the limit's match, with the context that belongs to it."""
     matches = 0
     for at, row in enumerate(rows):
@@ -126,7 +126,7 @@ def _first(rows: list[Row], limit: int) -> list[Row]:
     return rows
 
 
-def _note(found: Found, rows: list[Row], output: Output, most_rows: int, seconds: float) -> str:
+def _note(found: GrepResult, rows: list[GrepRow], output: Output, most_rows: int, seconds: float) -> str:
     notes = []
     if found.stopped == "time":
         notes.append(f"Stopped after {seconds:g} s: this is a part of the matches. Narrow `path` or `include`.")
@@ -142,7 +142,7 @@ def _note(found: Found, rows: list[Row], output: Output, most_rows: int, seconds
     return f"({' '.join(notes)})" if notes else ""
 
 
-def _elsewhere(found: Found, asked: dict[str, Any]) -> Suggestion | None:
+def _elsewhere(found: GrepResult, asked: dict[str, Any]) -> Suggestion | None:
     """The call that also searches where matches were passed over."""
     switches = {kind: True for kind in ("hidden", "ignored") if found.survey and found.survey.elsewhere.get(kind)}
     given = {name: value for name, value in {**asked, **switches}.items() if value}

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from toolroll.host.runtime.launcher import PIPE, Reach, module_paths, wait_for
 from toolroll.host.runtime.state import nameless
 from toolroll.host.search.file_list import SETTLED
-from toolroll.host.search.in_process import SIGNS
+from toolroll.host.search.in_process import FOLDING_SIGNS
 from toolroll.host.search.index.postings import ALWAYS, BINARY, FOLDED, Postings
 from toolroll.host.search.text_files import is_binary
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
     from toolroll.host.files.root import Root
+    from toolroll.host.files.versions import Stamp
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
 
 TEXT_BYTES = 2_000_000
@@ -35,7 +35,7 @@ _CHILD = (
 )
 
 
-class Builder:
+class IndexBuilder:
     """At most one child at a time, for one index of one workspace."""
 
     def __init__(self, root: Root, index: str, most_bytes: int, launcher: Launcher) -> None:
@@ -146,7 +146,7 @@ def _kind(fd: int, size: int) -> tuple[int, str]:
         data += block
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return ALWAYS | (BINARY if is_binary(fd) else 0), ""
-    kind = FOLDED if any(sign in data for sign in SIGNS) else 0
+    kind = FOLDED if any(sign in data for sign in FOLDING_SIGNS) else 0
     if b"\0" in data:
         return kind | BINARY, data.replace(b"\0", b"\n").decode("latin-1")
     return kind, data.decode("latin-1")

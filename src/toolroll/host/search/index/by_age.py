@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.host.search.hits import writable
-from toolroll.host.search.query import Entry
+from toolroll.host.search.query import FileEntry
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
+    from toolroll.host.files.versions import Stamp
 
 Wants = Callable[[str], object]
 """Whether a path from the workspace is meant."""
 
 
-class Order:
+class FilesByAge:
     """Some of the files of a table, newest first. Not for several threads at a time."""
 
     def __init__(self, aged: Iterable[tuple[int, str]], wants: Wants | None = None) -> None:
@@ -25,7 +25,7 @@ class Order:
         self.aged = [one for one in aged if wants(one[1])] if wants else list(aged)
         self._paths: list[str] | None = None
         self._lines: dict[tuple[int, int], str] = {}
-        self._first: Sequence[Entry] = ()
+        self._first: Sequence[FileEntry] = ()
 
     def move(self, path: str, before: Stamp | None, now: Stamp | None) -> None:
         """A file came (there was nothing before), went, or changed."""
@@ -45,10 +45,10 @@ class Order:
             self._paths = [path[cut:] for _, path in self.aged]
         return self._paths
 
-    def first(self, count: int | None, files: Mapping[str, Stamp]) -> Sequence[Entry]:
+    def first(self, count: int | None, files: Mapping[str, Stamp]) -> Sequence[FileEntry]:
         """All, or so many of the first ones, as they are shown; those are the same object until something changes."""
         if count is None or len(self._first) != min(count, len(self.aged)):
-            made = [Entry(writable(path), "file", files[path][2], -age) for age, path in self.aged[:count]]
+            made = [FileEntry(writable(path), "file", files[path][2], -age) for age, path in self.aged[:count]]
             if count is None:
                 return made
             self._first = made

@@ -11,13 +11,13 @@ from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.search.index.file_table import Table
+    from toolroll.host.search.index.file_table import FileTable
 
 MOST_CHANGED = 128
 """Files that are searched though the index does not have them; with more it is not used."""
 
 
-class Coverage:
+class IndexCoverage:
     """An index beside a table. Not for several threads at a time."""
 
     def __init__(self, root: Root, path: str, most_bytes: int) -> None:
@@ -32,7 +32,7 @@ class Coverage:
         """Files that are too large to be searched at all."""
         self._binary: set[str] = set()
 
-    def update(self, table: Table) -> None:
+    def update(self, table: FileTable) -> None:
         """Take in what has changed on either side."""
         changed, news = table.changed(), self._postings.news()
         if self._fresh or changed is None or news is None:
@@ -52,7 +52,7 @@ class Coverage:
             (self._binary.add if is_binary else self._binary.discard)(path)
         self._looked.clear()
 
-    def matching(self, table: Table, query: str, *, ignore_case: bool) -> set[str] | None:
+    def matching(self, table: FileTable, query: str, *, ignore_case: bool) -> set[str] | None:
         """The files that can match a query, of those that may be searched; None if too many have changed or fit."""
         for _ in range(3):  # another process may write just now
             self.update(table)

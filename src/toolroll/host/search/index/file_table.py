@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
 from toolroll.host.files.walk import Chain, Kind, Walk
+from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
 from toolroll.host.search.file_list import SETTLED
-from toolroll.host.search.index.by_age import Order, Wants
-from toolroll.host.search.index.inotify import LostError, Watch
+from toolroll.host.search.index.by_age import FilesByAge, Wants
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
     from toolroll.host.files.root import Root
+    from toolroll.host.files.versions import Stamp
 
 MOST = 300_000
 """Files and folders; a larger tree is not kept."""
@@ -30,7 +30,7 @@ _ORDERS = 8  # that are kept up
 _MOVES = 500  # changed files, after which it is quicker to put all in order again
 
 
-class TooMuchError(Exception):
+class UntrackableTreeError(Exception):
     """The tree is not one to be kept: too large, not wholly readable, or given up."""
 
 
@@ -48,11 +48,11 @@ class _Folder:
     """What is hidden or ignored in it."""
 
 
-class Table:
+class FileTable:
     """All that is neither hidden nor ignored. Not for several threads at a time."""
 
     _files: dict[str, Stamp]
-    _orders: dict[Hashable, Order]
+    _orders: dict[Hashable, FilesByAge]
     _moves: int
     _changed: set[str] | None
     _left: list[tuple[str, Kind]] | None
@@ -67,10 +67,10 @@ class Table:
     """There are no rules of a stronger kind, which win over nearer ones: a search from further down sees it else."""
 
     def __init__(self, root: Root, stop: Event) -> None:
-        """Look at everything; TooMuchError or OSError when that cannot be kept up. `stop` ends it at once."""
+        """Look at everything; UntrackableTreeError or OSError when that cannot be kept up. `stop` ends it at once."""
         self._root = root
         self._stop = stop
-        self._watch = Watch()
+        self._watch = FolderWatch()
         try:
             self._build()
         except BaseException:
@@ -82,7 +82,7 @@ class Table:
         self._moves = 0
         try:
             told = self._watch.take()
-        except LostError:
+        except EventsLostError:
             self._again()
             return
         if self._excluded() != self._exclude:
@@ -121,23 +121,23 @@ class Table:
     def newest(self) -> list[tuple[int, str]]:
         """All files, newest first: the age (less is newer) and the path."""
         if None not in self._orders:
-            self._orders[None] = Order(sorted((-stamp[3], path) for path, stamp in self._files.items()))
+            self._orders[None] = FilesByAge(sorted((-stamp[3], path) for path, stamp in self._files.items()))
         return self._orders[None].aged
 
-    def order(self, key: Hashable, wants: Wants) -> Order:
+    def order(self, key: Hashable, wants: Wants) -> FilesByAge:
         """The files that are wanted, newest first; a key always stands for the same of them."""
         if key not in self._orders:
             aged = self.newest()
             if len(self._orders) > _ORDERS:
                 del self._orders[next(one for one in self._orders if one is not None)]
-            self._orders[key] = Order(aged, wants)
+            self._orders[key] = FilesByAge(aged, wants)
         return self._orders[key]
 
     def has(self, folder: str) -> bool:
         """Whether this folder, empty or with a slash at its end, is one of those that are kept."""
         return folder in self._folders and (not folder or self._uniform)
 
-    def left(self, folder: str) -> list[tuple[str, Kind]]:
+    def left_out(self, folder: str) -> list[tuple[str, Kind]]:
         """What is hidden or ignored beneath a folder. Of a folder that is, nothing in it is named."""
         if self._left is None:
             self._left = [one for known in self._folders.values() for one in known.left]
@@ -148,7 +148,7 @@ class Table:
 
     def _again(self) -> None:
         self._watch.close()
-        self._watch = Watch()
+        self._watch = FolderWatch()
         self._build()
 
     def _build(self) -> None:
@@ -166,7 +166,7 @@ class Table:
         todo: list[tuple[str, Chain, _Folder | None]] = [(path, above, None)]
         while todo:
             if self._stop.is_set() or len(self._files) + len(self._folders) > MOST:
-                raise TooMuchError
+                raise UntrackableTreeError
             where, rules, parent = todo.pop()
             fd = self._open(where)
             if fd is None:
@@ -185,7 +185,7 @@ class Table:
         except OSError:
             if path and self._is_gone(path):
                 return None
-            raise TooMuchError from None  # a search counts what it cannot read
+            raise UntrackableTreeError from None  # a search counts what it cannot read
 
     def _enter(self, fd: int, path: str, above: Chain) -> tuple[_Folder, list[str]]:
         """A folder with its files, and the folders in it, which are still to be taken in. Closes `fd`."""

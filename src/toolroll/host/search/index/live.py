@@ -1,4 +1,4 @@
-"""What a search may take for granted because it is known: the files that there are, and which of them can match."""
+"""Live file table and trigram index: which files exist and can match."""
 
 from __future__ import annotations
 
@@ -8,32 +8,30 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from toolroll.host.search.in_process import Glance, glance
-from toolroll.host.search.index.builder import Builder
-from toolroll.host.search.index.coverage import MOST_CHANGED, Coverage
-from toolroll.host.search.index.file_table import Table, TooMuchError
+from toolroll.host.search.candidates import Candidates, SkippedFiles
+from toolroll.host.search.index.builder import IndexBuilder
+from toolroll.host.search.index.coverage import MOST_CHANGED, IndexCoverage
+from toolroll.host.search.index.file_table import FileTable, UntrackableTreeError
 from toolroll.host.search.index.postings import remove
 from toolroll.result import ToolError
 from toolroll.text.search import patterns, trigrams
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
     from toolroll.host.files.root import Root
-    from toolroll.host.files.walk import Kind
+    from toolroll.host.files.versions import Stamp
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
-    from toolroll.host.search.index.by_age import Order, Wants
-    from toolroll.host.search.query import Entry, Query, Scope
+    from toolroll.host.search.index.by_age import FilesByAge, Wants
+    from toolroll.host.search.query import FileEntry, Query, Scope
     from toolroll.text.search.globs import Matcher
 
 T = TypeVar("T")
 
 SWITCH = "TOOLROLL_INDEX"
 """The variable that, set to "off", has every search look at the files themselves."""
-LEAST = 100
+MIN_FILES = 100
 """Files from which on an index is worth its making."""
 
 _MOST_TEXT = 500_000_000  # bytes; the index takes less than half of that
@@ -44,33 +42,10 @@ _NEVER = float("-inf")
 _RETRY = 60.0  # seconds until a tree that could not be kept, or a file that could not be read, is tried again
 
 
-@dataclass(slots=True)
-class Sight:
-    """What there is to search in one folder at one time. All paths are from that folder."""
-
-    files: list[str]
-    """Those that can match, newest first; if it is not narrowed, all. If they are `few`, in no order."""
-    narrowed: bool
-    """The index has told which can match."""
-    binary: list[str] = field(default_factory=list)
-    """Binary files that can match. This and what follows is known if it is narrowed."""
-    searched: int = 0
-    big: int = 0
-    """How many files in scope are looked at, and are too big for that."""
-    left: list[tuple[str, Kind]] = field(default_factory=list)
-    """What is hidden or ignored, in scope or not; of a folder nothing in it is named."""
-    plenty: bool = False
-    """So many of the files match that the newest of them will do."""
-    few: bool = False
-    """These are all files, and nothing is known of them but their names: see `few`."""
-    glance: Glance | None = None
-    """How to look into few files, if the query is one for that."""
-
-
-class First(NamedTuple):
+class NewestFiles(NamedTuple):
     """The files of an answer, newest first."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[FileEntry]
     """The first ones."""
     total: int
     """How many there are."""
@@ -78,7 +53,7 @@ class First(NamedTuple):
     """The paths of all, from the workspace, a line each, if there are more; the same object until one changes."""
 
 
-class Warm:
+class LiveIndex:
     """Knows the tree of one workspace, after the first search. Several threads may use it at a time."""
 
     def __init__(self, root: Root, state: State, most_bytes: int, launcher: Launcher) -> None:
@@ -88,16 +63,16 @@ class Warm:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._table: Table | None = None
+        self._table: FileTable | None = None
         self._next = 0.0
-        self._coverage: Coverage | None = None
-        self._builder = Builder(root, index_path(state, root.path), most_bytes, launcher)
+        self._coverage: IndexCoverage | None = None
+        self._builder = IndexBuilder(root, index_path(state, root.path), most_bytes, launcher)
         self._built = _NEVER
         self._rest = 0.0
         self._tried: dict[str, Stamp] = {}
 
-    def searched(self) -> None:
-        """A search was made: get to know the tree, and bring the index up to date, beside all else."""
+    def update_in_background(self) -> None:
+        """Read the tree and update the index in the background. Called with each search."""
         with self._lock:
             if self._stop.is_set():
                 return
@@ -107,7 +82,7 @@ class Warm:
                 self._thread = threading.Thread(target=self._learn, name="toolroll tree", daemon=True)
                 self._thread.start()
 
-    def ready(self, seconds: float, *, indexed: bool = False) -> bool:
+    def wait_until_ready(self, seconds: float, *, indexed: bool = False) -> bool:
         """Wait until the tree is known, and with `indexed` until the index has all of it; whether that is so."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -115,46 +90,43 @@ class Warm:
                 if self._table is not None and (not indexed or self._with(self._is_covered)):
                     return True
                 self._built = _NEVER
-            self.searched()
+            self.update_in_background()
             time.sleep(0.02)
         return False
 
-    def sight(self, query: Query, scope: Scope, folder: Sequence[str]) -> Sight | None:
-        """What there is to search; None if it is not known, and everything has to be looked at."""
+    def candidates(self, query: Query, scope: Scope, folder: Sequence[str]) -> Candidates | None:
+        """The files that can match, or all files if the index cannot tell; None if the tree is not known."""
         prefix = "".join(f"{name}/" for name in folder)
 
-        def see(table: Table) -> Sight | None:
-            return self._seen(table, query, scope, prefix) if self._is_kept(table, scope, prefix) else None
+        def look_up(table: FileTable) -> Candidates | None:
+            return self._look_up(table, query, scope, prefix) if self._is_kept(table, scope, prefix) else None
 
         with self._lock:
-            sight = self._with(see)
-        if sight is not None:
-            sight.glance = glance(query)
-        return sight
+            return self._with(look_up)
 
-    def newest(self, scope: Scope, folder: Sequence[str], matcher: Matcher) -> list[tuple[str, Stamp]] | None:
+    def list_newest(self, scope: Scope, folder: Sequence[str], matcher: Matcher) -> list[tuple[str, Stamp]] | None:
         """The files in scope whose names match, with their states, newest first; None if they are not known."""
         prefix = "".join(f"{name}/" for name in folder)
 
-        def see(table: Table) -> list[tuple[str, Stamp]] | None:
+        def see(table: FileTable) -> list[tuple[str, Stamp]] | None:
             order, files, cut = self._order(table, scope, prefix, matcher), table.files(), len(prefix)
             return None if order is None else [(path[cut:], files[path]) for _, path in order.aged]
 
         with self._lock:
             return self._with(see)
 
-    def first(
+    def first_files(
         self, first: int | None, most: int, scope: Scope, folder: Sequence[str], matcher: Matcher
-    ) -> First | None:
+    ) -> NewestFiles | None:
         """The first of them, or all; and if there are others, the paths of `most` of all."""
         prefix = "".join(f"{name}/" for name in folder)
 
-        def see(table: Table) -> First | None:
+        def see(table: FileTable) -> NewestFiles | None:
             order = self._order(table, scope, prefix, matcher)
             if order is None:
                 return None
             entries, total = order.first(first, table.files()), len(order.aged)
-            return First(entries, total, order.lines(0, most) if total > len(entries) else "")
+            return NewestFiles(entries, total, order.lines(0, most) if total > len(entries) else "")
 
         with self._lock:
             return self._with(see)
@@ -172,14 +144,14 @@ class Warm:
 
     def _learn(self) -> None:
         table = None
-        with suppress(TooMuchError, OSError):
-            table = Table(self._root, self._stop)
+        with suppress(UntrackableTreeError, OSError):
+            table = FileTable(self._root, self._stop)
         with self._lock:
             self._table, self._thread, self._next = table, None, time.monotonic() + _RETRY
             if not self._stop.is_set():
                 self._with(self._index)
 
-    def _with(self, work: Callable[[Table], T]) -> T | None:
+    def _with(self, work: Callable[[FileTable], T]) -> T | None:
         """What comes of work on the table; a tree that cannot be kept up is let go, and tried again after a while."""
         import sqlite3
 
@@ -187,7 +159,7 @@ class Warm:
             return None
         try:
             return work(self._table)
-        except (TooMuchError, ToolError, OSError, sqlite3.OperationalError, sqlite3.InterfaceError):
+        except (UntrackableTreeError, ToolError, OSError, sqlite3.OperationalError, sqlite3.InterfaceError):
             self._drop()
             self._next = time.monotonic() + _RETRY
         except sqlite3.DatabaseError:
@@ -213,23 +185,23 @@ class Warm:
         if coverage is not None:
             coverage.close()
 
-    def _order(self, table: Table, scope: Scope, prefix: str, matcher: Matcher) -> Order | None:
+    def _order(self, table: FileTable, scope: Scope, prefix: str, matcher: Matcher) -> FilesByAge | None:
         """The files in scope whose names match, if they are known."""
         if not self._is_kept(table, scope, prefix):
             return None
         return table.order((prefix, scope, matcher), _wants(scope, prefix, matcher))
 
-    def _is_kept(self, table: Table, scope: Scope, prefix: str) -> bool:
+    def _is_kept(self, table: FileTable, scope: Scope, prefix: str) -> bool:
         """Whether the table, now brought up to date, has what is in scope."""
         if scope.hidden or scope.ignored:
             return False
         table.refresh()
         return table.has(prefix)
 
-    def _index(self, table: Table) -> None:
+    def _index(self, table: FileTable) -> None:
         """Have the index brought up to date, if that is worth it."""
         files, now = table.files(), time.monotonic()
-        if len(files) < LEAST or self._builder.running:
+        if len(files) < MIN_FILES or self._builder.running:
             return
         if now - self._built > _RETRY:
             self._tried.clear()
@@ -248,48 +220,47 @@ class Warm:
         rest = _SOON if len(due) < MOST_CHANGED // 2 else self._rest
         return due if now - self._built >= rest else []
 
-    def _lacking(self, table: Table) -> list[str]:
+    def _lacking(self, table: FileTable) -> list[str]:
         """The files that the index does not have as they are now, and that were not tried in vain."""
-        coverage, files = self._opened(), table.files()
+        coverage, files = self._open_coverage(), table.files()
         coverage.update(table)
         return [path for path in coverage.missing - table.unsettled() if self._tried.get(path) != files[path]]
 
-    def _is_covered(self, table: Table) -> bool:
+    def _is_covered(self, table: FileTable) -> bool:
         table.refresh()
         return not self._lacking(table) and not self._builder.running
 
-    def _opened(self) -> Coverage:
+    def _open_coverage(self) -> IndexCoverage:
         if self._coverage is None:
             self._state.folder("index")
-            self._coverage = Coverage(self._root, index_path(self._state, self._root.path), self._most_bytes)
+            self._coverage = IndexCoverage(self._root, index_path(self._state, self._root.path), self._most_bytes)
         return self._coverage
 
-    def _seen(self, table: Table, query: Query, scope: Scope, prefix: str) -> Sight:
+    def _look_up(self, table: FileTable, query: Query, scope: Scope, prefix: str) -> Candidates:
         prepared = patterns.prepare(query.pattern, literal=query.literal, multiline=query.multiline)
         asked = trigrams.required(prepared.regex, ignore_case=query.ignore_case)
         inside, files, cut = _inside(scope), table.files(), len(prefix)
         every = prefix == "" and inside is None
 
-        def mine(paths: set[str]) -> set[str]:
-            return paths if every else {path for path in paths if _is_mine(path, prefix, inside)}
+        def in_scope(paths: set[str]) -> set[str]:
+            return paths if every else {path for path in paths if _is_in_scope(path, prefix, inside)}
 
-        coverage = self._opened() if asked and len(files) >= LEAST else None
+        coverage = self._open_coverage() if asked and len(files) >= MIN_FILES else None
         matching = coverage.matching(table, asked, ignore_case=query.ignore_case) if coverage is not None else None
         if coverage is None or matching is None:
-            return Sight(table.order((prefix, scope), _wants(scope, prefix)).paths(cut), False)
-        matching, binaries, big = mine(matching), mine(coverage.binaries()), mine(coverage.big)
+            return Candidates(table.order((prefix, scope), _wants(scope, prefix)).paths(cut), False)
+        matching, binaries, big = in_scope(matching), in_scope(coverage.binaries()), in_scope(coverage.big)
         if prepared.multiline and matching & binaries:
-            return Sight([], False)  # how far such a search looks for a NUL is the engine's own affair
-        total = len(files) if every else len(mine(set(files)))
+            return Candidates([], False)  # how far a multiline search looks for a NUL depends on the engine
+        total = len(files) if every else len(in_scope(set(files)))
         plain = sorted(matching - binaries, key=lambda path: (-files[path][3], path))
-        return Sight(
-            [path[cut:] for path in plain],
-            True,
-            [path[cut:] for path in matching & binaries],
+        skipped = SkippedFiles(
             total - len(big),
             len(big),
-            [(path[cut:], kind) for path, kind in table.left(prefix)],
+            [path[cut:] for path in matching & binaries],
+            [(path[cut:], kind) for path, kind in table.left_out(prefix)],
         )
+        return Candidates([path[cut:] for path in plain], True, all_text=True, skipped=skipped)
 
 
 def _wants(scope: Scope, prefix: str, matcher: Matcher | None = None) -> Wants:
@@ -300,7 +271,7 @@ def _wants(scope: Scope, prefix: str, matcher: Matcher | None = None) -> Wants:
         return matches or _any
 
     def wants(path: str) -> bool:
-        return _is_mine(path, prefix, inside) and (matches is None or bool(matches(path[len(prefix) :])))
+        return _is_in_scope(path, prefix, inside) and (matches is None or bool(matches(path[len(prefix) :])))
 
     return wants
 
@@ -309,7 +280,7 @@ def _any(_: str) -> bool:
     return True
 
 
-def _is_mine(path: str, prefix: str, inside: Callable[[str], bool] | None) -> bool:
+def _is_in_scope(path: str, prefix: str, inside: Callable[[str], bool] | None) -> bool:
     return path.startswith(prefix) and (inside is None or inside(path[len(prefix) :]))
 
 

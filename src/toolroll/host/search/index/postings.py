@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from toolroll.host.code.fact_store import Stamp
+    from toolroll.host.files.versions import Stamp
 
 BINARY = 1
 """A file that holds a NUL, which a search passes over."""
@@ -40,7 +40,7 @@ class CommonError(Exception):
     """Too many files fit."""
 
 
-class Kept(NamedTuple):
+class IndexedFile(NamedTuple):
     """What is known of a file."""
 
     id: int
@@ -55,7 +55,7 @@ class Postings:
         """OSError or sqlite3.Error where there cannot be one; one that is broken is made anew."""
         self._base = _opened(path)
         self._state: tuple[int, int] = (-1, -1)
-        self.known: dict[str, Kept] = {}
+        self.known: dict[str, IndexedFile] = {}
         """By path; kept up by `matching` and `news`."""
         self.always: set[str] = set()
         self.folded: set[str] = set()
@@ -142,7 +142,7 @@ class Postings:
             if before is not None:
                 del self._paths[before.id]
             dev, ino, size, modified, changed = map(int, stamp.split())
-            self.known[path] = Kept(number, (dev, ino, size, modified, changed), kind)
+            self.known[path] = IndexedFile(number, (dev, ino, size, modified, changed), kind)
             self._paths[number] = path
             (self.always.add if kind & ALWAYS else self.always.discard)(path)
             (self.folded.add if kind & FOLDED else self.folded.discard)(path)

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
-from toolroll.host.search.index.live import LEAST, SWITCH, index_path, is_off
+from toolroll.host.search.index.live import MIN_FILES, SWITCH, index_path, is_off
 
 
 def about(workspace: str) -> tuple[bool, str]:
@@ -22,7 +22,7 @@ def about(workspace: str) -> tuple[bool, str]:
     except OSError:
         return False, "there is no workspace"
     if not os.path.exists(path):
-        return False, f"none yet: it is made after the first search of a tree of {LEAST} files or more"
+        return False, f"none yet: it is made after the first search of a tree of {MIN_FILES} files or more"
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=1.0)) as base:
             (files,) = base.execute("select count(*) from files").fetchone()
