@@ -49,12 +49,13 @@ class Authorised:
 
         def authorised(ctx: Context, arguments: dict[str, Any]) -> Any:
             # A copy that only this call has: what is asked about and what runs are the same arguments.
-            ctx.arguments = given = copy.deepcopy(dict(ctx.arguments))
+            call = ctx.call
+            call.arguments = given = copy.deepcopy(dict(call.arguments))
             arguments = view.bind(given)
-            action = "" if view.name == ctx.name else view.name
-            guard.authorise(ctx.name, effects, given, action)
+            action = "" if view.name == call.name else view.name
+            guard.authorise(call.name, effects, given, action)
             paths = (ctx.files.key(one) for one in tool.paths_in(arguments))
-            guard.authorise_paths(ctx.name, effects, given, lambda: paths, action)
+            guard.authorise_paths(call.name, effects, given, lambda: paths, action)
             return proceed(ctx, arguments)
 
         return authorised
@@ -67,7 +68,7 @@ def outgoing(view: View, proceed: Proceed) -> Proceed:
         return proceed
 
     def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
-        ctx.taint.check_call(ctx, view.effects)
+        ctx.taint.check_call(ctx.call, view.effects)
         return proceed(ctx, arguments)
 
     return checked
@@ -77,7 +78,8 @@ def time_limit(_view: View, proceed: Proceed) -> Proceed:
     """Gives the call its deadline, which the host checks wherever it could stay long."""
 
     def limited(ctx: Context, arguments: dict[str, Any]) -> Any:
-        ctx.token.limit(ctx.limits.call_seconds)
+        call = ctx.call
+        call.token.limit(call.limits.call_seconds)
         return proceed(ctx, arguments)
 
     return limited
@@ -98,7 +100,7 @@ class Concurrency:
             try:
                 places.get_nowait()
             except Empty:
-                self._wait(ctx.token)
+                self._wait(ctx.call.token)
             try:
                 return proceed(ctx, arguments)
             finally:
@@ -141,7 +143,7 @@ class Locks:
             named = named or [()]  # a change that names no path may be of any
             with lock:  # all at once or not at all, so that two calls can never wait for each other
                 if changes or self._changed:  # reads alone bar nobody
-                    self._wait(named, taken, ctx.token)
+                    self._wait(named, taken, ctx.call.token)
                 taken.append(named)
             try:
                 return proceed(ctx, arguments)
@@ -186,7 +188,7 @@ class AutoRunAsked:
             return proceed
 
         def asked(ctx: Context, arguments: dict[str, Any]) -> Any:
-            check = AutoRunCheck(guard, ctx.name, effects, ctx.arguments)
+            check = AutoRunCheck(guard, ctx.call.name, effects, ctx.call.arguments)
             ctx.files = ctx.files.asking(check)
             output = proceed(ctx, arguments)
             ctx.auto_run = check.written
@@ -207,7 +209,7 @@ class Journalled:
             return proceed
 
         def journalled(ctx: Context, arguments: dict[str, Any]) -> Any:
-            with self._journal.entry(tool.name, ctx.session, ctx.message) as recorder:
+            with self._journal.entry(tool.name, ctx.call.session, ctx.call.message) as recorder:
                 ctx.files = ctx.files.recording(recorder)
                 try:
                     return proceed(ctx, arguments)
@@ -235,9 +237,9 @@ class Remembered:
                 output = proceed(ctx, arguments)
             except Exception as error:
                 known = as_tool_error(error)
-                self._calls.keep(ctx, str(known.code) if known else type(error).__name__)
+                self._calls.keep(ctx.call, str(known.code) if known else type(error).__name__)
                 raise
-            self._calls.keep(ctx, "success")
+            self._calls.keep(ctx.call, "success")
             return output
 
         return remembered

@@ -21,8 +21,8 @@ from toolroll.text.knowledge.passages import Document, Hits, Kind, Passage, Rank
 if TYPE_CHECKING:
     import sqlite3
 
-    from toolroll.host.context import Progress
     from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.runtime.progress import Progress
 
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]
 """A question and the passages that seem to answer it, to how well each of them does."""

@@ -19,8 +19,8 @@ from toolroll.text.knowledge.passages import Ranking
 if TYPE_CHECKING:
     import sqlite3
 
-    from toolroll.host.context import Progress
     from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.runtime.progress import Progress
 
 TABLES = (
     # A way is a model and a store: each has its own vectors, and its own that are missing.
