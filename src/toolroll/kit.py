@@ -18,7 +18,7 @@ from toolroll.host.approval import user_rules as settings
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, PRESETS, Policy
 from toolroll.registry import Registry, discover
@@ -187,7 +187,7 @@ class Kit:
         """`call` in a worker thread; cancelling the task cancels the work."""
         import asyncio
 
-        token = options["token"] = options.get("token") or Token()
+        token = options["token"] = options.get("token") or CancelToken()
         try:
             return await asyncio.to_thread(self.call, name, arguments, **options)
         except asyncio.CancelledError:

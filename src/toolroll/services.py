@@ -27,7 +27,7 @@ from toolroll.host.lsp.language_servers import Servers
 from toolroll.host.mcp.config import Config
 from toolroll.host.mcp.servers import Remotes
 from toolroll.host.runtime.call import Call
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.runtime.progress import Progress, silent
 from toolroll.host.runtime.state import State
@@ -48,7 +48,7 @@ class Options(TypedDict, total=False):
     """The message of the conversation that it belongs to: changes are recorded with it."""
     cwd: str
     """The folder that relative paths are taken from."""
-    token: Token | None
+    token: CancelToken | None
     progress: Progress
 
 
@@ -143,7 +143,7 @@ class Services:
         closing.callback(self.remote.close)
 
     def context(
-        self, *, message: str = "", cwd: str = ".", token: Token | None = None, progress: Progress = silent
+        self, *, message: str = "", cwd: str = ".", token: CancelToken | None = None, progress: Progress = silent
     ) -> Context:
         """What one call gets of them. It is made for every call, so it makes nothing that not every call needs."""
         return Context(
@@ -159,7 +159,7 @@ class Services:
             self.remote,
             self.meaning,
             self.taint,
-            Call(self.limits, token or Token(), self.session, message, progress),
+            Call(self.limits, token or CancelToken(), self.session, message, progress),
             cwd,
         )
 

@@ -18,7 +18,7 @@ from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.knowledge.call_log import Calls
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.result import as_tool_error
 
@@ -108,15 +108,14 @@ class Concurrency:
 
         return in_turn
 
-    def _wait(self, token: Token) -> None:
+    def _wait(self, token: CancelToken) -> None:
         while True:
             try:
-                return self._places.get(timeout=_TICK)
+                return self._places.get(timeout=POLL_SECONDS)
             except Empty:
                 token.check()
 
 
-_TICK = 0.1  # seconds; how late a call that waits for its turn notices that it was cancelled
 _CHANGES = Effect.WRITE | Effect.DELETE
 _TELLING = Effect.SHELL | Effect.RUN | Effect.NETWORK | Effect.STATE
 
@@ -155,10 +154,10 @@ class Locks:
 
         return locked
 
-    def _wait(self, named: Paths, taken: list[Paths], token: Token) -> None:
+    def _wait(self, named: Paths, taken: list[Paths], token: CancelToken) -> None:
         while self._barred(named, taken):
             self._waiting += 1
-            self._given_back.wait(_TICK)
+            self._given_back.wait(POLL_SECONDS)
             self._waiting -= 1
             token.check()
 

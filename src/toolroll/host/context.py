@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.semantic import Meaning
     from toolroll.host.lsp.language_servers import Servers
     from toolroll.host.mcp.servers import Remotes
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
@@ -60,7 +60,7 @@ class Context:
     """Changed files that other programs run by themselves, where the call did not ask first."""
 
     @property
-    def token(self) -> Token:
+    def token(self) -> CancelToken:
         return self.call.token
 
     @property

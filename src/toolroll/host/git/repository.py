@@ -25,7 +25,7 @@ from toolroll.text.git.settings import ENVIRONMENT, SENTINEL, harmless, variable
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.runtime.call import Call
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.shell.shell import Shell
 
@@ -273,7 +273,7 @@ def _is_repository(root: Root, name: str) -> bool:
     return False
 
 
-def own_settings(programs: Launcher, environment: Mapping[str, str], token: Token) -> dict[str, Word]:
+def own_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, Word]:
     """The user's name and address, line endings and ignored files, as their own git settings have them."""
     found = _user_settings(programs, environment, token)
     names = ("user.name", "user.email", "core.autocrlf")
@@ -290,7 +290,7 @@ def own_settings(programs: Launcher, environment: Mapping[str, str], token: Toke
     return settings
 
 
-def _user_settings(programs: Launcher, environment: Mapping[str, str], token: Token) -> dict[str, str]:
+def _user_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, str]:
     """What the user's settings say, asked of git itself: the repository's are not read."""
     words = ("--global", "--includes", "-z", "--get-regexp", _OWN)
     return dict(_pairs(read_settings(programs, environment, token, words)))

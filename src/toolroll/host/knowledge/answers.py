@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.ingest import Ingest
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.text.knowledge.passages import Found
 
 _PASSAGES = "so this is no answer yet but the passages for one. Answer from them alone, and cite them by their numbers."
@@ -24,7 +24,7 @@ _UNKNOWN = "No passage answers this: the library does not know. Do not answer fr
 
 
 def ask(
-    library: Ingest, query: str, limit: int, *, http: Client, environment: Mapping[str, str], token: Token
+    library: Ingest, query: str, limit: int, *, http: Client, environment: Mapping[str, str], token: CancelToken
 ) -> Answered | Found:
     """An answer that cites its passages; without a model, or if it fails or does not keep to them, the passages."""
     from toolroll.host.models.chat.config import configured

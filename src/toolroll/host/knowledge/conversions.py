@@ -18,7 +18,7 @@ from toolroll.text.knowledge.passages import Document
 if TYPE_CHECKING:
     from toolroll.host.convert.converter import Converter
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.state import State
 
 SECONDS = 240.0
@@ -34,7 +34,7 @@ class TiredError(Exception):
 class Conversions:
     """The conversions of one call. `remarks` gathers what was left out of documents, or is less sure than it looks."""
 
-    def __init__(self, converter: Converter, state: State, token: Token) -> None:
+    def __init__(self, converter: Converter, state: State, token: CancelToken) -> None:
         self._converter = converter
         self._spent = 0.0
         self._unreadable = Unreadable(state, token)

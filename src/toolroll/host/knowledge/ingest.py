@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.knowledge.library import Store
     from toolroll.host.runtime.call import Call
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search.search import Search
 
@@ -245,7 +245,7 @@ def _text_of(files: Workspace, path: str) -> File:
     return file
 
 
-def _html_text(file: File, token: Token, launcher: Launcher) -> str:
+def _html_text(file: File, token: CancelToken, launcher: Launcher) -> str:
     try:
         return pages.read(file.data, "text/html", "", "main", token, launcher).text
     except ToolError as error:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.progress import Progress, silent
 from toolroll.policy.limits import Limits
 
@@ -16,7 +16,7 @@ class Call:
     """A call from its start to its result. The executor sets the name and the arguments."""
 
     limits: Limits = field(default_factory=Limits)
-    token: Token = field(default_factory=Token)
+    token: CancelToken = field(default_factory=CancelToken)
     """Cancels the call and holds its deadline."""
     session: str = ""
     message: str = ""
