@@ -27,7 +27,7 @@ SETTLED = 0.03  # seconds after which the times of a file can be relied on
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     for one in (folders, tagged):
-        monkeypatch.setattr(one, "SETTLED", 20_000_000)  # well above the clock's steps
+        monkeypatch.setattr(one, "SETTLED_NS", 20_000_000)  # well above the clock's steps
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def search(ctx):
 
 @pytest.fixture
 def folders(ctx, search, monkeypatch):
-    monkeypatch.setattr(module, "SETTLED", 20_000_000)  # well above the clock's steps
+    monkeypatch.setattr(module, "SETTLED_NS", 20_000_000)  # well above the clock's steps
     return FileLists(ctx.files.root, search)
 
 
@@ -139,7 +139,7 @@ def test_what_has_just_changed_or_is_gone_has_no_state(put, folders):
 
 
 def test_a_tree_that_is_watched_comes_with_its_states(put, ctx, ws, monkeypatch):
-    monkeypatch.setattr(module, "SETTLED", 20_000_000)
+    monkeypatch.setattr(module, "SETTLED_NS", 20_000_000)
     folders = FileLists(ctx.files.root, ctx.search)
     put(TREE)
     settle()
@@ -150,10 +150,10 @@ def test_a_tree_that_is_watched_comes_with_its_states(put, ctx, ws, monkeypatch)
     assert (watched.files, watched.whole) == (listed.files, True)
     assert [watched.stamps[path] for path in listed.files] == folders.stamps(listed.files)
     assert folders.files(".") is watched, "the same while nothing changes"
-    monkeypatch.setattr(module, "SETTLED", 600_000_000_000)  # however long the next two lines take
+    monkeypatch.setattr(module, "SETTLED_NS", 600_000_000_000)  # however long the next two lines take
     (ws / "a.py").write_text("changed")
     assert folders.files(".").stamps["a.py"] is None, "its times cannot tell the next change yet"
-    monkeypatch.setattr(module, "SETTLED", 20_000_000)
+    monkeypatch.setattr(module, "SETTLED_NS", 20_000_000)
     settle()
     assert [folders.files(".").stamps["a.py"]] == folders.stamps(["a.py"])
     assert folders.files("sub").files == ["sub/b.py", "sub/deep/c.txt"]

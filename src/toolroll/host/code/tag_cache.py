@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolroll.host.search.file_list import SETTLED
+from toolroll.host.files.versions import SETTLED_NS
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
@@ -102,7 +102,7 @@ class TagCache:
         except OSError:
             return None
         modified, changed = status.st_mtime_ns, status.st_ctime_ns
-        recent = time.time_ns() - max(modified, changed) < SETTLED
+        recent = time.time_ns() - max(modified, changed) < SETTLED_NS
         if recent or not stat.S_ISREG(status.st_mode):
             return None
         return status.st_dev, status.st_ino, status.st_size, modified, changed

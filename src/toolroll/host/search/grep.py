@@ -28,7 +28,7 @@ _FIRST_HERE, _GROWTH_HERE = 16, 2  # the same for the in-process engine, which s
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SearchStep:
     """One run of an engine."""
 
     candidates: Candidates | None
@@ -46,7 +46,7 @@ Newest = Callable[[], Iterable[Candidates]]
 
 def plan(
     candidates: Candidates | None, limit: int | None, list_newest: Newest, *, simple: bool, must_list: bool = False
-) -> Iterator[Step]:
+) -> Iterator[SearchStep]:
     """The steps of a search, in order; the caller stops when it has enough.
 
     `simple`: the in-process engine can match the query. `must_list`: the engine's own walk cannot be trusted. With a
@@ -57,28 +57,28 @@ def plan(
         if limit is not None or len(candidates.files) <= _MAX_NAMED:
             yield from _batches(candidates, limit, simple)
             return
-        yield Step(None, covers_all=True)
+        yield SearchStep(None, covers_all=True)
     elif candidates is not None and candidates.complete:
-        yield Step(candidates, simple and len(candidates.files) <= MAX_FILES, plenty, covers_all=True)
+        yield SearchStep(candidates, simple and len(candidates.files) <= MAX_FILES, plenty, covers_all=True)
     elif not must_list:
         if limit is not None and candidates is not None and len(candidates.files) > _MIN_PROBED:
-            yield Step(candidates.part(0, _FIRST * _GROWTH), simple, limit)
-        yield Step(None, max_matches=plenty, covers_all=True)
+            yield SearchStep(candidates.part(0, _FIRST * _GROWTH), simple, limit)
+        yield SearchStep(None, max_matches=plenty, covers_all=True)
     if limit is not None or must_list:
         for part in list_newest():
             yield from _batches(part, limit, simple)
 
 
-def _batches(candidates: Candidates, limit: int | None, simple: bool) -> Iterator[Step]:
+def _batches(candidates: Candidates, limit: int | None, simple: bool) -> Iterator[SearchStep]:
     """Named files in batches: small ones first for a caller with a limit."""
     total = len(candidates.files)
     first, growth = (_FIRST_HERE, _GROWTH_HERE) if simple else (_FIRST, _GROWTH)
     size, at = first if limit is not None and total > first else _MAX_NAMED, 0
     if not total and not simple:
-        yield Step(candidates)  # so that ripgrep checks the pattern
+        yield SearchStep(candidates)  # so that ripgrep checks the pattern
     while at < total:
         batch = candidates.part(at, at + size)
-        yield Step(batch, simple and len(batch.files) <= MAX_FILES, limit)
+        yield SearchStep(batch, simple and len(batch.files) <= MAX_FILES, limit)
         at, size = at + size, min(growth * size, _MAX_NAMED)
 
 
@@ -126,7 +126,7 @@ class GrepRun:
                 return collector.hits, "limit"
         return collector.hits, None
 
-    def _rows(self, step: Step, quick: InProcess | None) -> Generator[Hit, None, None]:
+    def _rows(self, step: SearchStep, quick: InProcess | None) -> Generator[Hit, None, None]:
         engine = quick if quick is not None and step.in_process else self.engine
         most = step.max_matches
         if step.candidates is not None:  # one more than the collector takes, so that it notices

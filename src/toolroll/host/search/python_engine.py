@@ -154,7 +154,7 @@ class _Pattern:
                 self._regexes[wide] = re2.compile(f"(?m){source}", options)
             except re2.error as error:
                 reason = error.args[0].decode(errors="replace").replace("(?m)", "")
-                raise patterns.refused(self._query.pattern, reason) from None
+                raise patterns.pattern_error(self._query.pattern, reason) from None
         return self._regexes[wide]
 
 

@@ -255,7 +255,7 @@ def _finish(stream: processes.Stream, root: SearchRoot, pattern: str, log: int |
         raise ToolError(ErrorCode.EXECUTION, f"ripgrep ended with status {stream.status}. Search a smaller folder.")
     _, parse_error, short = reason.rpartition("\nerror: ")
     if parse_error or "regex" in reason:
-        raise patterns.refused(pattern, short.splitlines()[0].removeprefix("rg: "))
+        raise patterns.pattern_error(pattern, short.splitlines()[0].removeprefix("rg: "))
     raise ToolError(ErrorCode.EXECUTION, f"ripgrep failed: {reason[:300]}")
 
 

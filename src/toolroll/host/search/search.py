@@ -324,7 +324,7 @@ class Search:
         """The scope without the paths that this workspace hides."""
         hidden = [] if root.is_file else self._root.trust.hidden_in(root.parts)
         return (
-            replace(scope, exclude=(*scope.exclude, *(f"/{globs.quoted(one)}" for one in hidden))) if hidden else scope
+            replace(scope, exclude=(*scope.exclude, *(f"/{globs.quote(one)}" for one in hidden))) if hidden else scope
         )
 
     def _relative(self, pattern: str, root: SearchRoot) -> str:

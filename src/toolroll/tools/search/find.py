@@ -12,7 +12,7 @@ from toolroll.host.search.search import FileEntry, FindResult, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
-from toolroll.text.search import skipped as survey
+from toolroll.text.search.skipped import sentence
 from toolroll.tool import Effect, tool
 
 
@@ -84,5 +84,5 @@ def _note(found: FindResult, limit: int, seconds: float) -> str:
     if found.total > limit:
         notes.append(f"{limit} of {found.total} shown (limit reached).")
     if found.survey is not None and not found.entries:
-        notes.append(survey.sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
+        notes.append(sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
     return f"({' '.join(notes)})" if notes else ""

@@ -15,11 +15,11 @@ from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
 from toolroll.text.counts import counted
-from toolroll.text.search import skipped as survey
+from toolroll.text.search.skipped import sentence
 from toolroll.tool import Effect, tool
 
 Output = Literal["content", "files", "count"]
-_AROUND = 100_000  # lines around a match; ripgrep takes no number of any size
+_MAX_CONTEXT_LINES = 100_000  # ripgrep does not accept every number
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Matches:
 
     def located(self) -> str:
         """A count, then each match under its file with line and character."""
-        lines = [f"GrepResult {self.total} matches"]
+        lines = [f"Found {self.total} matches"]
         for path, group in groupby(self.rows, key=lambda row: row.path):
             lines.append(f"{path}:")
             lines += [f"  Line {row.line}, Char {row.column}: {row.text}" for row in group if row.column]
@@ -70,17 +70,17 @@ def grep(
     lenient: Annotated[bool, "What is no regular expression may be plain text."] = False,
 ) -> Matches:
     """Search file contents, newest file first. When nothing is found, says what was not searched."""
-    around = min(context, _AROUND)
-    query = Query(pattern, literal, ignore_case, whole_word, multiline, before=around, after=around)
+    lines = min(context, _MAX_CONTEXT_LINES)
+    query = Query(pattern, literal, ignore_case, whole_word, multiline, before=lines, after=lines)
     search, where = ctx.search_of(path)
     scope = Scope(where, _globs(include), _globs(exclude), hidden, ignored, skip, depth)
     ask = search.grep_leniently if lenient else search.grep
     found = ask(query, scope, limit=limit if output == "content" else None, token=ctx.token)
     if search is not ctx.search:
-        found.rows = [replace(row, path=path) for row in found.rows]  # known by its handle only
+        found.rows = [replace(row, path=path) for row in found.rows]  # the model knows it by its handle
     rows = _first(found.rows, limit if output == "content" else len(found.rows))
     ctx.taint.notice_files({row.path for row in rows if output == "content"})
-    cut = len(rows) < len(found.rows) and found.stopped != "limit"  # of a search that had enough there is no whole
+    cut = len(rows) < len(found.rows) and found.stopped != "limit"  # a search that had enough has no whole answer
     files = {"path": path, "include": include, "exclude": exclude, "hidden": hidden, "ignored": ignored}
     how = {"literal": literal, "ignore_case": ignore_case, "multiline": multiline, "whole_word": whole_word}
     return Matches(
@@ -97,7 +97,7 @@ def grep(
 
 
 def _text(rows: Sequence[GrepRow], output: Output) -> str:
-    """Rows by file, `12:` before a matching line and `12-` before one of its context."""
+    """Rows by file, `12:` before a matching line and `12-` before a line of context."""
     if output == "files":
         return "\n".join(dict.fromkeys(row.path for row in rows))
     if output == "count":
@@ -117,7 +117,7 @@ def _globs(glob: str | None) -> tuple[str, ...]:
 
 
 def _first(rows: list[GrepRow], limit: int) -> list[GrepRow]:
-    """The rows up to the limit's match, with the context that belongs to it."""
+    """The rows up to the last match within the limit, with its context."""
     matches = 0
     for at, row in enumerate(rows):
         matches += row.column > 0
@@ -138,12 +138,12 @@ def _note(found: GrepResult, rows: list[GrepRow], output: Output, most_rows: int
         files = counted(found.files, "file")
         notes.append(f"{shown} of {of}{found.matches} matches in {of}{files} shown (limit reached).")
     if found.survey is not None:
-        notes.append(survey.sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
+        notes.append(sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
     return f"({' '.join(notes)})" if notes else ""
 
 
 def _elsewhere(found: GrepResult, asked: dict[str, Any]) -> Suggestion | None:
-    """The call that also searches where matches were passed over."""
+    """The call that also searches the skipped files with matches."""
     switches = {kind: True for kind in ("hidden", "ignored") if found.survey and found.survey.elsewhere.get(kind)}
     given = {name: value for name, value in {**asked, **switches}.items() if value}
     return Suggestion("grep", given) if switches else None

@@ -38,7 +38,7 @@ def walked(root: Root) -> tuple[dict[str, int], set[str]]:
 
 @pytest.mark.parametrize("moves", [500, 1])  # with few, all is often put in order again
 def test_whatever_happens_it_is_what_a_walk_finds(moves: int, root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOVES", moves)
+    monkeypatch.setattr(module, "_MAX_MOVES", moves)
     chance, top = random.Random(4), Path(root.path)
     table = FileTable(root, threading.Event())
     seen = 0
@@ -107,7 +107,7 @@ def test_reading_is_no_change(root: Root) -> None:
 
 
 def test_a_tree_that_is_too_large_is_not_kept(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 5)
+    monkeypatch.setattr(module, "MAX_ENTRIES", 5)
     for number in range(10):
         (Path(root.path) / f"d{number}").mkdir()
     before = len(os.listdir("/proc/self/fd"))
@@ -142,7 +142,7 @@ def test_where_the_network_can_change_files_there_is_no_watch() -> None:
 
 
 def test_few_orders_are_kept(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ORDERS", 2)
+    monkeypatch.setattr(module, "_MAX_ORDERS", 2)
     (Path(root.path) / "a").write_text("x")
     table = FileTable(root, threading.Event())
     first, second = (table.order(key, lambda _: True) for key in (1, 2))

@@ -399,34 +399,34 @@ def change_many(top: Path) -> None:
 
 def test_files_are_read_in_after_a_while_and_found_meanwhile(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     top, fast, _ = searches(files=40)
-    warm = known(fast).index
-    assert warm is not None
-    monkeypatch.setattr(module, "_QUIET", 3600.0)
+    index = known(fast).index
+    assert index is not None
+    monkeypatch.setattr(module, "_QUIET_S", 3600.0)
     change_many(top)
-    warm._built, warm._rest = 0.0, 0.0
+    index._built, index._pause = 0.0, 0.0
     for _ in range(3):
         assert fast.grep(Query("needlepoint", literal=True)).matches == 80
-        assert not warm._builder.running
-    assert warm._with(warm._lacking)
-    monkeypatch.setattr(module, "_QUIET", 0.1)
+        assert not index._builder.running
+    assert index._with(index._missing)
+    monkeypatch.setattr(module, "_QUIET_S", 0.1)
     fast.grep(Query("needlepoint", literal=True))
-    assert warm._builder.wait(60)
+    assert index._builder.wait(60)
     assert fast.grep(Query("needlepoint", literal=True)).matches == 80
-    assert not warm._with(warm._lacking)
+    assert not index._with(index._missing)
 
 
 def test_builds_rest_in_between(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     top, fast, _ = searches(files=40)
-    warm = known(fast).index
-    assert warm is not None
-    monkeypatch.setattr(module, "_QUIET", 0.1)
+    index = known(fast).index
+    assert index is not None
+    monkeypatch.setattr(module, "_QUIET_S", 0.1)
     change_many(top)
-    warm._built, warm._rest = time.monotonic(), 3600.0
+    index._built, index._pause = time.monotonic(), 3600.0
     fast.grep(Query("needlepoint", literal=True))
-    assert warm._with(warm._lacking)
-    assert not warm._builder.running
+    assert index._with(index._missing)
+    assert not index._builder.running
     assert known(fast).grep(Query("needlepoint", literal=True)).matches == 80
-    assert not warm._with(warm._lacking)
+    assert not index._with(index._missing)
 
 
 @pytest.mark.parametrize("word", ["off", "0"])
