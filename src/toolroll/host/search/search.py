@@ -136,6 +136,8 @@ class Search:
             if self._policy is not None:
                 hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
             rows = [row for path in sort_paths(root, hits, sort) for row in hits[path]]
+            if self.index is not None and not root.is_file and self.engine.name == "ripgrep":
+                self.index.update_in_background()  # after the search, so that it does not compete with it
             reports = not rows or stopped == "time" or (stopped == "rows" and limit is None)
             skipped = candidates.skipped if candidates and (candidates.all_text or stopped is None) else None
             return GrepResult(
@@ -236,7 +238,6 @@ class Search:
         if self.index is None:
             return matcher, None
         found = self.index.candidates(query, scope, root.parts)
-        self.index.update_in_background()
         if found is None and matcher is not None and root.parts not in self._large:
             found = list_small_tree(root, scope, MAX_FILES)
             if found is None:

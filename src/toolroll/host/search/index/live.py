@@ -39,6 +39,7 @@ _MAX_DELAY_S = 30.0  # until a few changed files are indexed too
 _QUIET_S = 2.0  # without a change until a file is indexed, and at least between two builds
 _PAUSE_PER_FILE_S = 0.01  # between two builds, for each file of the last: ten times what indexing it takes
 _NEVER = float("-inf")
+_START_DELAY_S = 0.05  # until the tree is read, so that the answer of the first search goes out before
 _RETRY_S = 60.0  # until a tree that could not be tracked, or a file that could not be read, is tried again
 
 
@@ -144,8 +145,9 @@ class LiveIndex:
 
     def _read_tree(self) -> None:
         table = None
-        with suppress(UntrackableTreeError, OSError):
-            table = FileTable(self._root, self._stop)
+        if not self._stop.wait(_START_DELAY_S):
+            with suppress(UntrackableTreeError, OSError):
+                table = FileTable(self._root, self._stop)
         with self._lock:
             self._table, self._thread, self._next = table, None, time.monotonic() + _RETRY_S
             if not self._stop.is_set():
