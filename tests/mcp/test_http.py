@@ -306,23 +306,23 @@ def test_whoever_does_not_finish_a_body_is_told(small):
 
 
 def test_a_port_that_is_taken_is_said(suite):
-    offer = type("Closed", (), {"close": lambda _: None})()
+    backend = type("Closed", (), {"close": lambda _: None})()
     with pytest.raises(ToolError, match=rf"Port {suite.port} of 127.0.0.1 cannot be used: Address already in use"):
-        serve(offer, port=suite.port)
+        serve(backend, port=suite.port)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_an_address_that_others_can_reach_is_refused(host):
-    offer = type("Closed", (), {"close": lambda _: None})()
+    backend = type("Closed", (), {"close": lambda _: None})()
     with pytest.raises(ToolError, match="can be reached from other machines"):
-        serve(offer, host=host)
+        serve(backend, host=host)
 
 
 @pytest.mark.parametrize("token", ["short", "a token with spaces in it", "ein-schlüssel-mit-umlaut"])
 def test_a_weak_token_is_refused(token):
-    offer = type("Closed", (), {"close": lambda _: None})()
+    backend = type("Closed", (), {"close": lambda _: None})()
     with pytest.raises(ToolError, match="at least 16 ASCII characters"):
-        serve(offer, token=token)
+        serve(backend, token=token)
 
 
 def test_nothing_heavy_is_imported_before_it_serves():

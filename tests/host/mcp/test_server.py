@@ -18,6 +18,7 @@ from toolroll.host.approval.guard import Request
 from toolroll.host.mcp import lifecycle as life
 from toolroll.result import ErrorCode, Image
 
+ROOT = Path(__file__).parents[3]
 MARK = re.compile(r"\b[0-9a-f]{16}\b")
 
 
@@ -214,7 +215,7 @@ os.kill(os.getpid(), 9) if sys.argv[3] == "killed" else None
 @pytest.mark.parametrize("how", ["ended", "killed"])
 def test_nothing_outlives_a_program_that_did_not_close_its_kit(ws, tmp_path, how, tier):
     command = [sys.executable, "-c", PROGRAM, str(ws), str(tmp_path / "state"), how, tier]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == (-9 if how == "killed" else 0), done.stderr
     assert until(lambda: processes(done.stdout.strip()) == [])

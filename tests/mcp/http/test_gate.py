@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolroll.mcp.http import _listening
+from toolroll.mcp.http import _listen
 from toolroll.mcp.http.gate import Gate
 
 TOKEN = b"Bearer secret-secret-secret"
@@ -67,5 +67,5 @@ def test_nothing_but_http_is_answered():
 
 
 def test_an_address_that_others_reach_is_used_when_its_names_are_given():
-    with _listening("0.0.0.0", 0, ["box.example"]) as listening:
+    with _listen("0.0.0.0", 0, ["box.example"]) as listening:
         assert listening.getsockname()[0] == "0.0.0.0"
