@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 Item = dict[str, Any]
 """One JSON object in the shape that the protocol gives it."""
@@ -19,7 +19,7 @@ class UnknownItemError(Exception):
 class Peer(Protocol):
     """The client at the other end of one request."""
 
-    token: Token
+    token: CancelToken
     """Cancelled when the client cancels the request or goes away."""
 
     def can(self, capability: str) -> bool:

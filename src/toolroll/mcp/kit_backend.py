@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolroll import __version__
 from toolroll.host.files.trust import WorkspaceError
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item, ListKind, Peer, UnknownItemError
 from toolroll.result import ErrorCode, ToolError
 
@@ -60,7 +60,7 @@ class KitBackend:
         self._lock = threading.RLock()
         self._kit: Kit | None = None
         self._to_mcp_result: Callable[[Result], Item]
-        self._in_use: dict[Token, Kit] = {}
+        self._in_use: dict[CancelToken, Kit] = {}
         self._free = threading.Condition()
         self._root_known = threading.Event()
         if not wait_for_root:
@@ -220,21 +220,21 @@ class KitBackend:
     @contextmanager
     def _using(self) -> Iterator[Kit]:
         """The kit, which is not closed while it is in use."""
-        token = Token()
+        token = CancelToken()
         kit = self._take(token)
         try:
             yield kit
         finally:
             self._give_back(token)
 
-    def _take(self, token: Token) -> Kit:
+    def _take(self, token: CancelToken) -> Kit:
         if self._kit is None:
             self._root_known.wait(_WAIT_S)
         with self._lock:
             kit = self._in_use[token] = self._kit or self._open()
         return kit
 
-    def _give_back(self, token: Token) -> None:
+    def _give_back(self, token: CancelToken) -> None:
         kit = self._in_use.pop(token)
         if kit is not self._kit:  # else no thread waits for its calls to end
             with self._free:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Backend, Item, UnknownItemError
 from toolroll.mcp.wire import INVALID_PARAMS, NO_RESOURCE, Id, RpcError
 
@@ -21,7 +21,7 @@ class RpcRequest(msgspec.Struct):
     method: str
     params: Item
     send: Callable[[Any], None]
-    token: Token
+    token: CancelToken
     meta: Item | None = None
     """What a stateless request says about its client."""
 

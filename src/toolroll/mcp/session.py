@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp import versions
 from toolroll.mcp.backend import Backend, Item, ListKind, UnknownItemError
 from toolroll.mcp.methods import BACKEND_METHODS, RpcRequest
@@ -160,7 +160,7 @@ class StdioSession:
             request.token.cancel()
 
     def _on_request(self, id: Id, method: str, params: Item, send: Send) -> None:
-        request = RpcRequest(id, method, params, send, Token())
+        request = RpcRequest(id, method, params, send, CancelToken())
         if self._running.setdefault(id, request) is not request:
             send(make_error(id, RpcError(INVALID_REQUEST, f"A request with the id {id!r} is under way.")))
         elif method != "tools/call":

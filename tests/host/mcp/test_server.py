@@ -274,7 +274,7 @@ def test_a_trusted_server_may_say_that_a_tool_only_reads(serve):
     kit = serve(kit={"mode": "thinking"}, trust=True)
     assert call(kit, "echo", text="read").ok
     assert call(kit, "world").error.code == ErrorCode.PERMISSION
-    effects = {one.own_name: one.effects for one in kit.remote.server("h").offered()}
+    effects = {one.own_name: one.effects for one in kit.remote.server("h").kit_tools()}
     assert (effects["echo"], effects["world"]) == (Effect.READ, Effect.RUN)
 
 
@@ -338,7 +338,7 @@ def test_definitions_are_not_believed(serve):
     assert hidden.endswith("c [cut]")
     assert len(hidden) == 2000
     assert call(kit, "far").error.code == ErrorCode.UNSUPPORTED
-    names = [one.name for one in kit.remote.server("h").offered()]
+    names = [one.name for one in kit.remote.server("h").kit_tools()]
     assert "h__far" not in names
     assert any(re.fullmatch(r"h__dots_and_spaces_[0-9a-f]{6}", name) for name in names)
 

@@ -17,7 +17,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.mcp.backend import Item
 from toolroll.result import ErrorCode, ToolError
 
@@ -69,7 +69,7 @@ class HttpPeer:
 
     def __init__(self, context: RequestContext, answers: Mapping[str, Any]) -> None:
         """`answers` came with the request, by the name of the question."""
-        self.token = Token()
+        self.token = CancelToken()
         self.asked = asyncio.Event()
         self.open: dict[str, ClientQuestion] = {}
         self._loop = asyncio.get_running_loop()
