@@ -8,8 +8,6 @@ from tests.mcp.pipes import running, until
 from toolroll import Effect, Kit, Token, ToolError, tool
 from toolroll.mcp.backend import UnknownItemError
 from toolroll.mcp.kit_backend import KitBackend
-from toolroll.mcp.prompts import PROMPTS
-from toolroll.mcp.roots import find_folder
 
 
 class Peer:
@@ -138,26 +136,6 @@ def test_completion_of_paths_handles_and_notes(backend, put):
             backend.complete(ref, {"name": "x", "value": ""})
 
 
-@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
-def test_every_prompt_can_be_filled_in(backend, prompt):
-    given = {one.name: f"<{one.name}>" for one in prompt.arguments}
-    filled = backend.prompt(prompt.name, given)
-    (message,) = filled["messages"]
-    text = message["content"]["text"]
-    assert (message["role"], message["content"]["type"]) == ("user", "text")
-    assert [value for value in given.values() if value not in text] == []
-    assert "{" not in text
-
-
-def test_prompts_that_cannot_be_filled_in(backend):
-    with pytest.raises(UnknownItemError, match=r"There is no prompt 'x'. There are: fix-tests,"):
-        backend.prompt("x", {})
-    with pytest.raises(ValueError, match="needs the argument 'task'"):
-        backend.prompt("implement", {})
-    with pytest.raises(ValueError, match=r"has no argument 'tusk'. There are: task."):
-        backend.prompt("implement", {"tusk": "x"})
-
-
 def test_it_moves_where_the_client_works_and_calls_go_on_where_they_were(backend, opened, tmp_path, put):
     put({"a.txt": "first\n"})
     other = tmp_path / "other"
@@ -238,14 +216,3 @@ def test_a_workspace_that_cannot_be_opened_is_an_error_at_once(tmp_path):
     with pytest.raises(ToolError, match="The workspace cannot be opened"):
         backend.open_ahead()
     backend.close()
-
-
-def test_the_first_root_that_is_a_folder_here(tmp_path):
-    folder = tmp_path / "a b%"
-    folder.mkdir()
-    file = tmp_path / "file"
-    file.touch()
-    wrong = ["https://x/y", "file://elsewhere/tmp", "file:///no/such", file.as_uri(), "nonsense", "file:///a%00b"]
-    assert find_folder([*wrong, folder.as_uri(), tmp_path.as_uri()]) == str(folder)
-    assert find_folder([f"file://localhost{tmp_path}"]) == str(tmp_path)
-    assert find_folder(wrong) is None

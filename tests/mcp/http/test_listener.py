@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -189,3 +190,49 @@ def test_a_client_that_wants_the_connection_closed_gets_that(client):
         wire.send(raw(client, call(1), change=("Host:", "Connection: close\r\nHost:")))
         assert wire.answer() == answer_to(1)
         assert wire.socket.recv(1) == b""
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nHost: x"])
+def test_a_connection_without_a_whole_head_is_closed(small, sent):
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", small.port), timeout=10) as connection:
+        connection.sendall(sent)
+        while connection.recv(65_536):
+            pass
+    assert time.monotonic() - began < 40
+
+
+def test_an_unfinished_head_after_an_answer_closes_the_connection_too(small):
+    client = small.client(timeout=10)
+    assert client.modern("tools/list").headers.get("connection") != "close"
+    began = time.monotonic()
+    client.connection.sock.sendall(b"POST /m")
+    assert client.connection.sock.recv(1) == b""
+    assert time.monotonic() - began < 40
+
+
+def test_a_whole_head_stops_the_clock(small):
+    """Longer than a head may take, between requests and while a call runs."""
+    client = small.client()
+    with Wire(client) as wire:
+        client.handshake()
+        for number in (1, 2):
+            wire.send(raw(client, call(number)))
+            assert wire.answer() == answer_to(number)
+            time.sleep(0.5)
+    delete(client)
+
+
+def test_an_answer_does_not_say_what_serves_it(client):
+    assert [name for name in client.request("ping").headers if name in ("server", "x-powered-by")] == []
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_server_in_order(ending):
+    with served("tests.mcp.fixtures.suite_server") as server:
+        client = server.client()
+        client.handshake()
+        server.process.send_signal(ending)
+        assert server.process.wait(SECONDS) == 0
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
