@@ -144,13 +144,13 @@ def _state_home() -> str:
 
 
 def _install(args: Namespace) -> int:
-    from toolroll.cli.install import CLIENTS, Entry, own_command
+    from toolroll.cli.install import CLIENTS, ClientEntry, own_command
 
     client = CLIENTS[args.install]
     command, *more = own_command()
     project = os.path.abspath(args.workspace or ".")
-    words = [*more, "mcp", *_server_options(args, None if client.places and not args.workspace else project)]
-    entry = Entry(client, args.name, command, tuple(words), project)
+    words = [*more, "mcp", *_server_options(args, None if client.has_roots and not args.workspace else project)]
+    entry = ClientEntry(client, args.name, command, tuple(words), project)
     try:
         if not args.write:
             text = entry.text()
