@@ -57,6 +57,14 @@ class Reply:
         """The body, decompressed; nothing when `into` takes it piece by piece."""
         if method == "HEAD" or head.status in _WITHOUT_BODY:
             return b""
+        found = bytearray()
+        take = into or found.extend
+        for piece in self.pieces(head):
+            take(piece)
+        return bytes(found)
+
+    def pieces(self, head: Head) -> Iterator[bytes]:
+        """The body, decompressed, piece by piece as it comes."""
         said = [one.strip() for one in head.headers.get("content-encoding", "").lower().split(",")]
         coding = ", ".join(one for one in said if one not in _AS_IT_IS)
         pieces = self._pieces(head.headers)
@@ -66,14 +74,12 @@ class Reply:
             raise ToolError(
                 ErrorCode.UNSUPPORTED, f"{self._host!r} sends {coding[:40]!r}, which cannot be decoded here."
             )
-        found, size = bytearray(), 0
-        take = into or found.extend
+        size = 0
         for piece in pieces:
             size += len(piece)
             if size > self._most:
                 raise self._too_large()
-            take(piece)
-        return bytes(found)
+            yield piece
 
     def _headers(self) -> dict[str, str]:
         found: dict[str, list[bytes]] = {}

@@ -22,9 +22,9 @@ _UNKNOWN = "No passage answers this: the library does not know. Do not answer fr
 
 def ask(ctx: Context, shelf: Shelf, query: str, limit: int) -> Answered | Found:
     """An answer that cites its passages; without a model, or if it fails or does not keep to them, the passages."""
-    from toolroll.host.models.chat.config import configured
+    from toolroll.host.models.chat.config import load_model
 
-    model = configured(ctx.environment, ctx.http)
+    model = load_model(ctx.environment, ctx.http)
     found = shelf.search(query, limit, lead="" if model else _NO_MODEL, none=_UNKNOWN)
     if model is None or not found.passages:
         return found
