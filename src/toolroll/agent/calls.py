@@ -15,14 +15,14 @@ from toolroll.result import ToolError
 if TYPE_CHECKING:
     from toolroll.dialect import Entry
     from toolroll.host.models.chat.messages import ToolCall
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.kit import Kit
     from toolroll.result import Result
 
 _READ_ONLY = Effect.READ | Effect.NETWORK
 
 
-def run_calls(kit: Kit, calls: Sequence[ToolCall], token: Token) -> list[Result]:
+def run_calls(kit: Kit, calls: Sequence[ToolCall], token: CancelToken) -> list[Result]:
     """The results of the calls, in their order."""
     entries = {entry.name: entry for entry in kit.entries()}
     results: list[Result] = []

@@ -25,7 +25,7 @@ from toolroll.agent.records import (
 from toolroll.agent.repeats import RepeatGuard
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
 from toolroll.host.models.chat.messages import ChatMessage, ToolCall, Turn, Usage
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, Fault, Result
 from toolroll.tools.session.finish import finish
 
@@ -80,9 +80,9 @@ class Agent:
         self._watch = tuple(watch)
         self._on_text = on_text
 
-    def run(self, task: str, token: Token | None = None) -> RunOutcome:
+    def run(self, task: str, token: CancelToken | None = None) -> RunOutcome:
         """Work on a task. An error of the model is an outcome; system errors of tools are raised."""
-        run = _Run(self, task, token or Token(), self._notify)
+        run = _Run(self, task, token or CancelToken(), self._notify)
         reason: Reason = "raised"
         text = "The run was interrupted."
         try:
@@ -95,7 +95,7 @@ class Agent:
             self._notify(EndRecord(finished, reason, text, run.steps, run.usage.input, run.usage.output))
         return RunOutcome(finished, reason, text, run.steps, run.usage)
 
-    def ask(self, conversation: Conversation, token: Token) -> Turn:
+    def ask(self, conversation: Conversation, token: CancelToken) -> Turn:
         """The next turn of the model in a conversation."""
         model = react.ReactModel(self.model) if self.preset.style == "react" else self.model
         return model.turn(conversation.messages, token, tools=self.kit.definitions("mcp"), on_text=self._on_text)
@@ -112,7 +112,7 @@ _End = tuple[Reason, str]
 class _Run:
     """The state of one run."""
 
-    def __init__(self, agent: Agent, task: str, token: Token, notify: Callable[[Record], None]) -> None:
+    def __init__(self, agent: Agent, task: str, token: CancelToken, notify: Callable[[Record], None]) -> None:
         self._agent = agent
         self._token = token
         self._notify = notify

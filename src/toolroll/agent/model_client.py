@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from toolroll.host.models.chat.messages import ChatMessage, Turn
     from toolroll.host.models.chat.model import OnText
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
 
 class ModelClient(Protocol):
@@ -19,7 +19,7 @@ class ModelClient(Protocol):
     def turn(
         self,
         messages: Iterable[ChatMessage],
-        token: Token,
+        token: CancelToken,
         *,
         tools: Iterable[Mapping[str, Any]] = (),
         stop: Iterable[str] = (),

@@ -13,7 +13,7 @@ from toolroll.host.models.chat.messages import ChatMessage, StopReason, ToolCall
 if TYPE_CHECKING:
     from toolroll.agent.model_client import ModelClient
     from toolroll.host.models.chat.model import OnText
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
 _RULES = """\
 You can use these tools:
@@ -53,7 +53,7 @@ class ReactModel:
     def turn(
         self,
         messages: Iterable[ChatMessage],
-        token: Token,
+        token: CancelToken,
         *,
         tools: Iterable[Mapping[str, Any]] = (),
         stop: Iterable[str] = (),

@@ -11,7 +11,7 @@ from toolroll.agent.loop import Agent, RunOutcome
 from toolroll.agent.patches import build_patch, list_omitted
 from toolroll.chains import Under
 from toolroll.host.files.copies import Copies
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 if TYPE_CHECKING:
     from toolroll.agent.model_client import ModelClient
@@ -79,7 +79,7 @@ def run_swarm(
     steps: int = 50,
     tokens: int | None = None,
     watch: WorkerWatch | None = None,
-    token: Token | None = None,
+    token: CancelToken | None = None,
 ) -> SwarmReport:
     """Run the workers; `tokens` bounds each of them. An interrupt cancels all of them."""
     group = Under(token)

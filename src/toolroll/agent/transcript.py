@@ -21,7 +21,7 @@ from toolroll.host.models.chat.messages import ChatMessage, StopReason, ToolCall
 
 if TYPE_CHECKING:
     from toolroll.host.models.chat.model import OnText
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
 _MAX_SHOWN_CHARS = 600
 
@@ -79,7 +79,7 @@ class ReplayModel:
     def turn(
         self,
         messages: Iterable[ChatMessage],
-        token: Token,
+        token: CancelToken,
         *,
         tools: Iterable[Mapping[str, Any]] = (),
         stop: Iterable[str] = (),

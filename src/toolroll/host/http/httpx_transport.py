@@ -14,13 +14,13 @@ from toolroll.host.http.response import Head, Reply
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
 
 class GuardedTransport(httpx2.BaseTransport):
     """Sends the requests of one call through a `Client`. Every failure is a ToolError."""
 
-    def __init__(self, client: Client, token: Token, *, seconds: float = 30, silence: float = SILENCE) -> None:
+    def __init__(self, client: Client, token: CancelToken, *, seconds: float = 30, silence: float = SILENCE) -> None:
         self._client = client
         self._patience = Patience(token, seconds, silence)
 

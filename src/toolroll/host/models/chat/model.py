@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from toolroll.host.http.client import Client
     from toolroll.host.models.chat.protocol import ChatProtocol, Endpoint, EventStream, TurnReader
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
 OnText = Callable[[str], None]
 """Receives the text of an answer as it arrives."""
@@ -78,7 +78,7 @@ class ChatModel:
         self._first_wait = first_wait
         self._seconds = seconds
 
-    def answer(self, system: str, question: str, token: Token) -> str:
+    def answer(self, system: str, question: str, token: CancelToken) -> str:
         """The text that the model answers to one question; ModelError if there is none."""
         turn = self.turn([ChatMessage("system", system), ChatMessage("user", question)], token)
         if turn.stop == "refused":
@@ -90,7 +90,7 @@ class ChatModel:
     def turn(
         self,
         messages: Iterable[ChatMessage],
-        token: Token,
+        token: CancelToken,
         *,
         tools: Iterable[Mapping[str, Any]] = (),
         stop: Iterable[str] = (),
@@ -118,7 +118,7 @@ class ChatModel:
                     on_text("\n[The answer was cut off; asking again.]\n")
                 patience.sleep(wait)
 
-    def _try_once(self, request: ChatRequest, token: Token, patience: Patience, on_text: OnText | None) -> Turn:
+    def _try_once(self, request: ChatRequest, token: CancelToken, patience: Patience, on_text: OnText | None) -> Turn:
         import httpx2
 
         from toolroll.host.http.httpx_transport import GuardedTransport
