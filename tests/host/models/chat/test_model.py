@@ -32,7 +32,7 @@ ways = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 
 
 def model_at(server: Served, **options: Any) -> Model:
-    model = configured(server.environment, Client())
+    model = configured(server.environment, server.attach(Client()))
     assert model is not None
     for name, value in {"first_wait": 0.01, **options}.items():
         setattr(model, f"_{name}", value)
