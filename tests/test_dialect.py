@@ -4,7 +4,7 @@ import pytest
 
 from toolroll import Effect, FilePath, Suggestion, ToolError, tool
 from toolroll.dialect import Bundle, Shown, View, from_zero
-from toolroll.render import Speech
+from toolroll.render import DialectWording
 
 
 @tool(Effect.READ)
@@ -140,17 +140,17 @@ def test_one_name_cannot_have_two_types_in_a_bundle():
     ],
 )
 def test_speech_uses_the_words_of_the_dialect(bundle, said, shown):
-    assert Speech({"file": bundle}).message(said, bundle.actions["read"]) == shown
+    assert DialectWording({"file": bundle}).message(said, bundle.actions["read"]) == shown
 
 
 def test_speech_makes_the_calls_of_the_dialect(bundle):
-    speech = Speech({"file": bundle})
+    speech = DialectWording({"file": bundle})
     assert speech.suggestion(Suggestion("show", {"path": "a", "offset": 3})) == Suggestion(
         "file", {"action": "read", "path": "a", "start": 3}
     )
 
 
 def test_speech_suggests_nothing_that_cannot_be_called(bundle):
-    speech = Speech({"file": bundle})
+    speech = DialectWording({"file": bundle})
     assert speech.suggestion(Suggestion("show", {"path": "a", "limit": 3})) is None
     assert speech.suggestion(Suggestion("other", {})) is None

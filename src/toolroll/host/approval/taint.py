@@ -14,8 +14,8 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
-    from toolroll.host.context import Context
     from toolroll.host.http.request import Request as HTTPRequest
+    from toolroll.host.runtime.call import Call
 
 _MOST_WAITING = 1 << 20  # characters of results that are not looked through yet
 _MOST_VALUES = 2_000
@@ -50,7 +50,7 @@ class Taint:
         if source or text:
             self._keep(f"The secret file {source!r}" if source else "", text)
 
-    def check_request(self, ctx: Context, request: HTTPRequest) -> HTTPRequest:
+    def check_request(self, call: Call, request: HTTPRequest) -> HTTPRequest:
         """The request; ToolError if it must not be sent: it does more than look, or could carry a secret."""
         guard, method = self._guard, request.method
         if method not in taint.LOOKING and Effect.WRITE not in MODES[guard.mode] & ~guard.policy.deny:
@@ -59,18 +59,18 @@ class Taint:
         if source := self.source:
             carried = request.body is not None
             why = taint.objection(method, request.url, request.headers, body=carried, values=self._values)
-            self._require(ctx, source, why)
+            self._require(call, source, why)
         return request
 
-    def check_text(self, ctx: Context, text: str) -> None:
+    def check_text(self, call: Call, text: str) -> None:
         """The same for a text that goes to a server of the operator's choice."""
         if source := self.source:
-            self._require(ctx, source, taint.spoken(text, self._values))
+            self._require(call, source, taint.spoken(text, self._values))
 
-    def check_call(self, ctx: Context, effects: Effect) -> None:
+    def check_call(self, call: Call, effects: Effect) -> None:
         """The same for a call of a program that may send its arguments where it likes."""
         if Effect.NETWORK in effects and (source := self.source):
-            self._require(ctx, source, "a call of this tool can carry it")
+            self._require(call, source, "a call of this tool can carry it")
 
     @property
     def source(self) -> str:
@@ -95,11 +95,11 @@ class Taint:
             if len(self._values) < _MOST_VALUES:
                 self._values |= taint.values_in(text)
 
-    def _require(self, ctx: Context, source: str, objection: str) -> None:
+    def _require(self, call: Call, source: str, objection: str) -> None:
         """Ask for something that could carry a secret out; without an objection there is nothing to ask."""
         if not objection:
             return
         from toolroll.host.approval.guard import Request
 
         why = f"{source} was read in this session, and {objection}"
-        self._guard.require(Request(ctx.name, Effect.NETWORK, ctx.arguments, why))
+        self._guard.require(Request(call.name, Effect.NETWORK, call.arguments, why))
