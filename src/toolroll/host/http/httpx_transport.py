@@ -1,4 +1,4 @@
-"""A guarded transport for SDKs that take an httpx2 client: judged, pinned, bounded and cancellable."""
+"""The guarded client as a transport of httpx2, for SDKs that take an httpx2 client."""
 
 from __future__ import annotations
 
@@ -8,50 +8,48 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from toolroll.host.http.connection import connected
-from toolroll.host.http.deadline import SILENCE, Patience
-from toolroll.host.http.response import Head, Reply
+from toolroll.host.http.deadline import SILENCE_S, Deadline
+from toolroll.host.http.request import CONNECTION_HEADERS, Request
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
-    from toolroll.host.runtime.cancellation import CancelToken
-
-
-class GuardedTransport(httpx2.BaseTransport):
-    """Sends the requests of one call through a `Client`. Every failure is a ToolError."""
-
-    def __init__(self, client: Client, token: CancelToken, *, seconds: float = 30, silence: float = SILENCE) -> None:
-        self._client = client
-        self._patience = Patience(token, seconds, silence)
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the answer, whose body is read as it is iterated."""
-        client = self._client
-        verdict, target = client._judged(str(request.url), self._patience)
-        body = request.read()
-        request.headers["connection"] = "close"
-        lines = [f"{request.method} {target.path} HTTP/1.1".encode(), *(b": ".join(one) for one in request.headers.raw)]
-        with ExitStack() as stack:
-            wire = stack.enter_context(
-                connected(target, verdict.addresses, self._patience, client._route, client._trust)
-            )
-            wire.send(b"\r\n".join([*lines, b"", body]))
-            reply = Reply(wire, target.host, client._most)
-            head = reply.head()
-            stream = _Body(reply, head, stack.pop_all())
-        headers = {name: value for name, value in head.headers.items() if name != "content-encoding"}
-        return httpx2.Response(head.status, headers=headers, stream=stream)
+    from toolroll.host.runtime.cancellation import Token
 
 
 class _Body(httpx2.SyncByteStream):
-    def __init__(self, reply: Reply, head: Head, stack: ExitStack) -> None:
-        self._reply = reply
-        self._head = head
-        self._stack = stack
+    """A body that is read while the exchange is open."""
+
+    def __init__(self, pieces: Iterator[bytes], closing: ExitStack) -> None:
+        self._pieces = pieces
+        self._closing = closing
 
     def __iter__(self) -> Iterator[bytes]:
-        with self._stack:
-            yield from self._reply.pieces(self._head)
+        return self._pieces
 
     def close(self) -> None:
-        self._stack.close()
+        self._closing.close()
+
+
+class GuardedTransport(httpx2.BaseTransport):
+    """Sends the requests of one call through a guarded client, whose connections outlive the transport.
+
+    Every failure is a ToolError. `seconds` bound the whole call, `silence` each wait for the server; timeouts that
+    are set on a request are ignored. Redirects are not followed.
+    """
+
+    def __init__(self, client: Client, token: Token, *, seconds: float, silence: float = SILENCE_S) -> None:
+        self._client = client
+        self._deadline = Deadline(token, seconds, silence)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        headers = {name: value for name, value in request.headers.items() if name not in CONNECTION_HEADERS}
+        asked = Request(request.method, str(request.url), headers, request.read() or None)
+        with ExitStack() as closing:
+            answer = closing.enter_context(self._client.open(asked, self._deadline))
+            # The body is decoded already.
+            kept = {
+                name: text
+                for name, text in answer.headers.items()
+                if name not in ("content-encoding", "content-length")
+            }
+            return httpx2.Response(answer.status, headers=kept, stream=_Body(answer.pieces, closing.pop_all()))

@@ -32,7 +32,7 @@ ways = pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"]
 
 
 def model_at(server: Served, **options: Any) -> ChatModel:
-    model = load_model(server.environment, Client())
+    model = load_model(server.environment, server.attach(Client()))
     assert model is not None
     for name, value in {"first_wait": 0.01, **options}.items():
         setattr(model, f"_{name}", value)
@@ -357,7 +357,7 @@ def test_a_local_server_needs_no_key(serve: Serve, provider: str, monkeypatch: p
     key, url = NAMES[provider]
     monkeypatch.setenv(key, KEY)  # the SDKs would take it from here
     server = serve(provider, Say("ok"))
-    model = load_model({"TOOLROLL_MODEL": f"{provider}:m", url: server.environment[url]}, Client())
+    model = load_model({"TOOLROLL_MODEL": f"{provider}:m", url: server.environment[url]}, server.attach(Client()))
     assert model is not None
     with pytest.raises(ModelError):  # this server demands one
         model.turn(ASK, Token())

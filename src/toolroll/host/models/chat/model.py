@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolroll.host.http.client import AGENT
-from toolroll.host.http.deadline import Patience
+from toolroll.host.http.deadline import Deadline
 from toolroll.host.models.chat.errors import (
     RETRYABLE,
     ModelError,
@@ -101,29 +101,29 @@ class ChatModel:
         The retries are not those of the SDKs, which cannot be cancelled and do not repeat a stream that is cut off.
         """
         request = ChatRequest(tuple(messages), tuple(tools), tuple(stop), self._max_tokens)
-        patience = Patience(token, self._seconds)
+        deadline = Deadline(token, self._seconds)
         attempt = 0
         while True:
             try:
-                turn = self._try_once(request, token, patience, on_text)
+                turn = self._try_once(request, token, deadline, on_text)
                 return turn if turn.usage.total else replace(turn, usage=estimate_usage(request, turn.message))
             except ModelError as error:
                 wait = error.wait if error.wait is not None else self._first_wait * 2**attempt
                 attempt += 1
                 if error.kind not in RETRYABLE or attempt == self._max_tries:
                     raise
-                if wait > min(_MAX_WAIT_SECONDS, patience.left()):
+                if wait > min(_MAX_WAIT_SECONDS, deadline.left()):
                     raise
                 if on_text is not None and error.kind in (ModelErrorKind.CUT, ModelErrorKind.GARBLED):
                     on_text("\n[The answer was cut off; asking again.]\n")
-                patience.sleep(wait)
+                deadline.sleep(wait)
 
-    def _try_once(self, request: ChatRequest, token: CancelToken, patience: Patience, on_text: OnText | None) -> Turn:
+    def _try_once(self, request: ChatRequest, token: CancelToken, deadline: Deadline, on_text: OnText | None) -> Turn:
         import httpx2
 
         from toolroll.host.http.httpx_transport import GuardedTransport
 
-        transport = GuardedTransport(self._http, token, seconds=patience.left(), silence=_SILENCE_SECONDS)
+        transport = GuardedTransport(self._http, token, seconds=deadline.left(), silence=_SILENCE_SECONDS)
         reader = self._protocol.Reader()
         hooks = {"request": [self._set_headers]}
         with (

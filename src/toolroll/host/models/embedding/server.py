@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.http.deadline import Patience
+from toolroll.host.http.deadline import Deadline
 from toolroll.host.http.request import prepare
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
@@ -82,14 +82,14 @@ class ModelServer:
     def _send(self, body: dict[str, Any], token: CancelToken) -> Response:
         request = prepare("POST", self._url, self._headers, body)
         limits = self._limits
-        patience = Patience(token, limits.seconds)
+        deadline = Deadline(token, limits.seconds)
         try:
             for delay in (*limits.delays, None):
                 # Redirects are not followed, because the request holds a key.
-                response = self._client.send(request, token, seconds=patience.left(), follow=False, robots=False)
+                response = self._client.send(request, token, seconds=deadline.left(), follow=False, robots=False)
                 if response.status not in _RETRIED_STATUSES or delay is None:
                     break
-                patience.sleep(delay)
+                deadline.sleep(delay)
         except ToolError as error:
             token.check()  # the call itself may have ended
             if error.code == ErrorCode.TIMEOUT:
