@@ -279,6 +279,14 @@ def test_an_error_inside_a_stream(serve: Serve, provider: str) -> None:
     assert (failed(server, max_tries=2).kind, len(server.asked)) == (ModelErrorKind.BUSY, 2)
 
 
+@both
+def test_text_that_cannot_be_sent(serve: Serve, provider: str) -> None:
+    server = serve(provider, Say("ok"))
+    with pytest.raises(ModelError, match="not valid Unicode") as caught:
+        model_at(server).turn([ChatMessage("user", "\udcff")], Token())
+    assert (caught.value.kind, server.asked) == (ModelErrorKind.REQUEST, [])
+
+
 def test_a_server_that_is_not_there(serve: Serve) -> None:
     with Served("openai", Say("x")) as gone:
         model = model_at(gone, max_tries=2)
@@ -302,6 +310,17 @@ def test_cancelled(serve: Serve, provider: str) -> None:
         model_at(serve(provider, slow)).turn(ASK, token)
     assert caught.value.kind is ModelErrorKind.CANCELLED
     assert time.monotonic() - started < 30
+
+
+def test_cancelled_while_it_waits_or_before_it_asks(serve: Serve) -> None:
+    server = serve("openai", failure(429, "", "no", retry_after="30"))
+    token = Token()
+    threading.Timer(0.2, token.cancel).start()
+    for _ in range(2):
+        with pytest.raises(ModelError) as caught:
+            model_at(server).turn(ASK, token)
+        assert caught.value.kind is ModelErrorKind.CANCELLED
+    assert len(server.asked) == 1
 
 
 def test_the_time_of_a_turn_is_bounded(serve: Serve) -> None:

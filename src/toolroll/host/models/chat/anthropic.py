@@ -27,13 +27,6 @@ _STOP_REASONS: dict[str, StopReason] = {
 }
 
 
-def api_error() -> type[Exception]:
-    """The base class of the errors of the SDK."""
-    from anthropic import APIError
-
-    return APIError
-
-
 def headers(key: str) -> dict[str, str]:
     """The authentication headers of a request. Other servers of this protocol know only this form."""
     return {"x-api-key": key} if key else {}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolroll.host.http.client import AGENT
 from toolroll.host.http.deadline import Deadline
 from toolroll.host.models.chat.errors import (
     RETRYABLE,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from toolroll.host.http.client import Client
-    from toolroll.host.models.chat.protocol import ChatProtocol, Endpoint, EventStream, TurnReader
+    from toolroll.host.models.chat.protocol import ChatProtocol, Endpoint, TurnReader
     from toolroll.host.runtime.cancellation import CancelToken
 
 OnText = Callable[[str], None]
@@ -38,9 +38,8 @@ _TURN_SECONDS = 900.0  # with all tries
 _SILENCE_SECONDS = 300.0  # a reasoning model sends nothing for long
 _MAX_TRIES = 5
 _MAX_WAIT_SECONDS = 60.0
-# Headers that are sent. The SDKs add others: about this machine, and from environment variables of their own.
-_SENT_HEADERS = frozenset({"host", "connection", "accept", "accept-encoding", "content-type", "content-length"})
-_VERSION_HEADER = "anthropic-version"
+# The SDKs add other headers: about this machine, and from environment variables of their own.
+_SENT_HEADERS = frozenset({"accept", "content-type", "anthropic-version"})
 _REFUSALS = {
     # Without the server's own words, because some of them repeat the key.
     ModelErrorKind.KEY: "{title} refuses the key{status}. Check {key}, and that the account may use the model.",
@@ -110,61 +109,68 @@ class ChatModel:
             except ModelError as error:
                 wait = error.wait if error.wait is not None else self._first_wait * 2**attempt
                 attempt += 1
-                if error.kind not in RETRYABLE or attempt == self._max_tries:
-                    raise
-                if wait > min(_MAX_WAIT_SECONDS, deadline.left()):
+                if error.kind not in RETRYABLE or attempt == self._max_tries or wait > _MAX_WAIT_SECONDS:
                     raise
                 if on_text is not None and error.kind in (ModelErrorKind.CUT, ModelErrorKind.GARBLED):
                     on_text("\n[The answer was cut off; asking again.]\n")
-                deadline.sleep(wait)
+                self._wait(deadline, wait, error)
+
+    def _wait(self, deadline: Deadline, seconds: float, error: ModelError) -> None:
+        """Wait before another try; raises the error if the time of the turn would end before."""
+        try:
+            if seconds >= deadline.left():
+                raise error
+            deadline.sleep(seconds)
+        except ToolError as ended:
+            raise self._explain(ended, begun=False) from None
 
     def _try_once(self, request: ChatRequest, token: CancelToken, deadline: Deadline, on_text: OnText | None) -> Turn:
-        import httpx2
-
-        from toolroll.host.http.httpx_transport import GuardedTransport
-
-        transport = GuardedTransport(self._http, token, seconds=deadline.left(), silence=_SILENCE_SECONDS)
         reader = self._protocol.Reader()
-        hooks = {"request": [self._set_headers]}
-        with (
-            httpx2.Client(transport=transport, trust_env=False, event_hooks=hooks) as web,
-            closing(self._receive(web, request, reader)) as pieces,
-        ):
+        with closing(self._receive(request, token, deadline, reader)) as pieces:
             for text in pieces:
                 if text and on_text is not None:
                     on_text(text)
         return reader.turn()
 
-    def _receive(self, web: httpx2.Client, request: ChatRequest, reader: TurnReader) -> Generator[str, None, None]:
+    def _receive(
+        self, request: ChatRequest, token: CancelToken, deadline: Deadline, reader: TurnReader
+    ) -> Generator[str, None, None]:
         """Send a request; the text of each event of the answer. All errors become a ModelError."""
-        from httpx2 import HTTPError
+        import httpx2
+
+        from toolroll.host.http.httpx_transport import GuardedTransport
 
         begun = False
+        hooks = {"request": [self._set_headers]}
         try:
-            with closing(self._protocol.send(self.endpoint, web, self.name, request)) as stream:
+            transport = GuardedTransport(self._http, token, seconds=deadline.left(), silence=_SILENCE_SECONDS)
+            with (
+                httpx2.Client(transport=transport, trust_env=False, event_hooks=hooks) as web,
+                closing(self._protocol.send(self.endpoint, web, self.name, request)) as stream,
+            ):
                 for event in self._events(stream):
                     text = reader.take(event)
                     begun = True
                     yield text
             if not reader.complete:
                 raise EOFError
-        except (ToolError, HTTPError, self._protocol.api_error(), EOFError, *UNREADABLE) as error:
+        except (ToolError, httpx2.HTTPError, self._sdk_error, EOFError, *UNREADABLE) as error:
             raise self._explain(error, begun=begun) from None
 
-    def _events(self, stream: EventStream) -> Iterable[Any]:
+    def _events(self, stream: Any) -> Iterator[Any]:
         """The events of an answer; not all servers can stream, and some answer in one piece."""
         content_type = stream.response.headers.get("content-type", "").partition(";")[0].strip()
         if content_type != "application/json":
-            return stream
+            return iter(stream)
         answer: Any = _decode(stream.response.read())
         if answer.get("error"):
             raise self._explain_refusal(None, answer)
         return self._protocol.split_answer(answer)
 
     def _set_headers(self, request: httpx2.Request) -> None:
-        for name in [name for name in request.headers if name not in _SENT_HEADERS and name != _VERSION_HEADER]:
+        for name in set(request.headers) - _SENT_HEADERS:
             del request.headers[name]
-        request.headers.update({"user-agent": AGENT, **self._protocol.headers(self.endpoint.key)})
+        request.headers.update(self._protocol.headers(self.endpoint.key))
 
     def _explain(self, error: Exception, *, begun: bool) -> ModelError:
         """The ModelError for an error of the SDK, of the connection, or of reading the answer."""
@@ -181,7 +187,10 @@ class ChatModel:
         if isinstance(response, httpx2.Response) and response.status_code != httpx2.codes.OK:
             body = _decode(response.content)
             return self._explain_refusal(response.status_code, body, read_retry_after(response.headers))
-        if isinstance(cause, self._protocol.api_error()):
+        if isinstance(cause, UnicodeEncodeError):
+            text = "The conversation holds text that is not valid Unicode. Send it without."
+            return ModelError(ModelErrorKind.REQUEST, text)
+        if isinstance(cause, self._sdk_error):
             return self._explain_refusal(None, getattr(cause, "body", None))
         kind = ModelErrorKind.CUT if begun else ModelErrorKind.GARBLED
         why = "it ends in the middle" if isinstance(cause, EOFError) else "it does not follow the protocol"
@@ -213,6 +222,11 @@ class ChatModel:
             quote=f" It says: {quote!r}." if quote else "",
         )
         return ModelError(kind, text, wait=wait)
+
+    @property
+    def _sdk_error(self) -> type[Exception]:
+        error: type[Exception] = import_module(self._protocol.PACKAGE).APIError
+        return error
 
     @property
     def _title(self) -> str:

@@ -31,13 +31,6 @@ _STOP_REASONS: dict[str, StopReason] = {
 }
 
 
-def api_error() -> type[Exception]:
-    """The base class of the errors of the SDK."""
-    from openai import APIError
-
-    return APIError
-
-
 def headers(key: str) -> dict[str, str]:
     """The authentication headers of a request."""
     return {"authorization": f"Bearer {key}"} if key else {}

@@ -25,15 +25,6 @@ class Endpoint:
     url_variable: str = ""
 
 
-class EventStream(Protocol):
-    """The events of a streamed answer, as the SDKs give them."""
-
-    response: httpx2.Response
-
-    def __iter__(self) -> Iterator[Any]: ...
-    def close(self) -> None: ...
-
-
 class TurnReader(Protocol):
     """Assembles a turn from the events of a stream."""
 
@@ -51,12 +42,15 @@ class ChatProtocol(Protocol):
     """A provider's protocol, on top of its SDK."""
 
     PACKAGE: str
-    """The package of the SDK."""
+    """The package of the SDK, and of its `APIError`."""
 
-    def api_error(self) -> type[Exception]: ...
     def headers(self, key: str) -> dict[str, str]: ...
-    def send(self, endpoint: Endpoint, web: httpx2.Client, model: str, request: ChatRequest) -> EventStream: ...
-    def split_answer(self, answer: Mapping[str, Any]) -> Iterator[Any]: ...
+    def send(self, endpoint: Endpoint, web: httpx2.Client, model: str, request: ChatRequest) -> Any:
+        """Send a request; the stream of the SDK with the events of the answer."""
+
+    def split_answer(self, answer: Mapping[str, Any]) -> Iterator[Any]:
+        """The events of an answer that was not streamed."""
+
     def Reader(self) -> TurnReader: ...  # noqa: N802
 
 
