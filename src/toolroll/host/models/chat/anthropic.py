@@ -86,7 +86,7 @@ def split_answer(answer: Mapping[str, Any]) -> Iterator[RawMessageStreamEvent]:
     yield RawMessageStopEvent.construct(type="message_stop")
 
 
-class Reader:
+class AnthropicReader:
     """Assembles a turn from the events of a stream."""
 
     def __init__(self) -> None:
@@ -149,6 +149,9 @@ class Reader:
         names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
         fresh, created, cached, output = (count(self._usage.get(name)) for name in names)
         return Usage(fresh + created + cached, output, cached)
+
+
+make_reader = AnthropicReader
 
 
 def _build_messages(request: ChatRequest) -> list[dict[str, Any]]:

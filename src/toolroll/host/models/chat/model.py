@@ -125,7 +125,7 @@ class ChatModel:
             raise self._explain(ended, begun=False) from None
 
     def _try_once(self, request: ChatRequest, token: CancelToken, deadline: Deadline, on_text: OnText | None) -> Turn:
-        reader = self._protocol.Reader()
+        reader = self._protocol.make_reader()
         with closing(self._receive(request, token, deadline, reader)) as pieces:
             for text in pieces:
                 if text and on_text is not None:

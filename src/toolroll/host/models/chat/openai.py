@@ -70,7 +70,7 @@ def split_answer(answer: Mapping[str, Any]) -> Iterator[ChatCompletionChunk]:
     yield ChatCompletionChunk.construct(**whole)
 
 
-class Reader:
+class OpenAIReader:
     """Assembles a turn from the chunks of a stream."""
 
     def __init__(self) -> None:
@@ -114,6 +114,9 @@ class Reader:
         self._calls[index] = ToolCall(
             delta.id or call.id, call.name + (name or ""), call.arguments + encode_arguments(arguments or "")
         )
+
+
+make_reader = OpenAIReader
 
 
 def _read_usage(usage: CompletionUsage) -> Usage:

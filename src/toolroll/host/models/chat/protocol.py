@@ -51,7 +51,7 @@ class ChatProtocol(Protocol):
     def split_answer(self, answer: Mapping[str, Any]) -> Iterator[Any]:
         """The events of an answer that was not streamed."""
 
-    def Reader(self) -> TurnReader: ...  # noqa: N802
+    def make_reader(self) -> TurnReader: ...
 
 
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
