@@ -33,8 +33,8 @@ def test_files_are_found_by_what_was_said_of_their_changes():
 
 def test_files_are_found_by_changes_that_were_spoken_of_alike():
     past = CommitHistory(read_log(PRINTED))
-    assert past.alike({"dogs": 1.0}).keys() == {"b/c d.py"}
-    assert past.alike({"cows": 1.0}) == {}
+    assert past.similar({"dogs": 1.0}).keys() == {"b/c d.py"}
+    assert past.similar({"cows": 1.0}) == {}
     one, two = (CommitHistory([PastCommit("Cats", files)]).alike({"cats": 1.0}) for files in (("a",), ("a", "b")))
     assert two == pytest.approx({"a": one["a"] / sqrt(2), "b": one["a"] / sqrt(2)})
 
