@@ -23,9 +23,9 @@ from toolroll.host.files.workspace import Workspace
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.call_log import Calls
 from toolroll.host.knowledge.semantic import Meaning
-from toolroll.host.lsp.language_servers import Servers
+from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.mcp.config import Config
-from toolroll.host.mcp.servers import Remotes
+from toolroll.host.mcp.servers import McpServers
 from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import Launcher
@@ -135,9 +135,9 @@ class Services:
         closing.callback(self.shell.close)
         self.meaning = Meaning(self.state, self.http, environ)
         closing.callback(self.meaning.close)
-        self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
+        self.servers = LanguageServers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)
-        self.remote = Remotes(
+        self.remote = McpServers(
             mcp, self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
         )
         closing.callback(self.remote.close)
