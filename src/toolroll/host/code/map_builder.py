@@ -100,9 +100,7 @@ class MapBuilder:
         if tree.seen is not None and tree.seen[0] is listed:
             return tree.seen[1]
         places = self._known()
-        allowed = [
-            one for one in listed.files if self._search.may_read(one)
-        ]  # others may be stored
+        allowed = [one for one in listed.files if self._search.may_read(one)]  # others may be stored
         now = BuiltMap(tree.ranker, len(listed.files), listed.whole, unreadable=len(listed.files) - len(allowed))
         for gone in tree.keys.keys() - set(allowed):
             tree.drop(gone)
