@@ -18,7 +18,7 @@ from toolroll.text.code.map.ranking import FileRanker
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
 
@@ -83,7 +83,7 @@ class MapBuilder:
         self._trees: OrderedDict[str, _Tree] = OrderedDict()
         self._places: dict[str, tuple[Stamp, bytes]] | None = None
 
-    def update(self, path: str, token: Token | None, progress: Progress | None) -> BuiltMap:
+    def update(self, path: str, token: CancelToken | None, progress: Progress | None) -> BuiltMap:
         """The map of a folder, brought up to date."""
         tree = self._trees.setdefault(path, _Tree())
         self._trees.move_to_end(path)
@@ -95,7 +95,7 @@ class MapBuilder:
         """Close the fact store."""
         self._store.close()
 
-    def _update(self, tree: _Tree, path: str, token: Token | None, progress: Progress | None) -> BuiltMap:
+    def _update(self, tree: _Tree, path: str, token: CancelToken | None, progress: Progress | None) -> BuiltMap:
         listed = self._folders.files(path, token)
         if tree.seen is not None and tree.seen[0] is listed:
             return tree.seen[1]
@@ -152,7 +152,9 @@ class MapBuilder:
                 unsure.append((path, stamp))
         return unsure
 
-    def _read(self, tree: _Tree, states: Sequence[State], now: BuiltMap, deadline: float, token: Token | None) -> None:
+    def _read(
+        self, tree: _Tree, states: Sequence[State], now: BuiltMap, deadline: float, token: CancelToken | None
+    ) -> None:
         """Read files, add new ones to the map, and store their facts."""
         copies = [copy for path, stamp in states if (copy := self._reader.read(path, stamp)) is not None]
         now.read += len(copies)

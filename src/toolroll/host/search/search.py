@@ -38,7 +38,7 @@ from toolroll.text.search import globs
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
     from toolroll.host.search.candidates import Candidates, SkippedFiles
@@ -102,7 +102,7 @@ class Search:
     def _ripgrep(self) -> str | None:
         return self._launcher.find("rg") if self._program == "auto" else self._program
 
-    def expression(self, source: str, case: bool, token: Token | None = None) -> Expression:
+    def expression(self, source: str, case: bool, token: CancelToken | None = None) -> Expression:
         """A regular expression for texts in memory."""
         from toolroll.host.search.regex_by_ripgrep import compile_expression
 
@@ -130,7 +130,7 @@ class Search:
         *,
         sort: Literal["modified", "path"] = "modified",
         limit: int | None = None,
-        token: Token | None = None,
+        token: CancelToken | None = None,
     ) -> GrepResult:
         """The matching lines, newest file first or by path; at a limit of time or rows, those found so far.
 
@@ -162,7 +162,7 @@ class Search:
             )
 
     def grep_leniently(
-        self, query: Query, scope: Scope = _EVERYWHERE, *, limit: int | None = None, token: Token | None = None
+        self, query: Query, scope: Scope = _EVERYWHERE, *, limit: int | None = None, token: CancelToken | None = None
     ) -> GrepResult:
         """As `grep`, but search for an invalid regular expression as plain text; raise its error if nothing matches."""
         try:
@@ -175,7 +175,7 @@ class Search:
                 raise
             return found
 
-    def survey(self, query: Query, scope: Scope = _EVERYWHERE, *, token: Token | None = None) -> Survey:
+    def survey(self, query: Query, scope: Scope = _EVERYWHERE, *, token: CancelToken | None = None) -> Survey:
         """What a `grep` for this does not show. `grep` makes this report itself for an empty or cut answer."""
         scope = self._checked(scope)
         with self._open_root(scope, token) as root:
@@ -192,7 +192,7 @@ class Search:
         kind: Wanted = "file",
         sort: Sort = "modified",
         limit: int | None = None,
-        token: Token | None = None,
+        token: CancelToken | None = None,
     ) -> FindResult:
         """The files or folders whose name or path matches, in exact order even if not all are listed.
 
@@ -288,7 +288,7 @@ class Search:
         return report_find(names, matcher.matches, scope, root.unreadable)
 
     @contextmanager
-    def _open_root(self, scope: Scope, token: Token | None, *, folder: bool = False) -> Iterator[SearchRoot]:
+    def _open_root(self, scope: Scope, token: CancelToken | None, *, folder: bool = False) -> Iterator[SearchRoot]:
         is_file = False
         try:
             fd = self._root.folder(scope.path)
@@ -357,6 +357,6 @@ def _live_index(root: Root, state: State, limits: Limits, launcher: Launcher) ->
     return None if is_off() else LiveIndex(root, state, limits.search_bytes, launcher)
 
 
-def _deadline(seconds: float, token: Token | None, share: float = _SEARCH_SHARE) -> float:
+def _deadline(seconds: float, token: CancelToken | None, share: float = _SEARCH_SHARE) -> float:
     left = seconds if token is None else min(seconds, share * token.remaining())
     return time.monotonic() + left

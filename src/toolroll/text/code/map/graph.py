@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from math import sqrt
 
 _MIN_NAME_CHARS = 3
-_MAX_DEFINITIONS = 20  # a name with more definitions tells nothing
+_MAX_DEFINITIONS = 20  # a name with more definitions is ignored
 _DAMPING = 0.85
 _MAX_ROUNDS = 30
 _TOLERANCE = 1e-4  # total change of weights at which it has converged
