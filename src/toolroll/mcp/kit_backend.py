@@ -15,7 +15,7 @@ from toolroll.mcp.backend import Item, ListKind, Peer, UnknownItemError
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.approval.guard import Answer, Approver, Request
+    from toolroll.host.approval.guard import Answer, ApprovalRequest, Approver
     from toolroll.kit import Kit
     from toolroll.result import Result
 
@@ -274,7 +274,7 @@ class KitBackend:
             self._free.wait_for(lambda: kit not in tuple(self._in_use.values()), seconds)
         kit.close()
 
-    def _approve(self, request: Request) -> Answer:
+    def _approve(self, request: ApprovalRequest) -> Answer:
         from toolroll.mcp import approval
 
         return approval.ask(request, getattr(self._peers, "current", None))

@@ -209,7 +209,7 @@ class McpServer:
 
     def _confirm(self, known: PinnedTool, token: CancelToken) -> None:
         """Ask the user whether a changed tool may be used."""
-        from toolroll.host.approval.guard import Request
+        from toolroll.host.approval.guard import ApprovalRequest
 
         name = kit_name(self.config, known.now.name)
         shown = {"before": _describe(known.shown), "now": _describe(known.now)}
@@ -218,7 +218,9 @@ class McpServer:
             f"the tool {known.now.name!r} of the MCP server {self.name!r} is not what it was when it was first seen: "
             f"the server has changed {known.change}. The user can approve it or remove {pins.path!r}"
         )
-        request = Request(name, self._effects(known.now), {"server": self.name, "tool": known.now.name, **shown}, why)
+        request = ApprovalRequest(
+            name, self._effects(known.now), {"server": self.name, "tool": known.now.name, **shown}, why
+        )
         self._dependencies.guard.require(request)
         pins.add(self.config, [known.now], token)
         self._replace_tools({**self._tools, known.now.name: _compare(known.now, known.now)})
