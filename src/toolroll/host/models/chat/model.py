@@ -139,9 +139,10 @@ class ChatModel:
         import httpx2
 
         from toolroll.host.http.httpx_transport import GuardedTransport
+        from toolroll.host.models.chat.event_guard import guard_events
 
         begun = False
-        hooks = {"request": [self._set_headers]}
+        hooks: dict[str, list[Callable[..., None]]] = {"request": [self._set_headers], "response": [guard_events]}
         try:
             transport = GuardedTransport(self._http, token, seconds=deadline.left(), silence=_SILENCE_SECONDS)
             with (
