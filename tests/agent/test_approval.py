@@ -16,7 +16,7 @@ from toolroll.agent.approval import (
     parse_answer,
     refuse_unasked,
 )
-from toolroll.host.approval.request import Request
+from toolroll.host.approval.request import ApprovalRequest
 
 Put = Callable[[dict[str, str | bytes]], None]
 
@@ -101,7 +101,7 @@ def test_hidden_characters_of_a_diff_and_of_its_paths_are_shown(asked: Any) -> N
 
 
 def test_what_is_not_remembered_offers_only_yes_and_no(kit: Kit) -> None:
-    assert build_prompt(Request("x", Effect.RUN, {}, "needs approval"), kit).choices == CHOICES_ONCE
+    assert build_prompt(ApprovalRequest("x", Effect.RUN, {}, "needs approval"), kit).choices == CHOICES_ONCE
 
 
 def test_for_the_session(asked: Any, put: Put) -> None:

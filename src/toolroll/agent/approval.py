@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.dialect import Relay
-from toolroll.host.approval.request import MOST_ROWS, CannotAskError, rows
+from toolroll.host.approval.request import MAX_ROWS, CannotAskError, rows
 from toolroll.policy.effects import Effect
 from toolroll.text.diff import unified
 from toolroll.text.escape import escaped, escaped_line
 
 if TYPE_CHECKING:
-    from toolroll.host.approval.request import Answer, Request
+    from toolroll.host.approval.request import Answer, ApprovalRequest
     from toolroll.kit import Kit
 
 _ANSWERS: dict[str, Answer] = {
@@ -43,12 +43,12 @@ class ApprovalPrompt:
     """The changes of files that the call would make; empty if the diff is too long to show."""
 
 
-def build_prompt(request: Request, kit: Kit) -> ApprovalPrompt:
+def build_prompt(request: ApprovalRequest, kit: Kit) -> ApprovalPrompt:
     """The question for a request: the whole request and, for a change of files, its diff if one can be made."""
     diff = None
     if Effect.WRITE in request.effects and not request.effects & _MORE_THAN_FILES:
         diff = preview_diff(kit, request.name, request.arguments)
-    fits = diff is not None and rows(diff) + request.rows <= MOST_ROWS
+    fits = diff is not None and rows(diff) + request.rows <= MAX_ROWS
     return ApprovalPrompt(request.text, CHOICES if request.key else CHOICES_ONCE, diff if diff and fits else "")
 
 
@@ -57,15 +57,15 @@ def parse_answer(text: str) -> Answer | None:
     return _ANSWERS.get(text.strip().lower())
 
 
-def refuse_unasked(_request: Request) -> Answer:
+def refuse_unasked(_request: ApprovalRequest) -> Answer:
     """The approver where there is no terminal to ask on."""
     raise CannotAskError("there is no terminal to ask on; the user can run this on one, or with --yes")
 
 
-def make_approver(kit: Callable[[], Kit], ask: Callable[[ApprovalPrompt], str]) -> Callable[[Request], Answer]:
+def make_approver(kit: Callable[[], Kit], ask: Callable[[ApprovalPrompt], str]) -> Callable[[ApprovalRequest], Answer]:
     """An approver that asks a person, and repeats the question until the answer has a meaning."""
 
-    def approve(request: Request) -> Answer:
+    def approve(request: ApprovalRequest) -> Answer:
         prompt = build_prompt(request, kit())
         while (given := parse_answer(ask(prompt))) is None:
             pass
