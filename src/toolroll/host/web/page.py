@@ -33,7 +33,7 @@ _HEAD = 65536  # bytes by which text is told from something else
 _WALL_SECONDS = 60.0  # on a machine where others compute too
 _MOST_MARKDOWN = 32_000_000
 _MEMORY = 2 << 30
-# The converter needs nothing but the standard library, so it is loaded without the rest of the package.
+# Only the converter is loaded, without the rest of the package.
 _CHILD = """
 import gc, resource, sys, types
 def limit(what, most):
@@ -45,6 +45,7 @@ limit(resource.RLIMIT_CORE, 0)
 limit(resource.RLIMIT_CPU, int(sys.argv[4]))
 limit(resource.RLIMIT_AS, int(sys.argv[5]))
 gc.disable()
+sys.path += sys.argv[6:]
 for name in ("toolroll", "toolroll.text"):
     module = sys.modules[name] = types.ModuleType(name)
     module.__path__ = ["/".join([sys.argv[1], *name.split(".")[1:]])]
@@ -207,13 +208,13 @@ def convert(
 ) -> bytes:
     """What the child says of a page in UTF-8: a line with 1 or 0 for "whole" and the title, then the Markdown."""
     from toolroll.host.runtime import processes
-    from toolroll.host.runtime.launcher import PACKAGE, PIPE
+    from toolroll.host.runtime.launcher import PACKAGE, PIPE, module_paths
     from toolroll.host.runtime.state import nameless
 
     fd = nameless(page)
     said = bytearray()
     try:
-        words = [PACKAGE, url, show, str(cpu), str(memory)]
+        words = [PACKAGE, url, show, str(cpu), str(memory), *module_paths()]
         process = launcher.start_python(_CHILD, words, stdin=fd, stdout=PIPE)
         with processes.stream(process, token=token, deadline=time.monotonic() + _WALL_SECONDS) as chunks:
             for chunk in chunks:
