@@ -66,7 +66,7 @@ def configured(environment: Mapping[str, str], http: Client, name: str | None = 
         raise _unset(f"{provider.place} is not a URL that can be asked, because {error}. Set another.") from None
     place = Place(provider.name, (url or provider.url).rstrip("/"), key, provider.key, provider.place)
     # The operator names it, so it may be inside their network, and is asked as often as the work needs.
-    client = http.towards(f"{target.host}:{target.port}", most_bytes=_MOST_BYTES)
+    client = http.for_host(f"{target.host}:{target.port}", max_bytes=_MOST_BYTES)
     return Model(model, place, _speech(provider.name), client, most_tokens=_most_tokens(environment))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolroll.host.http.deadline import Patience
+from toolroll.host.http.deadline import Deadline
 from toolroll.host.http.request import prepare
 from toolroll.host.models.chat.errors import AGAIN, Kind, ModelError, error_in, kind_of, words_of
 from toolroll.host.models.chat.messages import Ask, Message, Turn, Usage, estimated
@@ -111,7 +111,7 @@ class Model:
         """What the model says next, calls of tools included; ModelError when it does not answer."""
         ask = Ask(tuple(messages), tuple(tools), tuple(stop), self._most_tokens)
         request = self._request(ask)
-        patience = Patience(token, self._seconds)
+        patience = Deadline(token, self._seconds)
         for attempt in range(1, self._tries + 1):
             try:
                 turn = self._once(request, token, patience, hear)
@@ -143,7 +143,7 @@ class Model:
         accept = "text/event-stream" if self._stream else "application/json"
         return prepare("POST", self.place.url + path, {"accept": accept, **self._speech.headers(self.place.key)}, body)
 
-    def _once(self, request: Request, token: Token, patience: Patience, hear: Heard | None) -> Turn:
+    def _once(self, request: Request, token: Token, patience: Deadline, hear: Heard | None) -> Turn:
         listener = _Listener(self._speech, hear) if self._stream else None
         try:
             response = self._http.send(
@@ -273,7 +273,7 @@ class _Listener:
         return turn
 
 
-def _lasts(patience: Patience, wait: float) -> bool:
+def _lasts(patience: Deadline, wait: float) -> bool:
     return wait < patience.left()
 
 

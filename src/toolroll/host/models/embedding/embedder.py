@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolroll.host.http.deadline import Patience
+from toolroll.host.http.deadline import Deadline
 from toolroll.host.http.request import prepare
 from toolroll.host.knowledge.semantic import KEY, MODEL, URL
 from toolroll.host.models.embedding.model_files import MINILM, Models, broken
@@ -107,7 +107,7 @@ class Remote:
         self._model = model
         self._key = key
         # The operator names it, so it may be inside their network; but for this alone.
-        self._client = http.towards(f"{target.host}:{target.port}", most_bytes=_MOST_BYTES)
+        self._client = http.for_host(f"{target.host}:{target.port}", max_bytes=_MOST_BYTES)
 
     @property
     def name(self) -> str:
@@ -133,7 +133,7 @@ class Remote:
     def _asked(self, texts: list[str], token: Token) -> list[Any]:
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         request = prepare("POST", self._url, headers, {"model": self._model, "input": texts})
-        patience = Patience(token, _SECONDS)
+        patience = Deadline(token, _SECONDS)
         for delay in (*_DELAYS, None):
             try:  # not redirected: what is sent holds a key
                 response = self._client.send(request, token, seconds=patience.left(), follow=False, robots=False)

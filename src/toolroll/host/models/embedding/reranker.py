@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.http.deadline import Patience
+from toolroll.host.http.deadline import Deadline
 from toolroll.host.http.request import prepare
 from toolroll.host.knowledge.semantic import RERANK_KEY, RERANK_MODEL, RERANK_URL
 from toolroll.policy import urls
@@ -39,7 +39,7 @@ class Reranker:
         self._model = {"model": model} if model else {}
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         # The operator names it, so it may be inside their network; but for this alone.
-        self._client = http.towards(f"{target.host}:{target.port}", most_bytes=_MOST_BYTES)
+        self._client = http.for_host(f"{target.host}:{target.port}", max_bytes=_MOST_BYTES)
 
     def scores(self, query: str, texts: Sequence[str], token: Token) -> list[float]:
         """How well each text answers a question; ToolError that says what to do if the server does not tell."""
@@ -51,7 +51,7 @@ class Reranker:
 
     def _answer(self, asked: dict[str, Any], token: Token) -> Response:
         request = prepare("POST", self._url, self._headers, asked)
-        patience = Patience(token, _SECONDS)
+        patience = Deadline(token, _SECONDS)
         try:  # not redirected: what is sent holds a key
             response = self._client.send(request, token, seconds=patience.left(), follow=False, robots=False)
             if response.status in _AGAIN:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from toolroll.text.web.engines.engine import FORM, Ask, Engine
+from toolroll.text.web.engines.engine import FORM, EngineRequest, WebEngine
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.hits import BlockedError, UnreadableError, made
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
+from toolroll.text.web.engines.query import WebQuery
 
 if TYPE_CHECKING:
     from turbohtml import Element
@@ -26,14 +26,14 @@ _REGIONS = {
 }  # fmt: skip
 
 
-def _build(url: str, query: Query, _needs: Mapping[str, str]) -> Ask:
+def _build(url: str, query: WebQuery, _needs: Mapping[str, str]) -> EngineRequest:
     form = {"q": query.text(), "kl": _region(query), "kp": _SAFE[query.safe]}
     if query.within:
         form["df"] = query.within[0]
-    return Ask("POST", url, {"content-type": FORM, "accept": "text/html"}, dict(form))
+    return EngineRequest("POST", url, {"content-type": FORM, "accept": "text/html"}, dict(form))
 
 
-def _region(query: Query) -> str:
+def _region(query: WebQuery) -> str:
     if query.region:
         return f"{'uk' if query.region == 'GB' else query.region.lower()}-{query.language}"
     return _REGIONS.get(query.language, "wt-wt")
@@ -79,4 +79,4 @@ def _target(href: str) -> str | None:
     return f"https:{href}" if href.startswith("//") else href
 
 
-ENGINE = Engine("duckduckgo", "https://html.duckduckgo.com/html/", _build, _read, most=30)
+ENGINE = WebEngine("duckduckgo", "https://html.duckduckgo.com/html/", _build, _read, most=30)
