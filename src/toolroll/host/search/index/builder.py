@@ -37,11 +37,11 @@ _CHILD = (
 class IndexBuilder:
     """Runs one child at a time for the index of one workspace."""
 
-    def __init__(self, root: Root, index: str, max_bytes: int, launcher: Launcher) -> None:
+    def __init__(self, root: Root, index: str, most_bytes: int, launcher: Launcher) -> None:
         self._root = root
         self._launcher = launcher
         self._index = index
-        self._most_bytes = max_bytes
+        self._most_bytes = most_bytes
         self._child: ChildProcess | None = None
 
     @property
@@ -75,7 +75,7 @@ class IndexBuilder:
                 child.stdin.close()
 
 
-def serve(workspace: str, index: str, names: int, max_bytes: int) -> None:
+def serve(workspace: str, index: str, names: int, most_bytes: int) -> None:
     """In the child: index the files that are listed in the descriptor `names`, unless another child does that."""
     from toolroll.host.files.root import Root
 
@@ -88,16 +88,16 @@ def serve(workspace: str, index: str, names: int, max_bytes: int) -> None:
     except BlockingIOError:
         return
     with Root(workspace) as root:
-        fill(Postings(index), root, paths, max_bytes)
+        fill(Postings(index), root, paths, most_bytes)
 
 
-def fill(postings: Postings, root: Root, paths: Iterable[str], max_bytes: int) -> None:
+def fill(postings: Postings, root: Root, paths: Iterable[str], most_bytes: int) -> None:
     """Index files. Leaves out those that cannot be read or have just changed."""
     if postings.wasted() > _MAX_WASTE:
         postings.empty()
     batch: list[tuple[str, Stamp, int, str]] = []
     began = time.monotonic()
-    for one in _alive(_read(root, path, max_bytes) for path in paths):
+    for one in _alive(_read(root, path, most_bytes) for path in paths):
         if one is not None:
             batch.append(one)
         if len(batch) >= _BATCH_FILES or time.monotonic() - began > _MAX_BATCH_S:
@@ -119,14 +119,14 @@ def _alive(
         yield one
 
 
-def _read(root: Root, path: str, max_bytes: int) -> tuple[str, Stamp, int, str] | None:
+def _read(root: Root, path: str, most_bytes: int) -> tuple[str, Stamp, int, str] | None:
     try:
         fd = root.file(path)
     except (OSError, ToolError):
         return None
     try:
         before, now = stamp_of(os.fstat(fd)), time.time_ns()
-        if max(before[3], before[4]) > now - SETTLED_NS or before[2] > max_bytes:
+        if max(before[3], before[4]) > now - SETTLED_NS or before[2] > most_bytes:
             return None
         kind, text = _kind(fd, before[2])
         return (path, before, kind, text) if stamp_of(os.fstat(fd)) == before else None

@@ -20,9 +20,9 @@ MAX_CHANGED = 128
 class IndexCoverage:
     """The index, compared with a file table. Not thread-safe."""
 
-    def __init__(self, root: Root, path: str, max_bytes: int) -> None:
+    def __init__(self, root: Root, path: str, most_bytes: int) -> None:
         self._root = root
-        self._most_bytes = max_bytes
+        self._most_bytes = most_bytes
         self._postings = Postings(path)
         self._fresh = True
         self._looked: dict[str, bool] = {}

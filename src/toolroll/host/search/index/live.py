@@ -57,17 +57,17 @@ class NewestFiles(NamedTuple):
 class LiveIndex:
     """File table and trigram index of one workspace, made after the first search. Thread-safe."""
 
-    def __init__(self, root: Root, state: State, max_bytes: int, launcher: Launcher) -> None:
+    def __init__(self, root: Root, state: State, most_bytes: int, launcher: Launcher) -> None:
         self._root = root
         self._state = state
-        self._most_bytes = max_bytes
+        self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._table: FileTable | None = None
         self._next = 0.0
         self._coverage: IndexCoverage | None = None
-        self._builder = IndexBuilder(root, index_path(state, root.path), max_bytes, launcher)
+        self._builder = IndexBuilder(root, index_path(state, root.path), most_bytes, launcher)
         self._built = _NEVER
         self._pause = 0.0
         self._tried: dict[str, Stamp] = {}
