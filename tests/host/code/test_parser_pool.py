@@ -46,7 +46,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="ch
 def test_a_child_gives_what_the_function_gives(parsers):
     source = b"class A:\n    def f(self): return g(1)\n"
     ours, expected = parsers.tags("python", source), tags("python", source)
-    assert (ours.head, ours.definitions, ours.uses) == (expected.head, expected.definitions, expected.uses)
+    assert (ours.facts, ours.definitions, ours.uses) == (expected.facts, expected.definitions, expected.uses)
     assert parsers.matches("python", source, "g($A)")[0].text == "g(1)"
 
 

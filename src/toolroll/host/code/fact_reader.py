@@ -13,7 +13,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.map import file_facts as sheet
 from toolroll.text.code.map.file_facts import EMPTY, FORMAT, Sheet
 from toolroll.text.code.syntax import languages
-from toolroll.text.code.syntax.languages import MOST_BYTES
+from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES
 from toolroll.text.encoding import HEAD, detect
 from toolroll.text.ranking.weights import ASIDE, aside
 
@@ -63,7 +63,7 @@ class Surveyor:
         if row is not None and not ASIDE[row].contents:
             return Copy(path, stamp, BY_PATH, sheet=EMPTY)
         try:
-            data = self._files.data(path, MOST_BYTES)
+            data = self._files.data(path, MAX_SOURCE_BYTES)
         except ToolError as error:
             if error.code in _ENDING:
                 raise
@@ -73,7 +73,7 @@ class Surveyor:
         source = _utf8(data)
         if source is None:
             return Copy(path, stamp, NO_TEXT)
-        language = languages.of(path, data)
+        language = languages.detect(path, data)
         name = language.name if language is not None else ""
         return Copy(path, stamp, _key(name, data), name if name and sheet.wants(name) else "", source)
 

@@ -63,7 +63,7 @@ def _work(what: str) -> Work:
         return lambda language, source, _: sheet.pack(
             sheet.made(source.decode(), tags.names(language, source) if language else None)
         )
-    from toolroll.text.code.syntax.packed import pack
+    from toolroll.text.code.syntax.model import pack
 
     read = tags.tags if what == "tags" else tags.definitions
     return lambda language, source, _: pack(read(language, source))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
     from toolroll.text.code.syntax.model import Tags
-    from toolroll.text.code.syntax.patterns import Match
+    from toolroll.text.code.syntax.patterns import PatternMatch
 
 _S = TypeVar("_S")
 _T = TypeVar("_T")
@@ -62,7 +62,7 @@ class Parsers:
         """The tags of a source in UTF-8; TooHardError if it is too much for the parser."""
         return _one(self.every_tags([(language, source)], token))
 
-    def matches(self, language: str, source: bytes, pattern: str, token: Token | None = None) -> list[Match]:
+    def matches(self, language: str, source: bytes, pattern: str, token: Token | None = None) -> list[PatternMatch]:
         """Where a source fits a structural pattern; TooHardError if it is too much for the parser."""
         return _one(self.every_match([(language, source)], pattern, token))
 
@@ -70,21 +70,20 @@ class Parsers:
         self, sources: Sequence[Told], token: Token | None = None, *, whole: bool = True
     ) -> list[Tags | Exception]:
         """The tags of each source, or why it has none; without `whole` only its definitions, which is less work."""
-        from toolroll.text.code.syntax.packed import Packed
+        from toolroll.text.code.syntax.model import PackedTags
 
         packed = self._each("tags" if whole else "definitions", "", sources, bytes, token)
-        found = zip(packed, sources, strict=True)
-        return [one if isinstance(one, Exception) else Packed(one, source) for one, (_, source) in found]
+        return [one if isinstance(one, Exception) else PackedTags(one) for one in packed]
 
     def every_match(
         self, sources: Sequence[Told], pattern: str, token: Token | None = None
-    ) -> list[list[Match] | Exception]:
+    ) -> list[list[PatternMatch] | Exception]:
         """Where each source fits a structural pattern, or why that cannot be told."""
         import msgspec
 
-        from toolroll.text.code.syntax.patterns import Match
+        from toolroll.text.code.syntax.patterns import PatternMatch
 
-        return self._each("matches", pattern, sources, msgspec.json.Decoder(list[Match]).decode, token)
+        return self._each("matches", pattern, sources, msgspec.json.Decoder(list[PatternMatch]).decode, token)
 
     def every_sheet(self, sources: Sequence[Told], token: Token | None = None) -> list[bytes | Exception]:
         """The packed sheet of each source, or why it has none; with no language, that of a text."""

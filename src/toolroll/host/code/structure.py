@@ -18,7 +18,7 @@ from toolroll.host.search.file_list import Folders
 from toolroll.host.search.query import Query, Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.syntax import languages
-from toolroll.text.code.syntax.languages import MOST_BYTES, Language
+from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES, Language
 from toolroll.text.code.syntax.source import Source
 from toolroll.text.code.syntax.uses import near
 from toolroll.text.encoding import HEAD, detect
@@ -31,15 +31,12 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import Search
     from toolroll.policy.limits import Limits
     from toolroll.text.code.syntax.model import Tags
-    from toolroll.text.code.syntax.patterns import Match
+    from toolroll.text.code.syntax.patterns import PatternMatch
 
 T = TypeVar("T")
 
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer with what was found
 _TIME = "time"
-_EVERY = tuple(
-    glob for one in languages.LANGUAGES.values() for glob in (*(f"*{suffix}" for suffix in one.suffixes), *one.files)
-)
 _REASONS = {
     ErrorCode.TOO_LARGE: "too large",
     ErrorCode.PERMISSION: "not allowed",
@@ -89,7 +86,7 @@ class Structure:
 
     def source_of(self, path: str) -> Source:
         """The text of a file, in the bytes that its tags are about."""
-        return Source(_utf8(self._files.data(path, MOST_BYTES), path))
+        return Source(_utf8(self._files.data(path, MAX_SOURCE_BYTES), path))
 
     def look(
         self,
@@ -119,11 +116,11 @@ class Structure:
 
     def fitting(
         self, pattern: str, path: str = ".", *, holds: Query | None = None, token: Token | None = None
-    ) -> Look[list[Match]]:
+    ) -> Look[list[PatternMatch]]:
         """The same for the places that fit a structural pattern."""
 
-        def fits(paths: Sequence[str]) -> list[list[Match] | Exception | None]:
-            def ask(copies: Sequence[_Copy]) -> Sequence[list[Match] | Exception]:
+        def fits(paths: Sequence[str]) -> list[list[PatternMatch] | Exception | None]:
+            def ask(copies: Sequence[_Copy]) -> Sequence[list[PatternMatch] | Exception]:
                 return self.parsers.every_match([(one.language.name, one.data) for one in copies], pattern, token)
 
             return self._asked(paths, lambda copy: bool(copy.language.pattern), ask)
@@ -198,10 +195,10 @@ class Structure:
         with self._listing:
             listed = self._folders.files(self._files.root.text(scope.path) or ".", token)
         if listed.whole:
-            found = (one for one in listed.files if languages.named(one) or "." not in one.rpartition("/")[2])
+            found = (one for one in listed.files if languages.by_name(one) or "." not in one.rpartition("/")[2])
             return sorted(found), listed.stamps
         # There are too many of all kinds: perhaps not of those that may be parsed.
-        named = self._search.find("**", replace(scope, include=_EVERY), sort="path", token=token)
+        named = self._search.find("**", replace(scope, include=_globs()), sort="path", token=token)
         bare = self._search.find("**", replace(scope, exclude=("*.*",)), sort="path", token=token)
         seen.stopped = not (named.complete and bare.complete)
         return sorted({entry.path for found in (named, bare) for entry in found.entries}), None
@@ -210,7 +207,7 @@ class Structure:
         """The paths whose files may be of a wanted language."""
         kept = []
         for path in paths:
-            language = languages.named(path)
+            language = languages.by_name(path)
             if language is None and not languages.may_be_script(path):
                 seen.others[f".{path.rpartition('.')[2]}"] += 1
             elif language is not None and not wanted(language):
@@ -277,15 +274,21 @@ class Structure:
         """A file with its text in UTF-8; None if its language is not known."""
         where = self._files.root.text(path)
         stamp = self._tagged.stamp(where)
-        if languages.named(path) is None and not languages.may_be_script(path):
+        if languages.by_name(path) is None and not languages.may_be_script(path):
             os.close(self._files.root.file(path))  # what is not there, or no file, is told first
             return None
-        data = self._files.data(path, MOST_BYTES)
-        language = languages.of(path, data)
+        data = self._files.data(path, MAX_SOURCE_BYTES)
+        language = languages.detect(path, data)
         if language is None:
             return None
         data = _utf8(data, path)
         return _Copy(path, where, stamp, language, data, (language.name, digest(data)))
+
+
+def _globs() -> tuple[str, ...]:
+    """Globs of the files of all languages."""
+    every = ((*(f"*{suffix}" for suffix in one.suffixes), *one.files) for one in languages.every())
+    return tuple(chain.from_iterable(every))
 
 
 def _outcome(path: str, found: T | Exception | None) -> _Outcome[T]:

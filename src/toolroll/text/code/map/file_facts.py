@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from toolroll.text.code.syntax.languages import LANGUAGES
+from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.model import KINDS, USES, Tags
 from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.weights import USED
@@ -61,7 +61,7 @@ EMPTY = Sheet({}, {})
 
 def wants(language: str) -> bool:
     """Whether the definitions of a language are worth a parse: those of code, and headings."""
-    return LANGUAGES[language].code or language == "markdown"
+    return languages.get(language).code or language == "markdown"
 
 
 def made(text: str, tags: Tags | None) -> Sheet:
@@ -79,7 +79,7 @@ def made(text: str, tags: Tags | None) -> Sheet:
     names: Counter[str] = Counter()
     for mark in kept:
         names.update(words.terms(mark.name) if mark.kind != "heading" else words.counted(mark.name))
-    code = LANGUAGES[tags.language].code
+    code = languages.get(tags.language).code
     return Sheet(
         terms,
         dict(names),

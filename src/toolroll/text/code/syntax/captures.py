@@ -1,4 +1,4 @@
-"""Definitions as a query finds them: nodes of many kinds, in no order, put together by where they stand."""
+"""Assemble definitions from the nodes that a query captured, by the places of these nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from toolroll.text.code.syntax import declarators
-from toolroll.text.code.syntax.definitions import MOST, Definition, decoration
+from toolroll.text.code.syntax.definitions import MAX_DEFINITIONS, Definition, decoration
 from toolroll.text.code.syntax.model import KINDS
 from toolroll.text.code.syntax.names import name_of
 from toolroll.text.code.syntax.source import Source
@@ -25,9 +25,10 @@ _EVENTS = (
     "variable",
     *(f"heading.{level}" for level in range(1, 7)),
     "scope",
+    "owner",
     "name",
 )
-_NAMED = len(_EVENTS) - 1
+_OWNER, _NAME = _EVENTS.index("owner"), _EVENTS.index("name")
 _VARIABLE = _EVENTS.index("variable")
 _PROMOTED = frozenset({"property_promotion_parameter", "required_parameter", "optional_parameter"})
 """Parameters of constructors that are members of the class too."""
@@ -38,19 +39,22 @@ _Event = tuple[int, int, int, int, "Node"]
 _PLACE = itemgetter(0, 1, 2, 3)
 
 
-def read(where: Source, found: Mapping[str, Sequence[Node]]) -> list[Definition]:
-    """All that was found, each with its name, its parent and its decorators."""
+def assemble(where: Source, found: Mapping[str, Sequence[Node]]) -> list[Definition]:
+    """The definitions in the order of the source, each with its name, its parent and its decorators."""
     stack: list[Definition] = []
     waiting: list[Definition] = []
     made: list[Definition] = []
-    for start, _, order, end, node in _events(declarators.resolved(found)):
+    for start, _, order, end, node in _events(declarators.resolve(found)):
         while stack and stack[-1].end <= start:
             stack.pop()
-        if order == _NAMED:
+        if order == _NAME:
             made += _name(where, stack, start, end)
+        elif order == _OWNER:
+            if stack and not stack[-1].owner:
+                stack[-1].owner = name_of(where.data, start, end)
         elif not _is_local(stack, order, node):
             made.append(_put(where, Definition(_EVENTS[order], start, end, node, _holder(stack, node)), stack, waiting))
-        if len(made) >= MOST:
+        if len(made) >= MAX_DEFINITIONS:
             break
     for one in made:
         if one.others:
@@ -70,15 +74,18 @@ def _put(where: Source, one: Definition, stack: list[Definition], waiting: list[
 
 
 def _holder(stack: Sequence[Definition], node: Node) -> Definition | None:
-    """What a definition is in."""
+    """The definition around a node."""
     inner = stack[-1] if stack else None
-    return inner.parent if inner is not None and node.type in _PROMOTED else inner
+    if inner is None or inner.node is None:
+        return inner
+    chained = node.type == inner.node.type == "assignment"  # of `a = b = 1`, neither is in the other
+    return inner.parent if chained or node.type in _PROMOTED else inner
 
 
 def _events(found: Mapping[str, Sequence[Node]]) -> list[_Event]:
     """Where definitions and names start, outer ones first, names after what starts with them."""
     events = [
-        (start, 1 if order == _NAMED else -end, order, end, node)
+        (start, 1 if order >= _OWNER else -end, order, end, node)
         for order, kind in enumerate(_EVENTS)
         for node in found.get(kind, ())
         for start, end in (node.byte_range,)
@@ -87,18 +94,18 @@ def _events(found: Mapping[str, Sequence[Node]]) -> list[_Event]:
     kept: list[_Event] = []
     last = (-1, -1)
     for event in events:
-        if event[2] == _NAMED or event[:2] != last:
+        if event[2] >= _OWNER or event[:2] != last:
             kept.append(event)
-            last = last if event[2] == _NAMED else event[:2]
+            last = last if event[2] >= _OWNER else event[:2]
     return kept
 
 
 def _name(where: Source, stack: list[Definition], start: int, end: int) -> tuple[Definition, ...]:
-    """Give the innermost definition without a name its own; else the definition that a further name makes."""
+    """Name the innermost definition without a name; a further name of one makes the definition that is returned."""
     if stack and (one := stack[-1]).name and _has_several(one) and not _is_importing(stack):
         last = one.others[-1] if one.others else one
         if start < last.name_at + len(last.name.encode()):
-            return ()  # seen before, or a part of it
+            return ()  # captured twice, or a part of the last name
         other = Definition(one.kind, one.start, one.end, one.node, one.parent)
         other.name, other.name_at = name_of(where.data, start, end), start
         other.first, other.decorators = one, one.decorators
