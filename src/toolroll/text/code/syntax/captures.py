@@ -21,7 +21,8 @@ _BETWEEN = re.compile(rb"\s*(?:(?:export|default|declare|abstract|pub|public|asy
 
 # Of one node of several kinds, the kind that is listed first counts.
 _EVENTS = (
-    *(kind for kind in KINDS if kind not in ("variable", "heading")),
+    *(kind for kind in KINDS if kind not in ("class", "variable", "heading")),
+    "class",
     "variable",
     *(f"heading.{level}" for level in range(1, 7)),
     "scope",

@@ -99,12 +99,16 @@ class TagBuilder:
             parents += _parts(one.owner)
         if one.kind == "decorator":
             name = name.partition("(")[0]
+        elif one.kind == "import" and not name:
+            name = self._signature(one, one.start).removeprefix("import").strip()
         elif one.kind == "import" or (one.kind == "module" and name[:1] in ("'", '"')):
             name = name.strip(QUOTES)
         elif one.kind == "key" and (inner := unquoted(name)) != name:
             name, one.name_at = inner, one.name_at + 1
         elif one.kind == "rule" and not name:
             name = self._signature(one, one.start)
+        elif name[:1] in ('"', "`") and one.kind != "key":
+            name, one.name_at = name.strip(QUOTES), one.name_at + 1
         elif self._language.scoped_names:
             name, parents = self._scoped(one, name, parents)
         elif one.node is not None and one.node.type.endswith("operator_declaration"):
@@ -139,7 +143,7 @@ class TagBuilder:
 
     def _kind(self, one: Definition, name: str, parents: tuple[str, ...], signature: str) -> str:
         kind = one.kind
-        if kind == "function" and parents:
+        if kind == "function" and parents and not one.owner:
             if one.parent is None or parents != self._within(one.parent):
                 return "method"  # `A::f` outside of A; whether A is a namespace cannot be seen here
             return "method" if one.parent.kind in self._holders else "function"
@@ -160,10 +164,10 @@ class TagBuilder:
     def _signature(self, one: Definition, start: int) -> str:
         """What stands before the body, on one line."""
         kind = one.kind
-        said = text(self._where.between(start, _head_end(one, start)))
+        said = text(self._where.between(start, self._head_end(one, start)))
         if kind == "key" or (kind == "function" and self._language.one_line_signatures):
             said = said.partition("\n")[0]
-        elif (kind in _BRACED or _is_macro(one)) and (one.node is None or _body(one.node) is None):
+        elif (kind in _BRACED or _is_macro(one)) and (one.node is None or self._body(one.node) is None):
             said = said.partition("{")[0]
         said = _join_lines(said)
         if kind != "decorator":
@@ -171,6 +175,28 @@ class TagBuilder:
         if kind == "type" and one.name not in said:
             said = f"{said} {one.name}"  # a typedef has it after the body
         return _cut(said, _VALUE_CHARS if kind in _VALUES else _SIGNATURE_CHARS)
+
+    def _head_end(self, one: Definition, start: int) -> int:
+        """Where the signature ends."""
+        node, kind = one.node, one.kind
+        end = min(one.end, start + _HEAD_BYTES)
+        if kind in _WHOLE or kind in _VALUES or node is None:
+            return end
+        if kind == "element":
+            first = node.child(0) if node.child_count else None
+            return min(end, first.end_byte) if first else end
+        body = self._body(node)
+        if body is None and kind in ("function", "method", "class"):
+            value = node.child_by_field_name("value") or node.child_by_field_name("right")
+            body = self._body(value) if value else None
+        if body is not None and body.type == "ordered_field_declaration_list":
+            return end
+        return min(end, body.start_byte) if body is not None and body.start_byte > start else end
+
+    def _body(self, node: Node) -> Node | None:
+        if (body := node.child_by_field_name("body")) is not None or not self._language.bodies:
+            return body
+        return next((child for child in node.children if child.type in self._language.bodies), None)
 
     def _headings(self, read: Sequence[Definition]) -> list[Tag]:
         """The headings of a document, each down to the next one of its level or above."""
@@ -206,28 +232,6 @@ def _is_hidden(one: Definition) -> bool:
 
 def _is_macro(one: Definition) -> bool:
     return one.node is not None and one.node.type == "macro_definition"
-
-
-def _head_end(one: Definition, start: int) -> int:
-    """Where the signature ends."""
-    node, kind = one.node, one.kind
-    end = min(one.end, start + _HEAD_BYTES)
-    if kind in _WHOLE or kind in _VALUES or node is None:
-        return end
-    if kind == "element":
-        first = node.child(0) if node.child_count else None
-        return min(end, first.end_byte) if first else end
-    body = _body(node)
-    if body is None and kind in ("function", "method", "class"):
-        value = node.child_by_field_name("value") or node.child_by_field_name("right")
-        body = _body(value) if value else None
-    if body is not None and body.type == "ordered_field_declaration_list":
-        return end
-    return min(end, body.start_byte) if body is not None and body.start_byte > start else end
-
-
-def _body(node: Node) -> Node | None:
-    return node.child_by_field_name("body")
 
 
 def decoration(where: Source, start: int, end: int) -> str:

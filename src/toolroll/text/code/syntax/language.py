@@ -24,7 +24,7 @@ class Language:
     - `decorator`: belongs to the definition after it or around it;
     - `ref.call`, `ref.type`, `ref.import`, `ref.inherit`, `ref.decorator`: a use of a name;
     - `comment`, `text`: a word in it is no use of a name;
-    - `embedded`: source of the language `embeds`.
+    - `embedded`, `embedded.expression`: statements, or an expression, of the language `embeds`.
     """
 
     name: str
@@ -60,6 +60,8 @@ class Language:
     """How names of constants are written."""
     scoped_names: bool = False
     """Definitions may be named with their scope (`A::f`) or as a symbol (`:f`)."""
+    bodies: frozenset[str] = frozenset()
+    """Node types of the bodies of definitions, where the grammar has no field "body"."""
     one_line_signatures: bool = False
     """The signature of a function ends with its first line."""
     prepare: Callable[[bytes], bytes] | None = None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _Captures = dict[str, list["Node"]]
+_Span = tuple[int, int]
 _Use = tuple[int, int, int]
 """Start, index into USES, and end."""
 
@@ -68,9 +69,11 @@ def _read(name: str, source: bytes, *aside: str) -> _Read:
     language = languages.get(name)
     source = source.removeprefix(BOM)
     found = _capture(name, language.prepare(source) if language.prepare else source, aside)
-    if language.embeds and (parts := found.pop("embedded", [])):
-        for kind, nodes in _capture(language.embeds, _blank_around(source, parts), aside).items():
-            found.setdefault(kind, []).extend(nodes)
+    if language.embeds:
+        parts, expressions = (found.pop(kind, []) for kind in ("embedded", "embedded.expression"))
+        inner = _capture(language.embeds, _extract(source, _spans(parts), _spans(expressions)), aside)
+        for kind, nodes in inner.items():
+            found.setdefault(kind, []).extend(_inside(nodes, _spans(parts)) if kind == "error" else nodes)
     where = Source(source, _spans(found.get("comment", ())))
     read = captures.assemble(where, found)
     made = TagBuilder(language, where).tags(read)  # first: it moves `name_at` behind the scope of a name
@@ -85,13 +88,20 @@ def _capture(language: str, source: bytes, aside: Sequence[str]) -> _Captures:
     return found
 
 
-def _blank_around(source: bytes, parts: Sequence[Node]) -> bytes:
+def _extract(source: bytes, statements: list[_Span], expressions: list[_Span]) -> bytes:
     """The source with blanks for all but these parts, so that what is found in them keeps its place."""
-    made, last = [], 0
-    for start, end in sorted(_spans(parts)):
-        made += [_INK.sub(b" ", source[last:start]), source[start:end]]
-        last = end
-    return b"".join((*made, _INK.sub(b" ", source[last:])))
+    made = bytearray(_INK.sub(b" ", source))
+    for start, end in statements:
+        made[start:end] = source[start:end]
+        made[end : end + 1] = b";"[: len(source) - end]
+    for start, end in expressions:
+        if start > 0 and end < len(source):  # in parentheses, as `{a: 1}` would be a block
+            made[start - 1 : end + 1] = b"(%s)" % source[start:end]
+    return bytes(made)
+
+
+def _inside(nodes: Iterable[Node], spans: Sequence[_Span]) -> list[Node]:
+    return [node for node in nodes if any(start <= node.start_byte < end for start, end in spans)]
 
 
 def _facts(language: str, read: _Read, *, whole: bool = False) -> SourceFacts:
@@ -142,11 +152,11 @@ def _first_error(where: Source, errors: Sequence[Node]) -> int:
     return where.line(min(starts)) if starts else 1 if errors else 0
 
 
-def _spans(nodes: Iterable[Node]) -> list[tuple[int, int]]:
+def _spans(nodes: Iterable[Node]) -> list[_Span]:
     return [node.byte_range for node in nodes]
 
 
-def _without_nested(spans: list[tuple[int, int]]) -> array[int]:
+def _without_nested(spans: list[_Span]) -> array[int]:
     """Starts and ends in rising order; spans within others are left out."""
     every = array("I", chain.from_iterable(spans))
     if all(map(le, every, islice(every, 1, None))):
