@@ -12,9 +12,9 @@ from toolroll.dialect import Profile, View
 from toolroll.host.approval.grants import Grants
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
-from toolroll.host.code.repo_map import Atlas
+from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.code.structure import Structure
-from toolroll.host.context import Context, Progress, silent
+from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
@@ -23,11 +23,13 @@ from toolroll.host.files.workspace import Workspace
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.call_log import Calls
 from toolroll.host.knowledge.semantic import Meaning
-from toolroll.host.lsp.language_servers import Servers
+from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.mcp.config import Config
-from toolroll.host.mcp.servers import Remotes
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.mcp.servers import McpServers
+from toolroll.host.runtime.call import Call
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import Launcher
+from toolroll.host.runtime.progress import Progress, silent
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import for_helpers
 from toolroll.host.sandbox.git.guard import GitGuard
@@ -46,12 +48,12 @@ class Options(TypedDict, total=False):
     """The message of the conversation that it belongs to: changes are recorded with it."""
     cwd: str
     """The folder that relative paths are taken from."""
-    token: Token | None
+    token: CancelToken | None
     progress: Progress
 
 
-class Hands:
-    """The hands of one workspace."""
+class Services:
+    """The engines of one workspace. Opens them together, gives them to every call, closes them together."""
 
     def __init__(
         self,
@@ -111,8 +113,8 @@ class Hands:
         closing.callback(self.search.close)
         self.structure = Structure(self.files, self.search, self.limits, self.launcher)
         closing.callback(self.structure.close)
-        self.atlas = Atlas(self.files, self.search, self.structure, policy)
-        closing.callback(self.atlas.close)
+        self.repo_maps = RepoMaps(self.files, self.search, self.structure, policy)
+        closing.callback(self.repo_maps.close)
 
     def _open_programs(
         self, closing: ExitStack, table: str, servers: Mapping[str, str] | None, mcp: Config | None
@@ -133,13 +135,15 @@ class Hands:
         closing.callback(self.shell.close)
         self.meaning = Meaning(self.state, self.http, environ)
         closing.callback(self.meaning.close)
-        self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
+        self.servers = LanguageServers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)
-        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ, self.git)
+        self.remote = McpServers(
+            mcp, self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
+        )
         closing.callback(self.remote.close)
 
     def context(
-        self, *, message: str = "", cwd: str = ".", token: Token | None = None, progress: Progress = silent
+        self, *, message: str = "", cwd: str = ".", token: CancelToken | None = None, progress: Progress = silent
     ) -> Context:
         """What one call gets of them. It is made for every call, so it makes nothing that not every call needs."""
         return Context(
@@ -150,17 +154,13 @@ class Hands:
             self.shell,
             self.servers,
             self.structure,
-            self.atlas,
+            self.repo_maps,
             self.http,
             self.remote,
             self.meaning,
             self.taint,
-            self.limits,
-            token or Token(),
-            self.session,
-            message,
+            Call(self.limits, token or CancelToken(), self.session, message, progress),
             cwd,
-            progress,
         )
 
     def while_open(self, _view: View, proceed: Proceed) -> Proceed:

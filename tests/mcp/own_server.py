@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolroll import Context, Effect, Image, Kit, tool
 from toolroll.mcp import stdio
-from toolroll.mcp.kit_backend import KitOffer
+from toolroll.mcp.kit_backend import KitBackend
 
 
 @tool
@@ -51,7 +51,7 @@ def odd() -> str:
 
 
 @dataclass
-class Shown:
+class Param:
     """An output with a picture."""
 
     images: tuple[Image, ...] = (Image(b"\x89PNG", "image/png"),)
@@ -61,9 +61,9 @@ class Shown:
 
 
 @tool(Effect.READ)
-def picture() -> Shown:
+def picture() -> Param:
     """Show a picture."""
-    return Shown()
+    return Param()
 
 
 @tool(Effect.READ)
@@ -96,7 +96,7 @@ def main() -> int:
         kits.append(kit)
         return kit
 
-    return stdio.serve(KitOffer(open_kit))
+    return stdio.serve(KitBackend(open_kit))
 
 
 if __name__ == "__main__":

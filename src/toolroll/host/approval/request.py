@@ -1,4 +1,4 @@
-"""What an approver is asked, as one object with one rendering, and what it can answer."""
+"""The approval request: what an approver is shown, and what it can answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from toolroll.policy.effects import Effect
 from toolroll.text.escape import escaped, escaped_line
 
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """Rows of 80 columns that a question may have: what terminals keep to scroll back to, and more than a person reads."""
 _COLUMNS = 80
 _MARGIN = "  | "
@@ -22,7 +22,7 @@ class CannotAskError(Exception):
 
 
 class Consent(StrEnum):
-    """What became of a question."""
+    """The outcome of a request."""
 
     GIVEN = "given"
     DECLINED = "declined"
@@ -36,7 +36,7 @@ Answer = bool | Literal["once", "session", "always"]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApprovalRequest:
     """What the approver is asked: the whole call that would run, and all that it would run."""
 
     name: str
@@ -89,7 +89,7 @@ class Request:
         return rows(self.text)
 
 
-Approver = Callable[[Request], Answer]
+Approver = Callable[[ApprovalRequest], Answer]
 """Answers a request; raises CannotAskError when no person can be asked."""
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.approval.guard import Consent, Guard, Request
+from toolroll.host.approval.guard import ApprovalRequest, Consent, Guard
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.shell.command_launcher import CommandLauncher, Launched, Writes
@@ -23,12 +23,12 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.truncate import Keep
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Progress
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
+    from toolroll.host.runtime.progress import Progress
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
-    from toolroll.policy.commands import Judgement, Rules
+    from toolroll.policy.commands import CommandRules, Judgement
 
 _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 _QUICK = 1.0  # a job that fails at once is told of at once
@@ -69,16 +69,6 @@ class Ran:
         return Printed("") if errors is None else printed(errors, self.spill, most, keep)
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """On whose behalf a command runs: what the approver is shown, who may cancel it, who is told of its output."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    token: Token
-    progress: Progress
-
-
 class Shell:
     """Runs commands in one workspace."""
 
@@ -96,7 +86,8 @@ class Shell:
     ) -> None:
         """`launcher` knows where the shells are."""
         self.environment = environment
-        self._programs = launcher
+        self.programs = launcher
+        """Finds installed programs."""
         self._root, self._spill, self._guard = root, spill, guard
         self._limits = limits
         self._table = guard.policy.commands or table
@@ -105,12 +96,12 @@ class Shell:
         # Shared by the copies that `on` makes: none or one, and where each session is.
         self._jobs: list[Jobs] = []
         self._entered: dict[str, str] = {}
-        self._caller: Caller | None = None
+        self._call: Call | None = None
 
-    def on(self, caller: Caller) -> Shell:
+    def on(self, call: Call) -> Shell:
         """The same shell on behalf of one call."""
         other = copy.copy(self)
-        other._caller = caller
+        other._call = call
         return other
 
     @property
@@ -214,9 +205,9 @@ class Shell:
         """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
         import shlex
 
-        argv = [self._programs.program(argv[0]), *argv[1:]]
+        argv = [self.programs.program(argv[0]), *argv[1:]]
         command = shlex.join(argv)
-        request = Request(self._for().name, Effect.RUN, {"command": command}, why, (command,))
+        request = ApprovalRequest(self._for().name, Effect.RUN, {"command": command}, why, (command,))
         if self._guard.ask(request) is not Consent.GIVEN:
             return None
         launched = self._start(argv, cwd=".", seconds=seconds, confined=False)
@@ -264,13 +255,13 @@ class Shell:
             one.close()
         self._launcher.close()
 
-    def _for(self) -> Caller:
-        assert self._caller is not None, "a command runs on behalf of a call"
-        return self._caller
+    def _for(self) -> Call:
+        assert self._call is not None, "a command runs on behalf of a call"
+        return self._call
 
     @contextmanager
     def _argv(self, text: str, program: str = "bash") -> Iterator[list[Word]]:
-        shell = self._programs.find(program) or program  # not one that a command has put on its PATH
+        shell = self.programs.find(program) or program  # not one that a command has put on its PATH
         if len(text) < _ARGUMENT_BYTES // 4 or len(text.encode()) < _ARGUMENT_BYTES:
             yield [shell, "-c", text]
             return
@@ -285,10 +276,10 @@ class Shell:
         extra: Mapping[str, Word] | None = None,
         **how: Any,
     ) -> Launched:
-        caller = self._for()
-        caller.token.check()
+        call = self._for()
+        call.token.check()
         words, variables, fds = handed(argv, extra or {})
-        tell = _live(caller.progress, seconds)
+        tell = _live(call.progress, seconds)
         with self._launcher.held():
             return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
 
@@ -316,11 +307,11 @@ class Shell:
 
     def _authorise(self, judgement: Judgement, runs: tuple[str, ...], cwd: str | None, program: str = "") -> None:
         """`cwd`: the folder that a lasting answer is for; None when every time is asked about."""
-        caller = self._for()
+        call = self._for()
         folder = None if cwd is None else os.path.normpath(cwd)
-        self._guard.authorise_command(caller.name, caller.arguments, judgement, runs, folder, program)
+        self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program)
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> CommandRules:
         from toolroll.policy.commands import PRESETS
 
         return replace(PRESETS[self._table], user=tuple(rule for rule in self._guard.policy.rules if rule.command))

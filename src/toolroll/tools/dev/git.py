@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from toolroll.host.context import Context
-from toolroll.policy.paths import components, protected
+from toolroll.policy.paths import components, find_protected
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text.git.names import Action, Sub, pathspec
@@ -35,13 +35,12 @@ def git(
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
 ) -> Any:
     """Use the git repository. Hooks and programs that its settings name are not run."""
-    from toolroll.host.git.repository import Repository
     from toolroll.text.git.plans import Asked, plan
 
     ref, name, message = ref or None, name or None, message or None  # models fill in what they do not need
     _check(ref, name, message)
     _check_paths(ctx, files)
-    repository = Repository.of(ctx, files[0] if files else ".", timeout)
+    repository = ctx.repository(files[0] if files else ".", timeout)
     named = [repository.relative(path) for path in files]
     everything = set(named) <= {"."} and action != "add" and not repository.prefix
     asked = Asked(
@@ -85,7 +84,7 @@ def _check_paths(ctx: Context, paths: Sequence[str]) -> None:
         raise ToolError(ErrorCode.TOO_LARGE, f"More than {_MOST_FILES} `files`. Name folders or globs instead.")
     for path in paths:
         relative = ctx.files.root.text(ctx.files.where(path)[1])
-        if protected(components(relative)):
+        if find_protected(components(relative)):
             raise ToolError(
                 ErrorCode.SECURITY, f"`files`: {path!r} is not of the working tree. Name files of the project."
             )
