@@ -105,8 +105,10 @@ def _check(done: Finish, ended: Finished, project: Project, keyword: str, name: 
             suggest=(_DISCOVER,),
         )
     if run.missing or (run.framework.startswith("unittest") and project.asked == "auto"):
-        lacks = "The project's Python has no pytest" + ("" if run.missing else ", and unittest finds no tests")
-        raise ToolError(ErrorCode.UNSUPPORTED, f"{lacks}. Ask the user to add it: {done.program} -m pip install pytest")
+        package = run.missing or "pytest"
+        lacks = f"The project's Python has no {package}" + ("" if run.missing else ", and unittest finds no tests")
+        add = f"{done.program} -m pip install {package}"
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{lacks}. Ask the user to add it: {add}")
     fits = f" whose name fits {wanted!r}" if wanted else ""
     raise ToolError(ErrorCode.NOT_FOUND, f"No tests{fits} found in {project.folder!r} by {run.framework}.")
 
@@ -123,6 +125,4 @@ def _notes(run: Run, ended: Finished) -> list[str]:
         notes.append(f"{len(run.tests)} of {run.found} tests ran.")
     elif ended.exit_code and not run.failures:
         notes.append(f"The run itself failed ({ended.ending}):\n{bound(ended.output.strip(), 800, 'tail').text}")
-    if run.engine == "a plain tracer":
-        notes.append("Lines only, and slow: with coverage in the project's Python it is exact (pip install coverage).")
     return notes

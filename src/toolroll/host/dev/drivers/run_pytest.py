@@ -50,7 +50,7 @@ class Watcher:
     def pytest_configure(self, config: Any) -> None:
         """Remember where ids start; what is measured runs in this process."""
         self._root = str(getattr(config, "rootpath", None) or config.rootdir)
-        if self._measure.alone and hasattr(config.option, "dist"):
+        if self._measure.in_process and hasattr(config.option, "dist"):
             config.option.dist = "no"
 
     def pytest_collection_finish(self, session: Any) -> None:
@@ -180,10 +180,10 @@ def run_pytest(options: dict[str, Any], targets: list[str], report: Report, meas
         return int(pytest.main(args, plugins=[Watcher(report, measure)]))
 
 
-class Nothing:
+class NoMeter:
     """Measures nothing."""
 
-    alone = False
+    in_process = False
 
     def enter(self, file: str) -> None:
         """A test of this file begins."""
@@ -217,8 +217,12 @@ def main() -> int:
     elif framework == "pytest" and not importlib.util.find_spec("pytest"):
         report("missing", name="pytest")
         return 6
-    measures = options["action"] == "coverage"
-    measure = _beside(options, "measure_coverage").measuring(report, os.getcwd()) if measures else Nothing()
+    measure: Any = NoMeter()
+    if options["action"] == "coverage":
+        if not importlib.util.find_spec("coverage"):
+            report("missing", name="coverage")
+            return 6
+        measure = _beside(options, "measure_coverage").CoverageMeter(report, os.getcwd())
     run = run_pytest if framework == "pytest" else _beside(options, "run_unittest").run
     status = run(options, targets, report, measure)
     report("stop", count=status)
