@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 from toolroll.dialect import Dialect, View
+from toolroll.text.dev.tests.frameworks import FRAMEWORKS
 from toolroll.tools.dev import tests as tool_file
 
 # Plugins of the environment that runs these tests only take time in the projects below.
@@ -454,3 +456,7 @@ def test_it_is_confined(open_kit, put, tmp_path, tier):
     kit = open_kit(Dialect("dev", "The tool alone.", (View.native(tool_file.tests),)))
     kit.call("tests", {"framework": "unittest"})
     assert (outside.read_text() != "for nobody\n") is (tier == "none")
+
+
+def test_every_framework_can_be_named():
+    assert set(get_args(tool_file.Name)) == {"auto", *FRAMEWORKS}

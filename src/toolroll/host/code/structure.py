@@ -19,7 +19,7 @@ from toolroll.host.search.query import Query, Scope, Survey
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES, Language
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 from toolroll.text.code.syntax.uses import near
 from toolroll.text.encoding import HEAD, detect
 from toolroll.text.search.skipped import sentence
@@ -110,9 +110,9 @@ class Structure:
             raise languages.unknown(path)
         return tags
 
-    def source_of(self, path: str) -> Source:
+    def source_of(self, path: str) -> SourceText:
         """The text of a file, in the bytes that its tags are about."""
-        return Source(_utf8(self._files.data(path, MAX_SOURCE_BYTES), path))
+        return SourceText(_utf8(self._files.data(path, MAX_SOURCE_BYTES), path))
 
     def scan(
         self,

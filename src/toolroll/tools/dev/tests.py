@@ -10,7 +10,7 @@ from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field
 from toolroll.text.dev.tests import results
-from toolroll.text.dev.tests.results import Found, Tested
+from toolroll.text.dev.tests.results import DiscoveredTests, Tested
 from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
 
@@ -39,7 +39,7 @@ def tests(
     framework: Annotated[Name, "Found by itself."] = "auto",
     *,
     verbose: Annotated[bool, "List the tests that passed too."] = False,
-) -> Found | Tested:
+) -> DiscoveredTests | Tested:
     """Discover or run tests, or measure their coverage: counts, every failure with its place, slowest tests."""
     from toolroll.host.dev import tests as testing
     from toolroll.host.shell.command_result import finished
@@ -52,7 +52,7 @@ def tests(
         raise ToolError(
             ErrorCode.UNSUPPORTED, f"Coverage of {what} is not measured here. Use a tool for it with `bash`."
         )
-    chosen = testing.Chosen(_targets(ctx, project.folder, place, name))
+    chosen = testing.ChosenTests(_targets(ctx, project.folder, place, name))
     if affected:
         chosen = testing.choose(projects, project, chosen.targets)
         if chosen.nothing:

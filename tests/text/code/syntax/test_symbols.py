@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 from toolroll.text.code.syntax.symbols import SymbolQuery, format_row, literal
 from toolroll.text.code.syntax.tags import tags
 
@@ -49,7 +49,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("kind", "name", "expected"), ROWS)
 def test_rows(kind, name, expected):
-    rows = SymbolQuery(kind, name).rows("a.py", FOUND, lambda: Source(SOURCE), 100)
+    rows = SymbolQuery(kind, name).rows("a.py", FOUND, lambda: SourceText(SOURCE), 100)
     assert [format_row(row).removeprefix("a.py:") for row in rows] == expected
 
 
@@ -58,7 +58,7 @@ def test_only_what_is_shown_costs_a_look_at_the_source():
 
     def source():
         looks.append(1)
-        return Source(SOURCE)
+        return SourceText(SOURCE)
 
     rows = SymbolQuery("calls").rows("a.py", FOUND, source, 0)
     assert ([row.name for row in rows], looks) == (["len", "join", "dumps", "Base"], [])

@@ -3,7 +3,7 @@
 import pytest
 
 from toolroll import ErrorCode, ToolError
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 from toolroll.text.code.syntax.tags import tags
 from toolroll.text.code.syntax.uses import Symbol, find_places, near, parse_symbol, receiver
 
@@ -36,7 +36,7 @@ def test_what_is_no_symbol(typed):
 
 def found(language, source, typed, path="pkg/mod.py"):
     data = source.encode()
-    made = find_places(tags(language, data), Source(data), parse_symbol(typed), path)
+    made = find_places(tags(language, data), SourceText(data), parse_symbol(typed), path)
     return [
         f"{one.line}:{one.column} {'=' if one.definition else ''}{one.kind}{'' if one.sure else '?'}" for one in made
     ]

@@ -25,7 +25,7 @@ class CoverageMeter:
             self._cov.set_option("run:source", [folder])
         self._cov.set_option("run:parallel", False)
         # Other processes would leave files of their own in the project.
-        kinds = self._cov.get_option("run:concurrency") or []
+        kinds: Any = self._cov.get_option("run:concurrency") or []
         self._cov.set_option("run:concurrency", [one for one in kinds if one != "multiprocessing"])
 
     def __enter__(self) -> None:

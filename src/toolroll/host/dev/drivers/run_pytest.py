@@ -19,7 +19,7 @@ _NATIVE = re.compile(r'File "(.+)", line (\d+), in (.+)\n[ |]*(.*)')
 _SYNTAX = r'^E +File "(.+)", line (\d+)\n(?:E +(.*)\n)?(?:.*\n)*?E +\w*(?:Syntax|Indentation|Tab)Error: '
 
 
-class Report:
+class EventLog:
     """Writes events to the file as they happen, so that what is known survives a kill."""
 
     def __init__(self, path: str) -> None:
@@ -38,7 +38,7 @@ class Report:
 class Watcher:
     """A pytest plugin that reports."""
 
-    def __init__(self, report: Report, measure: Any) -> None:
+    def __init__(self, report: EventLog, measure: Any) -> None:
         self._report = report
         self._measure = measure
         self._root = ""
@@ -160,7 +160,7 @@ def _explained(longrepr: Any) -> dict[str, Any]:
     return {"message": ("\n".join(errors) or text.strip())[:_MOST], "frames": frames}
 
 
-def run_pytest(options: dict[str, Any], targets: list[str], report: Report, measure: Any) -> int:
+def run_pytest(options: dict[str, Any], targets: list[str], report: EventLog, measure: Any) -> int:
     """Run or list tests with pytest; its exit code."""
     import pytest
 
@@ -208,7 +208,7 @@ def _beside(options: dict[str, Any], name: str) -> Any:
 def main() -> int:
     """Choose the framework, run, and tell how it ended."""
     options, targets = json.loads(sys.argv[1]), sys.argv[2:]
-    report = Report(options["report"])
+    report = EventLog(options["report"])
     # As `python -m` has it: the project's folder first, not the one of this script.
     sys.path[0] = os.getcwd()
     framework = options["framework"]

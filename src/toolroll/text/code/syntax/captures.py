@@ -12,7 +12,7 @@ from toolroll.text.code.syntax import declarators
 from toolroll.text.code.syntax.definitions import MAX_DEFINITIONS, Definition, decoration
 from toolroll.text.code.syntax.model import KINDS
 from toolroll.text.code.syntax.names import name_of
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,7 +40,7 @@ _Event = tuple[int, int, int, int, "Node"]
 _PLACE = itemgetter(0, 1, 2, 3)
 
 
-def assemble(where: Source, found: Mapping[str, Sequence[Node]]) -> list[Definition]:
+def assemble(where: SourceText, found: Mapping[str, Sequence[Node]]) -> list[Definition]:
     """The definitions in the order of the source, each with its name, its parent and its decorators."""
     stack: list[Definition] = []
     waiting: list[Definition] = []
@@ -63,7 +63,7 @@ def assemble(where: Source, found: Mapping[str, Sequence[Node]]) -> list[Definit
     return made
 
 
-def _put(where: Source, one: Definition, stack: list[Definition], waiting: list[Definition]) -> Definition:
+def _put(where: SourceText, one: Definition, stack: list[Definition], waiting: list[Definition]) -> Definition:
     """Put a definition among those that the next ones may be in; a decorator, to what it belongs to."""
     if one.kind == "decorator":
         _decorate(where, one, stack, waiting)
@@ -101,7 +101,7 @@ def _events(found: Mapping[str, Sequence[Node]]) -> list[_Event]:
     return kept
 
 
-def _name(where: Source, stack: list[Definition], start: int, end: int) -> tuple[Definition, ...]:
+def _name(where: SourceText, stack: list[Definition], start: int, end: int) -> tuple[Definition, ...]:
     """Name the innermost definition without a name; a further name of one makes the definition that is returned."""
     if stack and (one := stack[-1]).name and _has_several(one) and not _is_importing(stack):
         last = one.others[-1] if one.others else one
@@ -137,7 +137,7 @@ def _is_importing(stack: Sequence[Definition]) -> bool:
     return any(one.kind == "import" and not one.name for one in stack)
 
 
-def _part(where: Source, one: Definition) -> None:
+def _part(where: SourceText, one: Definition) -> None:
     """Give each name of a declaration its own lines, if there are several."""
     every = (one, *one.others)
     if one.kind != "import" and b"\n" in where.data[one.name_at : every[-1].name_at]:
@@ -145,7 +145,7 @@ def _part(where: Source, one: Definition) -> None:
             upper.end = lower.start = lower.name_at
 
 
-def _decorate(where: Source, one: Definition, stack: list[Definition], waiting: list[Definition]) -> None:
+def _decorate(where: SourceText, one: Definition, stack: list[Definition], waiting: list[Definition]) -> None:
     one.name = decoration(where, one.start, one.end)
     if stack and not stack[-1].name:
         stack[-1].decorators += (one,)  # among the modifiers of what it belongs to
@@ -153,7 +153,7 @@ def _decorate(where: Source, one: Definition, stack: list[Definition], waiting: 
         waiting.append(one)
 
 
-def _take(where: Source, one: Definition, waiting: list[Definition]) -> None:
+def _take(where: SourceText, one: Definition, waiting: list[Definition]) -> None:
     """Give a definition the decorators before it, with nothing between but comments and each other."""
     start = one.start
     near: list[Definition] = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from toolroll.text.code.syntax.language import Language
 from toolroll.text.code.syntax.model import HOLDERS, Tag
 from toolroll.text.code.syntax.names import QUOTES, on_one_line, split_scope, unquoted, without_arguments
-from toolroll.text.code.syntax.source import Source, text
+from toolroll.text.code.syntax.source import SourceText, text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -56,7 +56,7 @@ class Definition:
 class TagBuilder:
     """Makes the tags of one source."""
 
-    def __init__(self, language: Language, where: Source) -> None:
+    def __init__(self, language: Language, where: SourceText) -> None:
         self._where = where
         self._language = language
         self._holders = HOLDERS | language.holders | {"scope"}
@@ -234,7 +234,7 @@ def _is_macro(one: Definition) -> bool:
     return one.node is not None and one.node.type == "macro_definition"
 
 
-def decoration(where: Source, start: int, end: int) -> str:
+def decoration(where: SourceText, start: int, end: int) -> str:
     """The text of a decorator without the sign before it and the brackets around it."""
     said = _join_lines(text(where.between(start, min(end, start + _HEAD_BYTES))))
     bracketed = said.startswith(("#[", "[")) and said.endswith("]")

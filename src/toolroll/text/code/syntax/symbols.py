@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from toolroll.text import names
 from toolroll.text.code.syntax.model import HOLDERS, KINDS, Tag, Tags
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 from toolroll.text.code.syntax.uses import ends_with, receiver
 
 Kind = Literal["any", "functions", "methods", "classes", "types", "variables", "imports", "calls", "decorators"]
@@ -54,7 +54,7 @@ class SymbolQuery:
         self._name = name
         self._glob = name is not None and _GLOB.search(name) is not None
 
-    def rows(self, path: str, tags: Tags, source: Callable[[], Source], room: int) -> list[SymbolRow]:
+    def rows(self, path: str, tags: Tags, source: Callable[[], SourceText], room: int) -> list[SymbolRow]:
         """All that fits; of calls, only the first `room` have their text, which is read from the source."""
         if self._kind == "calls":
             return self._calls(path, tags, source, room)
@@ -81,7 +81,7 @@ class SymbolQuery:
             return fnmatchcase(name, self._name) or fnmatchcase(name, f"*.{self._name}")
         return ends_with(name, self._name)
 
-    def _calls(self, path: str, tags: Tags, source: Callable[[], Source], room: int) -> list[SymbolRow]:
+    def _calls(self, path: str, tags: Tags, source: Callable[[], SourceText], room: int) -> list[SymbolRow]:
         dotted = self._name is not None and "." in self._name
         last = self._name.rpartition(".")[2] if self._name is not None else "*"
         uses = [use for use in tags.uses_of(lambda name: fnmatchcase(name, last)) if use.kind == "call"]

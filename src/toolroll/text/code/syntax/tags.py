@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolroll.text.code.syntax import captures, grammars, languages
 from toolroll.text.code.syntax.definitions import TagBuilder
 from toolroll.text.code.syntax.model import USES, SourceFacts, Tag, Tags, Uses
-from toolroll.text.code.syntax.source import BOM, Source, text
+from toolroll.text.code.syntax.source import BOM, SourceText, text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -34,7 +34,7 @@ _INK = re.compile(rb"[^\r\n]")
 class _Read(NamedTuple):
     """What was captured in a source."""
 
-    where: Source
+    where: SourceText
     found: _Captures
     names: set[int]
     """Where the names of definitions are."""
@@ -74,7 +74,7 @@ def _read(name: str, source: bytes, *aside: str) -> _Read:
         inner = _capture(language.embeds, _extract(source, _spans(parts), _spans(expressions)), aside)
         for kind, nodes in inner.items():
             found.setdefault(kind, []).extend(_inside(nodes, _spans(parts)) if kind == "error" else nodes)
-    where = Source(source, _spans(found.get("comment", ())))
+    where = SourceText(source, _spans(found.get("comment", ())))
     read = captures.assemble(where, found)
     made = TagBuilder(language, where).tags(read)  # first: it moves `name_at` behind the scope of a name
     return _Read(where, found, {one.name_at for one in read if one.kind not in _UNNAMED}, made)
@@ -129,7 +129,7 @@ def _uses(read: _Read) -> list[_Use]:
     return kept
 
 
-def _words(where: Source, uses: Sequence[_Use]) -> tuple[tuple[str, ...], bytes, bytes]:
+def _words(where: SourceText, uses: Sequence[_Use]) -> tuple[tuple[str, ...], bytes, bytes]:
     """The first three fields of `Uses`."""
     words: dict[bytes, int] = {}
     data = where.data
@@ -137,7 +137,7 @@ def _words(where: Source, uses: Sequence[_Use]) -> tuple[tuple[str, ...], bytes,
     return tuple(map(text, words)), which.tobytes(), bytes([how for _, how, _ in uses])
 
 
-def _spots(where: Source, uses: Iterable[_Use]) -> bytes:
+def _spots(where: SourceText, uses: Iterable[_Use]) -> bytes:
     made = array("Q")
     spot = where.spot
     for start, _, _ in uses:
@@ -146,7 +146,7 @@ def _spots(where: Source, uses: Iterable[_Use]) -> bytes:
     return made.tobytes()
 
 
-def _first_error(where: Source, errors: Sequence[Node]) -> int:
+def _first_error(where: SourceText, errors: Sequence[Node]) -> int:
     """The line of the first error inside the source; 1 if the whole source is one, 0 without errors."""
     starts = [node.start_byte for node in errors if node.start_byte or node.end_byte < len(where.data)]
     return where.line(min(starts)) if starts else 1 if errors else 0

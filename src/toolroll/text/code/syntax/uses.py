@@ -9,7 +9,7 @@ from typing import NamedTuple
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.model import HOLDERS, Tag, Tags
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 
 _SIGILS = "#$@"
 _LINKS = re.compile(r"::|->|\?\.|&\.|[.#\\]")
@@ -65,7 +65,7 @@ def parse_symbol(typed: str) -> Symbol:
     return Symbol(name.strip(_SIGILS), ".".join(parts[:-1]), name if "$" in name else "")
 
 
-def find_places(tags: Tags, source: Source, wanted: Symbol, path: str) -> list[SymbolPlace]:
+def find_places(tags: Tags, source: SourceText, wanted: Symbol, path: str) -> list[SymbolPlace]:
     """Where the symbol is defined and used, in the order of the source; none in comments and texts."""
     looked, word = wanted.spelled(tags.language), languages.get(tags.language).word
     sigils = "".join(one for one in _SIGILS if one not in word)
