@@ -24,7 +24,7 @@ _NAME_COUNTS = 3.0  # times as much as a word of the description
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ToolDefinitions:
     """Definitions of tools, the best first."""
 
     tools: list[dict[str, Any]]
@@ -43,7 +43,7 @@ def _written(definition: dict[str, Any]) -> str:
     return f"{definition['name']}: {definition['description']}\n{schema}"
 
 
-def chosen(tools: str | Iterable[str] | None, by_default: Choice) -> Choice:
+def resolve_choice(tools: str | Iterable[str] | None, by_default: Choice) -> Choice:
     """What is shown when a kit is asked for these tools; raises ValueError. Tools by their names are all shown."""
     if tools is None:
         return by_default
@@ -70,7 +70,7 @@ class Catalogue:
         self._watchers.append(changed)
         return lambda: self._watchers.remove(changed)
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Tell those who watch that entries have come or gone."""
         for changed in tuple(self._watchers):
             changed()
@@ -82,9 +82,9 @@ class Catalogue:
     def shown(self) -> list[Entry]:
         """The entries that a model is shown, with the two that lead to the others, if there are others."""
         hidden = {entry.name for entry in self.hidden()}
-        return [*(entry for entry in self._entries() if entry.name not in hidden), *self.ways()]
+        return [*(entry for entry in self._entries() if entry.name not in hidden), *self.meta_tools()]
 
-    def ways(self) -> list[Entry]:
+    def meta_tools(self) -> list[Entry]:
         """The two that lead to what is hidden; none if nothing is."""
         hidden = self.hidden()
         if not hidden:
@@ -100,12 +100,12 @@ def _finder(hidden: Callable[[], Sequence[Entry]]) -> Tool:
     def find_tools(
         query: Annotated[str, "Names, or what you want to do."],
         limit: Annotated[int, Field(ge=1, le=20), "Most definitions."] = 3,
-    ) -> Found:
+    ) -> ToolDefinitions:
         """Get the definitions of tools that you are not shown."""
         entries = hidden()
         best = _ranked(query, entries)[:limit]
         rest = [entry.name for entry in entries if entry not in best]
-        return Found([_definition(entry) for entry in best], rest)
+        return ToolDefinitions([_definition(entry) for entry in best], rest)
 
     return find_tools
 
@@ -116,11 +116,11 @@ def _definition(entry: Entry) -> dict[str, Any]:
 
 def _ranked(query: str, entries: Iterable[Entry]) -> list[Entry]:
     """The entries that share words with the query, the best first; those that it names come before all."""
-    from toolroll.text.ranking.terms import counted, question
+    from toolroll.text.ranking.terms import count_terms, weigh_question
 
-    asked = question(query)
+    asked = weigh_question(query)
     named = set(query.replace(",", " ").split())
-    texts = {entry: (counted(entry.name.replace("_", " ")), counted(_text(entry))) for entry in entries}
+    texts = {entry: (count_terms(entry.name.replace("_", " ")), count_terms(_text(entry))) for entry in entries}
     scores: dict[Entry, float] = {}
     for entry, (name, text) in texts.items():
         score = 1000.0 * (entry.name in named)

@@ -15,7 +15,7 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
 from toolroll.render import DialectWording, render
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
-from toolroll.steps import Authorised, Observer, Proceed, Record, Step, chain
+from toolroll.steps import Authorization, Observer, Proceed, Record, Step, build_chain
 from toolroll.text.truncate import bound as cut
 
 Arguments = Mapping[str, Any] | str | None
@@ -39,7 +39,7 @@ class Executor:
         self._keep = profile.keep
         self._wire = profile.wire
         self._spill = spill
-        self._steps: tuple[Step, ...] = (Authorised(guard), *steps)
+        self._steps: tuple[Step, ...] = (Authorization(guard), *steps)
         self._observers = observers
         self._wording = DialectWording(entries)
         self._chains: dict[View, Proceed] = {}
@@ -108,7 +108,7 @@ class Executor:
 
     def _build_chain(self, view: View) -> Proceed:
         """Wrap the view's tool in the steps, when it is first called."""
-        run = self._chains[view] = chain(self._steps, view)
+        run = self._chains[view] = build_chain(self._steps, view)
         return run
 
     def _unknown(self, name: str) -> ToolError:

@@ -21,8 +21,8 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.files.trust import examine
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.http.client import Client
-from toolroll.host.knowledge.call_log import Calls
-from toolroll.host.knowledge.semantic import Meaning
+from toolroll.host.knowledge.call_log import CallLog
+from toolroll.host.knowledge.semantic import SemanticRanking
 from toolroll.host.lsp.language_servers import Servers
 from toolroll.host.mcp.config import Config
 from toolroll.host.mcp.servers import Remotes
@@ -41,7 +41,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.steps import Proceed
 
 
-class Options(TypedDict, total=False):
+class CallOptions(TypedDict, total=False):
     """What may be said of a call besides its name and arguments."""
 
     message: str
@@ -120,7 +120,7 @@ class Services:
         self, closing: ExitStack, table: str, servers: Mapping[str, str] | None, mcp: Config | None
     ) -> None:
         environ = dict(os.environ)
-        self.calls = Calls(self.state, environ)
+        self.calls = CallLog(self.state, environ)
         self.http = Client(self.guard.policy.hosts)
         self.shell = Shell(
             self.root,
@@ -133,7 +133,7 @@ class Services:
             git=self.git,
         )
         closing.callback(self.shell.close)
-        self.meaning = Meaning(self.state, self.http, environ)
+        self.meaning = SemanticRanking(self.state, self.http, environ)
         closing.callback(self.meaning.close)
         self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)

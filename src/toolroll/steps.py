@@ -17,7 +17,7 @@ from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
-from toolroll.host.knowledge.call_log import Calls
+from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.result import as_tool_error
@@ -28,7 +28,7 @@ Step = Callable[[View, Proceed], Proceed]
 """Lays itself around the way to a view's tool, once; where it has nothing to do for a tool, the way stays as it is."""
 
 
-def chain(steps: Iterable[Step], view: View) -> Proceed:
+def build_chain(steps: Iterable[Step], view: View) -> Proceed:
     """The way to a view's tool through all the steps, the first one outermost."""
     proceed: Proceed = view.tool.run
     for step in reversed(tuple(steps)):
@@ -36,7 +36,7 @@ def chain(steps: Iterable[Step], view: View) -> Proceed:
     return proceed
 
 
-class Authorised:
+class Authorization:
     """Calls that the guard does not let pass end here."""
 
     def __init__(self, guard: Guard) -> None:
@@ -61,7 +61,7 @@ class Authorised:
         return authorised
 
 
-def outgoing(view: View, proceed: Proceed) -> Proceed:
+def ask_before_sending(view: View, proceed: Proceed) -> Proceed:
     """A custom tool that talks to other machines asks after a secret was read; ours look at each request."""
     module = view.tool.module
     if Effect.NETWORK not in view.effects or not module or module.startswith("toolroll.tools."):
@@ -85,7 +85,7 @@ def time_limit(_view: View, proceed: Proceed) -> Proceed:
     return limited
 
 
-class Concurrency:
+class ConcurrencyLimit:
     """At most so many calls at once; further ones wait their turn."""
 
     def __init__(self, most: int) -> None:
@@ -120,7 +120,7 @@ _CHANGES = Effect.WRITE | Effect.DELETE
 _TELLING = Effect.SHELL | Effect.RUN | Effect.NETWORK | Effect.STATE
 
 
-class Locks:
+class PathLocks:
     """Reads run side by side; writes to one path queue, also behind writes to a folder above it."""
 
     def __init__(self) -> None:
@@ -175,7 +175,7 @@ def _reaches(changed: Paths, named: Paths) -> bool:
     return any(one[: len(path)] == path for path in changed for one in named)
 
 
-class AutoRunAsked:
+class AutoRunApproval:
     """A call that changes a file which other programs run by themselves asks first, or says so in its result."""
 
     def __init__(self, guard: Guard) -> None:
@@ -196,7 +196,7 @@ class AutoRunAsked:
         return asked
 
 
-class Journalled:
+class JournalEntryStep:
     """What a call changes becomes one entry of the journal; what a failed call changed is taken back."""
 
     def __init__(self, journal: Journal) -> None:
@@ -220,10 +220,10 @@ class Journalled:
         return journalled
 
 
-class Remembered:
+class CallLogging:
     """Calls that do something and are not in the journal are kept, so that they can be searched later."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: CallLog) -> None:
         self._calls = calls
 
     def __call__(self, view: View, proceed: Proceed) -> Proceed:
@@ -260,7 +260,7 @@ class Record(msgspec.Struct, frozen=True):
 Observer = Callable[[Record], None]
 
 
-class Audit:
+class AuditLog:
     """The last calls, newest last."""
 
     def __init__(self, most: int = 1000) -> None:
@@ -273,7 +273,7 @@ class Audit:
 
 
 @dataclass(slots=True)
-class Measured:
+class ToolMetrics:
     """Counts and time of the calls of one tool."""
 
     calls: int = 0
@@ -287,21 +287,21 @@ class Metrics:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tools: dict[str, Measured] = {}
+        self._tools: dict[str, ToolMetrics] = {}
 
     def add(self, record: Record) -> None:
         """Count a call."""
         with self._lock:
             one = self._tools.get(record.name)
             if one is None:
-                one = self._tools[record.name] = Measured()
+                one = self._tools[record.name] = ToolMetrics()
             one.calls += 1
             one.seconds += record.seconds
             one.errors += record.status in ("error", "raised")
             if record.code is not None:
                 one.codes[record.code] += 1
 
-    def by_tool(self) -> dict[str, Measured]:
+    def by_tool(self) -> dict[str, ToolMetrics]:
         """The counts as they are now; later calls do not change them."""
         with self._lock:
             return {name: replace(one, codes=one.codes.copy()) for name, one in self._tools.items()}

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from toolroll import formats
-from toolroll.chains import Under, parallel
+from toolroll.chains import LinkedToken, parallel
 from toolroll.dialect import Relay
 from toolroll.policy.effects import Effect
 from toolroll.result import ToolError
@@ -31,7 +31,7 @@ def carry_out(kit: Kit, calls: Sequence[ToolCall], token: Token) -> list[Result]
         if looks:
             results += parallel(kit, asked, token=token)
         else:  # a model that writes a file and runs its tests in one turn means them in this order
-            results += [kit.call(name, arguments, token=Under(token)) for name, arguments in asked]
+            results += [kit.call(name, arguments, token=LinkedToken(token)) for name, arguments in asked]
     return results
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.agent.loop import Agent, Outcome
 from toolroll.agent.patches import left_out, patch
-from toolroll.chains import Under
+from toolroll.chains import LinkedToken
 from toolroll.host.files.copies import Copies
 from toolroll.host.runtime.cancellation import Token
 
@@ -82,13 +82,13 @@ def swarm(
     token: Token | None = None,
 ) -> Merged:
     """Let the workers work; `tokens` is for each of them. When this is interrupted, all of them are ended."""
-    group = Under(token)
+    group = LinkedToken(token)
 
     def work(preset: Preset, copies: Copies) -> Report:
         folder = copies.make(preset.name)
         told = [] if watch is None else [lambda record: watch(preset.name, record)]
         with kit_for(preset, folder, copies.state(preset.name)) as kit:
-            outcome = Agent(kit, model, preset, steps=steps, tokens=tokens, watch=told).run(task, Under(group))
+            outcome = Agent(kit, model, preset, steps=steps, tokens=tokens, watch=told).run(task, LinkedToken(group))
         changes = copies.changes(preset.name)
         paths = tuple(one.path for one in changes)
         return Report(preset.name, outcome, patch(changes), paths, tuple(left_out(changes)))

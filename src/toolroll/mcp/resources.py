@@ -48,10 +48,10 @@ def link(handle: str, tool: str) -> Item:
 def listed(kit: Kit, handles: Iterable[tuple[str, str]]) -> list[Item]:
     """The outputs with these handles, each with the tool it is of, all notes, and what the library holds."""
     from toolroll.host.knowledge.library import Library
-    from toolroll.host.knowledge.note_store import Notes
+    from toolroll.host.knowledge.note_store import NoteStore
 
     context = kit.context()
-    notes, _ = Notes(context.files, context.token).all()
+    notes, _ = NoteStore(context.files, context.token).all()
     documents = Library(context.files.state, context.token).documents()
     return [
         *(_output(handle, tool) for handle, tool in handles),

@@ -7,12 +7,12 @@ import pytest
 
 from toolroll import Kit
 from toolroll.host.knowledge import call_log as calls
-from toolroll.host.knowledge.call_log import Calls
+from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.state import State
 
 
 def told(kit):
-    found = Calls(State(kit.state_dir), {}).all()
+    found = CallLog(State(kit.state_dir), {}).all()
     return [(one.tool, json.loads(one.arguments), one.outcome) for one in found]
 
 
@@ -30,7 +30,7 @@ def test_what_does_something_is_kept_and_what_only_reads_is_not(open_kit, put):
         ("todo_write", "success"),
     ]
     assert told(kit)[0][1] == {"command": "echo hi"}
-    assert {one.session for one in Calls(State(kit.state_dir), {}).all()} == {"first"}
+    assert {one.session for one in CallLog(State(kit.state_dir), {}).all()} == {"first"}
 
 
 def test_a_later_kit_finds_it(ws, tmp_path):

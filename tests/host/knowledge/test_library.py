@@ -13,18 +13,18 @@ import pytest
 from toolroll import ToolError
 from toolroll.host.knowledge import library
 from toolroll.host.knowledge import postings as entries
-from toolroll.host.knowledge.library import Library, Stats
+from toolroll.host.knowledge.library import Library, LibrarySize
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge import passages
-from toolroll.text.knowledge.chunks import Chunk, plain
-from toolroll.text.knowledge.passages import Document, Hits
+from toolroll.text.knowledge.chunks import Chunk, split_text
+from toolroll.text.knowledge.passages import Hits, LibraryDocument
 
 GUIDE = [Chunk("The deployment key rotates every ninety days.", 1, 3, "Deploy"), Chunk("Soup at noon.", 5, 7, "Lunch")]
 
 
 def document(source, version="1", kind="file", form="markdown"):
-    return Document(kind, source, form, version, 100)
+    return LibraryDocument(kind, source, form, version, 100)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def rows(base):
 
 def test_nothing_is_made_before_something_is_kept(state, kept):
     assert kept.search("x", 5) == Hits([], 0)
-    assert (kept.stats(), kept.clear(), kept.drop("file", "a")) == (Stats(), Stats(), False)
+    assert (kept.stats(), kept.clear(), kept.drop("file", "a")) == (LibrarySize(), LibrarySize(), False)
     assert not kept.knows(document("a"))
     assert not os.path.exists(state.path)
 
@@ -152,14 +152,14 @@ import sys
 from toolroll.host.knowledge.library import Library
 from toolroll.host.runtime.state import State
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.text.knowledge.chunks import Chunk, plain
-from toolroll.text.knowledge.passages import Document
+from toolroll.text.knowledge.chunks import Chunk, split_text
+from toolroll.text.knowledge.passages import LibraryDocument
 kept = Library(State(sys.argv[1]), CancelToken())
 print("ready", flush=True)
 for turn in range(int(sys.argv[3])):
     pieces = [Chunk(f"turn{turn} piece {at}", at, at) for at in range(1, 20)]
-    kept.put(Document("file", sys.argv[2], "text", str(turn), 1), pieces)
-    kept.put(Document("file", f"{sys.argv[2]}-{turn}", "text", "1", 1), pieces)
+    kept.put(LibraryDocument("file", sys.argv[2], "text", str(turn), 1), pieces)
+    kept.put(LibraryDocument("file", f"{sys.argv[2]}-{turn}", "text", "1", 1), pieces)
 """
 
 
@@ -254,7 +254,7 @@ def test_a_call_that_is_cancelled_keeps_nothing(state, kept):
     token.cancel()
     with pytest.raises(ToolError, match="cancelled"):
         Library(state, token).put(document("a"), GUIDE)
-    assert kept.stats() == Stats()
+    assert kept.stats() == LibrarySize()
 
 
 def test_pages_are_cited(kept):
@@ -313,7 +313,7 @@ def test_a_library_of_the_first_version_is_kept(state, kept, raw):
 def test_what_it_holds_can_be_listed_and_read(kept):
     assert (kept.documents(), kept.text("file", "a")) == ([], None)
     text = "\n".join(f"line {number} of a text that is longer than a piece" for number in range(100))
-    kept.put(document("long.txt"), plain(text))
+    kept.put(document("long.txt"), split_text(text))
     kept.put(document("a.md"), GUIDE)
     assert kept.documents() == [("file", "a.md", "markdown"), ("file", "long.txt", "markdown")]
     assert kept.text("file", "long.txt") == text

@@ -23,9 +23,9 @@ class Grants:
 
     def add(self, key: Key) -> None:
         """Keep this one too, besides what others have added to the file or taken from it meanwhile."""
-        from toolroll.host.runtime.file_lock import locked
+        from toolroll.host.runtime.file_lock import hold_lock
 
-        with locked(self._state.folder(_FOLDER), ".lock", Token()):
+        with hold_lock(self._state.folder(_FOLDER), ".lock", Token()):
             self.keys = tuple(dict.fromkeys((*self._load(), key)))
             data = msgspec.json.encode({_PART: self.keys})
             self._state.put(_FOLDER, _FILE, msgspec.json.format(data, indent=1))

@@ -15,7 +15,7 @@ from toolroll.text.code.map.file_facts import EMPTY, FORMAT, Sheet
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.languages import MOST_BYTES
 from toolroll.text.encoding import HEAD, detect
-from toolroll.text.ranking.weights import ASIDE, aside
+from toolroll.text.ranking.weights import ASIDE, find_aside
 
 if TYPE_CHECKING:
     from toolroll.host.code.parser_pool import Parsers
@@ -59,7 +59,7 @@ class Surveyor:
 
     def read(self, path: str, stamp: Stamp | None) -> Copy | None:
         """A file with its key; None if it cannot be read."""
-        row = aside(path)
+        row = find_aside(path)
         if row is not None and not ASIDE[row].contents:
             return Copy(path, stamp, BY_PATH, sheet=EMPTY)
         try:

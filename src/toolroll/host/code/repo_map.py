@@ -66,10 +66,10 @@ class Atlas:
     def past(self, open_repository: Callable[[str, float], Repository], path: str = ".") -> Past | None:
         """The changes of the repository that a folder is in; None if there is none in reach, or git cannot tell."""
         from toolroll.text.code.map import commit_history as past
-        from toolroll.text.git.plans import Command, Plan
+        from toolroll.text.git.plans import GitCommand, Plan
 
         def plan() -> Plan:
-            return (yield Command((*_LOG, f"-n{past.COMMITS}", f"--format={past.FORMAT}"))).out
+            return (yield GitCommand((*_LOG, f"-n{past.COMMITS}", f"--format={past.FORMAT}"))).out
 
         try:
             repository = open_repository(path, _SECONDS)
@@ -78,7 +78,7 @@ class Atlas:
             known_by = (repository.place.folder, _head(repository.place.folder))
             held = self._pasts.get(known_by) if known_by[1] else None
             if held is None:
-                held = past.Past(past.read(repository.carry_out(plan()), repository.inside))
+                held = past.Past(past.read(repository.run_plan(plan()), repository.inside))
         except ToolError as error:
             if error.code == ErrorCode.CANCELLED:
                 raise

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import above, driver_source, read_report
+from toolroll.host.dev.projects import driver_source, read_report, walk_up
 from toolroll.host.files.tree import Tree
 from toolroll.host.search.query import Scope
 from toolroll.host.shell.command_result import check
@@ -27,7 +27,7 @@ _UTF8 = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenLinter:
     """An engine that is here, and the files for it."""
 
     engine: Engine
@@ -35,10 +35,10 @@ class Chosen:
     files: tuple[str, ...]
 
 
-def choose(projects: Projects, action: Action, path: str) -> tuple[list[Chosen], str]:
+def choose(projects: Projects, action: Action, path: str) -> tuple[list[ChosenLinter], str]:
     """The engines to ask about a file or folder, and a note on what none of them knows."""
     files = _files(projects, path)
-    found: dict[str, Chosen] = {}
+    found: dict[str, ChosenLinter] = {}
     missing: dict[str, int] = {}
     for engine in engines.candidates(action, files):
         own = tuple(one for one in files if one.rpartition(".")[2] in engine.suffixes)
@@ -48,7 +48,7 @@ def choose(projects: Projects, action: Action, path: str) -> tuple[list[Chosen],
         if program is None:
             missing[engine.language] = len(own)
         else:
-            found[engine.language] = Chosen(engine, program, own)
+            found[engine.language] = ChosenLinter(engine, program, own)
     lacking = {one: count for one, count in missing.items() if one not in found and one in engines.ADD}
     if not found:
         raise _nothing(action, path, files, lacking)
@@ -83,7 +83,7 @@ def _nothing(action: Action, path: str, files: Sequence[str], lacking: dict[str,
 class Linter:
     """One engine at work for one call."""
 
-    def __init__(self, projects: Projects, chosen: Chosen, path: str, select: str, seconds: float) -> None:
+    def __init__(self, projects: Projects, chosen: ChosenLinter, path: str, select: str, seconds: float) -> None:
         self._projects = projects
         self._chosen = chosen
         self._path = "/".join(projects.files.key(path)) or "."
@@ -129,7 +129,7 @@ class Linter:
     def _wanted(self, made: dict[str, str]) -> Ask:
         manifest = ""
         if self._chosen.engine.language == "Rust":
-            folders = above(self._path)
+            folders = walk_up(self._path)
             manifest = next(
                 filter(None, (self._projects.read_text(self._absolute(f"{one}/Cargo.toml")) for one in folders)), ""
             )

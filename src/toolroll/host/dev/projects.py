@@ -23,7 +23,7 @@ _MOST_BYTES = 64 << 20
 _ENVIRONMENTS = (".venv/bin", "venv/bin")
 
 
-def above(folder: str) -> Iterator[str]:
+def walk_up(folder: str) -> Iterator[str]:
     """A folder of the workspace and those above it, up to the workspace itself, which is "."."""
     while folder not in ("", "."):
         yield folder
@@ -53,7 +53,7 @@ class Projects:
     def program(self, name: str, folder: str = ".") -> str | None:
         """A program by its name: the project's own, else the one beside our Python, else one on PATH."""
         root = self.root
-        for where in above(folder):
+        for where in walk_up(folder):
             for place in (*_ENVIRONMENTS, "node_modules/.bin"):
                 path = os.path.join(root, where, place, name)
                 if os.access(path, os.X_OK):
@@ -65,7 +65,7 @@ class Projects:
 
     def python(self, folder: str = ".") -> str:
         """The Python of the project in this folder: its own environment's, else the workspace's, else ours."""
-        for where in above(folder):
+        for where in walk_up(folder):
             for place in _ENVIRONMENTS:
                 path = os.path.join(self.root, where, place, "python")
                 if os.access(path, os.X_OK):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import above, driver_source, read_report
+from toolroll.host.dev.projects import driver_source, read_report, walk_up
 from toolroll.host.files.tree import Tree
 from toolroll.host.search.query import Scope
 from toolroll.result import ErrorCode, ToolError
@@ -21,7 +21,7 @@ from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
     from toolroll.host.shell.shell import Ran
-    from toolroll.text.git.plans import Command, Printed
+    from toolroll.text.git.plans import GitCommand, GitOutput
 
 _OUTPUT = 64 << 20
 _GIT_SECONDS = 30
@@ -53,7 +53,7 @@ def find(projects: Projects, path: str, asked: str) -> Project:
     wanted = FRAMEWORKS[asked].language if asked != "auto" else None
     if item.kind == "file" and wanted is None:
         wanted = SUFFIXES.get(where.rpartition(".")[2])
-    for folder in above(start):
+    for folder in walk_up(start):
         known = _known(projects, folder, wanted, asked)
         if len(known) > 1:
             also = known[1].framework.name
@@ -103,7 +103,7 @@ def _without_marker(projects: Projects, start: str, wanted: str | None, asked: s
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenTests:
     """Which tests to run."""
 
     targets: tuple[tuple[str, str], ...]
@@ -116,7 +116,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class TestRun:
     """What is known of a run, and the command itself."""
 
     run: Run
@@ -130,10 +130,10 @@ def run(
     projects: Projects,
     project: Project,
     action: Action,
-    chosen: Chosen,
+    chosen: ChosenTests,
     keyword: str,
     seconds: float,
-) -> Finish:
+) -> TestRun:
     """Run the tests, or list them, and read what became of it."""
     framework = project.framework
     name = project.asked if framework.language == "python" else framework.name
@@ -156,10 +156,10 @@ def run(
     found = framework.read(raw)
     found.framework = found.framework or framework.name
     found.engine = found.engine or framework.name
-    return Finish(found, ran, output, program)
+    return TestRun(found, ran, output, program)
 
 
-def titles(projects: Projects, project: Project, chosen: Chosen, keyword: str) -> Run:
+def list_titles(projects: Projects, project: Project, chosen: ChosenTests, keyword: str) -> Run:
     """The tests of a framework that cannot tell them without running them, by the texts of their files."""
     raw = Raw("discover", projects.root, ".", "", "")
     inner = chosen.targets[0][0] if chosen.targets else ""
@@ -199,13 +199,13 @@ def _files(framework: Framework) -> dict[str, tuple[str, str]]:
     return texts
 
 
-def changed(projects: Projects) -> list[str] | None:
+def changed_files(projects: Projects) -> list[str] | None:
     """The files of the workspace that differ from the last commit, new ones included; None without git."""
     from toolroll.host.git.repository import Repository
 
     try:
         repository = Repository.containing(".", projects.files, projects.shell, projects.call, _GIT_SECONDS)
-        records = repository.carry_out(_status())
+        records = repository.run_plan(_status())
     except ToolError as error:
         if error.code in (ErrorCode.CANCELLED, ErrorCode.TIMEOUT):
             raise
@@ -214,39 +214,39 @@ def changed(projects: Projects) -> list[str] | None:
     return sorted(path.removeprefix(prefix) for path in records if path.startswith(prefix))
 
 
-def _status() -> Generator[Command, Printed, list[str]]:
-    from toolroll.text.git.plans import Command
+def _status() -> Generator[GitCommand, GitOutput, list[str]]:
+    from toolroll.text.git.plans import GitCommand
 
     words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
-    printed = yield Command(words)
+    printed = yield GitCommand(words)
     return [record[3:] for record in printed.out.split("\0") if record]
 
 
-def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str], ...]) -> Chosen:
+def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str], ...]) -> ChosenTests:
     """The tests that uncommitted changes affect, or more when that cannot be told."""
-    files = changed(projects)
+    files = changed_files(projects)
     kind = project.framework
     if files is None:
-        return Chosen(targets, note="All tests: what has changed cannot be told without a git repository.")
+        return ChosenTests(targets, note="All tests: what has changed cannot be told without a git repository.")
     if not files:
-        return Chosen((), note="No test is affected: nothing has changed since the last commit.", nothing=True)
+        return ChosenTests((), note="No test is affected: nothing has changed since the last commit.", nothing=True)
     if kind.related:
-        return Chosen(targets, tuple(f"{projects.root}/{one}" for one in files), f"Affected by {_few(files)}.")
+        return ChosenTests(targets, tuple(f"{projects.root}/{one}" for one in files), f"Affected by {_few(files)}.")
     if kind.language != "python":
-        return Chosen(targets, note=f"All tests: which ones a change affects is not known of {kind.name}.")
+        return ChosenTests(targets, note=f"All tests: which ones a change affects is not known of {kind.name}.")
     found = _reached(projects, project, files)
     if found.everything:
-        return Chosen(targets, note=f"All tests, for {found.everything}.")
+        return ChosenTests(targets, note=f"All tests, for {found.everything}.")
     prefix = "" if project.folder == "." else f"{project.folder}/"
     inner = [one.removeprefix(prefix) for one in found.tests]
     inner = [one for one in inner if not targets or f"{one}/".startswith(f"{targets[0][0]}/")]
     if not inner:
-        return Chosen((), note=f"No test is affected: {_few(files)} changed since the last commit.", nothing=True)
+        return ChosenTests((), note=f"No test is affected: {_few(files)} changed since the last commit.", nothing=True)
     note = f"{len(inner)} test file{'s' * (len(inner) != 1)} affected by {_few(files)}."
-    return Chosen(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
+    return ChosenTests(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
 
 
-def nothing(project: Project) -> Run:
+def empty_run(project: Project) -> Run:
     """A run without tests."""
     return Run(project.framework.name, ended=True)
 

@@ -18,9 +18,9 @@ from toolroll.host.shell.sealed_text import SealedText, Word
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.git.names import decoded
-from toolroll.text.git.plans import Command, Plan, Printed, refusal
-from toolroll.text.git.settings import ENVIRONMENT, SENTINEL, harmless, variables
+from toolroll.text.git.names import decode_output
+from toolroll.text.git.plans import GitCommand, GitOutput, Plan, make_refusal
+from toolroll.text.git.settings import ENVIRONMENT, SENTINEL, harmless_settings, setting_variables
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
@@ -42,7 +42,7 @@ _AUTHOR = frozenset(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for w
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepositoryLocation:
     """Where a repository is."""
 
     top: str
@@ -56,7 +56,7 @@ class Place:
 class Repository:
     """Runs git for one call."""
 
-    def __init__(self, place: Place, files: Workspace, shell: Shell, call: Call, seconds: float) -> None:
+    def __init__(self, place: RepositoryLocation, files: Workspace, shell: Shell, call: Call, seconds: float) -> None:
         """`shell` runs on behalf of the call."""
         self.place = place
         self._files, self._shell, self._call = files, shell, call
@@ -69,7 +69,7 @@ class Repository:
         """The nearest repository from a path upwards; raises ToolError when there is none in reach."""
         if shell.programs.find("git") is None:
             raise ToolError(ErrorCode.UNSUPPORTED, f"There is no git here. {how_to_install('git') or ''}".rstrip())
-        return cls(find(files.root, files.key(path)), files, shell, call, seconds)
+        return cls(locate(files.root, files.key(path)), files, shell, call, seconds)
 
     @property
     def prefix(self) -> str:
@@ -104,7 +104,7 @@ class Repository:
             return False
         return True
 
-    def carry_out(self, plan: Plan) -> Any:
+    def run_plan(self, plan: Plan) -> Any:
         """Run the commands of a plan; what it makes of them."""
         try:
             command = next(plan)
@@ -113,12 +113,12 @@ class Repository:
                 if printed.status and self.place.parts is None and "not a git repository" in printed.errors:
                     raise self._above()
                 if printed.status and not command.may_fail:
-                    raise refusal(printed, command.words[0])
+                    raise make_refusal(printed, command.words[0])
                 command = plan.send(printed)
         except StopIteration as done:
             return done.value
 
-    def _run(self, command: Command) -> Printed:
+    def _run(self, command: GitCommand) -> GitOutput:
         """One command; tried again while another git holds the index."""
         if command.changes and self.place.parts is None:
             raise self._above()
@@ -137,22 +137,22 @@ class Repository:
         """Settings made for what the repository's own are right now."""
         if not self._names:
             self._names = self._listed()
-        return {**harmless(self._names, strict=strict), **self._own()}
+        return {**harmless_settings(self._names, strict=strict), **self._own()}
 
     def _listed(self) -> list[str]:
         """The names of all settings in force."""
-        printed = self._git(("config", "--list", "--name-only", "-z"), harmless(()), changes=False)
+        printed = self._git(("config", "--list", "--name-only", "-z"), harmless_settings(()), changes=False)
         if printed.status:
-            raise refusal(printed, "config")
+            raise make_refusal(printed, "config")
         names = printed.out.split("\0")
         if SENTINEL not in names:
             raise ToolError(ErrorCode.UNSUPPORTED, "This git is too old to be run safely: 2.31 or newer is needed.")
         return names
 
-    def _git(self, words: tuple[str, ...], settings: Mapping[str, Word], *, changes: bool) -> Printed:
+    def _git(self, words: tuple[str, ...], settings: Mapping[str, Word], *, changes: bool) -> GitOutput:
         extra: dict[str, Word] = {
             **ENVIRONMENT,
-            **variables(settings),
+            **setting_variables(settings),
             # Named, so that nothing is searched for: neither another repository nor an owner matters then.
             "GIT_DIR": self.place.folder,
             "GIT_WORK_TREE": self.place.top,
@@ -171,12 +171,12 @@ class Repository:
         check(ran, _ERRORS)
         output = ran.launched.running.output
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
-        return Printed(decoded(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0, ongoing)
+        return GitOutput(decode_output(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0, ongoing)
 
     def _own(self) -> dict[str, Word]:
         """What is taken over of the user's own settings; the repository's come before them."""
         if self._user is None:
-            user = own_settings(self._shell.programs, self._shell.environment, self._call.token)
+            user = read_user_settings(self._shell.programs, self._shell.environment, self._call.token)
             name = str(user.get("user.name") or "") or self._shell.environment.get("USER") or "toolroll"
             user.setdefault("user.name", name)
             user.setdefault("user.email", f"{name.replace(' ', '.')}@localhost")
@@ -191,7 +191,7 @@ class Repository:
         )
 
 
-def find(root: Root, parts: tuple[str, ...]) -> Place:
+def locate(root: Root, parts: tuple[str, ...]) -> RepositoryLocation:
     """The repository that a path of the workspace belongs to; raises ToolError when there is none."""
     for depth in range(len(parts), -1, -1):
         own = parts[:depth]
@@ -199,12 +199,12 @@ def find(root: Root, parts: tuple[str, ...]) -> Place:
             folder = _own_folder(root, own)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        return Place("/".join((root.path, *own)), folder, own)
+        return RepositoryLocation("/".join((root.path, *own)), folder, own)
     above = root.path
     while above != "/":
         above = os.path.dirname(above)
         if os.path.lexists(os.path.join(above, ".git")):
-            return Place(above, os.path.join(above, ".git"), None)
+            return RepositoryLocation(above, os.path.join(above, ".git"), None)
     raise ToolError(
         ErrorCode.NOT_FOUND,
         f"There is no git repository: neither {root.path!r} nor a folder above it holds a .git. Ask the user to run "
@@ -273,7 +273,7 @@ def _is_repository(root: Root, name: str) -> bool:
     return False
 
 
-def own_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, Word]:
+def read_user_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, Word]:
     """The user's name and address, line endings and ignored files, as their own git settings have them."""
     found = _user_settings(programs, environment, token)
     names = ("user.name", "user.email", "core.autocrlf")

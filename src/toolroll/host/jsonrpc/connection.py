@@ -277,8 +277,8 @@ class Link:
 
 def resident(pid: int) -> int:
     """Bytes of memory that a process and those it started hold; 0 where that cannot be told."""
-    if not descendants.quick():
+    if not descendants.has_proc():
         return 0
-    view = descendants.view()
+    view = descendants.view_processes()
     first = view.get(pid)
     return 0 if first is None else sum(one.rss for one in view.tree([first]).values())

@@ -25,7 +25,7 @@ _MOST_BYTES = 2_000_000  # of a file; there are two
 _MOST_TEXT = 2_000  # characters of the arguments of one call
 
 
-class Called(msgspec.Struct, frozen=True):
+class LoggedCall(msgspec.Struct, frozen=True):
     """One of them."""
 
     time: float
@@ -38,7 +38,7 @@ class Called(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class Calls:
+class CallLog:
     """Keeps calls, and gives them back. Several processes may do so at once."""
 
     def __init__(self, state: State, environment: Mapping[str, str]) -> None:
@@ -49,7 +49,7 @@ class Calls:
         """Append the call. A full disk is no error: the call itself has succeeded."""
         text = msgspec.json.encode(dict(call.arguments), enc_hook=str).decode()[:_MOST_TEXT]
         said = (call.name, self._redacted(text), outcome, call.session, self._redacted(call.message[:_MOST_TEXT]))
-        line = msgspec.json.encode(Called(time.time(), *said)) + b"\n"
+        line = msgspec.json.encode(LoggedCall(time.time(), *said)) + b"\n"
         with suppress(OSError):
             self._append(line)
 
@@ -63,13 +63,13 @@ class Calls:
         finally:
             os.close(fd)
 
-    def all(self) -> list[Called]:
+    def all(self) -> list[LoggedCall]:
         """The calls that are still known, the oldest first; a line that was cut off, or is broken, is passed over."""
-        found: list[Called] = []
+        found: list[LoggedCall] = []
         for name in (_BEFORE, _NOW):
             for line in self._lines(name):
                 try:
-                    found.append(msgspec.json.decode(line, type=Called))
+                    found.append(msgspec.json.decode(line, type=LoggedCall))
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     continue
         return found

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.journal.log import undone
-from toolroll.host.knowledge.call_log import Called
-from toolroll.host.knowledge.note_store import Notes, path
+from toolroll.host.knowledge.call_log import LoggedCall
+from toolroll.host.knowledge.note_store import NoteStore, path
 from toolroll.result import ToolError
 from toolroll.text.knowledge import fusion, passages
-from toolroll.text.knowledge.chunks import markdown
-from toolroll.text.knowledge.passages import Hits, Passage, Ranking
+from toolroll.text.knowledge.chunks import split_markdown
+from toolroll.text.knowledge.passages import Hits, Passage, RankingMethod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from toolroll.host.files.journal.entry import Entry
     from toolroll.host.files.journal.journal import Journal
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.knowledge.call_log import Calls
-    from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.knowledge.call_log import CallLog
+    from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.runtime.call import Call
 
 _CALLS = 5_000  # the latest that are looked through
@@ -38,8 +38,8 @@ class History:
 
     files: Workspace
     journal: Journal
-    call_log: Calls
-    semantic: Meaning
+    call_log: CallLog
+    semantic: SemanticRanking
     call: Call
 
     def calls(self) -> list[Passage]:
@@ -53,30 +53,30 @@ class History:
     def notes(self) -> list[Passage]:
         """The notes of this workspace in pieces, the last changed last."""
         made = []
-        for note in reversed(Notes(self.files, self.call.token).all()[0]):
+        for note in reversed(NoteStore(self.files, self.call.token).all()[0]):
             tags = "".join(f" #{tag}" for tag in note.tags)
-            for part in markdown(note.content):
+            for part in split_markdown(note.content):
                 title = " > ".join(filter(None, [note.title, part.title]))
                 made.append(Passage(path(note.id), f"{note.type} note{tags}: {title}", part.text, 0.0))
         return made
 
     def search(self, known: Sequence[Passage], query: str, limit: int) -> Hits:
         """Those of the passages that answer, ranked by words and meaning; of equals, the one that comes later."""
-        words = passages.scored(known, passages.check_query(query))
+        words = passages.score_passages(known, passages.check_query(query))
         near, ranking = self._near(known, query)
         # From the last to the first, so that of equals the later one comes first.
         last = len(known) - 1
         turned = ({last - at: value for at, value in one.items()} for one in (words, near))
-        best = [(last - at, score) for at, score in fusion.fused(*turned)]
+        best = [(last - at, score) for at, score in fusion.fuse(*turned)]
         made = [replace(known[at], score=round(score, 4)) for at, score in best[:limit]]
         return Hits(made, len(best), ranking)
 
-    def _near(self, known: Sequence[Passage], query: str) -> tuple[dict[int, float], Ranking]:
+    def _near(self, known: Sequence[Passage], query: str) -> tuple[dict[int, float], RankingMethod]:
         """How like the question the passages are, the latest in any case; vectors are kept for the next time."""
-        if lacks := self.semantic.lacks:
-            return {}, Ranking(reason=lacks)
+        if lacks := self.semantic.unavailable_reason:
+            return {}, RankingMethod(reason=lacks)
         if not known:
-            return {}, Ranking("meaning and words")
+            return {}, RankingMethod("meaning and words")
         from toolroll.host.models.embedding.vector_cache import Kept
 
         try:
@@ -86,13 +86,15 @@ class History:
             made = Kept(self.files.state, self.call.token, embedder).vectors(texts, _SECONDS, len(asked))
         except ToolError as error:
             self.call.token.check()  # unless it is the call itself that ends
-            return {}, Ranking(reason=error.message)
+            return {}, RankingMethod(reason=error.message)
         near = {len(known) - 1 - at: float(one @ asked) for at, one in enumerate(made) if one is not None}
         left = len(known) - len(near)
-        return near, Ranking("meaning and words", f"{left} of {len(known)} by words alone, for now." if left else "")
+        return near, RankingMethod(
+            "meaning and words", f"{left} of {len(known)} by words alone, for now." if left else ""
+        )
 
 
-def _called(one: Called) -> Passage:
+def _called(one: LoggedCall) -> Passage:
     ended = "" if one.outcome == "success" else f"; it failed with {one.outcome}"
     session = f"; in session {one.session}" if one.session else ""
     said = f"{_at(one.time)} {one.tool}: {one.arguments}{ended}{session}"

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolroll.host.knowledge import postings as entries
 from toolroll.host.knowledge.vectors import backfill as behind
-from toolroll.host.knowledge.vectors.backfill import Behind
+from toolroll.host.knowledge.vectors.backfill import VectorBackfill
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge import fusion, passages
-from toolroll.text.knowledge.chunks import CUT, Chunk, joined
-from toolroll.text.knowledge.passages import Document, Hits, Kind, Passage, Ranking
+from toolroll.text.knowledge.chunks import CUT, Chunk, join_pieces
+from toolroll.text.knowledge.passages import Hits, Kind, LibraryDocument, Passage, RankingMethod
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.runtime.progress import Progress
 
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]
@@ -54,7 +54,7 @@ _AT_ONCE = 500  # pieces between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class LibrarySize:
     """What a library holds."""
 
     documents: int = 0
@@ -71,10 +71,10 @@ class Stats:
 class Store(Protocol):
     """What keeps documents in pieces and finds them."""
 
-    def knows(self, document: Document) -> bool:
+    def knows(self, document: LibraryDocument) -> bool:
         """Whether just this version of a document is kept."""
 
-    def put(self, document: Document, chunks: Sequence[Chunk]) -> bool:
+    def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
         """Keep a document in the place of an older version of it; whether there was one."""
 
     def drop(self, kind: Kind, source: str) -> bool:
@@ -86,10 +86,10 @@ class Store(Protocol):
     def fill(self, progress: Progress, seconds: float) -> str:
         """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or ""."""
 
-    def stats(self) -> Stats:
+    def stats(self) -> LibrarySize:
         """What it holds."""
 
-    def clear(self) -> Stats:
+    def clear(self) -> LibrarySize:
         """Forget all; what it held."""
 
 
@@ -100,34 +100,34 @@ class Library:
     """
 
     def __init__(
-        self, state: State, token: CancelToken, meaning: Meaning | None = None, rerank: Rerank | None = None
+        self, state: State, token: CancelToken, meaning: SemanticRanking | None = None, rerank: Rerank | None = None
     ) -> None:
         """`rerank` judges the best passages once more; without it, what `meaning` has for that, if it has."""
         self._token = token
         self._rerank = rerank or (_reranking(meaning, token) if meaning is not None and meaning.reranks else None)
         self._base = Database(state, token, "library", _TABLES, _SECOND, _THIRD, entries.BLOCKS)
-        self._behind = Behind(state, token, self._base, meaning)
+        self._behind = VectorBackfill(state, token, self._base, meaning)
 
-    def knows(self, document: Document) -> bool:
+    def knows(self, document: LibraryDocument) -> bool:
         """Whether just this version of a document is kept."""
         if not self._base.exists:
             return False
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             row = base.execute(
                 "select form, digest, cut from documents where kind = ? and source = ?",
                 (document.kind, document.source),
             ).fetchone()
             return bool(row == (document.form, document.digest, CUT))
 
-    def put(self, document: Document, chunks: Sequence[Chunk]) -> bool:
+    def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
         """Keep a document in the place of an older version of it; whether there was one."""
         self._behind.check()  # that the document is kept whole, or not at all
         counts = []
         for at, one in enumerate(chunks):
             if at % _AT_ONCE == 0:
                 self._token.check()
-            counts.append(passages.terms(f"{document.source} {one.title} {one.text}"))
-        with self._base.changing() as base:
+            counts.append(passages.count_terms(f"{document.source} {one.title} {one.text}"))
+        with self._base.transaction() as base:
             replaced = _forget(base, document.kind, document.source)
             characters = sum(len(one.text) for one in chunks)
             _check_room(base, len(chunks), characters)
@@ -141,7 +141,7 @@ class Library:
                 (*values, len(chunks), characters, length, words, CUT, block),
             ).lastrowid
             numbers = [_insert(base, number, one) for one in chunks]
-            behind.added(base, numbers)
+            behind.add_missing(base, numbers)
             entries.add(base, block, numbers, counts)
         return replaced
 
@@ -149,36 +149,36 @@ class Library:
         """Forget one document; False if there was none."""
         if not self._base.exists:
             return False
-        with self._base.changing() as base:
+        with self._base.transaction() as base:
             return _forget(base, kind, source)
 
     def documents(self) -> list[tuple[Kind, str, str]]:
         """Kind, source and form of every document, in the order of their sources."""
         if not self._base.exists:
             return []
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             return base.execute("select kind, source, form from documents order by source, kind").fetchall()
 
     def text(self, kind: str, source: str) -> str | None:
         """The text of a document, put together from its pieces; None if there is no such one."""
         if not self._base.exists:
             return None
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             rows = base.execute(
                 "select text from pieces join documents on documents.number = pieces.document "
                 "where kind = ? and source = ? order by pieces.number",
                 (kind, source),
             ).fetchall()
-        return joined(text for (text,) in rows) if rows else None
+        return join_pieces(text for (text,) in rows) if rows else None
 
     def search(self, query: str, limit: int, *, by: fusion.By = "both") -> Hits:
         """The passages that answer a question, the best first, and what they are ranked by."""
-        near, ranking = self._behind.near(query) if by != "words" else ({}, Ranking())
+        near, ranking = self._behind.near(query) if by != "words" else ({}, RankingMethod())
         if not self._base.exists:
             return Hits([], 0, ranking)
         most = limit if self._rerank is None else max(limit, _JUDGED)
         looked = max(most, fusion.LOOKED) if by == "both" else most
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             base.execute("begin")  # one state for all that is read
             whole = len(near) < behind.NEAR
             best, total = self._best(base, query if by != "meaning" else "", near, whole, looked)
@@ -194,10 +194,10 @@ class Library:
     ) -> tuple[list[Passage], int]:
         """So many of the passages that answer, the best first, and how many do."""
         words, total = entries.best(base, query, near, self._token)
-        ordered = fusion.fused(words, near, whole=whole)
+        ordered = fusion.fuse(words, near, whole=whole)
         best = [one for number, score in ordered[:most] if (one := _passage(base, number, score))]
         if len(best) < min(most, len(ordered)):  # of a piece that is gone a vector was left, which is rare
-            return self._best(base, query, behind.present(base, near), whole, most)
+            return self._best(base, query, behind.keep_present(base, near), whole, most)
         return best, max(total, len(ordered))
 
     def fill(self, progress: Progress, seconds: float) -> str:
@@ -216,30 +216,30 @@ class Library:
         judged = sorted(zip(best, scores, strict=True), key=lambda one: -one[1])
         return [replace(one, score=round(score, 4)) for one, score in judged], _JUDGED_SO
 
-    def stats(self) -> Stats:
+    def stats(self) -> LibrarySize:
         """What it holds."""
         if not self._base.exists:
-            return Stats()
-        with self._base.opened() as base:
+            return LibrarySize()
+        with self._base.connect() as base:
             return replace(_stats(base), waiting=self._behind.waiting(base))
 
-    def clear(self) -> Stats:
+    def clear(self) -> LibrarySize:
         """Forget all; what it held."""
         if not self._base.exists:
-            return Stats()
+            return LibrarySize()
         self._behind.check()
-        with self._base.changing() as base:
+        with self._base.transaction() as base:
             held = replace(_stats(base), waiting=self._behind.waiting(base))
-            behind.cleared(base)
+            behind.clear_vectors(base)
             for table in ("documents", "pieces", "entries"):
                 base.execute(f"delete from {table}")
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             base.execute("vacuum")  # the room is given back, and what was deleted is in no page of the file
         self._behind.clear()
         return held
 
 
-def _reranking(meaning: Meaning, token: CancelToken) -> Rerank:
+def _reranking(meaning: SemanticRanking, token: CancelToken) -> Rerank:
     def rerank(query: str, best: Sequence[Passage]) -> list[float]:
         return meaning.reranker.scores(query, [f"{one.title}\n{one.text}".strip() for one in best], token)
 
@@ -248,7 +248,7 @@ def _reranking(meaning: Meaning, token: CancelToken) -> Rerank:
 
 def _in_its_words(query: str, best: Sequence[Passage], unit: float) -> list[Passage]:
     """The passages in the order that they have when it counts, too, which say it in the words of the question."""
-    more = fusion.said(query, [f"{one.title}\n{one.text}" for one in best])
+    more = fusion.score_wording(query, [f"{one.title}\n{one.text}" for one in best])
     made = [replace(one, score=round(one.score + unit * extra, 4)) for one, extra in zip(best, more, strict=True)]
     return sorted(made, key=lambda one: -one.score)
 
@@ -271,7 +271,7 @@ def _forget(base: sqlite3.Connection, kind: Kind, source: str) -> bool:
     first, last = base.execute("select min(number), max(number) from pieces where document = ?", (number,)).fetchone()
     if first is not None:
         entries.forget(base, block, range(first, last + 1), _unsqueezed(terms))
-    behind.forgotten(base, number)
+    behind.forget_document(base, number)
     base.execute("delete from pieces where document = ?", (number,))
     base.execute("delete from documents where number = ?", (number,))
     return True
@@ -289,11 +289,11 @@ def _passage(base: sqlite3.Connection, number: int, score: float) -> Passage | N
     return Passage(source, title, text, round(score, 4), *others)
 
 
-def _stats(base: sqlite3.Connection) -> Stats:
+def _stats(base: sqlite3.Connection) -> LibrarySize:
     documents, pieces, characters = base.execute("select documents, pieces, characters from totals").fetchone()
     forms = dict(base.execute("select form, count(*) from documents group by form order by form").fetchall())
     (pages,), (size,) = (base.execute(f"pragma {name}").fetchone() for name in ("page_count", "page_size"))
-    return Stats(documents, pieces, characters, forms, pages * size)
+    return LibrarySize(documents, pieces, characters, forms, pages * size)
 
 
 def _check_room(base: sqlite3.Connection, more: int, longer: int) -> None:

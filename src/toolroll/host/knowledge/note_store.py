@@ -15,7 +15,7 @@ from toolroll.host.files.digests import digest
 from toolroll.host.files.tree import Item, Tree
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.knowledge import notes
 from toolroll.text.knowledge.front_matter import Value
@@ -28,7 +28,7 @@ _NEAR = 3
 _ALIKE = 1000  # notes of one name
 
 
-class Notes:
+class NoteStore:
     """Makes, changes and finds notes. The folder is made with the first one; each note's id is its file's name."""
 
     def __init__(self, files: Workspace, token: CancelToken) -> None:
@@ -153,7 +153,7 @@ class Notes:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One change at a time, among all processes on this workspace."""
-        with locked(self._files.state.folder("locks"), "notes", self._token):
+        with hold_lock(self._files.state.folder("locks"), "notes", self._token):
             yield
 
 

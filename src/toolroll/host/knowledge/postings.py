@@ -58,7 +58,7 @@ def block(base: sqlite3.Connection) -> int:
 
 def add(base: sqlite3.Connection, block: int, numbers: Sequence[int], counts: Sequence[Counter[str]]) -> None:
     """Keep the terms of a document's pieces, whose numbers are higher than any before."""
-    packed = passages.packed(zip(numbers, counts, strict=True))
+    packed = passages.pack_entries(zip(numbers, counts, strict=True))
     base.executemany(
         "insert into entries values (?, ?, ?) on conflict do update set data = cast(data || excluded.data as blob)",
         [(term, block, data.tobytes()) for term, data in sorted(packed.items())],
@@ -82,10 +82,10 @@ def best(
     base: sqlite3.Connection, query: str, also: Collection[int], token: CancelToken
 ) -> tuple[dict[int, float], int]:
     """The scores of the passages that share most with a question, and of `also`; how many share anything."""
-    question = passages.asked(query)
+    question = passages.weigh_query(query)
     texts, length = base.execute("select pieces, length from totals").fetchone()
     if texts > _MANY:  # plain words are in nearly every piece, so that they cost most and tell least
-        question = {term: question[term] for term in passages.telling(question)}
+        question = {term: question[term] for term in passages.required_terms(question)}
     entries = {}
     for term in question:
         token.check()

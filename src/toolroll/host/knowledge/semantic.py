@@ -15,7 +15,7 @@ from toolroll.host.runtime.state import State
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
-    from toolroll.host.knowledge.vectors.store import Vectors
+    from toolroll.host.knowledge.vectors.store import VectorStore
     from toolroll.host.models.embedding.embedder import Embedder
     from toolroll.host.models.embedding.reranker import Reranker
 
@@ -27,7 +27,7 @@ _MISSED = "what is said in other words may be missed. To rank by meaning too,"
 _NEEDS = ("numpy", "qdrant_edge")
 
 
-class Meaning:
+class SemanticRanking:
     """One for each kit, so that a model is loaded once. Any thread may use it."""
 
     def __init__(self, state: State, http: Client, environment: Mapping[str, str]) -> None:
@@ -36,11 +36,11 @@ class Meaning:
         self._environment = environment
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
-        self._vectors: Vectors | None = None
+        self._vectors: VectorStore | None = None
         self._reranker: Reranker | None = None
 
     @property
-    def lacks(self) -> str:
+    def unavailable_reason(self) -> str:
         """What has to be done before anything can be ranked by meaning: a sentence; nothing when all is there."""
         from importlib.util import find_spec
 
@@ -70,7 +70,7 @@ class Meaning:
             return self._embedder
 
     @property
-    def vectors(self) -> Vectors:
+    def vectors(self) -> VectorStore:
         """What keeps vectors; ToolError if it cannot be used. Ask `lacks` before."""
         with self._lock:
             if self._vectors is None:
@@ -109,16 +109,16 @@ class Meaning:
             return Local.load(Models(self._environment))
         return Remote(self._http, url, self.model, self._value(KEY))
 
-    def _opened(self) -> Vectors:
-        from toolroll.host.knowledge.vectors.qdrant_edge import Edge
+    def _opened(self) -> VectorStore:
+        from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge
         from toolroll.host.knowledge.vectors.qdrant_server import KEY as QDRANT_KEY
         from toolroll.host.knowledge.vectors.qdrant_server import URL as QDRANT_URL
-        from toolroll.host.knowledge.vectors.qdrant_server import Server
+        from toolroll.host.knowledge.vectors.qdrant_server import QdrantServer
 
         url = self._value(QDRANT_URL)
         if not url:
-            return Edge(self._state)
-        return Server(self._http, url, self._value(QDRANT_KEY), os.path.abspath(self._state.path))
+            return QdrantEdge(self._state)
+        return QdrantServer(self._http, url, self._value(QDRANT_KEY), os.path.abspath(self._state.path))
 
     def _value(self, name: str) -> str:
         return self._environment.get(name, "").strip()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.todos import Todo
@@ -23,13 +23,13 @@ _SUFFIX = ".json"
 _MOST = 1000  # lists that are kept; the oldest go first
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
-Kept = tuple[Todo, ...]
+TodoList = tuple[Todo, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
     session: str
-    todos: Kept
+    todos: TodoList
 
 
 class TodoFile:
@@ -41,7 +41,7 @@ class TodoFile:
         self._token = token
         self._name = _name(session) + _SUFFIX
 
-    def read(self) -> Kept:
+    def read(self) -> TodoList:
         """The list; empty when none was written. ToolError when others broke the file."""
         try:
             with open(os.path.join(self._state.path, _FOLDER, self._name), "rb") as file:
@@ -54,10 +54,10 @@ class TodoFile:
                 f"The kept list {self._name!r} is broken ({error}). Write the whole list anew with `todo_write`.",
             ) from None
 
-    def change(self, made: Callable[[Kept], Kept], *, anew: bool) -> Kept:
+    def change(self, made: Callable[[TodoList], TodoList], *, anew: bool) -> TodoList:
         """Let `made` turn the list into another one, and keep that; a list made anew may replace a broken one."""
         folder = self._state.folder(_FOLDER)
-        with locked(folder, _LOCK, self._token):
+        with hold_lock(folder, _LOCK, self._token):
             try:
                 kept = self.read()
             except ToolError:

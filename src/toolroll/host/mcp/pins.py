@@ -43,9 +43,9 @@ class Pins:
 
     def add(self, entry: Entry, found: Iterable[Definition], token: Token) -> None:
         """Keep these, in place of those of the same names."""
-        from toolroll.host.runtime.file_lock import locked
+        from toolroll.host.runtime.file_lock import hold_lock
 
-        with locked(self._state.folder(_FOLDER), ".lock", token):
+        with hold_lock(self._state.folder(_FOLDER), ".lock", token):
             tools = {**self.of(entry), **{one.name: one for one in found}}
             kept = {**self._load(), entry.name: {"source": entry.source, "tools": list(tools.values())}}
             self._state.put(_FOLDER, _FILE, msgspec.json.format(msgspec.json.encode(kept), indent=1))

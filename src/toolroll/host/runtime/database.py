@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 
@@ -51,9 +51,9 @@ class Database:
         return os.path.exists(self.path)
 
     @contextmanager
-    def changing(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """The database in a transaction: all of it happens, or nothing."""
-        with self.opened() as base:
+        with self.connect() as base:
             base.execute("begin immediate")
             try:
                 yield base
@@ -63,12 +63,12 @@ class Database:
             base.commit()
 
     @contextmanager
-    def opened(self) -> Iterator[sqlite3.Connection]:
+    def connect(self) -> Iterator[sqlite3.Connection]:
         """The database, for one at a time: whoever waits can be cancelled, and tables are made once."""
         import sqlite3
 
         folder = self._state.folder(self._what)
-        with locked(folder, "lock", self._token):
+        with hold_lock(folder, "lock", self._token):
             with suppress(FileExistsError):  # nobody else's to read; what belongs to it gets the same mode
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
                 os.close(os.open(os.path.basename(self.path), flags, 0o600, dir_fd=folder))

@@ -46,7 +46,7 @@ class Process(NamedTuple):
         return 1 if self.alive else 1 / 8
 
 
-class View(ABC):
+class ProcessView(ABC):
     """A look at the processes. What it has seen may have changed since."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class View(ABC):
                 one = self.get(pid) if pid and pid not in found else None
 
 
-class Live(View):
+class LiveProcesses(ProcessView):
     """Each process looked up when it is asked for. Needs a kernel that tells the children of a process.
 
     It may leave one out while others end, so that who must have all looks more than once.
@@ -118,7 +118,7 @@ class Live(View):
         return (one for one in found if one is not None)
 
 
-class Snapshot(View):
+class ProcessSnapshot(ProcessView):
     """All processes as they were at one moment."""
 
     def __init__(self, processes: Iterable[Process]) -> None:
@@ -137,15 +137,15 @@ class Snapshot(View):
         return self._all.values()
 
 
-def view() -> View:
+def view_processes() -> ProcessView:
     """A look at the processes of now, in the best way of this system."""
-    if not quick():
-        return Snapshot(_from_ps())
-    return Live() if _tells_children() else Snapshot(Live().everybody())
+    if not has_proc():
+        return ProcessSnapshot(_from_ps())
+    return LiveProcesses() if _tells_children() else ProcessSnapshot(LiveProcesses().everybody())
 
 
 @cache
-def quick() -> bool:
+def has_proc() -> bool:
     """Whether there is a /proc that counts processes as we do, so that a look costs little."""
     try:
         return os.readlink("/proc/self") == str(os.getpid())
@@ -203,7 +203,7 @@ def wait_a_moment(one: Process) -> None:
         os.close(fd)
 
 
-def shared_out(process: Process) -> int:
+def proportional_memory(process: Process) -> int:
     """Its memory, with what it shares divided among those who share it. Exact, and slow for a large process."""
     try:
         with open(f"/proc/{process.pid}/smaps_rollup", "rb") as file:
@@ -215,7 +215,7 @@ def shared_out(process: Process) -> int:
     return process.rss
 
 
-def in_files() -> int:
+def memory_in_files() -> int:
     """How many bytes of this machine's memory are files on no disk; 0 where that is not told."""
     try:
         lines = _content("/proc/meminfo").splitlines()
@@ -224,7 +224,7 @@ def in_files() -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Shmem:")), 0)
 
 
-def in_nameless_files(process: Process) -> dict[tuple[int, int], int]:
+def memory_in_nameless_files(process: Process) -> dict[tuple[int, int], int]:
     """The files without a name that it has open, and how many bytes each takes, which are memory of no process."""
     found: dict[tuple[int, int], int] = {}
     with suppress(OSError):  # gone, or not ours to look into
@@ -237,7 +237,7 @@ def in_nameless_files(process: Process) -> dict[tuple[int, int], int]:
     return found
 
 
-def ticks() -> int:
+def now_in_ticks() -> int:
     """Now, as `Process.started` counts on Linux."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return int(time.time()) if clock is None else int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))

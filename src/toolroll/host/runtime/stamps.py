@@ -11,7 +11,7 @@ Stamp = tuple[int, ...]
 _YOUNG_NS = 100_000_000  # two changes closer to each other than that may carry the same time
 
 
-def stamp(folder: int, path: str) -> Stamp | None:
+def take_stamp(folder: int, path: str) -> Stamp | None:
     """The stamp of a path beneath a folder; None if nothing is there. A link is not followed at the end."""
     try:
         status = os.stat(path, dir_fd=folder, follow_symlinks=False)
@@ -27,9 +27,9 @@ def stamp(folder: int, path: str) -> Stamp | None:
     )
 
 
-def stamps(folder: int, paths: Iterable[str]) -> list[Stamp | None]:
+def take_stamps(folder: int, paths: Iterable[str]) -> list[Stamp | None]:
     """The stamps of many paths."""
-    return [stamp(folder, path) for path in paths]
+    return [take_stamp(folder, path) for path in paths]
 
 
 def are_old(found: Iterable[Stamp | None]) -> bool:

@@ -7,7 +7,7 @@ import os
 import threading
 
 
-def nameless(data: bytes, *, sealed: bool = False) -> int:
+def create_nameless_file(data: bytes, *, sealed: bool = False) -> int:
     """A descriptor of a file without a name that holds these bytes, to be read from its start.
 
     `sealed`: no process can change it any more, whatever descriptor of it that has.

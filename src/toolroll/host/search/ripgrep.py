@@ -12,7 +12,7 @@ from typing import Literal
 
 from toolroll.host.runtime import processes
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, Launcher, Reach
-from toolroll.host.runtime.state import nameless
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.arguments import Wants, named_args, query_args, row_args, scope_args, wanter
 from toolroll.host.search.query import AGAIN, Ground, Hit, Query, Scope
 from toolroll.host.search.ripgrep_output import SEARCHED, in_one, read_counts, read_rows, started_once
@@ -244,7 +244,7 @@ def _rules_file(lines: Sequence[str]) -> Iterator[int | None]:
     if not lines:
         yield None
         return
-    fd = nameless("\n".join(_safe(line) for line in lines if not _NO_TEXT.search(line)).encode())
+    fd = create_nameless_file("\n".join(_safe(line) for line in lines if not _NO_TEXT.search(line)).encode())
     try:
         yield fd
     finally:
@@ -262,7 +262,7 @@ def _log(*, wanted: bool) -> Iterator[int | None]:
     if not wanted:
         yield None
         return
-    fd = nameless(b"")
+    fd = create_nameless_file(b"")
     try:
         yield fd
     finally:

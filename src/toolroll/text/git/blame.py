@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta, timezone
 from itertools import groupby
 
 from toolroll.result import Status
-from toolroll.text.git.names import plain
+from toolroll.text.git.names import show_text
 
 _HEAD = re.compile(r"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BlameLine:
     """A line, and the commit that it is from."""
 
     line: int
@@ -32,7 +32,7 @@ class Blame:
     """Who wrote which line."""
 
     path: str
-    lines: list[Line]
+    lines: list[BlameLine]
     note: str = ""
     status: Status = "success"
 
@@ -40,15 +40,17 @@ class Blame:
         """Runs of lines under the commit that they are from."""
         out = []
         for (commit, date, author, subject), run in groupby(self.lines, key=_origin):
-            out.append(f"{commit} {date[:10]} {plain(author)}: {plain(subject)}" if commit else "Not committed yet:")
+            out.append(
+                f"{commit} {date[:10]} {show_text(author)}: {show_text(subject)}" if commit else "Not committed yet:"
+            )
             out += [f"{one.line}\t{one.text}" for one in run]
         return "\n".join(out) or f"No lines of {self.path!r} to blame."
 
 
-def blame(printed: str, path: str) -> Blame:
+def parse_blame(printed: str, path: str) -> Blame:
     """The lines from what git printed: each commit is described where it comes first."""
     known: dict[str, dict[str, str]] = {}
-    lines: list[Line] = []
+    lines: list[BlameLine] = []
     commit, number = "", 0
     for row in printed.split("\n"):
         if row.startswith("\t"):
@@ -63,14 +65,14 @@ def blame(printed: str, path: str) -> Blame:
     return Blame(path, lines)
 
 
-def _line(number: int, commit: str, told: Mapping[str, str], text: str) -> Line:
+def _line(number: int, commit: str, told: Mapping[str, str], text: str) -> BlameLine:
     date = _date(told.get("author-time", "0"), told.get("author-tz", "+0000"))
     if not commit.strip("0"):
-        return Line(number, None, "", date, "", text)
-    return Line(number, commit[:8], told.get("author", ""), date, told.get("summary", ""), text)
+        return BlameLine(number, None, "", date, "", text)
+    return BlameLine(number, commit[:8], told.get("author", ""), date, told.get("summary", ""), text)
 
 
-def _origin(line: Line) -> tuple[str | None, str, str, str]:
+def _origin(line: BlameLine) -> tuple[str | None, str, str, str]:
     return line.commit, line.date, line.author, line.subject
 
 

@@ -136,7 +136,7 @@ _RULES = tuple((re.compile(pattern), code, message) for pattern, code, message i
 _NOISE = re.compile(r"^(?:hint: .*|hint:|warning: .*|Use '--' to separate .*|'git <command>.*)\n?", re.MULTILINE)
 
 
-def explained(said: str, verb: str) -> ToolError:
+def explain(said: str, verb: str) -> ToolError:
     """The error for what git has said; its own words follow where they tell more."""
     words = _NOISE.sub("", said).strip()
     for pattern, code, message in _RULES:

@@ -79,7 +79,7 @@ _HOOK = re.compile(r"hook\.(.*)\.[^.]+", re.DOTALL)
 _MOST = 1000
 
 
-def harmless(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
+def harmless_settings(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
     """The settings to give to git, by the names of those that it has found.
 
     With `strict`, a file that is to go through a filter is an error: it would be stored unfiltered, which for an
@@ -106,7 +106,7 @@ def harmless(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
     return settings
 
 
-def variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
+def setting_variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
     """The settings as git takes them from its environment. On its command line a name with "=" would be cut."""
     made: dict[str, str | Value] = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):

@@ -46,7 +46,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DocumentPart:
     """A page, sheet, slide or chapter of a document that was converted to text."""
 
     text: str
@@ -78,25 +78,25 @@ class _Pieces(NamedTuple):
     rest: _Spot | None
 
 
-def plain(text: str) -> list[Chunk]:
+def split_text(text: str) -> list[Chunk]:
     """Paragraphs, as many together as fit; where headings are underlined, as in reStructuredText, by sections."""
     lines = bare(text)
-    return [one for span in _sections(lines, headings.underlined(lines)) for one in _cut(lines, span)]
+    return [one for span in _sections(lines, headings.find_underlined(lines)) for one in _cut(lines, span)]
 
 
-def table(text: str) -> list[Chunk]:
+def split_table(text: str) -> list[Chunk]:
     """Rows, as many together as fit, under the first line, which names the columns."""
     lines = bare(text)
     return list(_cut(lines, _Span(1, len(lines), lines[0][:_TITLE] if lines else "")))
 
 
-def markdown(text: str) -> list[Chunk]:
+def split_markdown(text: str) -> list[Chunk]:
     """A piece for each section, more for a long one; the title is the path of its headings."""
     lines = bare(text)
     return [one for span in _sections(lines, _headings(lines)) for one in _cut(lines, span)]
 
 
-def parts(found: Sequence[Part], cut: Callable[[str], list[Chunk]]) -> list[Chunk]:
+def split_parts(found: Sequence[DocumentPart], cut: Callable[[str], list[Chunk]]) -> list[Chunk]:
     """Pieces of each page, sheet or slide, none of two, as `cut` makes them; lines are counted in each."""
     made: list[Chunk] = []
     for part in found:
@@ -104,7 +104,7 @@ def parts(found: Sequence[Part], cut: Callable[[str], list[Chunk]]) -> list[Chun
     return made
 
 
-def joined(pieces: Iterable[str]) -> str:
+def join_pieces(pieces: Iterable[str]) -> str:
     """The text of one document again, from its pieces in order, without what they repeat."""
     made = ""
     for one in pieces:
@@ -121,7 +121,7 @@ def _under(upper: str, title: str) -> str:
     return f"{upper} > {title}"[:_TITLE] if title else upper[:_TITLE]
 
 
-def code(text: str, definitions: Sequence[Tag]) -> list[Chunk]:
+def split_code(text: str, definitions: Sequence[Tag]) -> list[Chunk]:
     """A piece for each definition; small neighbours stay together, a large one is cut where those in it begin."""
     lines = bare(text)
     among = [tag for tag in definitions if tag.kind in _HOLDS and 1 <= tag.line <= tag.end_line <= len(lines)]

@@ -24,7 +24,7 @@ _APART = str.maketrans(
 _SPREAD = 0.15  # between the first and the last, at least: among a few alike texts a small step means little
 
 
-def fused(words: Mapping[int, float], near: Mapping[int, float], *, whole: bool = True) -> list[tuple[int, float]]:
+def fuse(words: Mapping[int, float], near: Mapping[int, float], *, whole: bool = True) -> list[tuple[int, float]]:
     """The numbers of the passages that answer, the best first, with their scores.
 
     `words` holds the scores of those that share a word, `near` the cosines of those that are nearest. If `near` is the
@@ -45,7 +45,7 @@ def fused(words: Mapping[int, float], near: Mapping[int, float], *, whole: bool 
     return _ordered(made)
 
 
-def said(query: str, texts: Sequence[str]) -> list[float]:
+def score_wording(query: str, texts: Sequence[str]) -> list[float]:
     """What each of the texts gets besides: how many of the question's pairs of words follow each other in it too.
 
     Two plain words that follow each other tell nothing.

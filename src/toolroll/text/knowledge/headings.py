@@ -12,7 +12,7 @@ _LINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 _MOST = 200  # characters of a heading
 
 
-def underlined(lines: Sequence[str]) -> Iterator[Heading]:
+def find_underlined(lines: Sequence[str]) -> Iterator[Heading]:
     """The headings of a text.
 
     Which sign stands for which level is told by the order in which they first appear. A heading with the same line

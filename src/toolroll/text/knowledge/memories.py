@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.knowledge import passages
 from toolroll.text.knowledge.fusion import ALIKE
-from toolroll.text.ranking.bm25 import Index
+from toolroll.text.ranking.bm25 import Bm25Index
 
 Type = Literal["working", "episodic", "semantic", "perceptual"]
 TYPES: tuple[Type, ...] = get_args(Type)
@@ -52,7 +52,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MemoryRow:
     """One memory as it is shown; `score` only says how it compares to others of the same search."""
 
     id: str
@@ -74,10 +74,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MemoryResults:
     """The memories that answer a question, the best first, of `total` that do."""
 
-    memories: list[Row]
+    memories: list[MemoryRow]
     total: int
     ranking: str
     reason: str = ""
@@ -94,25 +94,27 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class MemorySummary:
     """How many memories of each type there are, and those that matter most now."""
 
     total: int
     types: dict[str, int]
     oldest: str
     newest: str
-    memories: list[Row]
+    memories: list[MemoryRow]
 
     def __str__(self) -> str:
         if not self.total:
             return "There are no memories."
         counts = ", ".join(f"{count} {type}" for type, count in self.types.items() if count)
-        lead = f"{counted_as(self.total)}: {counts}. From {self.oldest[:10]} to {self.newest[:10]}. What matters most:"
+        lead = (
+            f"{describe_count(self.total)}: {counts}. From {self.oldest[:10]} to {self.newest[:10]}. What matters most:"
+        )
         return "\n".join([lead, *(one.brief for one in self.memories)])
 
 
 @dataclass(frozen=True, slots=True)
-class Merger:
+class MergePlan:
     """What makes one memory of several, and lets those last that are important."""
 
     changed: list[Memory] = field(default_factory=list)
@@ -123,7 +125,7 @@ class Merger:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class EvictionPlan:
     """What is done with working memories that are too many."""
 
     dropped: list[Memory] = field(default_factory=list)
@@ -151,7 +153,7 @@ def check_id(id: str) -> int:
     raise ToolError(ErrorCode.VALIDATION, f"`id`: {id[:80]!r} is not the id of a memory. Ids look like 'm12'.")
 
 
-def missing(number: int) -> ToolError:
+def missing_memory(number: int) -> ToolError:
     """The error for an id that no memory has."""
     return ToolError(
         ErrorCode.NOT_FOUND,
@@ -160,25 +162,25 @@ def missing(number: int) -> ToolError:
     )
 
 
-def row(memory: Memory, score: float | None = None) -> Row:
+def show_memory(memory: Memory, score: float | None = None) -> MemoryRow:
     """A memory to be shown."""
-    created, updated = stamp(memory.created), stamp(memory.updated)
-    return Row(memory.id, memory.content, memory.type, memory.importance, created, updated, score)
+    created, updated = format_time(memory.created), format_time(memory.updated)
+    return MemoryRow(memory.id, memory.content, memory.type, memory.importance, created, updated, score)
 
 
-def listed(memories: Sequence[Memory]) -> list[str]:
+def list_memories(memories: Sequence[Memory]) -> list[str]:
     """A line for each of the memories that something was done to, and how many more."""
     more = len(memories) - _LISTED
-    lines = [row(one).brief for one in memories[:_LISTED]]
+    lines = [show_memory(one).brief for one in memories[:_LISTED]]
     return [*lines, *([f"and {more} more"] if more > 0 else [])]
 
 
-def counted_as(count: int) -> str:
+def describe_count(count: int) -> str:
     """So many memories, in words."""
     return f"{count} {'memory' if count == 1 else 'memories'}"
 
 
-def same(content: str) -> str:
+def normalise_content(content: str) -> str:
     """What two memories that say the same have in common: all but case, blanks and a full stop.
 
     No more than that: one sign or one small word can turn what is said into its opposite.
@@ -197,7 +199,7 @@ def worth(memory: Memory, now: float) -> float:
     return 0.7 * memory.importance + 0.3 * recency(memory, now)
 
 
-def ranked(
+def rank(
     memories: Sequence[Memory], query: str, now: float, likeness: Mapping[int, float] | None = None
 ) -> list[tuple[Memory, float]]:
     """The memories that answer a question with their scores, the best first.
@@ -218,7 +220,7 @@ def ranked(
     return sorted(found, key=lambda pair: (-pair[1], -pair[0].updated, -pair[0].number))
 
 
-def forgotten(
+def choose_forgotten(
     memories: Iterable[Memory], strategy: Strategy, now: float, *, threshold: float, days: float, keep: int
 ) -> list[Memory]:
     """Those to forget: less important than the threshold, unchanged for so many days, or worth least beyond `keep`."""
@@ -230,18 +232,18 @@ def forgotten(
     return sorted(best[keep:], key=lambda one: one.number)
 
 
-def made_room(memories: Iterable[Memory], new: int, now: float) -> Room:
+def plan_eviction(memories: Iterable[Memory], new: int, now: float) -> EvictionPlan:
     """What to do when there are too many working memories: those worth least go, and never the new one."""
     working = [one for one in memories if one.type == "working"]
     others = sorted((one for one in working if one.number != new), key=lambda one: (worth(one, now), one.number))
     crowd = others[: max(0, len(working) - WORKING)]
-    return Room(
+    return EvictionPlan(
         [one for one in crowd if one.importance < PROMOTE],
         [replace(one, type="semantic") for one in crowd if one.importance >= PROMOTE],
     )
 
 
-def consolidated(memories: Sequence[Memory], threshold: float, type: Type | None) -> Merger:
+def plan_merge(memories: Sequence[Memory], threshold: float, type: Type | None) -> MergePlan:
     """Important short-lived memories become semantic, and those that say the same become one.
 
     Of those, the one that lasts longest keeps its id, and takes the highest importance.
@@ -253,7 +255,7 @@ def consolidated(memories: Sequence[Memory], threshold: float, type: Type | None
         if one.type in lasting and one.type != "semantic" and one.importance >= threshold:
             raised.add(one.number)
         made = replace(one, type="semantic") if one.number in raised else one
-        groups.setdefault(same(one.content), []).append(made)
+        groups.setdefault(normalise_content(one.content), []).append(made)
     changed = []
     merged: dict[int, int] = {}
     for group in groups.values():
@@ -263,23 +265,23 @@ def consolidated(memories: Sequence[Memory], threshold: float, type: Type | None
         merged |= {one.number: first.number for one in rest}
         if rest or first.number in raised:
             changed.append(_joined(group))
-    return Merger(changed, [one for one in changed if one.number in raised], merged)
+    return MergePlan(changed, [one for one in changed if one.number in raised], merged)
 
 
-def summarised(memories: Sequence[Memory], now: float, most: int) -> Summary:
+def summarise(memories: Sequence[Memory], now: float, most: int) -> MemorySummary:
     """What there is, and so many of those that are worth most."""
     counts = Counter(one.type for one in memories)
     best = sorted(memories, key=lambda one: (-worth(one, now), -one.number))[:most]
-    return Summary(
+    return MemorySummary(
         len(memories),
         {type: counts[type] for type in TYPES},
-        stamp(min((one.created for one in memories), default=0)) if memories else "",
-        stamp(max((one.updated for one in memories), default=0)) if memories else "",
-        [row(one) for one in best],
+        format_time(min((one.created for one in memories), default=0)) if memories else "",
+        format_time(max((one.updated for one in memories), default=0)) if memories else "",
+        [show_memory(one) for one in best],
     )
 
 
-def stamp(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """A time as text."""
     return datetime.datetime.fromtimestamp(int(seconds), datetime.UTC).isoformat().replace("+00:00", "Z")
 
@@ -295,14 +297,14 @@ def _joined(group: Sequence[Memory]) -> Memory:
 
 def _by_words(memories: Sequence[Memory], query: str) -> dict[int, float]:
     """How well the words fit, by number: 1 for the best. Only those that share one are in it."""
-    question = passages.asked(query)
-    index = Index()
+    question = passages.weigh_query(query)
+    index = Bm25Index()
     for one in memories:
         # Splitting takes long: of a text that cannot have any of the terms, only its length counts.
         plain = unicodedata.normalize("NFKC", one.content).lower().replace("_", "")
-        said = plain if plain.isascii() else f"{plain} {passages.unaccented(plain)}"
+        said = plain if plain.isascii() else f"{plain} {passages.remove_accents(plain)}"
         fits = any(map(said.__contains__, question))
-        index.add(passages.terms(one.content) if fits else {"": plain.count(" ") + 1})
+        index.add(passages.count_terms(one.content) if fits else {"": plain.count(" ") + 1})
     scores = index.scores(question)
     best = max(scores.values(), default=1.0)
     return {memories[at].number: score / best for at, score in scores.items()}

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge import front_matter as front
-from toolroll.text.knowledge.front_matter import Front, Value
+from toolroll.text.knowledge.front_matter import FrontMatter, Value
 
 Type = Literal["task_state", "conclusion", "blocker", "action", "reference", "general"]
 TYPES: tuple[Type, ...] = get_args(Type)
@@ -49,7 +49,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NoteRow:
     """A note among others; for a search also how many of its words are in it, and a line of it."""
 
     id: str
@@ -63,14 +63,16 @@ class Row:
 
     def __str__(self) -> str:
         line = f"\n    {self.line}" if self.line else ""
-        return f"{self.id}: {self.title} {about(self.type, self.tags, self.updated)}{_FOREIGN[self.origin]}{line}"
+        return (
+            f"{self.id}: {self.title} {describe_note(self.type, self.tags, self.updated)}{_FOREIGN[self.origin]}{line}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class NoteList:
     """Notes, of `total` that there are, and the files that cannot be read."""
 
-    notes: list[Row]
+    notes: list[NoteRow]
     total: int
     faults: list[str]
     asked: int = 0
@@ -94,7 +96,7 @@ class Listed:
 
 def parse(id: str, text: str) -> Note:
     """The note that a file holds, whatever people made of it. Nothing of the text is lost."""
-    said = front.read(text)
+    said = front.read_front_matter(text)
     values, faults = said.values(), list(said.faults)
     content = said.body.replace("\r\n", "\n").strip("\n")
     kind = _one(values.get("type", "general")) or "general"
@@ -121,12 +123,12 @@ def compose(title: str, content: str, type: Type, tags: Sequence[str], now: str)
         "created": now,
         "updated": now,
     }
-    return str(_with_content(Front((), ""), content).having(values))
+    return str(_with_content(FrontMatter((), ""), content).having(values))
 
 
 def revise(text: str, now: str, changes: Mapping[str, Value], content: str | None = None) -> str:
     """The text of a note's file with these keys and this content. Every other line stays as it is."""
-    said = front.read(text)
+    said = front.read_front_matter(text)
     if content is not None:
         said = _with_content(said, content)
     return str(said.having({**changes, "updated": now}))
@@ -177,21 +179,21 @@ def newest_first(notes: Iterable[Note]) -> list[Note]:
     return sorted(sorted(notes, key=lambda note: note.id), key=lambda note: note.updated or note.created, reverse=True)
 
 
-def among(notes: Iterable[Note], type: Type | None, tags: Sequence[str]) -> list[Note]:
+def filter_notes(notes: Iterable[Note], type: Type | None, tags: Sequence[str]) -> list[Note]:
     """Those of a type that have all of these tags."""
     wanted = {tag.casefold() for tag in _tags_of(tuple(tags))}
     return [note for note in notes if type in (None, note.type) and wanted <= {tag.casefold() for tag in note.tags}]
 
 
-def listing(notes: Iterable[Note], faults: Sequence[str], query: str | None, limit: int) -> Listed:
+def list_notes(notes: Iterable[Note], faults: Sequence[str], query: str | None, limit: int) -> NoteList:
     """The notes, the last changed first; with a question those that answer it, the best first."""
     if query is not None:
         return search(notes, faults, query, limit)
     rows = [_row(note) for note in newest_first(notes)]
-    return Listed(rows[:limit], len(rows), list(faults))
+    return NoteList(rows[:limit], len(rows), list(faults))
 
 
-def search(notes: Iterable[Note], faults: Sequence[str], query: str, limit: int) -> Listed:
+def search(notes: Iterable[Note], faults: Sequence[str], query: str, limit: int) -> NoteList:
     """The notes that have a word of the question in title, tags or content, the best first.
 
     More of the words beat a better place; then a whole word counts more than a part of one, the title more than the
@@ -202,7 +204,7 @@ def search(notes: Iterable[Note], faults: Sequence[str], query: str, limit: int)
     found = [(note, sum(score > 0 for score in scores), sum(scores)) for note, scores in judged]
     best = sorted((one for one in found if one[1]), key=lambda one: (-one[1], -one[2]))
     rows = [replace(_row(note), words=count, line=_line(note.content, words)) for note, count, _ in best[:limit]]
-    return Listed(rows, len(best), list(faults), asked=len(words))
+    return NoteList(rows, len(best), list(faults), asked=len(words))
 
 
 def words_of(query: str) -> list[str]:
@@ -211,13 +213,13 @@ def words_of(query: str) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(said))) or list(filter(None, [said.strip()]))
 
 
-def about(type: str, tags: Sequence[str], updated: str) -> str:
+def describe_note(type: str, tags: Sequence[str], updated: str) -> str:
     """What a note is, in brackets."""
     return f"[{', '.join([type, *(f'#{tag}' for tag in tags), *filter(None, [updated[:10]])])}]"
 
 
-def _row(note: Note) -> Row:
-    return Row(note.id, note.title, note.type, list(note.tags), note.updated, origin=note.origin)
+def _row(note: Note) -> NoteRow:
+    return NoteRow(note.id, note.title, note.type, list(note.tags), note.updated, origin=note.origin)
 
 
 def _scores(note: Note, words: Sequence[str]) -> list[float]:
@@ -247,7 +249,7 @@ def _line(content: str, words: Sequence[str]) -> str:
     return f"{'...' if start else ''}{best[start:end]}{'...' if end < len(best) else ''}"
 
 
-def _with_content(said: Front, content: str) -> Front:
+def _with_content(said: FrontMatter, content: str) -> FrontMatter:
     if "\0" in content:
         raise ToolError(ErrorCode.VALIDATION, "`content` holds a NUL byte, so it is no text. Send it without.")
     text = content.replace("\r\n", "\n").strip("\n").replace("\n", said.newline)

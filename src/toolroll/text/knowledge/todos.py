@@ -20,7 +20,7 @@ _BOXES: dict[Status, str] = {"pending": "[ ]", "in_progress": "[>]", "completed"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TodoItem:
     """One item as it is sent; when lists are merged, what is left out stays."""
 
     content: Annotated[str | None, "What is to be done."] = None
@@ -69,7 +69,7 @@ class Todos:
         return "\n".join([told, *(map(str, self.todos) if self.todos else ["No item fits."])])
 
 
-def written(kept: Sequence[Todo], items: Sequence[Item], *, merge: bool) -> tuple[Todo, ...]:
+def merge_items(kept: Sequence[Todo], items: Sequence[TodoItem], *, merge: bool) -> tuple[Todo, ...]:
     """The list after a write: the items alone, or merged into what is kept. ToolError names every fault.
 
     An item is known by its id, or without one by its content, so that an id stays when the list is written anew.
@@ -96,7 +96,7 @@ def written(kept: Sequence[Todo], items: Sequence[Item], *, merge: bool) -> tupl
     return tuple(made.values())
 
 
-def reported(todos: Sequence[Todo], status: Status | None = None, priority: Priority | None = None) -> Todos:
+def report_todos(todos: Sequence[Todo], status: Status | None = None, priority: Priority | None = None) -> Todos:
     """The items of a status and a priority, and how far the whole list is."""
     counts = Counter(todo.status for todo in todos)
     total, completed = len(todos), counts["completed"]
@@ -119,7 +119,7 @@ def _warning(todos: Iterable[Todo]) -> str:
     return f"{len(ids)} items are in progress ({', '.join(ids)}). Work on one at a time: set the others to pending."
 
 
-def _old(kept: Sequence[Todo], item: Item, others: set[str]) -> Todo | None:
+def _old(kept: Sequence[Todo], item: TodoItem, others: set[str]) -> Todo | None:
     """The kept item that a sent one is about; without an id it is none that is of others."""
     wanted = _clean(item.id)
     if wanted:
@@ -128,7 +128,7 @@ def _old(kept: Sequence[Todo], item: Item, others: set[str]) -> Todo | None:
     return next((todo for todo in kept if todo.content == content and todo.id not in others), None)
 
 
-def _todo(item: Item, old: Todo | None, id: str) -> Todo:
+def _todo(item: TodoItem, old: Todo | None, id: str) -> Todo:
     old = old or Todo("", "pending", "medium", id)
     return replace(
         old,

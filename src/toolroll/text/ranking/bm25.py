@@ -16,7 +16,7 @@ def rarity(texts: int, holding: int) -> float:
     return log(1 + (texts - holding + 0.5) / (holding + 0.5))
 
 
-class Index:
+class Bm25Index:
     """Texts by their terms. A text that changed is removed and added anew."""
 
     def __init__(self, saturation: float = 1.2, length: float = 0.75) -> None:

@@ -19,17 +19,17 @@ _AROUND = "/.,;:!?()[]{}<>\"'`*"
 _MENTIONS = 20
 
 
-def counted(text: str) -> dict[str, int]:
+def count_terms(text: str) -> dict[str, int]:
     """The terms of a text, and how often each is in it."""
     found: dict[str, int] = {}
     for word, times in Counter(_WORD.findall(text)).items():
-        for term in terms(word):
+        for term in split_terms(word):
             found[term] = found.get(term, 0) + times
     return found
 
 
 @lru_cache(maxsize=1 << 17)
-def terms(word: str) -> tuple[str, ...]:
+def split_terms(word: str) -> tuple[str, ...]:
     """The terms of one word: its parts, and the whole if it has several. `parseURL` is parse, url, parseurl."""
     if len(word) > _LONGEST:
         return ()
@@ -40,15 +40,15 @@ def terms(word: str) -> tuple[str, ...]:
     return tuple(made)
 
 
-def parted(name: str) -> set[str]:
+def split_name(name: str) -> set[str]:
     """The parts of the words of a name alone: of `sort_keys-old` sort, keys and old."""
     return {part for word in _WORD.findall(name) for part in _split(word)}
 
 
-def question(text: str, weights: Weights = WEIGHTS) -> dict[str, float]:
+def weigh_question(text: str, weights: Weights = WEIGHTS) -> dict[str, float]:
     """The terms of a question with their weights; also other forms of its words, for less."""
     first, _, rest = text.strip().partition("\n")
-    title, body = counted(first), counted(rest)
+    title, body = count_terms(first), count_terms(rest)
     more = weights.title if body else 1.0
     leading = title.keys() | _names(rest)
     every = list(dict.fromkeys((*title, *body)))
@@ -63,7 +63,7 @@ def question(text: str, weights: Weights = WEIGHTS) -> dict[str, float]:
     return asked
 
 
-def mentions(text: str) -> list[str]:
+def find_mentions(text: str) -> list[str]:
     """What in a question looks like the path of a file, or like a dotted module."""
     found: dict[str, None] = {}
     for word in text.split():
@@ -75,7 +75,7 @@ def mentions(text: str) -> list[str]:
 
 def _names(text: str) -> set[str]:
     """What is written together in a text, as the names in programs are and words are not."""
-    return {made[-1] for word in _WORD.findall(text) if len(made := terms(word)) > 1}
+    return {made[-1] for word in _WORD.findall(text) if len(made := split_terms(word)) > 1}
 
 
 def _forms(term: str) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def git(
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
 ) -> Any:
     """Use the git repository. Hooks and programs that its settings name are not run."""
-    from toolroll.text.git.plans import Asked, plan
+    from toolroll.text.git.plans import GitRequest, make_plan
 
     ref, name, message = ref or None, name or None, message or None  # models fill in what they do not need
     _check(ref, name, message)
@@ -43,7 +43,7 @@ def git(
     repository = ctx.repository(files[0] if files else ".", timeout)
     named = [repository.relative(path) for path in files]
     everything = set(named) <= {"."} and action != "add" and not repository.prefix
-    asked = Asked(
+    asked = GitRequest(
         action=action,
         sub=sub,
         files=() if everything else _pathspecs(repository, files or (".",)),
@@ -57,7 +57,7 @@ def git(
         prefix=repository.prefix,
         inside=repository.inside,
     )
-    return repository.carry_out(plan(asked))
+    return repository.run_plan(make_plan(asked))
 
 
 def _check(ref: str | None, name: str | None, message: str | None) -> None:

@@ -15,7 +15,7 @@ from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.dev.tests import Finish, Project
+    from toolroll.host.dev.tests import Project, TestRun
     from toolroll.host.shell.command_result import Finished
     from toolroll.text.dev.tests.model import Run
 
@@ -52,14 +52,14 @@ def tests(
         raise ToolError(
             ErrorCode.UNSUPPORTED, f"Coverage of {what} is not measured here. Use a tool for it with `bash`."
         )
-    chosen = testing.Chosen(_targets(ctx, project.folder, place, name))
+    chosen = testing.ChosenTests(_targets(ctx, project.folder, place, name))
     if affected:
         chosen = testing.choose(projects, project, chosen.targets)
         if chosen.nothing:
-            return results.report(testing.nothing(project), 0.0, chosen.note, whole=True, verbose=False)
+            return results.report(testing.empty_run(project), 0.0, chosen.note, whole=True, verbose=False)
     notes = [*filter(None, [project.note, chosen.note])]
     if action == "discover" and project.framework.files:
-        return results.found(testing.titles(projects, project, chosen, keyword), "\n".join(notes))
+        return results.found(testing.list_titles(projects, project, chosen, keyword), "\n".join(notes))
     done = testing.run(projects, project, action, chosen, keyword, timeout)
     ended = finished(done.ran, _SAID, "tail")
     if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
@@ -83,7 +83,7 @@ def _targets(ctx: Context, folder: str, place: str, name: str) -> tuple[tuple[st
     return ((inner or ".", name),) if inner or name else ()
 
 
-def _check(done: Finish, ended: Finished, project: Project, keyword: str, name: str) -> None:
+def _check(done: TestRun, ended: Finished, project: Project, keyword: str, name: str) -> None:
     """Raise ToolError when the run tells of no tests at all."""
     run = done.run
     if run.tests or run.failures:

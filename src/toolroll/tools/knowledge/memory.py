@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text.knowledge.memories import PROMOTE, Row, Strategy, Type, counted_as, listed, row
+from toolroll.text.knowledge.memories import (
+    PROMOTE,
+    MemoryRow,
+    Strategy,
+    Type,
+    describe_count,
+    list_memories,
+    show_memory,
+)
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.knowledge.memory_store import Memories
-    from toolroll.text.knowledge.memories import Memory, Room
+    from toolroll.host.knowledge.memory_store import MemoryStore
+    from toolroll.text.knowledge.memories import EvictionPlan, Memory
 
 Action = Literal["add", "search", "summary", "update", "remove", "forget", "consolidate"]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -24,11 +32,11 @@ _DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class StoredMemory:
     """One memory as it is now, or was when it is removed, and the working memories that made room for it."""
 
     done: str
-    memory: Row
+    memory: MemoryRow
     dropped: list[str]
     promoted: list[str]
 
@@ -43,7 +51,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgottenMemories:
     """What is gone, and how much is left."""
 
     forgotten: list[str]
@@ -51,11 +59,11 @@ class Forgotten:
     lines: list[str]
 
     def __str__(self) -> str:
-        return "\n".join([f"Forgot {counted_as(len(self.forgotten))}; {self.left} left.", *self.lines])
+        return "\n".join([f"Forgot {describe_count(len(self.forgotten))}; {self.left} left.", *self.lines])
 
 
 @dataclass(frozen=True, slots=True)
-class Consolidated:
+class MergedMemories:
     """What lasts from now on, and what said the same as another one."""
 
     promoted: list[str]
@@ -67,7 +75,7 @@ class Consolidated:
         if not (self.promoted or self.merged):
             return "Nothing to consolidate."
         told = [f"{gone} said the same as {kept} and is gone." for gone, kept in self.merged.items()]
-        lead = f"Made {counted_as(len(self.promoted))} semantic, merged {len(self.merged)}."
+        lead = f"Made {describe_count(len(self.promoted))} semantic, merged {len(self.merged)}."
         return "\n".join([lead, *self.lines, *told])
 
 
@@ -94,12 +102,12 @@ def memory(
     Types: working (the task at hand, 100 at most), episodic (what happened), semantic (lasting facts), perceptual
     (what was seen or heard). consolidate makes important working and episodic ones semantic and merges duplicates.
     """
-    from toolroll.host.knowledge.memory_store import Memories
+    from toolroll.host.knowledge.memory_store import MemoryStore
 
     given = {"content": content, "query": query, "id": id}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
-    kept = Memories(ctx.files.state, ctx.token, ctx.meaning)
+    kept = MemoryStore(ctx.files.state, ctx.token, ctx.meaning)
     if action == "search":
         return kept.search(query or "", type, _FOUND if limit is None else limit)
     if action == "summary":
@@ -107,7 +115,7 @@ def memory(
     if action == "forget":
         least, most = _FORGET if threshold is None else threshold, _KEPT if limit is None else limit
         gone, left = kept.forget(strategy, type, threshold=least, days=days, keep=most)
-        return Forgotten([one.id for one in gone], left, listed(gone))
+        return ForgottenMemories([one.id for one in gone], left, list_memories(gone))
     if action == "consolidate":
         return _consolidated(kept, PROMOTE if threshold is None else threshold, type)
     if action == "add":
@@ -118,18 +126,20 @@ def memory(
     return _updated(kept, id or "", content or None, type, importance)
 
 
-def _updated(kept: Memories, id: str, content: str | None, type: Type | None, importance: float | None) -> Remembered:
+def _updated(
+    kept: MemoryStore, id: str, content: str | None, type: Type | None, importance: float | None
+) -> StoredMemory:
     if (content, type, importance) == (None, None, None):
         raise ToolError(ErrorCode.VALIDATION, "Nothing to update: give `content`, `type` or `importance`.")
     return _remembered("Updated", *kept.update(id, content, type, importance))
 
 
-def _remembered(done: str, memory: Memory, room: Room | None = None) -> Remembered:
+def _remembered(done: str, memory: Memory, room: EvictionPlan | None = None) -> StoredMemory:
     dropped = [one.id for one in room.dropped] if room else []
-    return Remembered(done, row(memory), dropped, [one.id for one in room.promoted] if room else [])
+    return StoredMemory(done, show_memory(memory), dropped, [one.id for one in room.promoted] if room else [])
 
 
-def _consolidated(kept: Memories, threshold: float, type: Type | None) -> Consolidated:
+def _consolidated(kept: MemoryStore, threshold: float, type: Type | None) -> MergedMemories:
     made = kept.consolidate(threshold, type)
     merged = {f"m{gone}": f"m{into}" for gone, into in made.merged.items()}
-    return Consolidated([one.id for one in made.promoted], merged, listed(made.promoted))
+    return MergedMemories([one.id for one in made.promoted], merged, list_memories(made.promoted))

@@ -9,7 +9,7 @@ from tests.host.knowledge.vectors.qdrant import KEY, Qdrant
 from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.vectors import qdrant_server as module
-from toolroll.host.knowledge.vectors.qdrant_server import Server
+from toolroll.host.knowledge.vectors.qdrant_server import QdrantServer
 from toolroll.host.runtime.cancellation import CancelToken
 
 TOKEN = CancelToken()
@@ -17,7 +17,7 @@ AXIS = np.eye(4, dtype=np.float32)
 
 
 def store(served, key=KEY, workspace="here", **options):
-    return Server(Client(), served.url("/"), key, workspace, **options)
+    return QdrantServer(Client(), served.url("/"), key, workspace, **options)
 
 
 def test_what_is_asked(monkeypatch):

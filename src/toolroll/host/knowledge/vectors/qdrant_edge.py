@@ -35,7 +35,7 @@ _PANIC = "PanicException"
 _MORE = 3.0  # times as many as are asked for are compared exactly
 
 
-class Edge:
+class QdrantEdge:
     """A shard for each model, below one lock."""
 
     def __init__(self, state: State, idle: float = _IDLE) -> None:

@@ -25,7 +25,7 @@ _SECONDS = 30.0
 _INSTEAD = f"Start it or set another; without {URL} vectors are kept in the state folder"
 
 
-class Server:
+class QdrantServer:
     """The collections of one workspace, one for each model."""
 
     def __init__(self, http: Client, url: str, key: str, workspace: str, seconds: float = _SECONDS) -> None:

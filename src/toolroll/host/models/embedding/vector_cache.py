@@ -64,7 +64,7 @@ class Kept:
         if not self._base.exists:
             return {}
         made: dict[bytes, Floats] = {}
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             for at in range(0, len(digests), _ASKED):
                 part = digests[at : at + _ASKED]
                 rows = base.execute(
@@ -75,7 +75,7 @@ class Kept:
         return made
 
     def _keep(self, vectors: dict[bytes, Floats]) -> None:
-        with self._base.changing() as base:
+        with self._base.transaction() as base:
             base.executemany(
                 "insert or replace into vectors (model, digest, data) values (?, ?, ?)",
                 [(self._embedder.name, digest, row.tobytes()) for digest, row in vectors.items()],
@@ -89,7 +89,7 @@ def forget(state: State, token: Token, texts: Sequence[str] | None = None) -> No
     if not base.exists or texts == []:
         return
     try:
-        with base.opened() as kept:
+        with base.connect() as kept:
             if texts is None:
                 kept.execute("delete from vectors")
                 kept.execute("vacuum")

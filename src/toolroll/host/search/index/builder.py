@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.launcher import PIPE, Reach, module_paths, wait_for
-from toolroll.host.runtime.state import nameless
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.file_list import SETTLED
 from toolroll.host.search.in_process import SIGNS
 from toolroll.host.search.index.postings import ALWAYS, BINARY, FOLDED, Postings
@@ -52,7 +52,7 @@ class Builder:
     def start(self, paths: Iterable[str]) -> None:
         """Read these files into the index; ToolError if no child can be started."""
         self.close()
-        names = nameless(b"\0".join(map(os.fsencode, paths)))
+        names = create_nameless_file(b"\0".join(map(os.fsencode, paths)))
         given = [self._root.path, self._index, str(names), str(self._most_bytes)]
         reach = Reach((os.path.dirname(self._index),), (self._root.path,))
         try:

@@ -13,8 +13,8 @@ from toolroll.text.code.map.compound_words import Glued
 from toolroll.text.code.map.file_facts import Mark, Sheet, marks_of
 from toolroll.text.code.map.graph import Graph
 from toolroll.text.ranking import terms as words
-from toolroll.text.ranking.bm25 import Index
-from toolroll.text.ranking.weights import ASIDE, CHORES, KINDS, WEIGHTS, Weights, aside
+from toolroll.text.ranking.bm25 import Bm25Index
+from toolroll.text.ranking.weights import ASIDE, CHORES, KINDS, WEIGHTS, Weights, find_aside
 
 _BEST = 20  # files from which the graph is followed
 _FULL = 0.5  # of the words of a question in a name: more make it no better
@@ -36,7 +36,7 @@ class Ranking:
         """How much the terms tell that a name has in common with the question."""
         known = self.shares.get(name)
         if known is None:
-            known = self.shares[name] = sum(self.asked.get(term, 0.0) for term in set(words.terms(name)))
+            known = self.shares[name] = sum(self.asked.get(term, 0.0) for term in set(words.split_terms(name)))
         return known
 
 
@@ -54,9 +54,9 @@ class Chart:
     def __init__(self) -> None:
         self._held: dict[str, _Held] = {}
         self._graph = Graph()
-        self._contents = Index()
-        self._names = Index(length=0.3)
-        self._places = Index(length=0.3)
+        self._contents = Bm25Index()
+        self._names = Bm25Index(length=0.3)
+        self._places = Bm25Index(length=0.3)
         self._owners: dict[int, str] = {}
         self._glued: Glued | None = None
 
@@ -74,8 +74,8 @@ class Chart:
             self._glued = None
         number = self._contents.add(sheet.terms)
         self._names.add(sheet.names)
-        self._places.add(words.counted(_readable(path)))
-        self._held[path] = _Held(number, sheet.marks, aside(path))
+        self._places.add(words.count_terms(_readable(path)))
+        self._held[path] = _Held(number, sheet.marks, find_aside(path))
         self._owners[number] = path
         self._graph.put(path, sheet.defined, sheet.used or {})
 
@@ -106,12 +106,12 @@ class Chart:
     ) -> Ranking:
         """The files that a question is about, by their text, names, path and history, and by the graph."""
         told = message.plain(text)
-        asked = words.question(told, weights)
-        found = self._scores(asked, words.counted(message.area(told)).keys() - CHORES, past, weights)
+        asked = words.weigh_question(told, weights)
+        found = self._scores(asked, words.count_terms(message.area(told)).keys() - CHORES, past, weights)
         if found and weights.graph:
             self._follow(found, play, weights.graph)
         if found and weights.mention:
-            self._mentioned(found, words.mentions(told), weights.mention)
+            self._mentioned(found, words.find_mentions(told), weights.mention)
         values = {term: weight * self._contents.rarity(term) for term, weight in asked.items()}
         return _ranking(found, play, {term: value for term, value in values.items() if value > 0})
 
