@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
-from toolroll import formats
+import msgspec
+
 from toolroll.dialect import Bundle, Entry, Profile, Relay, View
 from toolroll.host.approval.auto_run import note
 from toolroll.host.approval.guard import Guard
@@ -76,7 +77,7 @@ class Executor:
             if entry is None or isinstance(entry, Relay):
                 entry, given = self._resolve_relay(entry, given, call)
             if not isinstance(given, dict):
-                given = formats.arguments(given)
+                given = parse_arguments(given)
             call.arguments, coerced = entry.checker.check(given)
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
@@ -99,7 +100,7 @@ class Executor:
         """The entry and the arguments that a relayed call stands for; the call takes its name."""
         if relay is None:
             raise self._unknown(call.name)
-        name, given = relay.opened(formats.arguments(given))
+        name, given = relay.opened(parse_arguments(given))
         entry = self.entries.get(name)
         if entry is None or isinstance(entry, Relay):
             raise self._unknown(name)
@@ -146,3 +147,21 @@ def _with_paths(call: Suggestion, view: View | None, bound: Mapping[str, Any]) -
         return call
     paths = {name: bound[name] for name in view.tool.paths if name in bound}
     return Suggestion(call.name, {**paths, **call.arguments})
+
+
+def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> Mapping[str, Any]:
+    """The arguments of a call, from an object or from its JSON text."""
+    if isinstance(given, dict):
+        return given
+    if given is None or given == "":
+        return {}
+    if isinstance(given, (str, bytes)):
+        try:
+            given = msgspec.json.decode(given)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+            raise ToolError(
+                ErrorCode.VALIDATION, f"The arguments are not valid JSON: {error}. Send them again."
+            ) from error
+    if not isinstance(given, (dict, Mapping)):  # the first is quicker to tell
+        raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
+    return given

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from toolroll import formats
 from toolroll.chains import LinkedToken, parallel
 from toolroll.dialect import Relay
+from toolroll.executor import parse_arguments
 from toolroll.policy.effects import Effect
 from toolroll.result import ToolError
 
@@ -42,7 +42,7 @@ def only_looks(call: ToolCall, entry: Entry | None) -> bool:
     if isinstance(entry, Relay):
         return entry.effects in _LOOKS
     try:
-        effects = entry.pick(formats.arguments(call.arguments)).effects
+        effects = entry.pick(parse_arguments(call.arguments)).effects
     except (ToolError, KeyError):  # the call will fail, and say why
         return True
     return effects in _LOOKS

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from toolroll.host.models.embedding.settings import KEY, MODEL, RERANK_KEY, RERANK_MODEL, RERANK_URL, URL
 from toolroll.host.runtime.state import State
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.vectors.store import VectorStore
     from toolroll.host.models.embedding.embedder import Embedder
     from toolroll.host.models.embedding.reranker import Reranker
-
-URL, MODEL, KEY = "TOOLROLL_EMBEDDINGS_URL", "TOOLROLL_EMBEDDINGS_MODEL", "TOOLROLL_EMBEDDINGS_KEY"
-RERANK_URL, RERANK_MODEL, RERANK_KEY = "TOOLROLL_RERANK_URL", "TOOLROLL_RERANK_MODEL", "TOOLROLL_RERANK_KEY"
 
 _USUAL = "text-embedding-3-small"
 _MISSED = "what is said in other words may be missed. To rank by meaning too,"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolroll.host.http.deadline import Patience
 from toolroll.host.http.request import prepare
-from toolroll.host.knowledge.semantic import KEY, MODEL, URL
 from toolroll.host.models.embedding.model_files import MINILM, Models, broken
+from toolroll.host.models.embedding.settings import KEY, MODEL, URL
 from toolroll.host.runtime import numeric
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.host.http.deadline import Patience
 from toolroll.host.http.request import prepare
-from toolroll.host.knowledge.semantic import RERANK_KEY, RERANK_MODEL, RERANK_URL
+from toolroll.host.models.embedding.settings import RERANK_KEY, RERANK_MODEL, RERANK_URL
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 
