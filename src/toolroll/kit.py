@@ -14,8 +14,8 @@ from toolroll import tools as builtin
 from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
 from toolroll.dialect import Dialect, Entry, Profile, View, plain
 from toolroll.executor import Executor
-from toolroll.host.approval import user_rules as settings
 from toolroll.host.approval.guard import Approver, Guard
+from toolroll.host.approval.user_rules import read_rules
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
 from toolroll.host.runtime.cancellation import CancelToken
@@ -292,7 +292,7 @@ def _from_server(one: Offered) -> Tool:
 
 def preset(name: str) -> Policy:
     """A policy by its name, with the rules of the user's own configuration."""
-    return replace(PRESETS[_one_of("policy", name, PRESETS)], rules=settings.rules())
+    return replace(PRESETS[_one_of("policy", name, PRESETS)], rules=read_rules())
 
 
 def _policy(policy: str | Policy, profile: Profile) -> Policy:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
-    from toolroll.policy.commands import Judgement, Rules
+    from toolroll.policy.commands import CommandRules, Judgement
 
 _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 _QUICK = 1.0  # a job that fails at once is told of at once
@@ -311,7 +311,7 @@ class Shell:
         folder = None if cwd is None else os.path.normpath(cwd)
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program)
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> CommandRules:
         from toolroll.policy.commands import PRESETS
 
         return replace(PRESETS[self._table], user=tuple(rule for rule in self._guard.policy.rules if rule.command))
