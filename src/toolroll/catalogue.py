@@ -1,4 +1,4 @@
-"""Which tools a model is shown at first, and the two small ones by which it finds and calls the others."""
+"""Which tools a model is shown first, and the two meta tools that find and call the others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _written(definition: dict[str, Any]) -> str:
 
 
 def resolve_choice(tools: str | Iterable[str] | None, by_default: Choice) -> Choice:
-    """What is shown when a kit is asked for these tools; raises ValueError. Tools by their names are all shown."""
+    """The choice that a kit's `tools` option stands for; a list of names shows all of them. ValueError if unknown."""
     if tools is None:
         return by_default
     if not isinstance(tools, str):
@@ -56,7 +56,7 @@ def resolve_choice(tools: str | Iterable[str] | None, by_default: Choice) -> Cho
 
 
 class Catalogue:
-    """Tells what of a kit's entries is shown."""
+    """Chooses which entries of a kit are shown."""
 
     def __init__(self, choice: Choice, entries: Callable[[], Sequence[Entry]]) -> None:
         """`entries`: those that may be called now."""
@@ -66,12 +66,12 @@ class Catalogue:
         self._watchers: list[Callable[[], None]] = []
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Call `changed` whenever `tell` is called; gives the way to stop that."""
+        """Call `changed` on every `notify`; returns a function that stops this."""
         self._watchers.append(changed)
         return lambda: self._watchers.remove(changed)
 
     def notify(self) -> None:
-        """Tell those who watch that entries have come or gone."""
+        """Call the watchers: entries were added or removed."""
         for changed in tuple(self._watchers):
             changed()
 
@@ -85,7 +85,7 @@ class Catalogue:
         return [*(entry for entry in self._entries() if entry.name not in hidden), *self.meta_tools()]
 
     def meta_tools(self) -> list[Entry]:
-        """The two that lead to what is hidden; none if nothing is."""
+        """The tools that find and call hidden ones; none if nothing is hidden."""
         hidden = self.hidden()
         if not hidden:
             return []

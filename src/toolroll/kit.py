@@ -1,4 +1,4 @@
-"""The kit: the only place where the parts are wired together: a dialect, a workspace's hands, the steps of a call."""
+"""The kit wires the parts together: a dialect, the services of a workspace, the steps around a call."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Kit:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why.
 
         `policy` by name also takes the user's `rules.toml`; `approve` answers what it asks. `limits` changes single
-        limits by name; `observe` is told of every call; `tools` says which definitions a model is shown: "all", "core"
+        limits by name; `observe` gets every call; `tools` says which definitions a model is shown: "all", "core"
         (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
         those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
         `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents.
@@ -168,10 +168,10 @@ class Kit:
         return self._catalogue.watch(changed)
 
     def context(self, **options: Unpack[CallOptions]) -> Context:
-        """The hands that a call gets: also the way to call a tool's function directly.
+        """The context of one call: also the way to call a tool's function directly.
 
         `message` is that of the conversation which the call belongs to; `cwd` is where relative paths begin; `token`
-        cancels it; `progress` is told how far it is.
+        cancels it; `progress` gets its progress.
         """
         return self._services.context(**options)
 

@@ -1,4 +1,4 @@
-"""All that a kit has to do with the world: opened together, given to every call, closed together."""
+"""The engines of a kit: opened together, given to every call, closed together."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from toolroll.steps import Proceed
 
 
 class CallOptions(TypedDict, total=False):
-    """What may be said of a call besides its name and arguments."""
+    """Options of a call besides its name and arguments."""
 
     message: str
     """The message of the conversation that it belongs to: changes are recorded with it."""
@@ -66,7 +66,7 @@ class Services:
         servers: Mapping[str, str] | None = None,
         mcp: Config | None = None,
     ) -> None:
-        """Open them all, or none: what is open is closed again when another does not open."""
+        """Open all engines, or none: when one fails to open, those before it are closed."""
         self.session = session
         self.limits = limits
         self.guard = guard
@@ -145,7 +145,7 @@ class Services:
     def context(
         self, *, message: str = "", cwd: str = ".", token: CancelToken | None = None, progress: Progress = silent
     ) -> Context:
-        """What one call gets of them. It is made for every call, so it makes nothing that not every call needs."""
+        """The context of one call. It is made for every call, so it makes only what every call needs."""
         return Context(
             self.files if cwd == "." else self.files.at(cwd),
             self.search,
@@ -164,7 +164,7 @@ class Services:
         )
 
     def while_open(self, _view: View, proceed: Proceed) -> Proceed:
-        """A step that refuses what comes after `close`: it would open parts again that nobody closes."""
+        """A step that refuses calls after `close`: they would open engines that are never closed."""
 
         def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
             if self._closed:
@@ -174,6 +174,6 @@ class Services:
         return checked
 
     def close(self) -> None:
-        """Give everything back, end every job, the last opened first."""
+        """End every job and close the engines, the last opened first."""
         self._closed = True
         self._closing.close()

@@ -56,7 +56,7 @@ def test_secrets_are_not_kept(ws, tmp_path, monkeypatch):
 
 
 def test_the_oldest_are_given_up_and_a_torn_line_is_passed_over(open_kit, monkeypatch):
-    monkeypatch.setattr(calls, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(calls, "_MAX_FILE_BYTES", 1000)
     kit = open_kit()
     for number in range(20):
         kit.call("bash", {"command": f": {number}"})

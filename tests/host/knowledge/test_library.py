@@ -120,7 +120,7 @@ def test_the_best_comes_first_and_the_source_counts(kept):
     assert kept.search("keys", 1).total == 2
 
 
-@pytest.mark.parametrize(("limit", "most"), [("DOCUMENTS", 1), ("PIECES", 3), ("CHARACTERS", 60)])
+@pytest.mark.parametrize(("limit", "most"), [("MAX_DOCUMENTS", 1), ("MAX_PIECES", 3), ("MAX_CHARACTERS", 60)])
 def test_the_library_is_bounded_and_the_old_version_stays(kept, monkeypatch, limit, most):
     kept.put(document("guide.md"), GUIDE)
     monkeypatch.setattr(library, limit, most)
@@ -128,7 +128,7 @@ def test_the_library_is_bounded_and_the_old_version_stays(kept, monkeypatch, lim
         kept.put(document("other.md"), GUIDE)
     assert caught.value.code == "TooLarge"
     big = [Chunk("a long piece of text" * 4, number, number) for number in range(4)]
-    if limit != "DOCUMENTS":
+    if limit != "MAX_DOCUMENTS":
         with pytest.raises(ToolError, match="full"):
             kept.put(document("guide.md", "2"), big)
     assert kept.knows(document("guide.md"))
@@ -203,7 +203,7 @@ def test_a_writer_that_is_killed_leaves_whole_documents(state, kept, raw):
         numbers = base.execute("select number from documents order by 1").fetchall()
         assert base.execute("select distinct document from pieces order by 1").fetchall() == numbers
         whole = base.execute("select sum(length(data)) from entries where term = 'piece'").fetchone()
-        assert whole == (stats.pieces * passages.ENTRY,)
+        assert whole == (stats.pieces * passages.ENTRY_BYTES,)
     assert stats.documents > 1
 
 
@@ -266,10 +266,10 @@ def test_many_pieces_are_ranked_as_few_are(kept, monkeypatch):
     pieces = [Chunk(f"{'soup ' * (at % 5)} number {at}", at, at) for at in range(1, 200)]
     kept.put(document("a"), pieces)
     few = kept.search("soup number 77", 20)
-    monkeypatch.setattr(entries, "_SMALL", 0)
-    monkeypatch.setattr(entries, "_LARGE", 0)
+    monkeypatch.setattr(entries, "_NUMPY_BYTES", 0)
+    monkeypatch.setattr(entries, "_NUMPY_LOAD_BYTES", 0)
     assert kept.search("soup number 77", 20) == few
-    monkeypatch.setattr(entries, "_MANY", 0)
+    monkeypatch.setattr(entries, "_PLAIN_WORDS_MAX_PIECES", 0)
     assert next(one.start for one in kept.search("the soup of 77", 20).passages) == 77
 
 

@@ -19,7 +19,7 @@ from toolroll.host.knowledge.memory_store import MemoryStore
 from toolroll.host.knowledge.semantic import SemanticRanking
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
-from toolroll.text.knowledge.memories import WORKING, Memory, missing_memory
+from toolroll.text.knowledge.memories import MAX_WORKING, Memory, missing_memory
 
 
 @pytest.fixture
@@ -96,11 +96,11 @@ def test_update_changes_what_is_given(kept):
 def test_working_memory_is_bounded(kept):
     kept.add("important", "working", 0.9)
     kept.add("dull", "working", 0.1)
-    for number in range(WORKING - 2):
+    for number in range(MAX_WORKING - 2):
         assert not kept.add(f"{number}", "working", 0.5)[2].dropped
     room = kept.add("one more", "working", 0.0)[2]
     assert ([one.content for one in room.dropped], room.promoted) == (["dull"], [])
-    assert len(kept.all("working")) == WORKING
+    assert len(kept.all("working")) == MAX_WORKING
     assert "one more" in contents(kept, "working")
 
 
@@ -328,7 +328,7 @@ def test_what_is_forgotten_leaves_no_vector(state, server, with_vectors):
 
 
 def test_when_time_is_short_the_latest_are_ranked_by_meaning(state, server, with_vectors, monkeypatch):
-    monkeypatch.setattr(memories, "_SECONDS", 0)
+    monkeypatch.setattr(memories, "_EMBED_SECONDS", 0)
     for number in range(20):
         with_vectors.add(f"number {number}", "semantic", 0.5)
     assert found(with_vectors, "car")[1:] == ("meaning and words", "Ranked by meaning and words: 12 of 20 by words alone, for now.")  # fmt: skip

@@ -83,7 +83,7 @@ def wanted_entries(base):
 
 @pytest.mark.parametrize("room", [1, 20, 10_000])
 def test_blocks_hold_what_the_pieces_have(made, tmp_path, monkeypatch, room):
-    monkeypatch.setattr(entries, "_BLOCK", room)
+    monkeypatch.setattr(entries, "_BLOCK_PIECES", room)
     kept = made("one")
     held = changed(kept)
     base = opened(tmp_path / "one")
@@ -140,7 +140,7 @@ def test_a_library_of_an_earlier_layout_is_kept(made, tmp_path):
 def before(base, source, pieces):
     """As a document was kept when it had rows of its own."""
     counts = [passages.count_terms(f"{source} {one.title} {one.text}") for one in pieces]
-    words = library._squeezed(sorted({term for one in counts for term in one}))
+    words = library._compress_terms(sorted({term for one in counts for term in one}))
     sums = (len(pieces), sum(len(one.text) for one in pieces), sum(sum(one.values()) for one in counts))
     names = "kind, source, form, digest, bytes, added, pieces, characters, length, terms"
     values = ("file", source, "text", "1", 1, 0.0, *sums, words)
@@ -153,14 +153,14 @@ def before(base, source, pieces):
 
 @pytest.mark.parametrize(("small", "large"), [(0, 0), (10**9, 10**9)])
 def test_the_best_and_those_that_are_asked_for_get_scores(made, tmp_path, monkeypatch, small, large):
-    monkeypatch.setattr(entries, "_SMALL", small)
-    monkeypatch.setattr(entries, "_LARGE", large)
+    monkeypatch.setattr(entries, "_NUMPY_BYTES", small)
+    monkeypatch.setattr(entries, "_NUMPY_LOAD_BYTES", large)
     changed(made("one"))
     base = opened(tmp_path / "one")
-    monkeypatch.setattr(entries, "_BEST", 10**6)
+    monkeypatch.setattr(entries, "_MAX_SCORED", 10**6)
     every, total = entries.best(base, QUESTION, (), CancelToken())
     order = sorted(every, key=lambda number: (-every[number], number))
-    monkeypatch.setattr(entries, "_BEST", 5)
+    monkeypatch.setattr(entries, "_MAX_SCORED", 5)
     also = [order[-1], order[7], 10**7, 0]
     found, count = entries.best(base, QUESTION, also, CancelToken())
     base.close()

@@ -152,7 +152,7 @@ def test_an_error_of_ours_ends_it(folder: int) -> None:
 
 @pytest.mark.parametrize(("most", "cut"), [(300_000, True), (2_000_000, False)])
 def test_a_log_does_not_grow_for_ever(most: int, cut: bool, folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_LOG_BYTES", most)
+    monkeypatch.setattr(processes, "_MAX_LOG_BYTES", most)
     script = "for n in 1 2 3 4 5 6; do head -c 200000 /dev/zero >&2; sleep 0.08; done; echo end >&2"
     log = create_nameless_file(b"")
     try:

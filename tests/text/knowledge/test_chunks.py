@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from toolroll.text.code.syntax.model import Tag
 from toolroll.text.knowledge import chunks
-from toolroll.text.knowledge.chunks import MOST, OVERLAP, Chunk, DocumentPart
+from toolroll.text.knowledge.chunks import MAX_CHARS, OVERLAP_CHARS, Chunk, DocumentPart
 
 
 def tag(name, kind, line, end_line, parent=""):
@@ -51,13 +51,13 @@ def test_a_long_text_is_cut_at_paragraphs_and_overlaps():
     lines = [f"line {number} with some more words" for number in range(200)]
     made = chunks.split_text("\n".join(lines))
     shared = [one.end - other.start + 1 for one, other in pairwise(made)]
-    assert set(shared) == {OVERLAP // (len(lines[100]) + 1)}
+    assert set(shared) == {OVERLAP_CHARS // (len(lines[100]) + 1)}
 
 
 def test_one_endless_line_is_cut_too():
     made = chunks.split_text("word " * 100_000)
     assert {(one.start, one.end) for one in made} == {(1, 1)}
-    assert max(len(one.text) for one in made) <= MOST
+    assert max(len(one.text) for one in made) <= MAX_CHARS
     assert all(one.text.startswith("word") and one.text.endswith("word") for one in made)
     assert len(chunks.split_text("x" * 1_000_000)) > 600
     assert chunks.split_text(" " * 3_000 + "x") == [chunks.Chunk("x", 1, 1)]
@@ -121,7 +121,7 @@ def test_no_line_is_lost_and_every_span_is_true(text, tags, way):
     every = text.split("\n")
     seen = set()
     for one in made:
-        assert 0 < len(one.text) <= MOST
+        assert 0 < len(one.text) <= MAX_CHARS
         said = "\n".join(every[one.start - 1 : one.end])
         assert one.text.strip() in said
         seen |= set(range(one.start, one.end + 1))
@@ -132,7 +132,7 @@ def test_pieces_of_pages_carry_their_page_and_never_mix_two():
     pages = [
         DocumentPart("# not a heading here\nend", 1),
         DocumentPart("start\n", 2, "Tides"),
-        DocumentPart("x " * MOST, 7),
+        DocumentPart("x " * MAX_CHARS, 7),
         DocumentPart("", 8),
     ]
     made = chunks.split_parts(pages, chunks.split_text)

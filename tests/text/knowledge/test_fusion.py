@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.knowledge.fusion import ALIKE, fuse, score_wording
+from toolroll.text.knowledge.fusion import MIN_SIMILARITY, fuse, score_wording
 
 
 def test_words_alone():
@@ -11,7 +11,7 @@ def test_words_alone():
 
 
 def test_both_count():
-    made = fuse({1: 4.0, 2: 2.0}, {1: 0.5, 2: 0.5, 3: 0.9, 4: ALIKE, 5: ALIKE - 0.01, 6: -0.3})
+    made = fuse({1: 4.0, 2: 2.0}, {1: 0.5, 2: 0.5, 3: 0.9, 4: MIN_SIMILARITY, 5: MIN_SIMILARITY - 0.01, 6: -0.3})
     assert [number for number, _ in made] == [1, 2, 3, 4]
     assert dict(made) == pytest.approx({1: 0.45 + 0.55 * 2 / 3, 2: 0.225 + 0.55 * 2 / 3, 3: 0.55, 4: 0.55 * 0.55 / 1.2})
 

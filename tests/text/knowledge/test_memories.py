@@ -6,7 +6,7 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.text.knowledge.memories import (
-    WORKING,
+    MAX_WORKING,
     EvictionPlan,
     Memory,
     MemoryRow,
@@ -131,7 +131,7 @@ def test_forgetting(strategy, options, gone):
 
 
 def test_too_many_working_memories():
-    working = [memory(number, type="working", importance=0.5) for number in range(1, WORKING + 1)]
+    working = [memory(number, type="working", importance=0.5) for number in range(1, MAX_WORKING + 1)]
     others = [memory(1000 + number) for number in range(50)]
     assert plan_eviction([*working, *others], 1, NOW) == EvictionPlan()
     dull, old = memory(201, type="working", importance=0.1), memory(202, type="working", importance=0.7, days=9)

@@ -1,4 +1,4 @@
-"""Running linters and formatters. They never write to the workspace: new texts are taken and written by us."""
+"""Run linters and formatters. They never write to the workspace: we save the new texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
     from toolroll.host.files.document import Document
 
-_OUTPUT = 32 << 20
+_MAX_OUTPUT_BYTES = 32 << 20
 _FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where nothing ignores them
 _UTF8 = b"\xef\xbb\xbf"
 
@@ -123,8 +123,10 @@ class Linter:
         with self._projects.scripts(texts) as made:
             argv = [self._chosen.program, *words(self._wanted(made))]
             printed = self._run(argv)
-            told = read_report(made["report"])
-        return Printed(told.decode("utf-8", "replace"), printed.out, printed.status, printed.root) if told else printed
+            report = read_report(made["report"])
+        return (
+            Printed(report.decode("utf-8", "replace"), printed.out, printed.status, printed.root) if report else printed
+        )
 
     def _wanted(self, made: dict[str, str]) -> Ask:
         manifest = ""
@@ -150,7 +152,7 @@ class Linter:
         else:
             ran = shell.program(argv, seconds=self._seconds, merge=False, writes="nothing", extra=extra)
         check(ran, 2_000, "tail")
-        out = ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace")
+        out = ran.launched.running.output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace")
         return Printed(out, ran.show_errors(20_000).text, ran.status or 0, root)
 
     def _filtered(self, rewrite: Rewrite, drafts: list[Document]) -> list[str]:

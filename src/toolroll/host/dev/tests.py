@@ -1,4 +1,4 @@
-"""Running the tests of a project: which framework, which tests, and what the run left behind."""
+"""Run the tests of a project: find the framework, choose the tests, read the report."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from toolroll.host.shell.shell import Ran
     from toolroll.text.git.plans import GitCommand, GitOutput
 
-_OUTPUT = 64 << 20
+_MAX_OUTPUT_BYTES = 64 << 20
 _GIT_SECONDS = 30
-_MEMORY = "reached.json"
+_REACHED_FILE = "reached.json"
 _DRIVERS = {
     "python": ("run_pytest", "run_unittest", "measure_coverage"),
     "javascript": ("reporter",),
@@ -64,7 +64,7 @@ def find(projects: Projects, path: str, asked: str) -> Project:
 
 
 def _known(projects: Projects, folder: str, wanted: str | None, asked: str) -> list[Project]:
-    """The projects that the files of a folder tell of, Python's first."""
+    """The projects that the manifest files of a folder declare, Python's first."""
     there = projects.file_names(folder)
     found = []
     for language, markers in MARKERS.items():
@@ -134,7 +134,7 @@ def run(
     keyword: str,
     seconds: float,
 ) -> TestRun:
-    """Run the tests, or list them, and read what became of it."""
+    """Run the tests, or list them, and read the report."""
     framework = project.framework
     name = project.asked if framework.language == "python" else framework.name
     program = _program(projects, project)
@@ -148,11 +148,11 @@ def run(
             seconds=seconds,
             extra={name: value.format(temp=temp) for name, value in framework.environment.items()},
         )
-        output = plain(ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace"))
-        told = read_report(report).decode("utf-8", "replace")
+        output = plain(ran.launched.running.output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace"))
+        reported = read_report(report).decode("utf-8", "replace")
         extra = read_report(report, framework.extra).decode("utf-8", "replace") if framework.extra else ""
         named = bool(keyword or any(one for _, one in chosen.targets))
-        raw = Raw(action, projects.root, project.folder, told, output, extra, project.manifest, named)
+        raw = Raw(action, projects.root, project.folder, reported, output, extra, project.manifest, named)
     found = framework.read(raw)
     found.framework = found.framework or framework.name
     found.engine = found.engine or framework.name
@@ -160,7 +160,7 @@ def run(
 
 
 def list_titles(projects: Projects, project: Project, chosen: ChosenTests, keyword: str) -> Run:
-    """The tests of a framework that cannot tell them without running them, by the texts of their files."""
+    """List the tests of a framework that cannot list them itself, from the text of its files."""
     raw = Raw("discover", projects.root, ".", "", "")
     inner = chosen.targets[0][0] if chosen.targets else ""
     where = f"{project.folder}/{inner}".removeprefix("./").rstrip("/") or "."
@@ -223,7 +223,7 @@ def _status() -> Generator[GitCommand, GitOutput, list[str]]:
 
 
 def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str], ...]) -> ChosenTests:
-    """The tests that uncommitted changes affect, or more when that cannot be told."""
+    """The tests that uncommitted changes affect, or all when that is unknown."""
     files = changed_files(projects)
     kind = project.framework
     if files is None:
@@ -262,18 +262,18 @@ def _reached(projects: Projects, project: Project, files: list[str]) -> Affected
     for entry in found.entries:
         projects.call.token.check()
         sources[entry.path] = projects.read_text(f"{projects.root}/{entry.path}")
-    result = affected(sources, files, _recalled(projects))
+    result = affected(sources, files, _load_reached(projects))
     return result if found.complete else replace(result, everything="there are too many files to look through")
 
 
-def remember(projects: Projects, touched: Mapping[str, list[str]]) -> None:
-    """Keep which files each test file has reached, for the next time that affected tests are asked for."""
-    projects.files.state.put("tests", _MEMORY, json.dumps({**_recalled(projects), **touched}).encode())
+def store_reached(projects: Projects, touched: Mapping[str, list[str]]) -> None:
+    """Store which files each test file has reached, for the next choice of affected tests."""
+    projects.files.state.put("tests", _REACHED_FILE, json.dumps({**_load_reached(projects), **touched}).encode())
 
 
-def _recalled(projects: Projects) -> dict[str, list[str]]:
+def _load_reached(projects: Projects) -> dict[str, list[str]]:
     with suppress(OSError, ValueError):
-        fd = os.open(_MEMORY, os.O_RDONLY | os.O_CLOEXEC, dir_fd=projects.files.state.folder("tests"))
+        fd = os.open(_REACHED_FILE, os.O_RDONLY | os.O_CLOEXEC, dir_fd=projects.files.state.folder("tests"))
         with os.fdopen(fd, "rb") as file:
             known = json.load(file)
         return {str(test): list(map(str, files)) for test, files in known.items()}

@@ -1,4 +1,4 @@
-"""Answers from the library: passages are found, a model answers from them, and what it does not cite is not told."""
+"""Answer from the library: find passages, let a model answer from them, drop what cites none."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def ask(
     if why := answering.explain_refusal(answer, len(found.passages)):
         return replace(found, lead=f"{why} What the library has that is nearest:")
     sources = {str(number): found.passages[number - 1] for number in answering.find_citations(answer)}
-    told, remarks = answering.drop_uncited(answer)
-    return CitedAnswer(told, sources, model.name, found.ranking, [*remarks, *found.reasons])
+    text, remarks = answering.drop_uncited(answer)
+    return CitedAnswer(text, sources, model.name, found.ranking, [*remarks, *found.reasons])

@@ -1,4 +1,4 @@
-"""Documents that are not text on their way into the library: converted once it is known that they are new."""
+"""Convert documents that are not text for the library, if they are new."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.state import State
 
-SECONDS = 240.0
+MAX_CONVERSION_SECONDS = 240.0
 """After which no more documents of a folder are converted in one call."""
 
 _CUTS = {"pdf": chunks.split_text, "image": chunks.split_text, "audio": chunks.split_text, "sheet": chunks.split_table}
 
 
 class TimeBudgetError(Exception):
-    """The documents of a folder have taken long enough: this one is for another call."""
+    """The time for converting documents of a folder is used up: this one is for another call."""
 
 
 class Conversions:
-    """The conversions of one call. `remarks` gathers what was left out of documents, or is less sure than it looks."""
+    """The conversions of one call. `remarks` collects what was left out, or may be wrong."""
 
     def __init__(self, converter: Converter, state: State, token: CancelToken) -> None:
         self._converter = converter
@@ -53,9 +53,9 @@ class Conversions:
 
     def _cut(self, data: bytes, document: LibraryDocument, format: Format, one_of_many: bool) -> list[Chunk]:
         source, known_by = document.source, document.digest
-        if one_of_many:  # else somebody wants just this file, and may have a reason to try again
+        if one_of_many:  # a file that was named itself is tried again
             self._unreadable.check(known_by, format.reader, source)
-            if self._spent > SECONDS:
+            if self._spent > MAX_CONVERSION_SECONDS:
                 raise TimeBudgetError
         began = time.monotonic()
         try:

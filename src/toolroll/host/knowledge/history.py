@@ -1,4 +1,4 @@
-"""What a search for knowledge looks through besides the library: earlier calls, notes, and the guidance that ships."""
+"""Search earlier calls, notes and the shipped guidance."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.runtime.call import Call
 
-_CALLS = 5_000  # the latest that are looked through
-_PATHS = 20  # of one call
-_MESSAGE = 2_000
-_WHEN = re.compile(r"\A\d{4}-\d\d-\d\d \d\d:\d\d |; in session \S+")  # which has no meaning
-_SECONDS = 2.0  # for making vectors during a search
+_MAX_CALLS = 5_000  # the latest
+_MAX_PATHS = 20  # of one call
+_MAX_MESSAGE_CHARS = 2_000
+_WHEN = re.compile(r"\A\d{4}-\d\d-\d\d \d\d:\d\d |; in session \S+")  # not embedded
+_EMBED_SECONDS = 2.0  # for making vectors during a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class History:
         """The calls that changed files, ran programs or asked others, the oldest first."""
         entries = self.journal.entries()
         gone = undone(entries)
-        made = [(one.time, _call(one, one.number in gone)) for one in entries[-_CALLS:]]
-        made += [(one.time, _called(one)) for one in self.call_log.all()[-_CALLS:]]
+        made = [(one.time, _call(one, one.number in gone)) for one in entries[-_MAX_CALLS:]]
+        made += [(one.time, _called(one)) for one in self.call_log.all()[-_MAX_CALLS:]]
         return [passage for _, passage in sorted(made, key=lambda pair: pair[0])]
 
     def notes(self) -> list[Passage]:
@@ -61,7 +61,7 @@ class History:
         return made
 
     def search(self, known: Sequence[Passage], query: str, limit: int) -> Hits:
-        """Those of the passages that answer, ranked by words and meaning; of equals, the one that comes later."""
+        """The passages that answer, ranked by words and meaning; of equals, the later one comes first."""
         words = passages.score_passages(known, passages.check_query(query))
         near, ranking = self._near(known, query)
         # From the last to the first, so that of equals the later one comes first.
@@ -72,7 +72,7 @@ class History:
         return Hits(made, len(best), ranking)
 
     def _near(self, known: Sequence[Passage], query: str) -> tuple[dict[int, float], RankingMethod]:
-        """How like the question the passages are, the latest in any case; vectors are kept for the next time."""
+        """The similarity of the passages to the question, the latest first; vectors are cached."""
         if lacks := self.semantic.unavailable_reason:
             return {}, RankingMethod(reason=lacks)
         if not known:
@@ -83,7 +83,7 @@ class History:
             embedder = self.semantic.embedder
             (asked,) = embedder.embed([query], self.call.token)
             texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
-            made = Kept(self.files.state, self.call.token, embedder).vectors(texts, _SECONDS, len(asked))
+            made = Kept(self.files.state, self.call.token, embedder).vectors(texts, _EMBED_SECONDS, len(asked))
         except ToolError as error:
             self.call.token.check()  # unless it is the call itself that ends
             return {}, RankingMethod(reason=error.message)
@@ -119,27 +119,27 @@ def guidance() -> list[Passage]:
 
 
 def _files(entry: Entry) -> list[str]:
-    """The paths it touched, without folders that were only made or removed on the way."""
-    told: dict[str, None] = {}
+    """The paths that an entry touched, without folders that were only created or removed."""
+    paths: dict[str, None] = {}
     for one in entry.changes:
         state = one.after or one.before
         if one.source is not None or (state is not None and state.kind != "directory"):
-            told |= dict.fromkeys(filter(None, [one.source, one.path]))
-    return list(told)
+            paths |= dict.fromkeys(filter(None, [one.source, one.path]))
+    return list(paths)
 
 
 def _call(entry: Entry, taken_back: bool) -> Passage:
     paths = _files(entry) or entry.paths()
-    more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
+    more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
     back = f", taking back {', '.join(map(str, entry.undoes))}" if entry.undoes else ""
     said = [
-        f"{_at(entry.time)} {entry.tool}: {', '.join(paths[:_PATHS])}{more}{back}",
+        f"{_at(entry.time)} {entry.tool}: {', '.join(paths[:_MAX_PATHS])}{more}{back}",
         f"in session {entry.session}" if entry.session else "",
         "undone since" if taken_back else "",
     ]
     return Passage(
         f"call {entry.number}",
         "",
-        "\n".join(filter(None, ["; ".join(filter(None, said)), entry.message[:_MESSAGE]])),
+        "\n".join(filter(None, ["; ".join(filter(None, said)), entry.message[:_MAX_MESSAGE_CHARS]])),
         0.0,
     )

@@ -1,4 +1,4 @@
-"""Files on their way into the library: read, converted where they must be, cut into pieces, and kept."""
+"""Add files to the library: read, convert, split and store them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search.search import Search
 
-MOST_BYTES = 10_000_000
+MAX_DOCUMENT_BYTES = 10_000_000
 """Of one document."""
-FILES = 2_000
+MAX_FILES = 2_000
 """Of one folder."""
 
 _FORMS: dict[str, Form] = {
@@ -49,7 +49,7 @@ _FORMS: dict[str, Form] = {
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # more than a few of these are in no text
 _NO_STRUCTURE = (ErrorCode.UNSUPPORTED, ErrorCode.EXECUTION, ErrorCode.TOO_LARGE)
 _INSTEAD = "Export it as text, Markdown or PDF, or unpack it, and add that."
-_TIRED = "that would take too long now: add the folder again to go on with them"
+_OUT_OF_TIME = "that would take too long now: add the folder again to go on with them"
 _REASONS = {
     ErrorCode.UNSUPPORTED: "of a type that cannot be added",
     ErrorCode.VALIDATION: "without text that can be read",
@@ -62,7 +62,7 @@ _REASONS = {
 
 @dataclass(slots=True)
 class IngestReport:
-    """What came of adding documents; each is in one of the lists."""
+    """The result of adding documents; each is in one of the lists."""
 
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -73,19 +73,21 @@ class IngestReport:
     stopped: bool = False
     """The folder holds more files than can be added at once."""
     remarks: list[str] = field(default_factory=list)
-    """What was left out of a document, or is less sure than it looks."""
+    """What was left out of a document, or may be wrong."""
     waiting: str = ""
-    """What of the library is not ranked by meaning yet, and why."""
+    """How many passages have no embedding yet, and why."""
 
     @property
     def note(self) -> str:
         passed = ", ".join(f"{count} {why}" for why, count in sorted(self.skipped.items()))
-        late = f"Only the first {FILES} files were looked at: add its folders one by one." if self.stopped else ""
+        late = f"Only the first {MAX_FILES} files were looked at: add its folders one by one." if self.stopped else ""
         return "\n".join(filter(None, [f"Not added: {passed}." if passed else "", late, *self.remarks, self.waiting]))
 
     def __str__(self) -> str:
-        told = (("Added", self.added), ("Replaced", self.replaced), ("Unchanged:", self.unchanged))
-        said = [f"{done} {names[0] if len(names) == 1 else f'{len(names)} documents'}" for done, names in told if names]
+        lists = (("Added", self.added), ("Replaced", self.replaced), ("Unchanged:", self.unchanged))
+        said = [
+            f"{done} {names[0] if len(names) == 1 else f'{len(names)} documents'}" for done, names in lists if names
+        ]
         fresh = self.added or self.replaced
         pieces = f" ({self.pieces} piece{'s' if self.pieces != 1 else ''})" if fresh else ""
         return f"{', '.join(said)}{pieces}." if said else "Nothing was added."
@@ -123,7 +125,7 @@ class Ingest:
             try:
                 fresh = self._fresh(f"./{one}", top=True)
             except TimeBudgetError:
-                skipped[_TIRED] += 1
+                skipped[_OUT_OF_TIME] += 1
             except ToolError as error:
                 if error.code not in _REASONS:
                     raise
@@ -189,7 +191,7 @@ class Ingest:
         root, where = self._files.where(path)
         listing = self._search.on(root).find("**", Scope(where), sort="path", token=self._call.token)
         paths = [entry.path for entry in listing.entries if entry.kind == "file"]
-        return paths[:FILES], len(paths) > FILES or not listing.complete
+        return paths[:MAX_FILES], len(paths) > MAX_FILES or not listing.complete
 
     def _loaded(self, path: str, *, top: bool = False) -> tuple[LibraryDocument, Callable[[], list[Chunk]]]:
         """A file as a document, and what cuts it; converting waits until it is known to be new."""
@@ -199,7 +201,7 @@ class Ingest:
         suffix = formats.suffix(path)
         if suffix in formats.REFUSED and (top or Tree(self._files).is_file(path)):
             raise troubles.refused(path, *formats.REFUSED[suffix])
-        files.data(path, MOST_BYTES)  # which refuses what is larger
+        files.data(path, MAX_DOCUMENT_BYTES)  # which refuses what is larger
         file = _text_of(files, path)
         language = languages.of(path, file.data)
         form = _FORMS.get(suffix) or ("code" if language is not None and language.code else "text")
@@ -259,8 +261,10 @@ def _html_text(file: File, token: CancelToken, launcher: Launcher) -> str:
 
 
 def _check_size(what: str, size: int) -> None:
-    if size > MOST_BYTES:
-        raise ToolError(ErrorCode.TOO_LARGE, f"{what} has {size} bytes; a document has at most {MOST_BYTES}. Split it.")
+    if size > MAX_DOCUMENT_BYTES:
+        raise ToolError(
+            ErrorCode.TOO_LARGE, f"{what} has {size} bytes; a document has at most {MAX_DOCUMENT_BYTES}. Split it."
+        )
 
 
 def _check_text(text: str, what: str) -> None:

@@ -1,4 +1,4 @@
-"""The library of a workspace: documents in pieces, found by words and by meaning, in a database of the state folder."""
+"""The document library of a workspace: passages ranked by words and by meaning, in a database of the state folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge import fusion, passages
-from toolroll.text.knowledge.chunks import CUT, Chunk, join_pieces
+from toolroll.text.knowledge.chunks import SPLIT_VERSION, Chunk, join_pieces
 from toolroll.text.knowledge.passages import Hits, Kind, LibraryDocument, Passage, RankingMethod
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.progress import Progress
 
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]
-"""A question and the passages that seem to answer it, to how well each of them does."""
+"""From a question and its best passages to the score of each."""
 
-DOCUMENTS, PIECES, CHARACTERS = 20_000, 200_000, 500_000_000
+MAX_DOCUMENTS, MAX_PIECES, MAX_CHARACTERS = 20_000, 200_000, 500_000_000
 """What a library holds at most."""
 
 _TABLES = (
@@ -48,9 +48,9 @@ _SECOND = (
     *behind.TABLES,
 )
 _THIRD = ("alter table documents add column cut integer not null default 1",)
-_JUDGED = 20  # passages that are judged once more, at least
-_JUDGED_SO = "The best were judged once more by a model, in whose order they are."
-_AT_ONCE = 500  # pieces between two looks at the clock
+_MIN_RERANKED = 20  # passages
+_RERANKED_NOTE = "The best were reordered by a reranking model."
+_CHECK_EVERY_PIECES = 500  # pieces between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class LibrarySize:
 
 
 class Store(Protocol):
-    """What keeps documents in pieces and finds them."""
+    """Stores documents in pieces and finds them."""
 
     def knows(self, document: LibraryDocument) -> bool:
-        """Whether just this version of a document is kept."""
+        """Whether exactly this version of a document is stored."""
 
     def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
-        """Keep a document in the place of an older version of it; whether there was one."""
+        """Store a document in place of its older version; returns whether there was one."""
 
     def drop(self, kind: Kind, source: str) -> bool:
         """Forget one document; False if there was none."""
@@ -84,7 +84,7 @@ class Store(Protocol):
         """The passages that answer a question, the best first, and what they are ranked by."""
 
     def fill(self, progress: Progress, seconds: float) -> str:
-        """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or ""."""
+        """Make missing vectors for at most this long; returns what is still missing, and why: a sentence, or ""."""
 
     def stats(self) -> LibrarySize:
         """What it holds."""
@@ -102,14 +102,14 @@ class Library:
     def __init__(
         self, state: State, token: CancelToken, meaning: SemanticRanking | None = None, rerank: Rerank | None = None
     ) -> None:
-        """`rerank` judges the best passages once more; without it, what `meaning` has for that, if it has."""
+        """`rerank` reorders the best passages; by default the reranker of `meaning`, if it has one."""
         self._token = token
         self._rerank = rerank or (_reranking(meaning, token) if meaning is not None and meaning.reranks else None)
         self._base = Database(state, token, "library", _TABLES, _SECOND, _THIRD, entries.BLOCKS)
         self._behind = VectorBackfill(state, token, self._base, meaning)
 
     def knows(self, document: LibraryDocument) -> bool:
-        """Whether just this version of a document is kept."""
+        """Whether exactly this version of a document is stored."""
         if not self._base.exists:
             return False
         with self._base.connect() as base:
@@ -117,14 +117,14 @@ class Library:
                 "select form, digest, cut from documents where kind = ? and source = ?",
                 (document.kind, document.source),
             ).fetchone()
-            return bool(row == (document.form, document.digest, CUT))
+            return bool(row == (document.form, document.digest, SPLIT_VERSION))
 
     def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
-        """Keep a document in the place of an older version of it; whether there was one."""
+        """Store a document in place of its older version; returns whether there was one."""
         self._behind.check()  # that the document is kept whole, or not at all
         counts = []
         for at, one in enumerate(chunks):
-            if at % _AT_ONCE == 0:
+            if at % _CHECK_EVERY_PIECES == 0:
                 self._token.check()
             counts.append(passages.count_terms(f"{document.source} {one.title} {one.text}"))
         with self._base.transaction() as base:
@@ -133,12 +133,12 @@ class Library:
             _check_room(base, len(chunks), characters)
             length = sum(sum(one.values()) for one in counts)
             values = (document.kind, document.source, document.form, document.digest, document.bytes, time.time())
-            words = _squeezed(sorted({term for one in counts for term in one}))
+            words = _compress_terms(sorted({term for one in counts for term in one}))
             block = entries.block(base)
             number = base.execute(
                 "insert into documents (kind, source, form, digest, bytes, added, pieces, characters, length, terms, "
                 "cut, block) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*values, len(chunks), characters, length, words, CUT, block),
+                (*values, len(chunks), characters, length, words, SPLIT_VERSION, block),
             ).lastrowid
             numbers = [_insert(base, number, one) for one in chunks]
             behind.add_missing(base, numbers)
@@ -176,16 +176,16 @@ class Library:
         near, ranking = self._behind.near(query) if by != "words" else ({}, RankingMethod())
         if not self._base.exists:
             return Hits([], 0, ranking)
-        most = limit if self._rerank is None else max(limit, _JUDGED)
-        looked = max(most, fusion.LOOKED) if by == "both" else most
+        most = limit if self._rerank is None else max(limit, _MIN_RERANKED)
+        looked = max(most, fusion.RESCORED) if by == "both" else most
         with self._base.connect() as base:
             base.execute("begin")  # one state for all that is read
-            whole = len(near) < behind.NEAR
+            whole = len(near) < behind.MAX_NEAREST
             best, total = self._best(base, query if by != "meaning" else "", near, whole, looked)
             base.execute("commit")
         if by == "both":
             best = _in_its_words(query, best, unit=1.0 if near or not best else best[0].score)
-        best, said = self._judged(query, best[:most])
+        best, said = self._rerank_best(query, best[:most])
         ranking = replace(ranking, reason=f"{ranking.reason} {said}".strip())
         return Hits(best[:limit], total, ranking)
 
@@ -201,11 +201,11 @@ class Library:
         return best, max(total, len(ordered))
 
     def fill(self, progress: Progress, seconds: float) -> str:
-        """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or ""."""
+        """Make missing vectors for at most this long; returns what is still missing, and why: a sentence, or ""."""
         return self._behind.fill(progress, seconds)
 
-    def _judged(self, query: str, best: list[Passage]) -> tuple[list[Passage], str]:
-        """The passages in the order of `rerank`, and what is to be said of that: a sentence, or ""."""
+    def _rerank_best(self, query: str, best: list[Passage]) -> tuple[list[Passage], str]:
+        """The passages in the order of `rerank`, and a note on it: a sentence, or ""."""
         if self._rerank is None or not best:
             return best, ""
         try:
@@ -214,7 +214,7 @@ class Library:
             self._token.check()  # unless it is the call itself that ends
             return best, error.message
         judged = sorted(zip(best, scores, strict=True), key=lambda one: -one[1])
-        return [replace(one, score=round(score, 4)) for one, score in judged], _JUDGED_SO
+        return [replace(one, score=round(score, 4)) for one, score in judged], _RERANKED_NOTE
 
     def stats(self) -> LibrarySize:
         """What it holds."""
@@ -247,7 +247,7 @@ def _reranking(meaning: SemanticRanking, token: CancelToken) -> Rerank:
 
 
 def _in_its_words(query: str, best: Sequence[Passage], unit: float) -> list[Passage]:
-    """The passages in the order that they have when it counts, too, which say it in the words of the question."""
+    """Reorder the passages by how much of the question's wording they have."""
     more = fusion.score_wording(query, [f"{one.title}\n{one.text}" for one in best])
     made = [replace(one, score=round(one.score + unit * extra, 4)) for one, extra in zip(best, more, strict=True)]
     return sorted(made, key=lambda one: -one.score)
@@ -270,7 +270,7 @@ def _forget(base: sqlite3.Connection, kind: Kind, source: str) -> bool:
     number, block, terms = row
     first, last = base.execute("select min(number), max(number) from pieces where document = ?", (number,)).fetchone()
     if first is not None:
-        entries.forget(base, block, range(first, last + 1), _unsqueezed(terms))
+        entries.forget(base, block, range(first, last + 1), _decompress_terms(terms))
     behind.forget_document(base, number)
     base.execute("delete from pieces where document = ?", (number,))
     base.execute("delete from documents where number = ?", (number,))
@@ -298,7 +298,7 @@ def _stats(base: sqlite3.Connection) -> LibrarySize:
 
 def _check_room(base: sqlite3.Connection, more: int, longer: int) -> None:
     documents, pieces, characters = base.execute("select documents, pieces, characters from totals").fetchone()
-    if documents + 1 > DOCUMENTS or pieces + more > PIECES or characters + longer > CHARACTERS:
+    if documents + 1 > MAX_DOCUMENTS or pieces + more > MAX_PIECES or characters + longer > MAX_CHARACTERS:
         raise ToolError(
             ErrorCode.TOO_LARGE,
             f"The library is full: {documents} documents in {pieces} pieces. "
@@ -306,17 +306,17 @@ def _check_room(base: sqlite3.Connection, more: int, longer: int) -> None:
         )
 
 
-def _squeezed(words: Sequence[str]) -> bytes:
+def _compress_terms(words: Sequence[str]) -> bytes:
     import zlib
 
     return zlib.compress("\n".join(words).encode())
 
 
-def _unsqueezed(data: bytes) -> list[str]:
+def _decompress_terms(data: bytes) -> list[str]:
     import sqlite3
     import zlib
 
     try:
         return zlib.decompress(data).decode().split("\n")
-    except (zlib.error, UnicodeDecodeError) as error:  # told of as a broken file is
+    except (zlib.error, UnicodeDecodeError) as error:  # reported as a broken file
         raise sqlite3.OperationalError("the terms of a document cannot be read") from error

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from toolroll.host.knowledge.semantic import SemanticRanking
 
-_MOST = 10_000
-_SECONDS = 5.0  # for making vectors during a search
+_MAX_MEMORIES = 10_000
+_EMBED_SECONDS = 5.0  # for making vectors during a search
 _COLUMNS = "number, content, type, importance, created, updated"
 _FIRST = (
     # With autoincrement a number never comes back for something else.
@@ -67,7 +67,7 @@ class MemoryStore:
                 made = replace(known, importance=max(known.importance, importance), updated=now)
                 _keep(base, made)
                 return made, False, EvictionPlan()
-            if len(memories) >= _MOST:
+            if len(memories) >= _MAX_MEMORIES:
                 raise ToolError(
                     ErrorCode.TOO_LARGE,
                     f"There are {len(memories)} memories already. Make room with action 'forget' or 'consolidate'.",
@@ -164,7 +164,7 @@ class MemoryStore:
             embedder = self._meaning.embedder
             (asked,) = embedder.embed([query], self._token)
             made = Kept(self._state, self._token, embedder).vectors(
-                [one.content for one in latest], _SECONDS, len(asked)
+                [one.content for one in latest], _EMBED_SECONDS, len(asked)
             )
         except ToolError as error:
             self._token.check()  # unless it is the call itself that ends

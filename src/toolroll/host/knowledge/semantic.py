@@ -1,7 +1,7 @@
-"""Ranking by meaning as it is set up here: what makes vectors and what keeps them, each made when first needed.
+"""Semantic ranking: the embedder, the vector store and the reranker that are set up, each created when first needed.
 
-With TOOLROLL_RERANK_URL (and TOOLROLL_RERANK_MODEL, TOOLROLL_RERANK_KEY) the best passages are judged once more by the
-server there, which answers `POST {url}/rerank` as Jina's, Cohere's and vLLM's do. If it fails, their order stays.
+With TOOLROLL_RERANK_URL (and TOOLROLL_RERANK_MODEL, TOOLROLL_RERANK_KEY) the server there reorders the
+best passages; it answers `POST {url}/rerank` as Jina's, Cohere's and vLLM's do. If it fails, the order stays.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEEDS = ("numpy", "qdrant_edge")
 
 
 class SemanticRanking:
-    """One for each kit, so that a model is loaded once. Any thread may use it."""
+    """Semantic ranking of one kit, which loads a model once. Safe for threads."""
 
     def __init__(self, state: State, http: Client, environment: Mapping[str, str]) -> None:
         self._state = state
@@ -39,7 +39,7 @@ class SemanticRanking:
 
     @property
     def unavailable_reason(self) -> str:
-        """What has to be done before anything can be ranked by meaning: a sentence; nothing when all is there."""
+        """Why ranking by meaning is not available and what to do: a sentence; empty when it is."""
         from importlib.util import find_spec
 
         from toolroll.host.models.embedding.model_files import MINILM, Models
@@ -54,35 +54,35 @@ class SemanticRanking:
 
     @property
     def model(self) -> str:
-        """The name of the model, which is not loaded for that."""
+        """The name of the model; does not load it."""
         from toolroll.host.models.embedding.model_files import MINILM
 
         return (self._value(MODEL) or _USUAL) if self._value(URL) else MINILM.name
 
     @property
     def embedder(self) -> Embedder:
-        """What makes vectors; ToolError if it cannot be used. Ask `lacks` before."""
+        """The embedder; ToolError if it cannot be used. Check `unavailable_reason` first."""
         with self._lock:
             if self._embedder is None:
-                self._embedder = self._made()
+                self._embedder = self._load_embedder()
             return self._embedder
 
     @property
     def vectors(self) -> VectorStore:
-        """What keeps vectors; ToolError if it cannot be used. Ask `lacks` before."""
+        """The vector store; ToolError if it cannot be used. Check `unavailable_reason` first."""
         with self._lock:
             if self._vectors is None:
-                self._vectors = self._opened()
+                self._vectors = self._open_store()
             return self._vectors
 
     @property
     def reranks(self) -> bool:
-        """Whether something is set up that judges passages once more."""
+        """Whether a reranker is set up."""
         return bool(self._value(RERANK_URL))
 
     @property
     def reranker(self) -> Reranker:
-        """What judges passages once more; ToolError if it cannot be used. Ask `reranks` before."""
+        """The reranker; ToolError if it cannot be used. Check `reranks` first."""
         from toolroll.host.models.embedding.reranker import Reranker
 
         with self._lock:
@@ -92,13 +92,13 @@ class SemanticRanking:
             return self._reranker
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Close the store."""
         with self._lock:
             if self._vectors is not None:
                 self._vectors.close()
             self._embedder = self._vectors = self._reranker = None
 
-    def _made(self) -> Embedder:
+    def _load_embedder(self) -> Embedder:
         from toolroll.host.models.embedding.embedder import Local, Remote
         from toolroll.host.models.embedding.model_files import Models
 
@@ -107,7 +107,7 @@ class SemanticRanking:
             return Local.load(Models(self._environment))
         return Remote(self._http, url, self.model, self._value(KEY))
 
-    def _opened(self) -> VectorStore:
+    def _open_store(self) -> VectorStore:
         from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge
         from toolroll.host.knowledge.vectors.qdrant_server import KEY as QDRANT_KEY
         from toolroll.host.knowledge.vectors.qdrant_server import URL as QDRANT_URL

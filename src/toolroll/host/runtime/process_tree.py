@@ -42,16 +42,16 @@ class Process(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """What it counts where there is a bound: a dead one that nobody waits for has a number still."""
+        """Its share of a process limit: a zombie still has a number."""
         return 1 if self.alive else 1 / 8
 
 
 class ProcessView(ABC):
-    """A look at the processes. What it has seen may have changed since."""
+    """A view of the processes. They may have changed since."""
 
     @abstractmethod
     def get(self, pid: int) -> Process | None:
-        """The process of this number, a dead one that nobody has waited for included; None if there is none."""
+        """The process with this number, zombies included; None if there is none."""
 
     @abstractmethod
     def children(self, pid: int, threads: int = 0) -> list[int]:
@@ -94,7 +94,7 @@ class ProcessView(ABC):
 
 
 class LiveProcesses(ProcessView):
-    """Each process looked up when it is asked for. Needs a kernel that tells the children of a process.
+    """Looks each process up on demand. Needs a kernel that lists the children of a process.
 
     It may leave one out while others end, so that who must have all looks more than once.
     """
@@ -138,7 +138,7 @@ class ProcessSnapshot(ProcessView):
 
 
 def view_processes() -> ProcessView:
-    """A look at the processes of now, in the best way of this system."""
+    """The processes that run now, read in the best way of this system."""
     if not has_proc():
         return ProcessSnapshot(_from_ps())
     return LiveProcesses() if _tells_children() else ProcessSnapshot(LiveProcesses().everybody())
@@ -146,7 +146,7 @@ def view_processes() -> ProcessView:
 
 @cache
 def has_proc() -> bool:
-    """Whether there is a /proc that counts processes as we do, so that a look costs little."""
+    """Whether /proc shows the same process numbers as ours, so that a look is cheap."""
     try:
         return os.readlink("/proc/self") == str(os.getpid())
     except OSError:
@@ -156,7 +156,7 @@ def has_proc() -> bool:
 def send(process: Process, number: signal.Signals) -> bool:
     """Signal this very process, never another that has got its number; False if it is gone.
 
-    PermissionError if it belongs to somebody else.
+    PermissionError if it belongs to another user.
     """
     try:
         if not hasattr(os, "pidfd_open"):
@@ -187,7 +187,7 @@ def kill_group(pid: int) -> None:
 
 
 def wait_a_moment(one: Process) -> None:
-    """Until it has ended, or a moment."""
+    """Wait until it has ended, or for a moment."""
     try:
         fd = os.pidfd_open(one.pid)
     except ProcessLookupError:
@@ -204,7 +204,7 @@ def wait_a_moment(one: Process) -> None:
 
 
 def proportional_memory(process: Process) -> int:
-    """Its memory, with what it shares divided among those who share it. Exact, and slow for a large process."""
+    """Its proportional memory (PSS): exact, and slow for a large process."""
     try:
         with open(f"/proc/{process.pid}/smaps_rollup", "rb") as file:
             for line in file:
@@ -216,7 +216,7 @@ def proportional_memory(process: Process) -> int:
 
 
 def memory_in_files() -> int:
-    """How many bytes of this machine's memory are files on no disk; 0 where that is not told."""
+    """Bytes of memory in files on no disk (tmpfs, memfd); 0 where the system does not report it."""
     try:
         lines = _content("/proc/meminfo").splitlines()
     except OSError:
@@ -225,7 +225,7 @@ def memory_in_files() -> int:
 
 
 def memory_in_nameless_files(process: Process) -> dict[tuple[int, int], int]:
-    """The files without a name that it has open, and how many bytes each takes, which are memory of no process."""
+    """The open files without a name of a process, and the bytes of each, which count as memory of no process."""
     found: dict[tuple[int, int], int] = {}
     with suppress(OSError):  # gone, or not ours to look into
         folder = f"/proc/{process.pid}/fd"
@@ -289,6 +289,6 @@ def _from_ps() -> list[Process]:
     for line in said.splitlines():
         pid, parent, group, rss, state, *at = line.split()
         started = int(time.mktime(time.strptime(b" ".join(at).decode())))
-        # Neither sessions nor threads are told alike by all systems: a group stands for a session.
+        # Systems report sessions and threads differently: a group stands for a session.
         found.append(Process(int(pid), int(parent), int(group), int(group), started, int(rss) * 1024, 1, chr(state[0])))
     return found

@@ -1,4 +1,4 @@
-"""`git blame --porcelain`, taken apart."""
+"""Parse `git blame --porcelain`."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def parse_blame(printed: str, path: str) -> Blame:
     commit, number = "", 0
     for row in printed.split("\n"):
         if row.startswith("\t"):
-            told = known[commit]
-            lines.append(_line(number, commit, told, row[1:]))
+            header = known[commit]
+            lines.append(_line(number, commit, header, row[1:]))
         elif found := _HEAD.fullmatch(row):
             commit, number = found[1], int(found[2])
             known.setdefault(commit, {})
@@ -65,11 +65,11 @@ def parse_blame(printed: str, path: str) -> Blame:
     return Blame(path, lines)
 
 
-def _line(number: int, commit: str, told: Mapping[str, str], text: str) -> BlameLine:
-    date = _date(told.get("author-time", "0"), told.get("author-tz", "+0000"))
+def _line(number: int, commit: str, header: Mapping[str, str], text: str) -> BlameLine:
+    date = _date(header.get("author-time", "0"), header.get("author-tz", "+0000"))
     if not commit.strip("0"):
         return BlameLine(number, None, "", date, "", text)
-    return BlameLine(number, commit[:8], told.get("author", ""), date, told.get("summary", ""), text)
+    return BlameLine(number, commit[:8], header.get("author", ""), date, header.get("summary", ""), text)
 
 
 def _origin(line: BlameLine) -> tuple[str | None, str, str, str]:
@@ -77,7 +77,7 @@ def _origin(line: BlameLine) -> tuple[str | None, str, str, str]:
 
 
 def _date(seconds: str, zone: str) -> str:
-    """ISO 8601 from what git keeps; a date that no calendar has is told as the first one."""
+    """ISO 8601 from what git keeps; an impossible date becomes the first one."""
     try:
         minutes = int(f"{zone[0]}1") * (int(zone[1:3]) * 60 + int(zone[3:5]))
         return datetime.fromtimestamp(int(seconds), timezone(timedelta(minutes=minutes))).isoformat()

@@ -1,4 +1,4 @@
-"""Differences: `git diff -z --numstat --patch`, taken apart."""
+"""Parse `git diff -z --numstat --patch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits, branches and stashes, taken apart."""
+"""Parse commits, branches and stashes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Branch:
     remote: bool = False
     upstream: str | None = None
     track: str | None = None
-    """How it stands to its upstream, such as "ahead 1, behind 2"."""
+    """Its relation to the upstream, such as "ahead 1, behind 2"."""
 
 
 @dataclass(frozen=True, slots=True)

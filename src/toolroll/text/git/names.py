@@ -1,4 +1,4 @@
-"""What can be asked of git, paths as git takes them, and text of others as it is shown."""
+"""Actions of the git tool, pathspecs, and safe display of text from a repository."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What git is asked, one command after the other, for each action. Nothing is run here.
+"""The git commands of each action. Nothing is run here.
 
-A plan is a generator: it yields commands, is sent what each one printed, and returns the result.
+A plan is a generator: it yields commands, receives the output of each, and returns the result.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _diff(asked: GitRequest) -> Plan:
         printed = yield GitCommand((*words, "--end-of-options", asked.ref, "--", *asked.files))
         found = [parse_part(f"Compared with {show_text(asked.ref)}", printed.out, asked.inside)]
     else:
-        # Of a file in conflict, the one comparison that can be taken apart and counted is that with our side.
+        # Of a file in conflict, only the comparison with our side can be parsed and counted.
         staged = yield GitCommand((*words, "--cached", "--diff-filter=u", "--", *asked.files))
         unstaged = yield GitCommand((*words, "--ours", "--", *asked.files))
         found = [parse_part("Staged", staged.out, asked.inside), parse_part("Not staged", unstaged.out, asked.inside)]
@@ -240,8 +240,8 @@ def _save(asked: GitRequest) -> Plan:
     message = (f"--message={asked.message}",) if asked.message else ()
     paths = ("--", *asked.files) if asked.files else ()
     printed = yield GitCommand(("stash", "push", *message, *paths), changes=True)
-    told = show_text(printed.out.partition("\n")[0]) or "Nothing to put aside."
-    return GitChange(told, _stands(asked, (yield _look(()))))
+    said = show_text(printed.out.partition("\n")[0]) or "Nothing to put aside."
+    return GitChange(said, _stands(asked, (yield _look(()))))
 
 
 def _pop(asked: GitRequest) -> Plan:

@@ -1,4 +1,4 @@
-"""What git says when it refuses, and what to do next."""
+"""Explain why git refused, and what to do next."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from toolroll.result import ErrorCode, ToolError
 Value = TypeVar("Value")
 
 SENTINEL = "toolroll.guard"
-"""A setting of ours: when git does not list it, it does not take settings from its environment at all."""
+"""A marker setting: when git does not list it, it takes no settings from its environment."""
 
 _FIXED: Mapping[str, str] = {
     SENTINEL: "true",
@@ -42,7 +42,7 @@ _FIXED: Mapping[str, str] = {
     "diff.submodule": "short",  # else git runs itself in a submodule, by the settings there
     # Looking leaves the index as it is.
     "diff.autoRefreshIndex": "false",
-    # What git prints, so that it can be taken apart.
+    # What git prints, so that it can be parsed.
     "core.quotePath": "false",
     "color.ui": "false",
     "color.diff": "false",
@@ -76,7 +76,7 @@ _NAMED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 _FILTER = re.compile(r"filter\.(.*)\.[^.]+", re.DOTALL)
 _HOOK = re.compile(r"hook\.(.*)\.[^.]+", re.DOTALL)
-_MOST = 1000
+_MAX_SETTINGS = 1000
 
 
 def harmless_settings(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
@@ -98,7 +98,7 @@ def harmless_settings(listed: Iterable[str], *, strict: bool = False) -> dict[st
             f"The repository's settings name a program as {odd!r}, which is not UTF-8; git is not run there. Look at "
             ".git/config.",
         )
-    if len(settings) > _MOST:
+    if len(settings) > _MAX_SETTINGS:
         raise ToolError(
             ErrorCode.SECURITY,
             f"The repository's settings name {len(settings)} programs; git is not run there. Look at .git/config.",

@@ -1,4 +1,4 @@
-"""`git status --porcelain=v2 --branch -z`, taken apart."""
+"""Parse `git status --porcelain=v2 --branch -z`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KINDS: dict[str, Kind] = {
     "T": "type changed",
 }
 _LETTERS = {kind: letter for letter, kind in _KINDS.items()}
-_SHOWN = 100  # of each list
+_MAX_LISTED = 100  # of each list
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class RepositoryStatus:
     def whole(self) -> Callable[[], str] | None:
         """The complete text, when not all is shown."""
         longest = max(len(self.staged), len(self.unstaged), len(self.untracked), len(self.conflicts))
-        return (lambda: self._text(longest)) if longest > _SHOWN else None
+        return (lambda: self._text(longest)) if longest > _MAX_LISTED else None
 
     def __str__(self) -> str:
-        return self._text(_SHOWN)
+        return self._text(_MAX_LISTED)
 
     def _text(self, most: int) -> str:
         lists: Iterator[tuple[str, Sequence[object]]] = iter((

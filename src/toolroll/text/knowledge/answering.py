@@ -47,7 +47,7 @@ class CitedAnswer:
 
 
 def write_instruction(mark: str) -> str:
-    """What the model is told first; `mark` is a word that no passage can know."""
+    """The system prompt; `mark` is a word that no passage can know."""
     return _SYSTEM.replace("{mark}", mark)
 
 
@@ -66,7 +66,7 @@ def find_citations(answer: str) -> list[int]:
 
 
 def drop_uncited(answer: str) -> tuple[str, list[str]]:
-    """An answer without the paragraphs that cite nothing, and what is to be said of that.
+    """Drop the paragraphs that cite nothing; returns the answer and remarks on it.
 
     A heading, and what only leads to the next paragraph, need no citation; nor does code below a paragraph that stays.
     """

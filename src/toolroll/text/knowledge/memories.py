@@ -12,22 +12,22 @@ from typing import Literal, get_args
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.knowledge import passages
-from toolroll.text.knowledge.fusion import ALIKE
+from toolroll.text.knowledge.fusion import MIN_SIMILARITY
 from toolroll.text.ranking.bm25 import Bm25Index
 
 Type = Literal["working", "episodic", "semantic", "perceptual"]
 TYPES: tuple[Type, ...] = get_args(Type)
 Strategy = Literal["importance", "time", "capacity"]
 
-WORKING = 100
+MAX_WORKING = 100
 """Working memories that are kept."""
-PROMOTE = 0.7
+MIN_PROMOTED_IMPORTANCE = 0.7
 """How important a memory is that is worth keeping for long."""
 
-_CONTENT = 4000  # characters
-_SHOWN = 200  # of a memory in a summary
-_LISTED = 20  # memories in a list of what was done
-_DAY = 86400.0
+_MAX_CONTENT_CHARS = 4000  # characters
+_MAX_SUMMARY_CHARS = 200  # of a memory in a summary
+_MAX_LISTED = 20  # memories in a list of what was done
+_DAY_SECONDS = 86400.0
 _HALF: Mapping[Type, float] = {"working": 1, "perceptual": 7, "episodic": 30, "semantic": 365}
 """Days after which a memory of a type is half as fresh."""
 _LONGEST_FIRST: tuple[Type, ...] = ("semantic", "episodic", "perceptual", "working")
@@ -86,8 +86,8 @@ class MemoryResults:
     @property
     def note(self) -> str:
         more = self.total - len(self.memories)
-        told = [f"{more} more: raise `limit` or narrow by `type`."] if more else []
-        return "\n".join([*told, *filter(None, [self.reason])])
+        more_note = [f"{more} more: raise `limit` or narrow by `type`."] if more else []
+        return "\n".join([*more_note, *filter(None, [self.reason])])
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.memories)) or "No memory answers this."
@@ -138,10 +138,11 @@ def check_content(content: str) -> str:
     made = content.strip()
     if not made or "\0" in made:
         raise ToolError(ErrorCode.VALIDATION, "`content` must be text: say what to remember.")
-    if len(made) > _CONTENT:
+    if len(made) > _MAX_CONTENT_CHARS:
         raise ToolError(
             ErrorCode.TOO_LARGE,
-            f"`content` has {len(made)} characters; a memory has at most {_CONTENT}. Say it shorter, or make several.",
+            f"`content` has {len(made)} characters; a memory has at most {_MAX_CONTENT_CHARS}. "
+            "Say it shorter, or make several.",
         )
     return made
 
@@ -170,8 +171,8 @@ def show_memory(memory: Memory, score: float | None = None) -> MemoryRow:
 
 def list_memories(memories: Sequence[Memory]) -> list[str]:
     """A line for each of the memories that something was done to, and how many more."""
-    more = len(memories) - _LISTED
-    lines = [show_memory(one).brief for one in memories[:_LISTED]]
+    more = len(memories) - _MAX_LISTED
+    lines = [show_memory(one).brief for one in memories[:_MAX_LISTED]]
     return [*lines, *([f"and {more} more"] if more > 0 else [])]
 
 
@@ -190,7 +191,7 @@ def normalise_content(content: str) -> str:
 
 def recency(memory: Memory, now: float) -> float:
     """How fresh a memory is, 1 to 0; types fade at their own pace."""
-    days = max(0.0, now - memory.updated) / _DAY
+    days = max(0.0, now - memory.updated) / _DAY_SECONDS
     return float(0.5 ** (days / _HALF[memory.type]))
 
 
@@ -214,7 +215,7 @@ def rank(
         relevance = text
         if likeness is not None:
             like = max(0.0, likeness.get(one.number, 0.0))
-            relevance = (text + like) / 2 if text or like >= ALIKE else 0.0
+            relevance = (text + like) / 2 if text or like >= MIN_SIMILARITY else 0.0
         if relevance:
             found.append((one, round(relevance * (4 + 2 * one.importance + recency(one, now)) / 7, 4)))
     return sorted(found, key=lambda pair: (-pair[1], -pair[0].updated, -pair[0].number))
@@ -227,7 +228,7 @@ def choose_forgotten(
     if strategy == "importance":
         return [one for one in memories if one.importance < threshold]
     if strategy == "time":
-        return [one for one in memories if one.updated <= now - days * _DAY]
+        return [one for one in memories if one.updated <= now - days * _DAY_SECONDS]
     best = sorted(memories, key=lambda one: (-worth(one, now), -one.number))
     return sorted(best[keep:], key=lambda one: one.number)
 
@@ -236,10 +237,10 @@ def plan_eviction(memories: Iterable[Memory], new: int, now: float) -> EvictionP
     """What to do when there are too many working memories: those worth least go, and never the new one."""
     working = [one for one in memories if one.type == "working"]
     others = sorted((one for one in working if one.number != new), key=lambda one: (worth(one, now), one.number))
-    crowd = others[: max(0, len(working) - WORKING)]
+    crowd = others[: max(0, len(working) - MAX_WORKING)]
     return EvictionPlan(
-        [one for one in crowd if one.importance < PROMOTE],
-        [replace(one, type="semantic") for one in crowd if one.importance >= PROMOTE],
+        [one for one in crowd if one.importance < MIN_PROMOTED_IMPORTANCE],
+        [replace(one, type="semantic") for one in crowd if one.importance >= MIN_PROMOTED_IMPORTANCE],
     )
 
 
@@ -312,4 +313,4 @@ def _by_words(memories: Sequence[Memory], query: str) -> dict[int, float]:
 
 def _cut(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+    return line if len(line) <= _MAX_SUMMARY_CHARS else f"{line[: _MAX_SUMMARY_CHARS - 3]}..."

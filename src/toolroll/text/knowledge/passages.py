@@ -28,12 +28,12 @@ _PAGES = {"sheet": "sheet", "slides": "slide"}
 _CONVERTED = frozenset({"html", "pdf", "word", "sheet", "slides", "image", "audio"})
 """Forms whose lines are those of the text that was made of them."""
 
-_PLAIN = 0.2  # weight of words that any sentence has
+_PLAIN_WORD_WEIGHT = 0.2  # weight of words that any sentence has
 _SATURATION, _LENGTH = 1.2, 0.75  # as in Index
-_TITLE = 200
-ENTRY = 12
+_MAX_TITLE_CHARS = 200
+ENTRY_BYTES = 12
 """Bytes of an entry: the number of a passage, how often it has the term, how long it is."""
-_QUERY = 4_000  # characters of a question; a longer one is a pasted text
+_MAX_QUERY_CHARS = 4_000  # characters of a question; a longer one is a pasted text
 _WORD = re.compile(r"\w+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 
@@ -160,8 +160,8 @@ def check_query(query: str) -> str:
 def check_title(title: str) -> str:
     """A title on one line; ToolError if it cannot be one."""
     made = " ".join(title.split())
-    if not made or len(made) > _TITLE or not made.isprintable():
-        raise ToolError(ErrorCode.VALIDATION, f"`title` must be 1 to {_TITLE} characters of plain text.")
+    if not made or len(made) > _MAX_TITLE_CHARS or not made.isprintable():
+        raise ToolError(ErrorCode.VALIDATION, f"`title` must be 1 to {_MAX_TITLE_CHARS} characters of plain text.")
     return made
 
 
@@ -183,13 +183,13 @@ def remove_accents(text: str) -> str:
 
 def weigh_query(query: str) -> dict[str, float]:
     """The terms of a question with their weights: other forms of its words count less, plain words least."""
-    normal = unicodedata.normalize("NFKC", query[:_QUERY])
-    return {term: _PLAIN if term in STOP else 1.0 for term in count_terms(normal)} | weigh_question(normal)
+    normal = unicodedata.normalize("NFKC", query[:_MAX_QUERY_CHARS])
+    return {term: _PLAIN_WORD_WEIGHT if term in STOP else 1.0 for term in count_terms(normal)} | weigh_question(normal)
 
 
 def required_terms(question: Mapping[str, float]) -> set[str]:
     """The terms one of which a passage must have: all but plain words, unless there are no others."""
-    return {term for term, weight in question.items() if weight > _PLAIN} or set(question)
+    return {term for term, weight in question.items() if weight > _PLAIN_WORD_WEIGHT} or set(question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Bm25:
         parts = list(_in_turn(question, entries))
         if not parts:
             return {}, 0
-        counts = [len(data) // ENTRY for _, data, _ in parts]
+        counts = [len(data) // ENTRY_BYTES for _, data, _ in parts]
         enough = sum(count for count, (_, _, needed) in zip(counts, parts, strict=True) if needed)
         numbers, times, length = np.frombuffer(b"".join(data for _, data, _ in parts), "u4").reshape(-1, 3).T
         fixed, slope = self._shape()

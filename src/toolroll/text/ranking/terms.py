@@ -13,10 +13,10 @@ _WORD = re.compile(r"[^\W\d]\w+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OTHER = re.compile(r"[^\W\d_]+")
 _DENSE = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # written without blanks
-_LONGEST = 80  # characters; what is longer is data
-_MOST = 400  # terms of a question; a longer one is a pasted file
+_MAX_WORD_CHARS = 80  # characters; what is longer is data
+_MAX_QUESTION_TERMS = 400  # terms of a question; a longer one is a pasted file
 _AROUND = "/.,;:!?()[]{}<>\"'`*"
-_MENTIONS = 20
+_MAX_MENTIONS = 20
 
 
 def count_terms(text: str) -> dict[str, int]:
@@ -31,7 +31,7 @@ def count_terms(text: str) -> dict[str, int]:
 @lru_cache(maxsize=1 << 17)
 def split_terms(word: str) -> tuple[str, ...]:
     """The terms of one word: its parts, and the whole if it has several. `parseURL` is parse, url, parseurl."""
-    if len(word) > _LONGEST:
+    if len(word) > _MAX_WORD_CHARS:
         return ()
     parts = _split(word)
     made = [part for part in parts if len(part) > 1 and not part.isdigit()]
@@ -55,7 +55,7 @@ def weigh_question(text: str, weights: Weights = WEIGHTS) -> dict[str, float]:
     telling = [term for term in every if term not in STOP] or every  # of nothing but such words, they are meant
     asked = {
         term: (more if term in leading else 1.0) * sqrt(title.get(term, 0) + body.get(term, 0))
-        for term in telling[:_MOST]
+        for term in telling[:_MAX_QUESTION_TERMS]
     }
     for term, weight in list(asked.items()):
         for form in _forms(term):
@@ -68,9 +68,9 @@ def find_mentions(text: str) -> list[str]:
     found: dict[str, None] = {}
     for word in text.split():
         bare = word.strip(_AROUND).partition(":")[0].strip(_AROUND)
-        if ("/" in bare or "." in bare) and len(bare) <= _LONGEST:
+        if ("/" in bare or "." in bare) and len(bare) <= _MAX_WORD_CHARS:
             found[bare] = None
-    return list(found)[:_MENTIONS]
+    return list(found)[:_MAX_MENTIONS]
 
 
 def _names(text: str) -> set[str]:

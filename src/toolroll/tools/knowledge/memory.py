@@ -9,7 +9,7 @@ from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text.knowledge.memories import (
-    PROMOTE,
+    MIN_PROMOTED_IMPORTANCE,
     MemoryRow,
     Strategy,
     Type,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Action = Literal["add", "search", "summary", "update", "remove", "forget", "consolidate"]
 Share = Annotated[float, Field(ge=0, le=1)]
 _NEEDS = {"add": ("content",), "search": ("query",), "update": ("id",), "remove": ("id",)}
-_FOUND, _SUMMED, _KEPT = 5, 10, 1000  # what `limit` is when it is left out: to find, to sum up, to keep
-_FORGET = 0.1
-_DAYS = 30
+_DEFAULT_FOUND, _DEFAULT_SUMMARISED, _DEFAULT_KEPT = 5, 10, 1000  # `limit` of search, summary, forget
+_DEFAULT_THRESHOLD = 0.1
+_DEFAULT_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class StoredMemory:
 
     @property
     def note(self) -> str:
-        told = [("Dropped {}", self.dropped), ("Made {} semantic, being important", self.promoted)]
-        lines = (done.format(", ".join(ids)) for done, ids in told if ids)
+        rows = [("Dropped {}", self.dropped), ("Made {} semantic, being important", self.promoted)]
+        lines = (done.format(", ".join(ids)) for done, ids in rows if ids)
         return "\n".join(f"{line}: there were too many working memories." for line in lines)
 
     def __str__(self) -> str:
@@ -74,9 +74,9 @@ class MergedMemories:
     def __str__(self) -> str:
         if not (self.promoted or self.merged):
             return "Nothing to consolidate."
-        told = [f"{gone} said the same as {kept} and is gone." for gone, kept in self.merged.items()]
+        merged = [f"{gone} said the same as {kept} and is gone." for gone, kept in self.merged.items()]
         lead = f"Made {describe_count(len(self.promoted))} semantic, merged {len(self.merged)}."
-        return "\n".join([lead, *self.lines, *told])
+        return "\n".join([lead, *self.lines, *merged])
 
 
 @tool(Effect.STATE, rare=True)
@@ -90,7 +90,7 @@ def memory(
     importance: Annotated[Share | None, "Of the memory, 0 to 1 (0.5)."] = None,
     strategy: Annotated[Strategy, "What to forget: the unimportant, the old, or the least valuable."] = "importance",
     threshold: Annotated[Share | None, "Forget below it (0.1); consolidate from it on (0.7)."] = None,
-    days: Annotated[float, Field(ge=0), "Forget by time: what did not change for so long."] = _DAYS,
+    days: Annotated[float, Field(ge=0), "Forget by time: what did not change for so long."] = _DEFAULT_DAYS,
     limit: Annotated[
         int | None,
         Field(ge=1, le=10_000),
@@ -109,15 +109,15 @@ def memory(
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
     kept = MemoryStore(ctx.files.state, ctx.token, ctx.meaning)
     if action == "search":
-        return kept.search(query or "", type, _FOUND if limit is None else limit)
+        return kept.search(query or "", type, _DEFAULT_FOUND if limit is None else limit)
     if action == "summary":
-        return kept.summary(type, _SUMMED if limit is None else limit)
+        return kept.summary(type, _DEFAULT_SUMMARISED if limit is None else limit)
     if action == "forget":
-        least, most = _FORGET if threshold is None else threshold, _KEPT if limit is None else limit
+        least, most = _DEFAULT_THRESHOLD if threshold is None else threshold, _DEFAULT_KEPT if limit is None else limit
         gone, left = kept.forget(strategy, type, threshold=least, days=days, keep=most)
         return ForgottenMemories([one.id for one in gone], left, list_memories(gone))
     if action == "consolidate":
-        return _consolidated(kept, PROMOTE if threshold is None else threshold, type)
+        return _consolidated(kept, MIN_PROMOTED_IMPORTANCE if threshold is None else threshold, type)
     if action == "add":
         made, new, room = kept.add(content or "", type or "working", 0.5 if importance is None else importance)
         return _remembered("Remembered" if new else "Known already:", made, room)

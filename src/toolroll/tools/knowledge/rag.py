@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Action = Literal["add_document", "add_text", "ask", "search", "stats", "clear"]
 _NEEDS = {"add_document": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}
-_SECONDS = 60.0  # for vectors, in a call that adds
+_EMBED_SECONDS = 60.0  # for vectors, in a call that adds
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def rag(
     ingest = ctx.ingest(library)
     if action in ("add_document", "add_text"):
         added = ingest.add(path or "") if action == "add_document" else ingest.add_text(text or "", title or "")
-        added.waiting = library.fill(ctx.progress, _SECONDS)
+        added.waiting = library.fill(ctx.progress, _EMBED_SECONDS)
         return added
     if action == "stats":
         return _held("The library", library.stats(), ctx.meaning.unavailable_reason)

@@ -19,4 +19,4 @@ def todo_write(
     from toolroll.host.knowledge.todo_store import TodoFile
 
     file = TodoFile(ctx.files.state, ctx.session, ctx.token)
-    return report_todos(file.change(lambda kept: merge_items(kept, todos, merge=merge), anew=not merge))
+    return report_todos(file.change(lambda kept: merge_items(kept, todos, merge=merge), replace=not merge))

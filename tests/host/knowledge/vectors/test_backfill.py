@@ -130,12 +130,10 @@ def test_when_time_is_short_the_rest_waits(opened, server):
     one = opened()
     one.library.put(document("a.md"), [Chunk(f"Number {at}", at, at) for at in range(1, 21)])
     left, told = fill(one, 0)
-    assert (
-        left == "12 pieces are found by words alone until vectors are made: add any document again to go on with that."
-    )
+    assert left == "12 of 20 passages have no embedding yet: add any document again to go on with that."
     assert told == [(8, 20, "vectors")]
     assert one.library.stats().waiting == 12
-    assert fill(one, 0)[0].startswith("4 pieces are found by words alone")
+    assert fill(one, 0)[0].startswith("4 of 20 passages have no embedding yet: ")
     assert fill(one, 0) == ("", [(4, 4, "vectors")])
 
 
@@ -143,7 +141,7 @@ def test_an_embedder_that_fails_leaves_the_document(opened, server):
     one = opened()
     one.library.put(document("a.md"), [CAR])
     server.failing = reply("{}", "404 Not Found")
-    assert fill(one)[0].startswith("1 piece is found by words alone until vectors are made: The server of TOOLROLL_")
+    assert fill(one)[0].startswith("1 of 1 passages have no embedding yet: The server of TOOLROLL_")
     assert found(one, "vehicle")[:2] == ([], 0)
     sources, total, ranking = found(one, "automobile")
     assert (sources, total, ranking.by) == ([("a.md", 1)], 1, "words")

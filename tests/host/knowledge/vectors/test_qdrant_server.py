@@ -21,7 +21,7 @@ def store(served, key=KEY, workspace="here", **options):
 
 
 def test_what_is_asked(monkeypatch):
-    monkeypatch.setattr(module, "_AT_ONCE", 2)
+    monkeypatch.setattr(module, "_BATCH_VECTORS", 2)
     with Qdrant() as served:
         store(served).put("m", {1: AXIS[0], 2: AXIS[1], 3: AXIS[2]}, TOKEN)
         (name,) = served.sizes
