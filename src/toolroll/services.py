@@ -12,7 +12,7 @@ from toolroll.dialect import Profile, View
 from toolroll.host.approval.grants import Grants
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
-from toolroll.host.code.repo_map import Atlas
+from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.code.structure import Structure
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
@@ -23,9 +23,9 @@ from toolroll.host.files.workspace import Workspace
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.knowledge.semantic import SemanticRanking
-from toolroll.host.lsp.language_servers import Servers
+from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.mcp.config import Config
-from toolroll.host.mcp.servers import Remotes
+from toolroll.host.mcp.servers import McpServers
 from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import Launcher
@@ -113,8 +113,8 @@ class Services:
         closing.callback(self.search.close)
         self.structure = Structure(self.files, self.search, self.limits, self.launcher)
         closing.callback(self.structure.close)
-        self.atlas = Atlas(self.files, self.search, self.structure, policy)
-        closing.callback(self.atlas.close)
+        self.repo_maps = RepoMaps(self.files, self.search, self.structure, policy)
+        closing.callback(self.repo_maps.close)
 
     def _open_programs(
         self, closing: ExitStack, table: str, servers: Mapping[str, str] | None, mcp: Config | None
@@ -135,9 +135,9 @@ class Services:
         closing.callback(self.shell.close)
         self.meaning = SemanticRanking(self.state, self.http, environ)
         closing.callback(self.meaning.close)
-        self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
+        self.servers = LanguageServers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)
-        self.remote = Remotes(
+        self.remote = McpServers(
             mcp, self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
         )
         closing.callback(self.remote.close)
@@ -154,7 +154,7 @@ class Services:
             self.shell,
             self.servers,
             self.structure,
-            self.atlas,
+            self.repo_maps,
             self.http,
             self.remote,
             self.meaning,

@@ -10,7 +10,7 @@ from toolroll.host.runtime.call import Call
 
 if TYPE_CHECKING:
     from toolroll.host.approval.taint import Taint
-    from toolroll.host.code.repo_map import Atlas
+    from toolroll.host.code.repo_map import RepoMaps
     from toolroll.host.code.structure import Structure
     from toolroll.host.convert.converter import Converter
     from toolroll.host.dev.projects import Projects
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.ingest import Ingest
     from toolroll.host.knowledge.library import Store
     from toolroll.host.knowledge.semantic import SemanticRanking
-    from toolroll.host.lsp.language_servers import Servers
-    from toolroll.host.mcp.servers import Remotes
+    from toolroll.host.lsp.language_servers import LanguageServers
+    from toolroll.host.mcp.servers import McpServers
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.progress import Progress
@@ -44,11 +44,11 @@ class Context:
     """Starts the programs that an engine needs."""
     commands: Shell
     """The kit's shell; tools use `shell`, which is bound to the call."""
-    servers: Servers
+    servers: LanguageServers
     structure: Structure
-    atlas: Atlas
+    repo_maps: RepoMaps
     http: Client
-    remote: Remotes
+    remote: McpServers
     """Other people's MCP servers."""
     meaning: SemanticRanking
     """Ranks by meaning, where an embedding model is set up."""

@@ -1,4 +1,4 @@
-"""The client's user as the approver: asked through the client, where it can ask."""
+"""Approval by the client's user, asked through MCP elicitation."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from toolroll.mcp.backend import Item, Peer
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.approval.request import Answer, Request
+    from toolroll.host.approval.request import Answer, ApprovalRequest
 
 _GRANTS: tuple[Literal["once", "session", "always"], ...] = ("once", "session", "always")
 _NO_ELICITATION = "this MCP client cannot ask its user (it does not offer elicitation)"
 
 
-def ask(request: Request, peer: Peer | None) -> Answer:
-    """What the user says to a request; CannotAskError when the client cannot ask."""
+def ask(request: ApprovalRequest, peer: Peer | None) -> Answer:
+    """Ask the user to approve a request; CannotAskError when the client cannot ask."""
     if peer is None or not peer.can("elicitation"):
         raise CannotAskError(_NO_ELICITATION)
     params = {"mode": "form", "message": question(request), "requestedSchema": _form(request)}
@@ -36,13 +36,13 @@ def ask(request: Request, peer: Peer | None) -> Answer:
     return False
 
 
-def question(request: Request) -> str:
-    """What the user reads: the whole call that would run, with nothing hidden in it."""
+def question(request: ApprovalRequest) -> str:
+    """The text that the user reads: the whole call that would run."""
     return f"May the agent do this?\n\n{request.text}"
 
 
-def _form(request: Request) -> Item:
-    """The answers; those that are remembered say what they cover, and are offered only where they cover something."""
+def _form(request: ApprovalRequest) -> Item:
+    """The choices; those that are remembered say what they cover, and need a request that can be remembered."""
     answers = {"once": "Allow it this once"}
     if request.key:
         answers["session"] = f"Allow {request.scope} until the server ends"

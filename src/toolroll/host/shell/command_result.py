@@ -93,7 +93,7 @@ def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
     shown, errors = ran.show(most, keep), ran.show_errors(most, keep)
     said = f"{shown.text}\n{errors.text}"
     failed = ran.outcome == "exited" and bool(ran.status)
-    missing = programs.missing(said) if failed else None
+    missing = programs.find_missing(said) if failed else None
     why = hint(said, confined=ran.launched.tier != "none", network=ran.launched.network) if failed else ""
     how = programs.how_to_install(missing) if missing else None
     notes = (shown.note, errors.note, how or "", why, *ran.launched.notes())
