@@ -64,9 +64,9 @@ ONE_OF_A_KIND = {SOURCE / name for name in ("dialects", "text/code/syntax/langua
 )
 MAX_MODULES = 20
 STILL_TWICE = frozenset({  # to be renamed
-    "Ask", "Bounds", "Change", "Converted", "Ended", "Engine", "Entry", "Found", "Head", "Line", "Lines",
-    "Listed", "Memory", "Model", "Node", "Outcome", "Place", "Printed", "Query", "Reader", "Replaced", "Report",
-    "Result", "Row", "Rule", "Rules", "Said", "Seen", "Shown", "Source", "State", "Tree", "Verdict", "View",
+    "Ask", "Backend", "Bounds", "Change", "Converted", "Engine", "Entry", "Found", "Head", "Line", "Lines",
+    "Listed", "Memory", "Node", "Place", "Printed", "Query", "Reader", "Replaced", "Report", "Result", "Row",
+    "Rule", "Rules", "Seen", "Shown", "Source", "State", "Stream", "Tree", "Verdict", "View",
 })  # fmt: skip
 
 

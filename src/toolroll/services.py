@@ -20,7 +20,7 @@ from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.files.trust import examine
 from toolroll.host.files.workspace import Workspace
-from toolroll.host.http.client import Client
+from toolroll.host.http.client import PROXY, Client
 from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.knowledge.semantic import SemanticRanking
 from toolroll.host.lsp.language_servers import LanguageServers
@@ -121,7 +121,8 @@ class Services:
     ) -> None:
         environ = dict(os.environ)
         self.calls = CallLog(self.state, environ)
-        self.http = Client(self.guard.policy.hosts)
+        self.http = Client(self.guard.policy.hosts, proxy=environ.get(PROXY, ""))
+        closing.callback(self.http.close)
         self.shell = Shell(
             self.root,
             self.spill,

@@ -77,13 +77,13 @@ class History:
             return {}, RankingMethod(reason=lacks)
         if not known:
             return {}, RankingMethod("meaning and words")
-        from toolroll.host.models.embedding.vector_cache import Kept
+        from toolroll.host.models.embedding.vector_cache import VectorCache
 
         try:
             embedder = self.semantic.embedder
             (asked,) = embedder.embed([query], self.call.token)
             texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
-            made = Kept(self.files.state, self.call.token, embedder).vectors(texts, _EMBED_SECONDS, len(asked))
+            made = VectorCache(self.files.state, self.call.token, embedder).vectors(texts, _EMBED_SECONDS, len(asked))
         except ToolError as error:
             self.call.token.check()  # unless it is the call itself that ends
             return {}, RankingMethod(reason=error.message)

@@ -157,13 +157,13 @@ class MemoryStore:
             return None, RankingMethod(reason=lacks)
         if not memories:
             return None, RankingMethod("meaning and words")
-        from toolroll.host.models.embedding.vector_cache import Kept
+        from toolroll.host.models.embedding.vector_cache import VectorCache
 
         latest = sorted(memories, key=lambda one: -one.updated)
         try:
             embedder = self._meaning.embedder
             (asked,) = embedder.embed([query], self._token)
-            made = Kept(self._state, self._token, embedder).vectors(
+            made = VectorCache(self._state, self._token, embedder).vectors(
                 [one.content for one in latest], _EMBED_SECONDS, len(asked)
             )
         except ToolError as error:

@@ -11,7 +11,14 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from toolroll.host.models.embedding.settings import KEY, MODEL, RERANK_KEY, RERANK_MODEL, RERANK_URL, URL
+from toolroll.host.models.embedding.settings import (
+    EMBEDDINGS_KEY,
+    EMBEDDINGS_MODEL,
+    EMBEDDINGS_URL,
+    RERANK_KEY,
+    RERANK_MODEL,
+    RERANK_URL,
+)
 from toolroll.host.runtime.state import State
 
 if TYPE_CHECKING:
@@ -42,13 +49,13 @@ class SemanticRanking:
         """Why ranking by meaning is not available and what to do: a sentence; empty when it is."""
         from importlib.util import find_spec
 
-        from toolroll.host.models.embedding.model_files import MINILM, Models
+        from toolroll.host.models.embedding.model_files import MINILM, ModelStore
 
         if self._embedder is not None:
             return ""
         if any(find_spec(name) is None for name in _NEEDS):
             return f"{_MISSED} install the extra: pip install 'toolroll[rag]'."
-        if not self._value(URL) and not Models(self._environment).has(MINILM):
+        if not self._value(EMBEDDINGS_URL) and not ModelStore(self._environment).has(MINILM):
             return f"{_MISSED} run `toolroll models fetch`."
         return ""
 
@@ -57,7 +64,7 @@ class SemanticRanking:
         """The name of the model; does not load it."""
         from toolroll.host.models.embedding.model_files import MINILM
 
-        return (self._value(MODEL) or _USUAL) if self._value(URL) else MINILM.name
+        return (self._value(EMBEDDINGS_MODEL) or _USUAL) if self._value(EMBEDDINGS_URL) else MINILM.name
 
     @property
     def embedder(self) -> Embedder:
@@ -99,13 +106,13 @@ class SemanticRanking:
             self._embedder = self._vectors = self._reranker = None
 
     def _load_embedder(self) -> Embedder:
-        from toolroll.host.models.embedding.embedder import Local, Remote
-        from toolroll.host.models.embedding.model_files import Models
+        from toolroll.host.models.embedding.embedder import LocalEmbedder, RemoteEmbedder
+        from toolroll.host.models.embedding.model_files import ModelStore
 
-        url = self._value(URL)
+        url = self._value(EMBEDDINGS_URL)
         if not url:
-            return Local.load(Models(self._environment))
-        return Remote(self._http, url, self.model, self._value(KEY))
+            return LocalEmbedder.load(ModelStore(self._environment))
+        return RemoteEmbedder(self._http, url, self.model, self._value(EMBEDDINGS_KEY))
 
     def _open_store(self) -> VectorStore:
         from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge
