@@ -12,12 +12,11 @@ from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
-from toolroll.host.runtime.cancellation import POLL_SECONDS
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.runtime.launcher import PACKAGE, PIPE, module_paths, wait_for
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
     from toolroll.text.code.syntax.model import Tags
     from toolroll.text.code.syntax.patterns import Match
@@ -30,7 +29,6 @@ LanguageSource = tuple[str, bytes]
 
 _TIMEOUT_S = 60.0  # on a machine where others compute too
 _MAX_ANSWER_BYTES = 256 << 20
-_POLL_MS = int(POLL_SECONDS * 1000)
 _SOURCES_PER_REQUEST = 16
 _REQUESTS_PER_CHILD = 24  # that are worth the start of one more child
 # A bare package module: a child needs little of what toolroll/__init__ imports.
@@ -235,7 +233,7 @@ class _Child:
                     token.check()
                 if time.monotonic() > deadline:
                     raise TooHardError("took too long")
-                if events.poll(_POLL_MS):
+                if events.poll(1000 * POLL_SECONDS):
                     part = os.read(out, min(count, 1 << 20))
                     if not part:
                         raise EOFError

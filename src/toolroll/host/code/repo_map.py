@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.cancellation import POLL_SECONDS
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.git.repository import Repository
-    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
-    from toolroll.policy.rules import Policy
     from toolroll.text.code.map.commit_history import CommitHistory
 
 _MAX_HISTORIES = 4
@@ -36,11 +34,10 @@ _LOG = (
 class RepoMaps:
     """Maps and commit history of the folders of one workspace, made on demand. Thread-safe."""
 
-    def __init__(self, files: Workspace, search: Search, structure: Structure, policy: Policy) -> None:
+    def __init__(self, files: Workspace, search: Search, structure: Structure) -> None:
         self._files = files
         self._search = search
         self._structure = structure
-        self._policy = policy
         self._lock = threading.Lock()
         self._builder: MapBuilder | None = None
         self._history_lock = threading.Lock()
@@ -58,7 +55,7 @@ class RepoMaps:
             if self._builder is None:
                 from toolroll.host.code.map_builder import MapBuilder
 
-                self._builder = MapBuilder(self._files, self._search, self._structure, self._policy)
+                self._builder = MapBuilder(self._files, self._search, self._structure)
             yield self._builder.update(self._files.root.text(path) or ".", token, progress)
         finally:
             self._lock.release()

@@ -222,7 +222,7 @@ class Engine(Protocol):
         """Matching lines and their context, file by file, in the order of lines within a file.
 
         Searches the `candidates`, or without them every file in scope. After `stop_after` matching lines the caller
-        has enough: the engine may stop, or raise TooManyRowsError if it cannot tell which of them are the newest. The
+        has enough: the engine may stop, or raise TooManyRowsError if it does not know which are the newest. The
         caller closes the generator, and with it the program behind it.
         """
 

@@ -108,6 +108,16 @@ class Search:
 
         return compile_expression(source, case, self._ripgrep, self._launcher, token)
 
+    def may_read(self, path: str) -> bool:
+        """Whether the policy lets this file be read."""
+        policy = self._policy
+        if policy is None:
+            return True
+        suffix = os.path.splitext(path)[1].lower()
+        if suffix and policy.extensions is not None and suffix not in policy.extensions:
+            return False
+        return judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
+
     def close(self) -> None:
         """End the background work on the index."""
         if self.index is not None:
@@ -134,7 +144,7 @@ class Search:
             newest = sort == "modified" and self._policy is None  # a policy may drop some of the newest
             hits, stopped = run.collect(limit if newest else None)
             if self._policy is not None:
-                hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
+                hits = {path: found for path, found in hits.items() if self.may_read(found[0].path)}
             rows = [row for path in sort_paths(root, hits, sort) for row in hits[path]]
             if self.index is not None and not root.is_file and self.engine.name == "ripgrep":
                 self.index.update_in_background()  # after the search, so that it does not compete with it
@@ -222,13 +232,6 @@ class Search:
         entries = [FileEntry(shown_path(root, path), "file", size, -age) for age, path, size in aged[:first]]
         most = 0 if len(entries) == len(aged) else self._limits.search_rows
         return entries, len(aged), shown_paths(root, [one[1] for one in aged[:most]]), None if whole else "time"
-
-    def _may_read(self, path: str) -> bool:
-        policy = self._policy
-        suffix = os.path.splitext(path)[1].lower()
-        if policy is not None and suffix and suffix not in (policy.extensions or (suffix,)):
-            return False
-        return policy is None or judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
 
     def _candidates(self, root: SearchRoot, query: Query, scope: Scope) -> tuple[LineMatcher | None, Candidates | None]:
         """The matcher for the in-process engine, and the files that can match, by the index or in a small folder."""
