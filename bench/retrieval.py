@@ -92,12 +92,12 @@ def library(texts: Mapping[str, str], folder: Path) -> Iterator[tuple[Library, s
         kept = Library(ctx.files.state, ctx.token, ctx.meaning)
         while left := kept.fill(_told, SECONDS):
             print(left, file=sys.stderr)
-        yield kept, ctx.meaning.lacks
+        yield kept, ctx.meaning.unavailable_reason
 
 
 def cut(texts: Mapping[str, str]) -> str:
     """What the cut of the documents into pieces is known by. The library leaves a file that it knows as it once was."""
-    pieces = [[(one.start, one.end, one.title) for one in chunks.plain(text)] for text in texts.values()]
+    pieces = [[(one.start, one.end, one.title) for one in chunks.split_text(text)] for text in texts.values()]
     return hashlib.sha256(repr(pieces).encode()).hexdigest()
 
 

@@ -5,6 +5,7 @@ import gc
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -55,6 +56,49 @@ def test_modules_and_functions_are_small(trees):
         return ([lines] if lines > limit else []) + [name for name, size in sizes.items() if size > 45]
 
     assert broken(trees, long) == {}
+
+
+# A folder in which each file is one of many of a kind, found by listing it, grows with their number.
+ONE_OF_A_KIND = {SOURCE / name for name in ("dialects", "text/code/syntax/languages")} | set(
+    (SOURCE / "tools").glob("*/")
+)
+MAX_MODULES = 20
+STILL_TWICE = frozenset({  # to be renamed
+    "Ask", "Change", "Engine", "Entry", "Found", "Line", "Lines", "Listed", "Memory", "Place", "Printed",
+    "Replaced", "Report", "Result", "Row", "Rule", "Seen", "Shown", "Source", "State", "Tree", "View",
+})  # fmt: skip
+
+
+def test_folders_are_small():
+    folders = {module.parent for module in MODULES} - ONE_OF_A_KIND
+    sizes = {
+        relative(folder): len([one for one in folder.glob("*.py") if one.name != "__init__.py"])
+        for folder in sorted(folders)
+    }
+    assert {folder: size for folder, size in sizes.items() if size > MAX_MODULES} == {}
+
+
+def test_a_package_says_what_it_is_for_in_five_lines(trees):
+    packages = [module for module in MODULES if module.name == "__init__.py" and HOST in module.parents]
+    long = {relative(one): len((ast.get_docstring(trees[one]) or "").splitlines()) for one in packages}
+    assert {name: lines for name, lines in long.items() if not 1 <= lines <= 5} == {}
+
+
+def test_no_public_class_name_is_used_twice(trees):
+    homes = defaultdict(list)
+    for module, tree in trees.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(relative(module))
+    assert {name: found for name, found in homes.items() if len(found) > 1 and name not in STILL_TWICE} == {}
+
+
+def test_the_context_is_known_to_no_engine(trees):
+    def knows(_, tree):
+        imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        return [name for name in imported if name == "toolroll.host.context"]
+
+    assert broken(trees, knows, [module for module in MODULES if HOST in module.parents]) == {}
 
 
 # The command line reads the files that its own user names.

@@ -11,9 +11,9 @@ from bench import corpora, curve, questions, retrieval
 from bench.measure import Measured, Outcome
 from bench.questions import Place, Question, page
 from bench.retrieval import NOWHERE, Paired, Score
-from toolroll.host.knowledge.vectors.backfill import NEAR
+from toolroll.host.knowledge.vectors.backfill import MAX_NEAREST
 from toolroll.text.knowledge import chunks
-from toolroll.text.knowledge.fusion import ALIKE, fused
+from toolroll.text.knowledge.fusion import MIN_SIMILARITY, fuse
 
 TEXTS = {"a.txt": "One line.\nThe gear is\nred, not blue.\nRed is red.\n", "b.txt": "Nothing.\n"}
 ASKED = Question("what colour is it", "paraphrase", (Place("a.txt", 2, 3), Place("b.txt", 9, 9)))
@@ -110,7 +110,9 @@ def test_every_answer_is_in_its_document_and_within_a_piece():
     texts = questions.documents()
     asked = questions.questions(texts)
     assert sum(one.fresh for one in asked) == len(read("fresh.toml")["question"])
-    pieces = {name: [Place(name, one.start, one.end) for one in chunks.plain(text)] for name, text in texts.items()}
+    pieces = {
+        name: [Place(name, one.start, one.end) for one in chunks.split_text(text)] for name, text in texts.items()
+    }
     answers = [answer for one in asked for answer in one.answers]
     assert [one for one in answers if not any(piece.holds(one) for piece in pieces[one.document])] == []
 
@@ -225,11 +227,11 @@ def test_the_library_of_the_product_is_filled_and_asked(tmp_path, monkeypatch):
 def test_a_library_that_was_cut_otherwise_is_filled_anew(tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLROLL_MODELS", str(tmp_path / "none"))
     texts = {"a.txt": "One line of words.\n\n" * 9}
-    for most in (chunks.MOST, 60, 60):
-        monkeypatch.setattr(chunks, "MOST", most)
+    for most in (chunks.MAX_CHARS, 60, 60):
+        monkeypatch.setattr(chunks, "MAX_CHARS", most)
         with retrieval.library(texts, tmp_path / "bench") as (kept, _):
-            assert kept.stats().pieces == len(chunks.plain(texts["a.txt"]))
-    assert len(chunks.plain(texts["a.txt"])) > 1
+            assert kept.stats().pieces == len(chunks.split_text(texts["a.txt"]))
+    assert len(chunks.split_text(texts["a.txt"])) > 1
 
 
 def test_the_page_holds_the_tables_and_what_a_search_costs():
@@ -257,11 +259,11 @@ def test_the_page_holds_the_tables_and_what_a_search_costs():
 
 def test_the_page_tells_the_formula_that_is_in_use():
     """A piece of the best words and no meaning, and one of the best meaning and no words, get one weight each."""
-    by_words, by_meaning = dict(fused({1: 3.0}, {1: -0.5})), dict(fused({}, {2: 0.9}))
+    by_words, by_meaning = dict(fuse({1: 3.0}, {1: -0.5})), dict(fuse({}, {2: 0.9}))
     assert f"{by_words[1]:.2f} · (score by words / best such score)" in page.INTRO
     assert f"{by_meaning[2]:.2f} · (cosine - last) / (first - last)" in page.INTRO
-    assert f"(cosine below {ALIKE})" in page.INTRO
-    assert f"of the {NEAR}th nearest piece" in page.INTRO
+    assert f"(cosine below {MIN_SIMILARITY})" in page.INTRO
+    assert f"of the {MAX_NEAREST}th nearest piece" in page.INTRO
 
 
 def test_the_picture_of_growth_is_well_formed_with_a_line_for_each_name():

@@ -11,7 +11,7 @@ from toolroll.dialect import View
 from toolroll.host.approval.guard import Guard
 from toolroll.policy.decision import Rule
 from toolroll.policy.rules import Policy
-from toolroll.steps import Authorised, Concurrency, Journalled, Locks, chain, time_limit
+from toolroll.steps import Authorization, ConcurrencyLimit, JournalEntryStep, PathLocks, build_chain, time_limit
 
 WAIT = 5  # seconds that a test waits for what must happen at once
 
@@ -166,7 +166,7 @@ def tools():
 
 
 def asked(policy, mode="code"):
-    return Authorised(Guard(policy, mode))
+    return Authorization(Guard(policy, mode))
 
 
 @pytest.mark.parametrize(
@@ -176,15 +176,15 @@ def asked(policy, mode="code"):
         (asked(Policy(ask=Effect.WRITE)), {"change"}),
         (asked(Policy(), "thinking"), {"change"}),
         (asked(Policy(rules=(Rule("deny", path="secret"),))), {"look", "change"}),
-        (Locks(), {"look", "change"}),
-        (Journalled, {"change"}),
-        (Concurrency(1), {"plain", "look", "change"}),
+        (PathLocks(), {"look", "change"}),
+        (JournalEntryStep, {"change"}),
+        (ConcurrencyLimit(1), {"plain", "look", "change"}),
         (time_limit, {"plain", "look", "change"}),
     ],
 )
 def test_a_step_lies_only_around_the_tools_that_it_concerns(kit, tools, step, concerned):
-    step = Journalled(kit.journal) if step is Journalled else step
-    assert {name for name, one in tools.items() if chain([step], View.native(one)) != one.run} == concerned
+    step = JournalEntryStep(kit.journal) if step is JournalEntryStep else step
+    assert {name for name, one in tools.items() if build_chain([step], View.native(one)) != one.run} == concerned
 
 
 def test_steps_lie_around_each_other_in_order(kit, tools):
@@ -200,7 +200,7 @@ def test_steps_lie_around_each_other_in_order(kit, tools):
 
         return around
 
-    proceed = chain([step("outer"), step("inner")], View.native(tools["plain"]))
+    proceed = build_chain([step("outer"), step("inner")], View.native(tools["plain"]))
     assert (proceed(kit.context(), {"word": "x"}), said) == ("x", ["outer", "inner"])
 
 

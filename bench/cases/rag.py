@@ -26,11 +26,11 @@ from bench import corpora
 from bench.cases import Settings
 from bench.measure import Contestant, Race, timed
 from toolroll.host.knowledge.library import Library
-from toolroll.host.knowledge.vectors.qdrant_edge import Edge
+from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge
 from toolroll.host.runtime.cancellation import Token
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge.chunks import Chunk
-from toolroll.text.knowledge.passages import Document
+from toolroll.text.knowledge.passages import LibraryDocument
 from toolroll.text.ranking.weights import STOP
 
 SIZES = (1_000, 10_000, 100_000)
@@ -122,7 +122,7 @@ class Meaning:
     reranks = False
 
     def __init__(self, state: State) -> None:
-        self.vectors = Edge(state)
+        self.vectors = QdrantEdge(state)
 
     @property
     def embedder(self) -> Meaning:
@@ -158,7 +158,7 @@ def filled(texts: Sequence[str]) -> Kept:
             made = Kept(Path(room) / "made")
             for at in range(0, len(texts), TOGETHER):
                 chunks = [Chunk(text, 1 + n, 1 + n) for n, text in enumerate(texts[at : at + TOGETHER])]
-                made.library.put(Document("text", f"document-{at}", "text", f"{at}", WORDS), chunks)
+                made.library.put(LibraryDocument("text", f"document-{at}", "text", f"{at}", WORDS), chunks)
             while made.library.fill(_silent, 600.0):
                 pass
             made.close()

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-Token = CancelToken  # its former name
+Token = CancelToken
 
 __all__ = [
-    "CancelToken",
     "Context",
     "Effect",
     "ErrorCode",

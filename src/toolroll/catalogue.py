@@ -1,4 +1,4 @@
-"""Which tools a model is shown at first, and the two small ones by which it finds and calls the others."""
+"""Which tools a model is shown first, and the two meta tools that find and call the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME_COUNTS = 3.0  # times as much as a word of the description
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ToolDefinitions:
     """Definitions of tools, the best first."""
 
     tools: list[dict[str, Any]]
@@ -43,8 +43,8 @@ def _written(definition: dict[str, Any]) -> str:
     return f"{definition['name']}: {definition['description']}\n{schema}"
 
 
-def chosen(tools: str | Iterable[str] | None, by_default: Choice) -> Choice:
-    """What is shown when a kit is asked for these tools; raises ValueError. Tools by their names are all shown."""
+def resolve_choice(tools: str | Iterable[str] | None, by_default: Choice) -> Choice:
+    """The choice that a kit's `tools` option stands for; a list of names shows all of them. ValueError if unknown."""
     if tools is None:
         return by_default
     if not isinstance(tools, str):
@@ -56,7 +56,7 @@ def chosen(tools: str | Iterable[str] | None, by_default: Choice) -> Choice:
 
 
 class Catalogue:
-    """Tells what of a kit's entries is shown."""
+    """Chooses which entries of a kit are shown."""
 
     def __init__(self, choice: Choice, entries: Callable[[], Sequence[Entry]]) -> None:
         """`entries`: those that may be called now."""
@@ -66,12 +66,12 @@ class Catalogue:
         self._watchers: list[Callable[[], None]] = []
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Call `changed` whenever `tell` is called; gives the way to stop that."""
+        """Call `changed` on every `notify`; returns a function that stops this."""
         self._watchers.append(changed)
         return lambda: self._watchers.remove(changed)
 
-    def tell(self) -> None:
-        """Tell those who watch that entries have come or gone."""
+    def notify(self) -> None:
+        """Call the watchers: entries were added or removed."""
         for changed in tuple(self._watchers):
             changed()
 
@@ -82,10 +82,10 @@ class Catalogue:
     def shown(self) -> list[Entry]:
         """The entries that a model is shown, with the two that lead to the others, if there are others."""
         hidden = {entry.name for entry in self.hidden()}
-        return [*(entry for entry in self._entries() if entry.name not in hidden), *self.ways()]
+        return [*(entry for entry in self._entries() if entry.name not in hidden), *self.meta_tools()]
 
-    def ways(self) -> list[Entry]:
-        """The two that lead to what is hidden; none if nothing is."""
+    def meta_tools(self) -> list[Entry]:
+        """The tools that find and call hidden ones; none if nothing is hidden."""
         hidden = self.hidden()
         if not hidden:
             return []
@@ -100,12 +100,12 @@ def _finder(hidden: Callable[[], Sequence[Entry]]) -> Tool:
     def find_tools(
         query: Annotated[str, "Names, or what you want to do."],
         limit: Annotated[int, Field(ge=1, le=20), "Most definitions."] = 3,
-    ) -> Found:
+    ) -> ToolDefinitions:
         """Get the definitions of tools that you are not shown."""
         entries = hidden()
         best = _ranked(query, entries)[:limit]
         rest = [entry.name for entry in entries if entry not in best]
-        return Found([_definition(entry) for entry in best], rest)
+        return ToolDefinitions([_definition(entry) for entry in best], rest)
 
     return find_tools
 
@@ -116,11 +116,11 @@ def _definition(entry: Entry) -> dict[str, Any]:
 
 def _ranked(query: str, entries: Iterable[Entry]) -> list[Entry]:
     """The entries that share words with the query, the best first; those that it names come before all."""
-    from toolroll.text.ranking.terms import counted, question
+    from toolroll.text.ranking.terms import count_terms, weigh_question
 
-    asked = question(query)
+    asked = weigh_question(query)
     named = set(query.replace(",", " ").split())
-    texts = {entry: (counted(entry.name.replace("_", " ")), counted(_text(entry))) for entry in entries}
+    texts = {entry: (count_terms(entry.name.replace("_", " ")), count_terms(_text(entry))) for entry in entries}
     scores: dict[Entry, float] = {}
     for entry, (name, text) in texts.items():
         score = 1000.0 * (entry.name in named)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolroll.kit import Kit
 
 Arguments = Mapping[str, Any] | str | None
-Call = tuple[str, Arguments]
+ToolCall = tuple[str, Arguments]
 """The name of a tool and its arguments, as `Kit.call` takes them."""
 
 _REFERENCE = re.compile(r"\{(\{)?([A-Za-z_]\w*)((?:\.\w+)*)\}(?(1)\})")
@@ -70,7 +70,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Chained:
+class ChainResult:
     """What a chain came to: the results of the steps that ran, the last of them an error when it stopped early."""
 
     results: tuple[Result, ...]
@@ -123,25 +123,27 @@ class Chain:
         longer.steps = (*self.steps, Step(tool, dict(arguments or {}), output))
         return longer
 
-    def run(self, kit: Kit, inputs: Mapping[str, Any] | None = None, *, token: CancelToken | None = None) -> Chained:
+    def run(
+        self, kit: Kit, inputs: Mapping[str, Any] | None = None, *, token: CancelToken | None = None
+    ) -> ChainResult:
         """Carry it out."""
         work = self._work(inputs or {})
         found = next(work)
-        while not isinstance(found, Chained):
-            found = work.send(kit.call(*found, token=Under(token)))
+        while not isinstance(found, ChainResult):
+            found = work.send(kit.call(*found, token=LinkedToken(token)))
         return found
 
     async def arun(
         self, kit: Kit, inputs: Mapping[str, Any] | None = None, *, token: CancelToken | None = None
-    ) -> Chained:
+    ) -> ChainResult:
         """`run` for coroutines; cancelling the task cancels the step that runs."""
         work = self._work(inputs or {})
         found = next(work)
-        while not isinstance(found, Chained):
-            found = work.send(await kit.acall(*found, token=Under(token)))
+        while not isinstance(found, ChainResult):
+            found = work.send(await kit.acall(*found, token=LinkedToken(token)))
         return found
 
-    def _work(self, inputs: Mapping[str, Any]) -> Generator[Call | Chained, Result, None]:
+    def _work(self, inputs: Mapping[str, Any]) -> Generator[ToolCall | ChainResult, Result, None]:
         """Gives each call and is sent its result; gives what it came to in the end."""
         if missing := [name for name in self.inputs if name not in inputs]:
             raise ValueError(f"The chain needs {', '.join(map(repr, missing))} among its inputs.")
@@ -159,24 +161,24 @@ class Chain:
                 break
             if one.output is not None:
                 known[one.output] = result
-        yield Chained(tuple(results), known, self.steps)
+        yield ChainResult(tuple(results), known, self.steps)
 
 
 def parallel(
-    kit: Kit, calls: Iterable[Call], *, most: int | None = None, token: CancelToken | None = None
+    kit: Kit, calls: Iterable[ToolCall], *, most: int | None = None, token: CancelToken | None = None
 ) -> list[Result]:
     """Carry out calls side by side, at most so many at once; their results in the order of the calls.
 
     When one raises a system error, or the caller is interrupted, the others are cancelled.
     """
     given = list(calls)
-    group = Under(token)
+    group = LinkedToken(token)
     if len(given) <= 1:
-        return [kit.call(name, arguments, token=Under(group)) for name, arguments in given]
+        return [kit.call(name, arguments, token=LinkedToken(group)) for name, arguments in given]
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(min(len(given), most or kit.limits.concurrency), "toolroll call") as pool:
-        futures = [pool.submit(kit.call, name, arguments, token=Under(group)) for name, arguments in given]
+        futures = [pool.submit(kit.call, name, arguments, token=LinkedToken(group)) for name, arguments in given]
         try:
             return [one.result() for one in futures]
         except BaseException:
@@ -187,17 +189,17 @@ def parallel(
 
 
 async def aparallel(
-    kit: Kit, calls: Iterable[Call], *, most: int | None = None, token: CancelToken | None = None
+    kit: Kit, calls: Iterable[ToolCall], *, most: int | None = None, token: CancelToken | None = None
 ) -> list[Result]:
     """`parallel` for coroutines."""
     import asyncio
 
     places = asyncio.Semaphore(most or kit.limits.concurrency)
-    group = Under(token)
+    group = LinkedToken(token)
 
     async def one(name: str, arguments: Arguments) -> Result:
         async with places:
-            return await kit.acall(name, arguments, token=Under(group))
+            return await kit.acall(name, arguments, token=LinkedToken(group))
 
     try:
         return list(await asyncio.gather(*(one(*call) for call in calls)))
@@ -206,7 +208,7 @@ async def aparallel(
         raise
 
 
-class Under(CancelToken):
+class LinkedToken(CancelToken):
     """A token of its own deadline that is also cancelled with the one above it."""
 
     __slots__ = ("_above",)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
-from toolroll import formats
+import msgspec
+
 from toolroll.dialect import Bundle, Entry, Profile, Relay, View
 from toolroll.host.approval.auto_run import note
 from toolroll.host.approval.guard import Guard
@@ -15,12 +16,12 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
 from toolroll.render import DialectWording, render
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
-from toolroll.steps import Authorised, Observer, Proceed, Record, Step, chain
+from toolroll.steps import Authorization, Observer, Proceed, Record, Step, build_chain
 from toolroll.text.truncate import bound as cut
 
 Arguments = Mapping[str, Any] | str | None
 """An object, or its JSON text."""
-_OBJECT = (dict, Mapping)  # the first is quicker to tell
+_OBJECT = (dict, Mapping)  # isinstance of dict is faster
 
 
 class Executor:
@@ -39,7 +40,7 @@ class Executor:
         self._keep = profile.keep
         self._wire = profile.wire
         self._spill = spill
-        self._steps: tuple[Step, ...] = (Authorised(guard), *steps)
+        self._steps: tuple[Step, ...] = (Authorization(guard), *steps)
         self._observers = observers
         self._wording = DialectWording(entries)
         self._chains: dict[View, Proceed] = {}
@@ -76,7 +77,7 @@ class Executor:
             if entry is None or isinstance(entry, Relay):
                 entry, given = self._resolve_relay(entry, given, call)
             if not isinstance(given, dict):
-                given = formats.arguments(given)
+                given = parse_arguments(given)
             call.arguments, coerced = entry.checker.check(given)
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
@@ -99,7 +100,7 @@ class Executor:
         """The entry and the arguments that a relayed call stands for; the call takes its name."""
         if relay is None:
             raise self._unknown(call.name)
-        name, given = relay.read_call(formats.arguments(given))
+        name, given = relay.read_call(parse_arguments(given))
         entry = self.entries.get(name)
         if entry is None or isinstance(entry, Relay):
             raise self._unknown(name)
@@ -108,7 +109,7 @@ class Executor:
 
     def _build_chain(self, view: View) -> Proceed:
         """Wrap the view's tool in the steps, when it is first called."""
-        run = self._chains[view] = chain(self._steps, view)
+        run = self._chains[view] = build_chain(self._steps, view)
         return run
 
     def _unknown(self, name: str) -> ToolError:
@@ -146,3 +147,21 @@ def _with_paths(call: Suggestion, view: View | None, bound: Mapping[str, Any]) -
         return call
     paths = {name: bound[name] for name in view.tool.paths if name in bound}
     return Suggestion(call.name, {**paths, **call.arguments})
+
+
+def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> Mapping[str, Any]:
+    """The arguments of a call, from an object or from its JSON text."""
+    if isinstance(given, dict):
+        return given
+    if given is None or given == "":
+        return {}
+    if isinstance(given, (str, bytes)):
+        try:
+            given = msgspec.json.decode(given)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+            raise ToolError(
+                ErrorCode.VALIDATION, f"The arguments are not valid JSON: {error}. Send them again."
+            ) from error
+    if not isinstance(given, (dict, Mapping)):  # isinstance of dict is faster
+        raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
+    return given

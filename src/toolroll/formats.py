@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from toolroll.policy.effects import Effect
-from toolroll.result import ErrorCode, Result, ToolError
+from toolroll.result import ErrorCode, Result
 
 Format = Literal["openai", "anthropic", "gemini", "mcp"]
 Definition = Mapping[str, Any]
@@ -42,24 +42,6 @@ FORMATS: dict[str, Callable[[str, str, dict[str, Any], Effect], dict[str, Any]]]
     "gemini": _gemini,
     "mcp": _mcp,
 }
-
-
-def arguments(given: Mapping[str, Any] | str | bytes | None) -> Mapping[str, Any]:
-    """The arguments of a call, from an object or from its JSON text."""
-    if isinstance(given, dict):
-        return given
-    if given is None or given == "":
-        return {}
-    if isinstance(given, (str, bytes)):
-        try:
-            given = msgspec.json.decode(given)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-            raise ToolError(
-                ErrorCode.VALIDATION, f"The arguments are not valid JSON: {error}. Send them again."
-            ) from error
-    if not isinstance(given, (dict, Mapping)):  # the first is quicker to tell
-        raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
-    return given
 
 
 def tool_message(call_id: str, result: Result) -> dict[str, Any]:

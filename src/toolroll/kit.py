@@ -1,4 +1,4 @@
-"""The kit: the only place where the parts are wired together: a dialect, a workspace's hands, the steps of a call."""
+"""The kit wires the parts together: a dialect, the services of a workspace, the steps around a call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
-from toolroll.catalogue import CALL, FIND, Catalogue, Choice, chosen
+from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
 from toolroll.dialect import Dialect, Entry, Profile, View, plain
 from toolroll.executor import Executor
 from toolroll.host.approval.guard import Approver, Guard
@@ -23,20 +23,20 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, PRESETS, Policy
 from toolroll.registry import Registry, discover
 from toolroll.result import Result
-from toolroll.services import Options, Services
+from toolroll.services import CallOptions, Services
 from toolroll.steps import (
-    Audit,
-    AutoRunAsked,
-    Concurrency,
-    Journalled,
-    Locks,
-    Measured,
+    AuditLog,
+    AutoRunApproval,
+    CallLogging,
+    ConcurrencyLimit,
+    JournalEntryStep,
     Metrics,
     Observer,
+    PathLocks,
     Record,
-    Remembered,
     Step,
-    outgoing,
+    ToolMetrics,
+    ask_before_sending,
     time_limit,
 )
 from toolroll.tool import Tool
@@ -67,7 +67,7 @@ class Kit:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why.
 
         `policy` by name also takes the user's `rules.toml`; `approve` answers what it asks. `limits` changes single
-        limits by name; `observe` is told of every call; `tools` says which definitions a model is shown: "all", "core"
+        limits by name; `observe` gets every call; `tools` says which definitions a model is shown: "all", "core"
         (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
         those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
         `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents.
@@ -80,13 +80,14 @@ class Kit:
         self.registry = Registry()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
-        self._catalogue = Catalogue(chosen(tools, "core" if self.dialect.entries is None else "all"), self._allowed)
+        choice = resolve_choice(tools, "core" if self.dialect.entries is None else "all")
+        self._catalogue = Catalogue(choice, self._allowed)
         entries = self._dialect_entries(None if isinstance(tools, str) else tools)
         guard = Guard(self.policy, self.mode, approve)
-        services = Services(workspace, state_dir, self.session, self.dialect.profile, self.limits, guard, servers, mcp)
-        self._services = services
+        own = self.session, self.dialect.profile, self.limits, guard
+        self._services = services = Services(workspace, state_dir, *own, servers, mcp)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
-        self._audit, self._metrics = Audit(), Metrics()
+        self._audit, self._metrics = AuditLog(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
         self._steps = self._build_steps()
         self._add(entries)
@@ -109,17 +110,17 @@ class Kit:
                     if self.registry.get(view.tool.name) is None:
                         self.registry.register(view.tool)
             self._rebuild_executor()
-        self._catalogue.tell()
+        self._catalogue.notify()
 
     def _rebuild_executor(self) -> None:
-        self._executor = self._executor_of(self._entries | {way.name: way for way in self._catalogue.ways()})
+        self._executor = self._executor_of(self._entries | {way.name: way for way in self._catalogue.meta_tools()})
 
     def _build_steps(self) -> tuple[Step, ...]:
         """The steps around every call, the outermost first."""
         services = self._services
-        at_once = Concurrency(self.limits.concurrency)
-        kept = AutoRunAsked(services.guard), Journalled(services.journal), Remembered(services.calls)
-        return services.while_open, outgoing, time_limit, at_once, Locks(), *kept
+        at_once = ConcurrencyLimit(self.limits.concurrency)
+        kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
+        return services.while_open, ask_before_sending, time_limit, at_once, PathLocks(), *kept
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         services = self._services
@@ -141,7 +142,7 @@ class Kit:
 
     def entries(self) -> list[Entry]:
         """The tools that may be called in this mode, with their schemas."""
-        return [*self._allowed(), *self._catalogue.ways()]
+        return [*self._allowed(), *self._catalogue.meta_tools()]
 
     def has(self, name: str) -> bool:
         """Whether there is a tool of this name, also if this mode does not allow it."""
@@ -165,15 +166,17 @@ class Kit:
         """Call `changed` whenever tools come or go; gives the way to stop that."""
         return self._catalogue.watch(changed)
 
-    def context(self, **options: Unpack[Options]) -> Context:
-        """The hands that a call gets: also the way to call a tool's function directly.
+    def context(self, **options: Unpack[CallOptions]) -> Context:
+        """The context of one call: also the way to call a tool's function directly.
 
         `message` is that of the conversation which the call belongs to; `cwd` is where relative paths begin; `token`
-        cancels it; `progress` is told how far it is.
+        cancels it; `progress` gets its progress.
         """
         return self._services.context(**options)
 
-    def call(self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[Options]) -> Result:
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
+    ) -> Result:
         """Call a tool; `arguments` may be JSON text. Errors that the model can act on are results too.
 
         Options are those of `context`.
@@ -181,7 +184,7 @@ class Kit:
         return self._executor.call(name, arguments, self._services.context(**options))
 
     async def acall(
-        self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[Options]
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
     ) -> Result:
         """`call` in a worker thread; cancelling the task cancels the work."""
         import asyncio
@@ -236,7 +239,7 @@ class Kit:
             for view in entry.views():
                 self.registry.unregister(view.tool.name)
             self._rebuild_executor()
-        self._catalogue.tell()
+        self._catalogue.notify()
         return True
 
     def undo(self, *, steps: int = 1, path: str | None = None, entry: int | None = None) -> Result:
@@ -252,7 +255,7 @@ class Kit:
         """The last calls, newest last."""
         return self._audit.records()
 
-    def metrics(self) -> dict[str, Measured]:
+    def metrics(self) -> dict[str, ToolMetrics]:
         """Calls, errors and time by tool."""
         return self._metrics.by_tool()
 

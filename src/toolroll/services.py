@@ -1,4 +1,4 @@
-"""All that a kit has to do with the world: opened together, given to every call, closed together."""
+"""The engines of a kit: opened together, given to every call, closed together."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from toolroll.host.files.spill import Spill
 from toolroll.host.files.trust import examine
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.http.client import PROXY, Client
-from toolroll.host.knowledge.call_log import Calls
-from toolroll.host.knowledge.semantic import Meaning
+from toolroll.host.knowledge.call_log import CallLog
+from toolroll.host.knowledge.semantic import SemanticRanking
 from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.mcp.config import Config
 from toolroll.host.mcp.servers import McpServers
@@ -41,8 +41,8 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.steps import Proceed
 
 
-class Options(TypedDict, total=False):
-    """What may be said of a call besides its name and arguments."""
+class CallOptions(TypedDict, total=False):
+    """Options of a call besides its name and arguments."""
 
     message: str
     """The message of the conversation that it belongs to: changes are recorded with it."""
@@ -66,7 +66,7 @@ class Services:
         servers: Mapping[str, str] | None = None,
         mcp: Config | None = None,
     ) -> None:
-        """Open them all, or none: what is open is closed again when another does not open."""
+        """Open all engines, or none: when one fails to open, those before it are closed."""
         self.session = session
         self.limits = limits
         self.guard = guard
@@ -120,7 +120,7 @@ class Services:
         self, closing: ExitStack, table: str, servers: Mapping[str, str] | None, mcp: Config | None
     ) -> None:
         environ = dict(os.environ)
-        self.calls = Calls(self.state, environ)
+        self.calls = CallLog(self.state, environ)
         self.http = Client(self.guard.policy.hosts, proxy=environ.get(PROXY, ""))
         closing.callback(self.http.close)
         self.shell = Shell(
@@ -134,7 +134,7 @@ class Services:
             git=self.git,
         )
         closing.callback(self.shell.close)
-        self.meaning = Meaning(self.state, self.http, environ)
+        self.meaning = SemanticRanking(self.state, self.http, environ)
         closing.callback(self.meaning.close)
         self.servers = LanguageServers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)
@@ -146,7 +146,7 @@ class Services:
     def context(
         self, *, message: str = "", cwd: str = ".", token: CancelToken | None = None, progress: Progress = silent
     ) -> Context:
-        """What one call gets of them. It is made for every call, so it makes nothing that not every call needs."""
+        """The context of one call. It is made for every call, so it makes only what every call needs."""
         return Context(
             self.files if cwd == "." else self.files.at(cwd),
             self.search,
@@ -165,7 +165,7 @@ class Services:
         )
 
     def while_open(self, _view: View, proceed: Proceed) -> Proceed:
-        """A step that refuses what comes after `close`: it would open parts again that nobody closes."""
+        """A step that refuses calls after `close`: they would open engines that are never closed."""
 
         def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
             if self._closed:
@@ -175,6 +175,6 @@ class Services:
         return checked
 
     def close(self) -> None:
-        """Give everything back, end every job, the last opened first."""
+        """End every job and close the engines, the last opened first."""
         self._closed = True
         self._closing.close()

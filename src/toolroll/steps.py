@@ -1,4 +1,4 @@
-"""What is done around every call: the guard, a time limit, how many run at once, locks, the journal, who watches."""
+"""Steps around every call: guard, time limit, concurrency, path locks, journal, call log; audit and metrics."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
-from toolroll.host.knowledge.call_log import Calls
+from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.result import as_tool_error
 
 Proceed = Callable[[Context, dict[str, Any]], Any]
-"""Goes on with a call: its context, and the arguments as the tool's own, bound and decoded."""
+"""Runs the rest of a call: takes its context and the bound arguments."""
 Step = Callable[[View, Proceed], Proceed]
-"""Lays itself around the way to a view's tool, once; where it has nothing to do for a tool, the way stays as it is."""
+"""Wraps the run of a view's tool, once; returns it unchanged where it has nothing to do for that tool."""
 
 
-def chain(steps: Iterable[Step], view: View) -> Proceed:
-    """The way to a view's tool through all the steps, the first one outermost."""
+def build_chain(steps: Iterable[Step], view: View) -> Proceed:
+    """Wrap a view's tool in all steps, the first one outermost."""
     proceed: Proceed = view.tool.run
     for step in reversed(tuple(steps)):
         proceed = step(view, proceed)
     return proceed
 
 
-class Authorised:
-    """Calls that the guard does not let pass end here."""
+class Authorization:
+    """Refuses calls that the guard does not allow."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -61,8 +61,8 @@ class Authorised:
         return authorised
 
 
-def outgoing(view: View, proceed: Proceed) -> Proceed:
-    """A custom tool that talks to other machines asks after a secret was read; ours look at each request."""
+def ask_before_sending(view: View, proceed: Proceed) -> Proceed:
+    """Make a custom tool that uses the network ask after a secret was read; our own tools check each request."""
     module = view.tool.module
     if Effect.NETWORK not in view.effects or not module or module.startswith("toolroll.tools."):
         return proceed
@@ -75,7 +75,7 @@ def outgoing(view: View, proceed: Proceed) -> Proceed:
 
 
 def time_limit(_view: View, proceed: Proceed) -> Proceed:
-    """Gives the call its deadline, which the host checks wherever it could stay long."""
+    """Give the call its deadline, which engines check wherever they could take long."""
 
     def limited(ctx: Context, arguments: dict[str, Any]) -> Any:
         call = ctx.call
@@ -85,8 +85,8 @@ def time_limit(_view: View, proceed: Proceed) -> Proceed:
     return limited
 
 
-class Concurrency:
-    """At most so many calls at once; further ones wait their turn."""
+class ConcurrencyLimit:
+    """Limits how many calls run at once; others wait."""
 
     def __init__(self, most: int) -> None:
         self._places: SimpleQueue[None] = SimpleQueue()  # threading.Semaphore costs several times as much
@@ -120,8 +120,8 @@ _CHANGES = Effect.WRITE | Effect.DELETE
 _TELLING = Effect.SHELL | Effect.RUN | Effect.NETWORK | Effect.STATE
 
 
-class Locks:
-    """Reads run side by side; writes to one path queue, also behind writes to a folder above it."""
+class PathLocks:
+    """Locks paths: reads run in parallel; a write excludes others of the same path and of those beneath it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -141,7 +141,7 @@ class Locks:
             named = list(map(ctx.files.key, tool.paths_in(arguments)))
             named = named or [()]  # a change that names no path may be of any
             with lock:  # all at once or not at all, so that two calls can never wait for each other
-                if changes or self._changed:  # reads alone bar nobody
+                if changes or self._changed:  # reads do not exclude each other
                     self._wait(named, taken, ctx.call.token)
                 taken.append(named)
             try:
@@ -171,12 +171,12 @@ Paths = Sequence[tuple[str, ...]]
 
 
 def _reaches(changed: Paths, named: Paths) -> bool:
-    """Whether a change of some paths is one of others too: they are the same, or beneath them."""
+    """Whether a change of some paths affects others: the same paths, or paths beneath them."""
     return any(one[: len(path)] == path for path in changed for one in named)
 
 
-class AutoRunAsked:
-    """A call that changes a file which other programs run by themselves asks first, or says so in its result."""
+class AutoRunApproval:
+    """Asks before a call changes a file that other programs run by themselves, or notes it in the result."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -196,8 +196,8 @@ class AutoRunAsked:
         return asked
 
 
-class Journalled:
-    """What a call changes becomes one entry of the journal; what a failed call changed is taken back."""
+class JournalEntryStep:
+    """Records what a call changes as one journal entry; undoes what a failed call changed."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -220,10 +220,10 @@ class Journalled:
         return journalled
 
 
-class Remembered:
-    """Calls that do something and are not in the journal are kept, so that they can be searched later."""
+class CallLogging:
+    """Logs calls that have an effect and are not in the journal, for later search."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: CallLog) -> None:
         self._calls = calls
 
     def __call__(self, view: View, proceed: Proceed) -> Proceed:
@@ -245,7 +245,7 @@ class Remembered:
 
 
 class Record(msgspec.Struct, frozen=True):
-    """What is remembered of one call."""
+    """One call in the audit log."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -260,7 +260,7 @@ class Record(msgspec.Struct, frozen=True):
 Observer = Callable[[Record], None]
 
 
-class Audit:
+class AuditLog:
     """The last calls, newest last."""
 
     def __init__(self, most: int = 1000) -> None:
@@ -273,7 +273,7 @@ class Audit:
 
 
 @dataclass(slots=True)
-class Measured:
+class ToolMetrics:
     """Counts and time of the calls of one tool."""
 
     calls: int = 0
@@ -287,21 +287,21 @@ class Metrics:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tools: dict[str, Measured] = {}
+        self._tools: dict[str, ToolMetrics] = {}
 
     def add(self, record: Record) -> None:
         """Count a call."""
         with self._lock:
             one = self._tools.get(record.name)
             if one is None:
-                one = self._tools[record.name] = Measured()
+                one = self._tools[record.name] = ToolMetrics()
             one.calls += 1
             one.seconds += record.seconds
             one.errors += record.status in ("error", "raised")
             if record.code is not None:
                 one.codes[record.code] += 1
 
-    def by_tool(self) -> dict[str, Measured]:
+    def by_tool(self) -> dict[str, ToolMetrics]:
         """The counts as they are now; later calls do not change them."""
         with self._lock:
             return {name: replace(one, codes=one.codes.copy()) for name, one in self._tools.items()}

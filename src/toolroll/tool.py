@@ -18,7 +18,7 @@ __all__ = ["Effect", "Metadata", "Tool", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a registry tells of a tool without running it."""
+    """What a registry shows of a tool."""
 
     name: str
     category: str

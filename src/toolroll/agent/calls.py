@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from toolroll import formats
-from toolroll.chains import Under, parallel
+from toolroll.chains import LinkedToken, parallel
 from toolroll.dialect import Relay
+from toolroll.executor import parse_arguments
 from toolroll.policy.effects import Effect
 from toolroll.result import ToolError
 
@@ -31,7 +31,7 @@ def run_calls(kit: Kit, calls: Sequence[ToolCall], token: CancelToken) -> list[R
         if read_only:
             results += parallel(kit, group_calls, token=token)
         else:  # a model that writes a file and runs its tests in one turn expects this order
-            results += [kit.call(name, arguments, token=Under(token)) for name, arguments in group_calls]
+            results += [kit.call(name, arguments, token=LinkedToken(token)) for name, arguments in group_calls]
     return results
 
 
@@ -42,7 +42,7 @@ def is_read_only(call: ToolCall, entry: Entry | None) -> bool:
     if isinstance(entry, Relay):
         return entry.effects in _READ_ONLY
     try:
-        effects = entry.pick(formats.arguments(call.arguments)).effects
+        effects = entry.pick(parse_arguments(call.arguments)).effects
     except (ToolError, KeyError):  # the call will fail with an explanation
         return True
     return effects in _READ_ONLY

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.agent.loop import Agent, RunOutcome
 from toolroll.agent.patches import build_patch, list_omitted
-from toolroll.chains import Under
+from toolroll.chains import LinkedToken
 from toolroll.host.files.copies import Copies
 from toolroll.host.runtime.cancellation import CancelToken
 
@@ -82,13 +82,15 @@ def run_swarm(
     token: CancelToken | None = None,
 ) -> SwarmReport:
     """Run the workers; `tokens` bounds each of them. An interrupt cancels all of them."""
-    group = Under(token)
+    group = LinkedToken(token)
 
     def work(preset: Preset, copies: Copies) -> WorkerReport:
         folder = copies.make(preset.name)
         watchers = [] if watch is None else [lambda record: watch(preset.name, record)]
         with kit_for(preset, folder, copies.state(preset.name)) as kit:
-            outcome = Agent(kit, model, preset, steps=steps, tokens=tokens, watch=watchers).run(task, Under(group))
+            outcome = Agent(kit, model, preset, steps=steps, tokens=tokens, watch=watchers).run(
+                task, LinkedToken(group)
+            )
         changes = copies.changes(preset.name)
         paths = tuple(one.path for one in changes)
         return WorkerReport(preset.name, outcome, build_patch(changes), paths, tuple(list_omitted(changes)))

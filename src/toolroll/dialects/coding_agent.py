@@ -3,7 +3,7 @@
 from toolroll.dialect import Bundle, Dialect, Param, Profile, View
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
-from toolroll.text.git.names import several
+from toolroll.text.git.names import split_names
 from toolroll.tools.code.outline import outline
 from toolroll.tools.code.references import references
 from toolroll.tools.code.repo_map import repo_map
@@ -186,7 +186,7 @@ DIALECT = Dialect(
                 "action": Param(description="One of the 9 actions"),
                 "files": Param(
                     default=".",
-                    decode=several,
+                    decode=split_names,
                     description="File path(s), space-separated (default: `.`)",
                     schema={"type": None, "items": None, "anyOf": [{"type": "string"}, _STRINGS]},
                 ),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.history import History
     from toolroll.host.knowledge.ingest import Ingest
     from toolroll.host.knowledge.library import Store
-    from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.mcp.servers import McpServers
     from toolroll.host.runtime.cancellation import CancelToken
@@ -50,7 +50,7 @@ class Context:
     http: Client
     remote: McpServers
     """Other people's MCP servers."""
-    meaning: Meaning
+    meaning: SemanticRanking
     """Ranks by meaning, where an embedding model is set up."""
     taint: Taint
     """Secrets that were read and must not be sent without a question."""
@@ -113,10 +113,10 @@ class Context:
     @property
     def history(self) -> History:
         """Searches earlier calls, notes and guidance."""
-        from toolroll.host.knowledge.call_log import Calls
+        from toolroll.host.knowledge.call_log import CallLog
         from toolroll.host.knowledge.history import History
 
-        calls = Calls(self.files.state, self.environment)
+        calls = CallLog(self.files.state, self.environment)
         return History(self.files, self.journal, calls, self.meaning, self.call)
 
     def ingest(self, store: Store) -> Ingest:

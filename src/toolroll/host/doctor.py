@@ -25,10 +25,10 @@ from toolroll.host.sandbox.choose import Probe, for_helpers
 from toolroll.result import ToolError
 
 _PACKAGE = "toolroll"
-_PYTHON = (3, 11)
+_OLDEST_PYTHON = (3, 11)
 _NAMES = {"bubblewrap": "bubblewrap", "landlock": "Landlock"}
 _UNINSTALLED = "not known: toolroll runs from its source folder and is not installed"
-_SECONDS = 5.0  # a program that takes longer to say its version is not asked again
+_PROBE_SECONDS = 5.0  # a program that takes longer to say its version is not asked again
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def facts(workspace: str, version: str) -> list[Fact]:
 
 def _python() -> Fact:
     found = sys.version.split()[0]
-    good = sys.version_info >= _PYTHON
+    good = sys.version_info >= _OLDEST_PYTHON
     return Fact("base", "Python", good, f"{found} at {sys.executable}", required=True)
 
 
@@ -268,7 +268,7 @@ def _version(program: str, launcher: Launcher) -> str:
     home = os.open("/", STEP)
     try:
         process = launcher.start([program, "--version"], Reach((), (program,)), cwd=home, stdout=PIPE)
-        with processes.stream(process, deadline=time.monotonic() + _SECONDS) as output:
+        with processes.stream(process, deadline=time.monotonic() + _PROBE_SECONDS) as output:
             said = b"".join(output).decode("utf-8", "replace")
     except (OSError, ToolError):
         return "of an unknown version"

@@ -48,10 +48,10 @@ def make_link(handle: str, tool: str) -> Item:
 def list_resources(kit: Kit, handles: Iterable[tuple[str, str]]) -> list[Item]:
     """The outputs with these (handle, tool) pairs, all notes, and all documents of the library."""
     from toolroll.host.knowledge.library import Library
-    from toolroll.host.knowledge.note_store import Notes
+    from toolroll.host.knowledge.note_store import NoteStore
 
     context = kit.context()
-    notes, _ = Notes(context.files, context.token).all()
+    notes, _ = NoteStore(context.files, context.token).all()
     documents = Library(context.files.state, context.token).documents()
     return [
         *(_output(handle, tool) for handle, tool in handles),

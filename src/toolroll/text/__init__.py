@@ -1,1 +1,1 @@
-"""Pure thinking about text. Nothing here touches the world."""
+"""Pure functions on text: no I/O, no imports from `host`. Each package is one subject and imports no other one."""

@@ -1,1 +1,1 @@
-"""The tools: one file each, the folder is the category. The world comes to a tool through its `ctx`."""
+"""The tools: one file each, found by listing; the folder is the category. A tool reaches the world by its `ctx`."""

@@ -9,7 +9,7 @@ from toolroll import ToolError
 from toolroll.host.code import map_builder as module
 from toolroll.host.code import tag_cache as tagged
 from toolroll.host.code.repo_map import RepoMaps
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.search import file_list as folders
 from toolroll.policy.commands import Rule
 from toolroll.policy.rules import Policy
@@ -259,7 +259,7 @@ def test_what_there_was_no_time_for_is_left_for_the_next_call(tree, repo_maps, m
 
 
 def test_a_cancelled_look_stops(tree, repo_maps):
-    token = Token()
+    token = CancelToken()
     token.cancel()
     with pytest.raises(ToolError, match="cancelled"), repo_maps.build(".", token):
         pass

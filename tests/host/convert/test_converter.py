@@ -22,7 +22,7 @@ from toolroll.host.convert.formats import Format
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.sandbox.choose import strongest
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.knowledge.chunks import Part
+from toolroll.text.knowledge.chunks import DocumentPart
 
 FFMPEG = shutil.which("ffmpeg", path="/usr/local/bin:/usr/bin:/bin")  # where a child finds it
 DAMAGED = "cannot be read as"
@@ -84,7 +84,7 @@ def test_a_pdf() -> None:
     tier = str(strongest().tier)
     converter = Converter(lambda: tier, CancelToken(), lambda *words: told.append(words))
     found = converter.convert(data, "a.pdf", formats.PDF)
-    parts = [Part("Harbours are\ndeep.", 1, "Chapter 1"), Part("Tides are high.", 3, "Chapter 3")]
+    parts = [DocumentPart("Harbours are\ndeep.", 1, "Chapter 1"), DocumentPart("Tides are high.", 3, "Chapter 3")]
     assert found == Converted(formats.PDF, parts, "Pilot")
     assert found.text == "[page 1: Chapter 1]\nHarbours are\ndeep.\n\n[page 3: Chapter 3]\nTides are high."
     assert told == [(3, 3, "page 3")]
@@ -96,15 +96,15 @@ def test_a_pdf() -> None:
         (
             lambda: files.docx(OFFICE),
             "a.docx",
-            [Part("# Pilot book\n\n## Ports\n\n| port | depth |\n| --- | --- |\n| Kiel north | 11\\|m |\n\n- one\n- two\n\nIn a frame.\n\nnew")],
+            [DocumentPart("# Pilot book\n\n## Ports\n\n| port | depth |\n| --- | --- |\n| Kiel north | 11\\|m |\n\n- one\n- two\n\nIn a frame.\n\nnew")],
             "",
         ),
         (
             files.xlsx,
             "a.xlsx",
             [
-                Part("| name | tons | built | a\\|b |\n| --- | --- | --- | --- |\n| Aurora | 1200 | 1931-05-02 | TRUE |\n| Borealis | 0.5 |  | two lines |", 1, "Ships"),
-                Part("| Kiel | 7 |\n| --- | --- |", 3, "Harbours"),
+                DocumentPart("| name | tons | built | a\\|b |\n| --- | --- | --- | --- |\n| Aurora | 1200 | 1931-05-02 | TRUE |\n| Borealis | 0.5 |  | two lines |", 1, "Ships"),
+                DocumentPart("| Kiel | 7 |\n| --- | --- |", 3, "Harbours"),
             ],
             "",
         ),
@@ -112,41 +112,41 @@ def test_a_pdf() -> None:
             files.pptx,
             "a.pptx",
             [
-                Part("## Tides\n\n- High water\n- Low water\n\nNotes: Say it slowly.", 1, "Tides"),
-                Part("| port | depth |\n| --- | --- |\n| Kiel | 11 m |\n\nin a group", 2),
+                DocumentPart("## Tides\n\n- High water\n- Low water\n\nNotes: Say it slowly.", 1, "Tides"),
+                DocumentPart("| port | depth |\n| --- | --- |\n| Kiel | 11 m |\n\nin a group", 2),
             ],
             "",
         ),
         (
             lambda: files.opened(OPEN_SHEET, mime="application/vnd.oasis.opendocument.spreadsheet"),
             "a.ods",
-            [Part("| port | depth |\n| --- | --- |\n| Kiel | 11 |", 1, "Ports")],
+            [DocumentPart("| port | depth |\n| --- | --- |\n| Kiel | 11 |", 1, "Ports")],
             "",
         ),
-        (lambda: files.opened(OPEN_TEXT), "a.odt", [Part("## Ports\n\nA   b\tc\n\n- item\n\n| x | y |\n| --- | --- |")], ""),
-        (lambda: files.opened(OPEN_SLIDES), "a.odp", [Part("One\n\nTwo", 1, "One"), Part("Three", 2, "Three")], ""),
+        (lambda: files.opened(OPEN_TEXT), "a.odt", [DocumentPart("## Ports\n\nA   b\tc\n\n- item\n\n| x | y |\n| --- | --- |")], ""),
+        (lambda: files.opened(OPEN_SLIDES), "a.odp", [DocumentPart("One\n\nTwo", 1, "One"), DocumentPart("Three", 2, "Three")], ""),
         (
             lambda: files.epub({"a": "<head><title>Dawn</title></head><p>Caf&eacute;.", "b": "<h1>Noon</h1><p>Hot."}),
             "a.epub",
-            [Part("# Dawn\n\nCafé.\n\n# Noon\n\nHot.")],
+            [DocumentPart("# Dawn\n\nCafé.\n\n# Noon\n\nHot.")],
             "The Sea",
         ),
     ],
     ids=["docx", "xlsx", "pptx", "ods", "odt", "odp", "epub"],
 )  # fmt: skip
-def test_documents(make: Callable[[], bytes], path: str, parts: list[Part], title: str) -> None:
+def test_documents(make: Callable[[], bytes], path: str, parts: list[DocumentPart], title: str) -> None:
     found = convert(make(), path)
     assert (found.parts, found.title, found.notes) == (parts, title, [])
 
 
 def test_what_a_terminal_would_obey_is_not_passed_on() -> None:
     found = convert(files.opened("<office:text><text:p>a\u202eb\u009b31mc</text:p></office:text>"), "a.odt")
-    assert found.parts == [Part("abc")]
+    assert found.parts == [DocumentPart("abc")]
 
 
 def test_a_picture() -> None:
     found = convert(files.picture("The harbour master", "Invoice 4711"), "a.png")
-    assert found.parts == [Part("The harbour master\nInvoice 4711", 1)]
+    assert found.parts == [DocumentPart("The harbour master\nInvoice 4711", 1)]
     assert found.text == "The harbour master\nInvoice 4711"
 
 
@@ -154,13 +154,13 @@ def test_a_picture() -> None:
 @pytest.mark.parametrize("kind", ["JPEG", "WEBP", "GIF", "BMP", "TIFF"])
 def test_pictures_of_other_kinds(kind: str) -> None:
     found = convert(files.picture("The harbour master", kind=kind), f"a.{kind.lower()}")
-    assert found.parts == [Part("The harbour master", 1)]
+    assert found.parts == [DocumentPart("The harbour master", 1)]
 
 
 @pytest.mark.slow
 def test_a_scanned_pdf() -> None:
     found = convert(files.picture_pdf(files.picture("The harbour master", "Invoice 4711")), "a.pdf")
-    assert found.parts == [Part("The harbour master\nInvoice 4711", 1)]
+    assert found.parts == [DocumentPart("The harbour master\nInvoice 4711", 1)]
     assert found.notes == ["Read from pictures, so letters may be wrong: page 1."]
 
 

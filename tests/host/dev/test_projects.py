@@ -11,7 +11,7 @@ from toolroll.host.dev import projects
 
 @pytest.mark.parametrize(("folder", "folders"), [(".", ["."]), ("", ["."]), ("a/b", ["a/b", "a", "."])])
 def test_above(folder, folders):
-    assert list(projects.above(folder)) == folders
+    assert list(projects.walk_up(folder)) == folders
 
 
 def test_the_nearest_program_of_the_project_comes_first(ctx, put, ws):

@@ -7,12 +7,12 @@ import pytest
 
 from toolroll import Kit
 from toolroll.host.knowledge import call_log as calls
-from toolroll.host.knowledge.call_log import Calls
+from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.state import State
 
 
 def told(kit):
-    found = Calls(State(kit.state_dir), {}).all()
+    found = CallLog(State(kit.state_dir), {}).all()
     return [(one.tool, json.loads(one.arguments), one.outcome) for one in found]
 
 
@@ -30,7 +30,7 @@ def test_what_does_something_is_kept_and_what_only_reads_is_not(open_kit, put):
         ("todo_write", "success"),
     ]
     assert told(kit)[0][1] == {"command": "echo hi"}
-    assert {one.session for one in Calls(State(kit.state_dir), {}).all()} == {"first"}
+    assert {one.session for one in CallLog(State(kit.state_dir), {}).all()} == {"first"}
 
 
 def test_a_later_kit_finds_it(ws, tmp_path):
@@ -56,7 +56,7 @@ def test_secrets_are_not_kept(ws, tmp_path, monkeypatch):
 
 
 def test_the_oldest_are_given_up_and_a_torn_line_is_passed_over(open_kit, monkeypatch):
-    monkeypatch.setattr(calls, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(calls, "_MAX_FILE_BYTES", 1000)
     kit = open_kit()
     for number in range(20):
         kit.call("bash", {"command": f": {number}"})

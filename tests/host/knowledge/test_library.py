@@ -14,18 +14,18 @@ from tests.waiting import until
 from toolroll import ToolError
 from toolroll.host.knowledge import library
 from toolroll.host.knowledge import postings as entries
-from toolroll.host.knowledge.library import Library, Stats
+from toolroll.host.knowledge.library import Library, LibrarySize
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge import passages
-from toolroll.text.knowledge.chunks import Chunk, plain
-from toolroll.text.knowledge.passages import Document, Hits
+from toolroll.text.knowledge.chunks import Chunk, split_text
+from toolroll.text.knowledge.passages import Hits, LibraryDocument
 
 GUIDE = [Chunk("The deployment key rotates every ninety days.", 1, 3, "Deploy"), Chunk("Soup at noon.", 5, 7, "Lunch")]
 
 
 def document(source, version="1", kind="file", form="markdown"):
-    return Document(kind, source, form, version, 100)
+    return LibraryDocument(kind, source, form, version, 100)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def rows(base):
 
 def test_nothing_is_made_before_something_is_kept(state, kept):
     assert kept.search("x", 5) == Hits([], 0)
-    assert (kept.stats(), kept.clear(), kept.drop("file", "a")) == (Stats(), Stats(), False)
+    assert (kept.stats(), kept.clear(), kept.drop("file", "a")) == (LibrarySize(), LibrarySize(), False)
     assert not kept.knows(document("a"))
     assert not os.path.exists(state.path)
 
@@ -121,7 +121,7 @@ def test_the_best_comes_first_and_the_source_counts(kept):
     assert kept.search("keys", 1).total == 2
 
 
-@pytest.mark.parametrize(("limit", "most"), [("DOCUMENTS", 1), ("PIECES", 3), ("CHARACTERS", 60)])
+@pytest.mark.parametrize(("limit", "most"), [("MAX_DOCUMENTS", 1), ("MAX_PIECES", 3), ("MAX_CHARACTERS", 60)])
 def test_the_library_is_bounded_and_the_old_version_stays(kept, monkeypatch, limit, most):
     kept.put(document("guide.md"), GUIDE)
     monkeypatch.setattr(library, limit, most)
@@ -129,7 +129,7 @@ def test_the_library_is_bounded_and_the_old_version_stays(kept, monkeypatch, lim
         kept.put(document("other.md"), GUIDE)
     assert caught.value.code == "TooLarge"
     big = [Chunk("a long piece of text" * 4, number, number) for number in range(4)]
-    if limit != "DOCUMENTS":
+    if limit != "MAX_DOCUMENTS":
         with pytest.raises(ToolError, match="full"):
             kept.put(document("guide.md", "2"), big)
     assert kept.knows(document("guide.md"))
@@ -153,14 +153,14 @@ import sys
 from toolroll.host.knowledge.library import Library
 from toolroll.host.runtime.state import State
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.text.knowledge.chunks import Chunk, plain
-from toolroll.text.knowledge.passages import Document
+from toolroll.text.knowledge.chunks import Chunk, split_text
+from toolroll.text.knowledge.passages import LibraryDocument
 kept = Library(State(sys.argv[1]), CancelToken())
 print("ready", flush=True)
 for turn in range(int(sys.argv[3])):
     pieces = [Chunk(f"turn{turn} piece {at}", at, at) for at in range(1, 20)]
-    kept.put(Document("file", sys.argv[2], "text", str(turn), 1), pieces)
-    kept.put(Document("file", f"{sys.argv[2]}-{turn}", "text", "1", 1), pieces)
+    kept.put(LibraryDocument("file", sys.argv[2], "text", str(turn), 1), pieces)
+    kept.put(LibraryDocument("file", f"{sys.argv[2]}-{turn}", "text", "1", 1), pieces)
 """
 
 
@@ -205,7 +205,7 @@ def test_a_writer_that_is_killed_leaves_whole_documents(state, kept, raw):
         numbers = base.execute("select number from documents order by 1").fetchall()
         assert base.execute("select distinct document from pieces order by 1").fetchall() == numbers
         whole = base.execute("select sum(length(data)) from entries where term = 'piece'").fetchone()
-        assert whole == (stats.pieces * passages.ENTRY,)
+        assert whole == (stats.pieces * passages.ENTRY_BYTES,)
 
 
 def broken(path):
@@ -255,7 +255,7 @@ def test_a_call_that_is_cancelled_keeps_nothing(state, kept):
     token.cancel()
     with pytest.raises(ToolError, match="cancelled"):
         Library(state, token).put(document("a"), GUIDE)
-    assert kept.stats() == Stats()
+    assert kept.stats() == LibrarySize()
 
 
 def test_pages_are_cited(kept):
@@ -267,10 +267,10 @@ def test_many_pieces_are_ranked_as_few_are(kept, monkeypatch):
     pieces = [Chunk(f"{'soup ' * (at % 5)} number {at}", at, at) for at in range(1, 200)]
     kept.put(document("a"), pieces)
     few = kept.search("soup number 77", 20)
-    monkeypatch.setattr(entries, "_SMALL", 0)
-    monkeypatch.setattr(entries, "_LARGE", 0)
+    monkeypatch.setattr(entries, "_NUMPY_BYTES", 0)
+    monkeypatch.setattr(entries, "_NUMPY_LOAD_BYTES", 0)
     assert kept.search("soup number 77", 20) == few
-    monkeypatch.setattr(entries, "_MANY", 0)
+    monkeypatch.setattr(entries, "_PLAIN_WORDS_MAX_PIECES", 0)
     assert next(one.start for one in kept.search("the soup of 77", 20).passages) == 77
 
 
@@ -314,7 +314,7 @@ def test_a_library_of_the_first_version_is_kept(state, kept, raw):
 def test_what_it_holds_can_be_listed_and_read(kept):
     assert (kept.documents(), kept.text("file", "a")) == ([], None)
     text = "\n".join(f"line {number} of a text that is longer than a piece" for number in range(100))
-    kept.put(document("long.txt"), plain(text))
+    kept.put(document("long.txt"), split_text(text))
     kept.put(document("a.md"), GUIDE)
     assert kept.documents() == [("file", "a.md", "markdown"), ("file", "long.txt", "markdown")]
     assert kept.text("file", "long.txt") == text

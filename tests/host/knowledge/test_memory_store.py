@@ -15,16 +15,16 @@ from tests.host.models.embedding.served import Embeddings
 from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge import memory_store as memories
-from toolroll.host.knowledge.memory_store import Memories
-from toolroll.host.knowledge.semantic import Meaning
+from toolroll.host.knowledge.memory_store import MemoryStore
+from toolroll.host.knowledge.semantic import SemanticRanking
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
-from toolroll.text.knowledge.memories import WORKING, Memory, missing
+from toolroll.text.knowledge.memories import MAX_WORKING, Memory, missing_memory
 
 
 @pytest.fixture
 def kept(state):
-    return Memories(state, CancelToken())
+    return MemoryStore(state, CancelToken())
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_memory_is_found_again_and_private(state, kept, tmp_path):
     made, new, _ = kept.add(" tabs ", "semantic", 0.9)
     assert (made.number, new, before <= made.created == made.updated <= time.time()) == (1, True, True)
     state.close()
-    again = Memories(State(state.path), CancelToken())
+    again = MemoryStore(State(state.path), CancelToken())
     assert again.all() == [Memory(1, "tabs", "semantic", 0.9, made.created, made.updated)]
     assert sorted(os.listdir(tmp_path / "state/memories")) == ["lock", "memories.sqlite"]
     assert oct((tmp_path / "state/memories/memories.sqlite").stat().st_mode)[-3:] == "600"
@@ -96,11 +96,11 @@ def test_update_changes_what_is_given(kept):
 def test_working_memory_is_bounded(kept):
     kept.add("important", "working", 0.9)
     kept.add("dull", "working", 0.1)
-    for number in range(WORKING - 2):
+    for number in range(MAX_WORKING - 2):
         assert not kept.add(f"{number}", "working", 0.5)[2].dropped
     room = kept.add("one more", "working", 0.0)[2]
     assert ([one.content for one in room.dropped], room.promoted) == (["dull"], [])
-    assert len(kept.all("working")) == WORKING
+    assert len(kept.all("working")) == MAX_WORKING
     assert "one more" in contents(kept, "working")
 
 
@@ -149,9 +149,9 @@ def test_what_fails_changes_nothing(kept):
 
 def emptied(kept):
     """A change that fails after its first step."""
-    with kept._base.changing() as base:
+    with kept._base.transaction() as base:
         base.execute("delete from memories")
-        raise missing(7)
+        raise missing_memory(7)
 
 
 @pytest.mark.parametrize("data", [b"no database" * 100, b"SQLite format 3\0" + b"\xff" * 4096])
@@ -178,17 +178,17 @@ def test_a_newer_database_is_left_alone(kept, raw):
 def test_who_waits_can_be_cancelled(state, kept):
     kept.add("a", "working", 0.5)
     token = CancelToken(0.1)
-    with kept._base.opened(), pytest.raises(ToolError, match="time limit"):
-        Memories(state, token).all()
+    with kept._base.connect(), pytest.raises(ToolError, match="time limit"):
+        MemoryStore(state, token).all()
 
 
 WRITER = """
 import sys, sqlite3
-from toolroll.host.knowledge.memory_store import Memories
+from toolroll.host.knowledge.memory_store import MemoryStore
 from toolroll.host.runtime.state import State
 from toolroll.host.runtime.cancellation import CancelToken
 _, path, name, count, way = sys.argv
-kept = Memories(State(path), CancelToken())
+kept = MemoryStore(State(path), CancelToken())
 number = max(one.number for one in kept.all())
 print("ready", flush=True)
 sys.stdin.readline()
@@ -218,7 +218,7 @@ def test_threads_that_start_at_once_make_one_database(state):
         start.wait()
         try:
             for at in range(5):
-                Memories(state, CancelToken()).add(f"{number} {at}", "episodic", 0.5)
+                MemoryStore(state, CancelToken()).add(f"{number} {at}", "episodic", 0.5)
         except Exception as error:
             failed.append(error)
 
@@ -227,7 +227,7 @@ def test_threads_that_start_at_once_make_one_database(state):
         one.start()
     for one in threads:
         one.join()
-    found = Memories(state, CancelToken()).all()
+    found = MemoryStore(state, CancelToken()).all()
     assert (failed, len({one.content for one in found}), {one.number for one in found}) == ([], 40, set(range(1, 41)))
 
 
@@ -237,9 +237,9 @@ from contextlib import contextmanager
 from toolroll.host.knowledge import memory_store as memories
 from toolroll.host.runtime.state import State
 from toolroll.host.runtime.cancellation import CancelToken
-kept = memories.Memories(State(sys.argv[1]), CancelToken())
+kept = memories.MemoryStore(State(sys.argv[1]), CancelToken())
 if sys.argv[2] == "naive":
-    kept._base.changing = kept._base.opened  # without a transaction
+    kept._base.transaction = kept._base.connect  # without a transaction
 drop = memories._drop
 def dying(base, numbers):
     drop(base, numbers[:5])
@@ -262,10 +262,10 @@ def test_a_death_in_the_middle_leaves_all_or_nothing(state, kept, raw, way, left
 
 KILLED = """
 import sys
-from toolroll.host.knowledge.memory_store import Memories
+from toolroll.host.knowledge.memory_store import MemoryStore
 from toolroll.host.runtime.state import State
 from toolroll.host.runtime.cancellation import CancelToken
-kept = Memories(State(sys.argv[1]), CancelToken())
+kept = MemoryStore(State(sys.argv[1]), CancelToken())
 for number in range(100_000):
     print(kept.add(f"number {number}", "episodic", 0.5)[0].number, flush=True)
 """
@@ -290,7 +290,7 @@ def server():
 
 @pytest.fixture
 def with_vectors(state, server):
-    return Memories(state, CancelToken(), Meaning(state, Client(), server.environment))
+    return MemoryStore(state, CancelToken(), SemanticRanking(state, Client(), server.environment))
 
 
 def found(kept, query):
@@ -328,7 +328,7 @@ def test_what_is_forgotten_leaves_no_vector(state, server, with_vectors):
 
 
 def test_when_time_is_short_the_latest_are_ranked_by_meaning(state, server, with_vectors, monkeypatch):
-    monkeypatch.setattr(memories, "_SECONDS", 0)
+    monkeypatch.setattr(memories, "_EMBED_SECONDS", 0)
     for number in range(20):
         with_vectors.add(f"number {number}", "semantic", 0.5)
     assert found(with_vectors, "car")[1:] == ("meaning and words", "Ranked by meaning and words: 12 of 20 by words alone, for now.")  # fmt: skip
@@ -349,7 +349,7 @@ def test_an_embedder_is_not_needed_to_be_cancelled(state, server, kept):
     token = CancelToken()
     server.answer = lambda _asked: token.cancel() or reply("{}")
     with pytest.raises(ToolError, match="cancelled"):
-        Memories(state, token, Meaning(state, Client(), server.environment)).search("car", None, 5)
+        MemoryStore(state, token, SemanticRanking(state, Client(), server.environment)).search("car", None, 5)
 
 
 def test_memories_of_the_first_version_are_kept(state, kept, raw):

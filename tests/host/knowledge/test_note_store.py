@@ -5,14 +5,14 @@ import os
 import pytest
 
 from toolroll import ToolError
-from toolroll.host.knowledge.note_store import Notes
+from toolroll.host.knowledge.note_store import NoteStore
 
 FOLDER = ".toolroll/notes"
 
 
 @pytest.fixture
 def kept(ctx):
-    return Notes(ctx.files, ctx.token)
+    return NoteStore(ctx.files, ctx.token)
 
 
 def test_looking_makes_nothing(kept, ws):
@@ -47,7 +47,7 @@ def test_an_id_stays_when_the_title_changes(kept, ws):
 def test_notes_are_of_the_workspace_wherever_the_call_is_made(kit, ws, put):
     put({"sub/x": ""})
     ctx = kit.context(cwd="sub")
-    Notes(ctx.files, ctx.token).create("Plan", "text", "general", ())
+    NoteStore(ctx.files, ctx.token).create("Plan", "text", "general", ())
     assert os.listdir(ws / FOLDER) == ["plan.md"]
 
 

@@ -14,7 +14,7 @@ from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge import passages
 from toolroll.text.knowledge.chunks import Chunk
-from toolroll.text.knowledge.passages import Document
+from toolroll.text.knowledge.passages import LibraryDocument
 
 WORDS = [f"word{chr(97 + at)}" for at in range(20)]
 QUESTION = "worda wordb wordc the"
@@ -35,7 +35,7 @@ def made(tmp_path):
 
 
 def document(source, version="1"):
-    return Document("file", source, "text", version, 1)
+    return LibraryDocument("file", source, "text", version, 1)
 
 
 def chunks(luck):
@@ -76,14 +76,14 @@ def wanted_entries(base):
     found = []
     texts = "select pieces.number, source, title, text from pieces join documents on documents.number = document"
     for number, source, title, text in base.execute(texts):
-        counts = passages.terms(f"{source} {title} {text}")
+        counts = passages.count_terms(f"{source} {title} {text}")
         found += [(term, number, times, sum(counts.values())) for term, times in counts.items()]
     return sorted(found)
 
 
 @pytest.mark.parametrize("room", [1, 20, 10_000])
 def test_blocks_hold_what_the_pieces_have(made, tmp_path, monkeypatch, room):
-    monkeypatch.setattr(entries, "_BLOCK", room)
+    monkeypatch.setattr(entries, "_BLOCK_PIECES", room)
     kept = made("one")
     held = changed(kept)
     base = opened(tmp_path / "one")
@@ -117,7 +117,9 @@ def test_nothing_is_left_of_what_has_gone(made, tmp_path):
 def test_a_library_of_an_earlier_layout_is_kept(made, tmp_path):
     state = State(str(tmp_path / "old"))
     held = {f"file{at}": chunks(random.Random(at)) for at in range(8)}
-    with Database(state, CancelToken(), "library", library._TABLES, library._SECOND, library._THIRD).changing() as base:
+    with Database(
+        state, CancelToken(), "library", library._TABLES, library._SECOND, library._THIRD
+    ).transaction() as base:
         for source, pieces in held.items():
             before(base, source, pieces)
     state.close()
@@ -137,28 +139,28 @@ def test_a_library_of_an_earlier_layout_is_kept(made, tmp_path):
 
 def before(base, source, pieces):
     """As a document was kept when it had rows of its own."""
-    counts = [passages.terms(f"{source} {one.title} {one.text}") for one in pieces]
-    words = library._squeezed(sorted({term for one in counts for term in one}))
+    counts = [passages.count_terms(f"{source} {one.title} {one.text}") for one in pieces]
+    words = library._compress_terms(sorted({term for one in counts for term in one}))
     sums = (len(pieces), sum(len(one.text) for one in pieces), sum(sum(one.values()) for one in counts))
     names = "kind, source, form, digest, bytes, added, pieces, characters, length, terms"
     values = ("file", source, "text", "1", 1, 0.0, *sums, words)
     number = base.execute(f"insert into documents ({names}) values ({', '.join('?' * 10)})", values).lastrowid
     numbers = [library._insert(base, number, one) for one in pieces]
-    packed = passages.packed(zip(numbers, counts, strict=True))
+    packed = passages.pack_entries(zip(numbers, counts, strict=True))
     rows = [(term, number, part.tobytes()) for term, part in packed.items()]
     base.executemany("insert into entries values (?, ?, ?)", rows)
 
 
 @pytest.mark.parametrize(("small", "large"), [(0, 0), (10**9, 10**9)])
 def test_the_best_and_those_that_are_asked_for_get_scores(made, tmp_path, monkeypatch, small, large):
-    monkeypatch.setattr(entries, "_SMALL", small)
-    monkeypatch.setattr(entries, "_LARGE", large)
+    monkeypatch.setattr(entries, "_NUMPY_BYTES", small)
+    monkeypatch.setattr(entries, "_NUMPY_LOAD_BYTES", large)
     changed(made("one"))
     base = opened(tmp_path / "one")
-    monkeypatch.setattr(entries, "_BEST", 10**6)
+    monkeypatch.setattr(entries, "_MAX_SCORED", 10**6)
     every, total = entries.best(base, QUESTION, (), CancelToken())
     order = sorted(every, key=lambda number: (-every[number], number))
-    monkeypatch.setattr(entries, "_BEST", 5)
+    monkeypatch.setattr(entries, "_MAX_SCORED", 5)
     also = [order[-1], order[7], 10**7, 0]
     found, count = entries.best(base, QUESTION, also, CancelToken())
     base.close()

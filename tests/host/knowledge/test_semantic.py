@@ -8,7 +8,7 @@ from tests.host.models.embedding.served import FOLDER, REAL, Embeddings
 from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge import semantic as meaning
-from toolroll.host.knowledge.semantic import Meaning
+from toolroll.host.knowledge.semantic import SemanticRanking
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
@@ -18,7 +18,7 @@ def opened(tmp_path):
     made = []
 
     def make(**environment):
-        made.append(Meaning(State(str(tmp_path / "state")), Client(), environment))
+        made.append(SemanticRanking(State(str(tmp_path / "state")), Client(), environment))
         return made[-1]
 
     yield make
@@ -28,7 +28,7 @@ def opened(tmp_path):
 
 def test_without_weights(opened, tmp_path):
     made = opened(TOOLROLL_MODELS=str(tmp_path / "none"))
-    assert made.lacks == (
+    assert made.unavailable_reason == (
         "what is said in other words may be missed. To rank by meaning too, run `toolroll models fetch`."
     )
     assert not (tmp_path / "state").exists()
@@ -36,14 +36,16 @@ def test_without_weights(opened, tmp_path):
 
 def test_without_the_extra(opened, monkeypatch):
     monkeypatch.setattr(meaning, "_NEEDS", ("numpy", "no_such_engine"))
-    assert opened(TOOLROLL_EMBEDDINGS_URL="http://127.0.0.1:1").lacks.endswith("pip install 'toolroll[rag]'.")
+    assert opened(TOOLROLL_EMBEDDINGS_URL="http://127.0.0.1:1").unavailable_reason.endswith(
+        "pip install 'toolroll[rag]'."
+    )
 
 
 def test_broken_weights_are_told(opened, tmp_path):
     (tmp_path / "models/all-MiniLM-L6-v2").mkdir(parents=True)
     (tmp_path / "models/all-MiniLM-L6-v2/model.safetensors").write_bytes(b"no weights")
     made = opened(TOOLROLL_MODELS=str(tmp_path / "models"))
-    assert made.lacks == ""
+    assert made.unavailable_reason == ""
     with pytest.raises(ToolError, match="Run `toolroll models fetch` to fetch it again") as caught:
         _ = made.embedder
     assert caught.value.code == "IOError"
@@ -52,7 +54,7 @@ def test_broken_weights_are_told(opened, tmp_path):
 def test_an_endpoint_needs_no_weights(opened, tmp_path):
     with Embeddings() as server:
         made = opened(TOOLROLL_MODELS=str(tmp_path / "none"), **server.environment)
-        assert (made.lacks, made.embedder.name, made.vectors.name) == ("", "by-subject", "edge")
+        assert (made.unavailable_reason, made.embedder.name, made.vectors.name) == ("", "by-subject", "edge")
         assert made.embedder is made.embedder
         assert made.embedder.embed(["car"], CancelToken()).shape == (1, 4)
 
@@ -66,7 +68,7 @@ def test_a_server_for_vectors(opened):
 @REAL
 def test_weights_are_loaded_once(opened):
     made = opened(TOOLROLL_MODELS=FOLDER)
-    assert (made.lacks, made.embedder.name) == ("", "all-MiniLM-L6-v2")
+    assert (made.unavailable_reason, made.embedder.name) == ("", "all-MiniLM-L6-v2")
     assert made.embedder is made.embedder
 
 

@@ -8,13 +8,13 @@ from toolroll import ToolError
 from toolroll.host.knowledge.todo_store import TodoFile
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
-from toolroll.text.knowledge.todos import Item, Todo, written
+from toolroll.text.knowledge.todos import Todo, TodoItem, merge_items
 
 ONE = (Todo("a", "pending", "medium", "1"),)
 
 
-def put(state, session, todos=ONE, anew=True):
-    return TodoFile(state, session, CancelToken()).change(lambda _: todos, anew=anew)
+def put(state, session, todos=ONE, replace=True):
+    return TodoFile(state, session, CancelToken()).change(lambda _: todos, replace=replace)
 
 
 def get(state, session):
@@ -50,8 +50,8 @@ def test_every_session_has_its_own_and_none_leaves_the_folder(state, tmp_path):
 def test_a_broken_list_is_told_of_and_can_be_written_anew(state, tmp_path, data):
     put(state, "s")
     (tmp_path / "state/todos/s.json").write_bytes(data)
-    for work in (lambda: get(state, "s"), lambda: put(state, "s", anew=False)):
-        with pytest.raises(ToolError, match=r"is broken.*Write the whole list anew") as caught:
+    for work in (lambda: get(state, "s"), lambda: put(state, "s", replace=False)):
+        with pytest.raises(ToolError, match=r"is broken.*Write the whole list again") as caught:
             work()
         assert caught.value.code == "IOError"
     assert (tmp_path / "state/todos/s.json").read_bytes() == data
@@ -62,7 +62,9 @@ def test_a_broken_list_is_told_of_and_can_be_written_anew(state, tmp_path, data)
 def test_what_fails_leaves_the_list(state, tmp_path):
     put(state, "s")
     with pytest.raises(ToolError):
-        TodoFile(state, "s", CancelToken()).change(lambda kept: written(kept, [Item()], merge=True), anew=False)
+        TodoFile(state, "s", CancelToken()).change(
+            lambda kept: merge_items(kept, [TodoItem()], merge=True), replace=False
+        )
     with pytest.raises(UnicodeEncodeError):
         put(state, "s", (Todo("\ud800", "pending", "low", "1"),))
     (tmp_path / "state/todos/.new").write_text("left by a process that was killed")
@@ -87,15 +89,15 @@ import sys
 from toolroll.host.runtime.state import State
 from toolroll.host.knowledge.todo_store import TodoFile
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.text.knowledge.todos import Item, written
+from toolroll.text.knowledge.todos import TodoItem, merge_items
 file = TodoFile(State(sys.argv[1]), "s", CancelToken())
 known = file.read()
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(int(sys.argv[3])):
-    item = Item(f"{sys.argv[2]} {number}")
-    made = (lambda kept: written(kept, [item], merge=True)) if sys.argv[4] == "safe" else (lambda _: written(known, [item], merge=True))
-    file.change(made, anew=False)
+    item = TodoItem(f"{sys.argv[2]} {number}")
+    made = (lambda kept: merge_items(kept, [item], merge=True)) if sys.argv[4] == "safe" else (lambda _: merge_items(known, [item], merge=True))
+    file.change(made, replace=False)
 """
 
 

@@ -12,7 +12,7 @@ from toolroll.host.jsonrpc.connection import GoneError
 from toolroll.host.lsp.client import LspClient
 from toolroll.host.lsp.pool import make_environment
 from toolroll.host.lsp.servers import SERVERS, find_program
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 from .conftest import found
 
@@ -26,7 +26,7 @@ def client(fake, workspace):
     fake("late")
     process = spawn([find_program(TSC, ""), "--lsp"], workspace.root.fd, make_environment())
     client = LspClient(TSC, process, workspace.root.path, 1 << 30)
-    client.start(Token(), time.monotonic() + 20)
+    client.start(CancelToken(), time.monotonic() + 20)
     yield client
     client.close()
     assert gone(client.connection.pid)
@@ -37,9 +37,9 @@ def test_old_problems_really_come_and_are_not_believed(client):
     told = client._on_notification
     client.connection._on_notification = lambda method, params: (heard.append(params), told(method, params))
     shown = client.show("a.ts", "bad\n")
-    client.wait(lambda: client.get_published(shown, 1) is not None, Token(), time.monotonic() + 20)
+    client.wait(lambda: client.get_published(shown, 1) is not None, CancelToken(), time.monotonic() + 20)
     client.show("a.ts", "good\n")
-    client.wait(lambda: client.get_published(shown, 2) is not None, Token(), time.monotonic() + 20)
+    client.wait(lambda: client.get_published(shown, 2) is not None, CancelToken(), time.monotonic() + 20)
     assert [(one["version"], [item["message"] for item in one["diagnostics"]]) for one in heard] == [
         (1, ["bad line 1"]),
         (1, ["old"]),
@@ -70,7 +70,7 @@ def test_texts_are_shown_with_rising_versions_and_once(client):
 def test_after_the_end_there_is_no_answer_and_no_waiting(client):
     os.kill(client.connection.pid, 9)
     with pytest.raises(GoneError, match="was killed by signal 9"):
-        client.wait(lambda: False, Token(), time.monotonic() + 20)
+        client.wait(lambda: False, CancelToken(), time.monotonic() + 20)
     with pytest.raises(GoneError):
         client.request("textDocument/hover", {})
 
@@ -95,7 +95,7 @@ def test_after_the_end_there_is_no_answer_and_no_waiting(client):
 def test_a_server_that_is_not_told_of_changes_gives_old_answers(files, asked, change, servers, put, monkeypatch):
     monkeypatch.setattr(LspClient, "update_files", lambda *_: None)
     put(files)
-    first = servers.diagnose([asked], Token())[0].problems
+    first = servers.diagnose([asked], CancelToken())[0].problems
     put(change)
     assert len(first) == 1
-    assert servers.diagnose([asked], Token())[0].problems == first
+    assert servers.diagnose([asked], CancelToken())[0].problems == first

@@ -5,7 +5,7 @@ import pytest
 
 from toolroll.host.lsp import file_changes as watch
 from toolroll.host.lsp.servers import SERVERS
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ToolError
 
 PYTHON = next(one for one in SERVERS if one.program == "ty")
@@ -19,7 +19,7 @@ def look(workspace, ws):
             for name in names if settle else ():
                 if os.stat(f"{folder}/{name}").st_mtime_ns > LONG_AGO:
                     os.utime(f"{folder}/{name}", ns=(LONG_AGO, LONG_AGO + os.stat(f"{folder}/{name}").st_ino))
-        return watch.take_snapshot(workspace.root, PYTHON, Token())
+        return watch.take_snapshot(workspace.root, PYTHON, CancelToken())
 
     return now
 
@@ -79,7 +79,7 @@ def test_a_changed_configuration_is_seen_by_its_content(look, put):
 
 
 def test_looking_can_be_cancelled(workspace):
-    token = Token()
+    token = CancelToken()
     token.cancel()
     with pytest.raises(ToolError, match="cancelled"):
         watch.take_snapshot(workspace.root, PYTHON, token)

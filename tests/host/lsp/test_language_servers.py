@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from toolroll.host.lsp.answers import FileEdits, Location, Range
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.edit.text_edits import Edit
 
@@ -36,7 +36,7 @@ def test_twenty_edits_and_never_an_old_answer(path, text, bad, good, servers, pu
     for n in range(20):
         before = "\n" * (n % 3)
         put({path: before + text.format(bad if n % 2 else good)})
-        report = servers.diagnose([path], Token())[0]
+        report = servers.diagnose([path], CancelToken())[0]
         wrong = [(n % 3 + 1, 5 if path == "a.ts" else value, "error")]
         assert places(report) == (wrong if n % 2 else []), n
     assert len(servers.running()) == 1
@@ -132,20 +132,20 @@ def test_twenty_edits_and_never_an_old_answer(path, text, bad, good, servers, pu
 def test_a_change_of_another_file_is_known(also_open, files, asked, change, before, after, servers, put, ws):
     put(files)
     if also_open:
-        servers.diagnose([path for path in files if path != asked] or [asked], Token())
-    assert places(servers.diagnose([asked], Token())[0]) == before
+        servers.diagnose([path for path in files if path != asked] or [asked], CancelToken())
+    assert places(servers.diagnose([asked], CancelToken())[0]) == before
     for path, text in change.items():
         put({path: text}) if text is not None else (ws / path).unlink()
-    assert places(servers.diagnose([asked], Token())[0]) == after
+    assert places(servers.diagnose([asked], CancelToken())[0]) == after
 
 
 @needs_ty
 def test_an_installed_package_is_known(servers, put):
     put({"a.py": "import thing\n", ".venv/pyvenv.cfg": f"home = {sys.base_prefix}/bin\nversion = 3.11.0\n"})
     put({".venv/lib/python3.11/site-packages/other.py": ""})
-    assert places(servers.diagnose(["a.py"], Token())[0]) == [(1, 8, "error")]
+    assert places(servers.diagnose(["a.py"], CancelToken())[0]) == [(1, 8, "error")]
     put({".venv/lib/python3.11/site-packages/thing/__init__.py": ""})
-    assert places(servers.diagnose(["a.py"], Token())[0]) == []
+    assert places(servers.diagnose(["a.py"], CancelToken())[0]) == []
 
 
 @pytest.mark.parametrize(
@@ -163,23 +163,23 @@ def test_an_installed_package_is_known(servers, put):
 )
 def test_positions(path, text, line, character, column, servers, put):
     put({path: text})
-    found = [(one.range.line, one.range.character) for one in servers.diagnose([path], Token())[0].problems]
+    found = [(one.range.line, one.range.character) for one in servers.diagnose([path], CancelToken())[0].problems]
     assert ((line, character) in found) == (column is not None), found
 
 
 @needs_ty
 def test_hover_and_definition_behind_astral_characters(servers, put):
     put({"a.py": "class Größe:\n    '''Wie groß. 😀'''\n\ns = '😀😀'; y = Größe()\r\n"})
-    about = servers.hover("a.py", 4, 17, Token())
+    about = servers.hover("a.py", 4, 17, CancelToken())
     assert about.range == Range(4, 15, 4, 20)
     assert "Wie groß. 😀" in about.markdown
-    assert servers.definition("a.py", 4, 17, Token()).found == [Location("a.py", Range(1, 7, 1, 12))]
+    assert servers.definition("a.py", 4, 17, CancelToken()).found == [Location("a.py", Range(1, 7, 1, 12))]
 
 
 @needs_ty
 def test_a_definition_outside_the_workspace_is_a_line_only(servers, put):
     put({"a.py": "import os\nos.getcwd()\n"})
-    (place,) = servers.definition("a.py", 2, 5, Token()).found
+    (place,) = servers.definition("a.py", 2, 5, CancelToken()).found
     assert (place.inside, place.path.endswith(".pyi"), place.range.line > 1) == (False, True, True)
 
 
@@ -206,7 +206,7 @@ def test_the_first_word_about_several_files_is_the_last(files, servers, put):
     """A server that is asked right after its start sends what it thinks before it has read what is imported."""
     put(files)
     asked = [path for path in files if path[0] in "ab"]
-    assert [len(places(one)) for one in servers.diagnose(asked, Token())] == [1, 1]
+    assert [len(places(one)) for one in servers.diagnose(asked, CancelToken())] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -290,10 +290,10 @@ def test_the_first_word_about_several_files_is_the_last(files, servers, put):
 )
 def test_references_and_renames_reach_files_that_nobody_opened(files, place, references, servers, put):
     put(files)
-    found = servers.references(*place, Token())
+    found = servers.references(*place, CancelToken())
     assert {(one.path, one.range.line, one.range.character) for one in found.found} == references
     assert found.complete
-    renamed = servers.rename(*place, "ff", Token())
+    renamed = servers.rename(*place, "ff", CancelToken())
     assert sorted((one.path, len(one.edits)) for one in renamed) == sorted(
         (path, sum(path == other for other, *_ in references)) for path in {path for path, *_ in references}
     )
@@ -305,15 +305,15 @@ def test_a_rename_is_edits_of_the_text_that_is_there(servers, put):
     put({"a.py": "é = '😀'\r\nprint(é, '😀', é)\r\n"})
     text = "é = '😀'\r\nprint(é, '😀', é)\r\n"
     edits = [Edit(0, 1, "e"), Edit(15, 16, "e"), Edit(23, 24, "e")]
-    assert servers.rename("a.py", 1, 1, "e", Token()) == [FileEdits("a.py", text, edits)]
+    assert servers.rename("a.py", 1, 1, "e", CancelToken()) == [FileEdits("a.py", text, edits)]
 
 
 @needs_ty
 def test_a_file_that_is_gone_or_no_text_is_not_judged(servers, put, ws):
     put({"a.py": "x: int = ''\n", "b.py": "x = 1\n", "c.py": b"\x00\x01"})
-    assert places(servers.diagnose(["a.py"], Token())[0]) == [(1, 10, "error")]
+    assert places(servers.diagnose(["a.py"], CancelToken())[0]) == [(1, 10, "error")]
     (ws / "a.py").unlink()
-    a, b, c = servers.diagnose(["a.py", "b.py", "c.py"], Token())
+    a, b, c = servers.diagnose(["a.py", "b.py", "c.py"], CancelToken())
     assert (a.problems, b.problems, c.problems) == (None, [], None)
     assert a.reason == c.reason == "it is gone, is no text, or is larger than 4 MB"
 
@@ -321,7 +321,7 @@ def test_a_file_that_is_gone_or_no_text_is_not_judged(servers, put, ws):
 @needs_ty
 def test_more_files_than_are_kept_open(servers, put):
     put({f"m{n}.py": f"x: int = {n if n % 10 else repr('')}\n" for n in range(150)})
-    reports = servers.diagnose([f"m{n}.py" for n in range(150)], Token())
+    reports = servers.diagnose([f"m{n}.py" for n in range(150)], CancelToken())
     assert [len(one.problems) for one in reports] == [int(n % 10 == 0) for n in range(150)]
 
 
@@ -330,7 +330,7 @@ def test_more_files_than_are_kept_open(servers, put):
 def test_a_position_outside_the_file_starts_no_server(line, character, servers, put):
     put({"a.py": "x = 1\ny = 2\n"})
     with pytest.raises(ToolError) as caught:
-        servers.hover("a.py", line, character, Token())
+        servers.hover("a.py", line, character, CancelToken())
     assert caught.value.code is ErrorCode.VALIDATION
     assert servers.running() == []
 
@@ -339,7 +339,7 @@ def test_a_position_outside_the_file_starts_no_server(line, character, servers, 
 def test_what_is_remembered(servers, put):
     put({"a.py": "x: int = ''\n"})
     assert servers.previous("a.py") is None
-    reports = servers.diagnose(["a.py"], Token())
+    reports = servers.diagnose(["a.py"], CancelToken())
     assert servers.previous("a.py") is None
     servers.remember(reports)
     assert servers.previous("a.py") is reports[0]

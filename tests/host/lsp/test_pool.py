@@ -13,7 +13,7 @@ import pytest
 
 from tests.waiting import gone, until
 from toolroll.host.jsonrpc import connection
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 from .conftest import family, found
@@ -38,13 +38,13 @@ def test_what_was_thought_of_an_old_text_is_no_answer(manner, fake, open_servers
     turns = [("bad\n", ["bad line 1"]), ("good\n", []), ("good\nbad\n", ["bad line 2"])]
     for text, expected in turns[: 2 if manner == "unversioned" else 3]:  # that one is waited for a second each time
         put({"a.ts": text})
-        assert messages(servers.diagnose(["a.ts"], Token())[0]) == expected
+        assert messages(servers.diagnose(["a.ts"], CancelToken())[0]) == expected
 
 
 def test_a_server_that_speaks_only_of_old_texts_tells_nothing(fake, open_servers, put):
     fake("old only")
     put({"a.ts": "bad\n"})
-    report = open_servers(seconds=0.2).diagnose(["a.ts"], Token())[0]
+    report = open_servers(seconds=0.2).diagnose(["a.ts"], CancelToken())[0]
     assert (report.problems, report.reason, report.code) == (
         None,
         "tsc did not answer within 0.2 s",
@@ -55,13 +55,13 @@ def test_a_server_that_speaks_only_of_old_texts_tells_nothing(fake, open_servers
 def test_a_project_that_is_still_read_is_waited_for(fake, open_servers, put):
     fake("loading", "gopls")
     put({"a.go": "bad\n"})
-    assert messages(open_servers(seconds=20).diagnose(["a.go"], Token())[0]) == ["bad line 1"]
+    assert messages(open_servers(seconds=20).diagnose(["a.go"], CancelToken())[0]) == ["bad line 1"]
 
 
 def test_requests_of_the_server_are_answered(fake, servers, put):
     fake("asks")
     put({"a.ts": "x\n"})
-    told = json.loads(messages(servers.diagnose(["a.ts"], Token())[0])[0])
+    told = json.loads(messages(servers.diagnose(["a.ts"], CancelToken())[0])[0])
     refused = {"applied": False, "failureReason": "Files are changed by tools only."}
     settings = {"disableAutomaticTypeAcquisition": True, "preferences": {"useAliasesForRenames": False}}
     assert told == [[settings, None], None, None, refused, -32601]
@@ -70,7 +70,7 @@ def test_requests_of_the_server_are_answered(fake, servers, put):
 def test_a_refusal_is_told(fake, servers, put):
     fake("refuses")
     put({"a.ts": "x\n"})
-    report = servers.diagnose(["a.ts"], Token())[0]
+    report = servers.diagnose(["a.ts"], CancelToken())[0]
     assert (report.problems, report.reason, report.code) == (
         None,
         "tsc refuses: it is too ugly",
@@ -91,9 +91,9 @@ def test_servers_that_do_not_serve(manner, code, words, fake, open_servers, put)
     put({"a.ts": "let a = 1\n"})
     servers = open_servers(seconds=0.2, start_seconds=0.2 if manner == "deaf" else 30)
     with pytest.raises(ToolError) as caught:
-        servers.hover("a.ts", 1, 5, Token())
+        servers.hover("a.ts", 1, 5, CancelToken())
     assert (caught.value.code, words in caught.value.message) == (code, True), caught.value.message
-    report = servers.diagnose(["a.ts"], Token())[0]
+    report = servers.diagnose(["a.ts"], CancelToken())[0]
     assert (report.code, words in report.reason) == (code, True), report.reason
 
 
@@ -104,7 +104,7 @@ def test_a_server_that_hangs_is_given_up_after_its_second_silence(fake, open_ser
     pids = []
     for _ in range(3):
         with pytest.raises(ToolError, match="did not answer"):
-            servers.hover("a.ts", 1, 5, Token())
+            servers.hover("a.ts", 1, 5, CancelToken())
         pids.append(servers.running()[0].pid)
     assert (pids[0] == pids[1], pids[1] == pids[2]) == (True, False)
     assert gone(pids[0])
@@ -114,7 +114,7 @@ def test_a_call_can_be_cancelled(fake, open_servers, put):
     fake("hang")
     put({"a.ts": "let a = 1\n"})
     servers = open_servers(seconds=60)
-    token = Token()
+    token = CancelToken()
     threading.Timer(0.5, token.cancel).start()
     begun = time.monotonic()
     with pytest.raises(ToolError) as caught:
@@ -127,7 +127,7 @@ def test_the_time_of_the_call_holds_too(fake, open_servers, put):
     fake("hang")
     put({"a.ts": "let a = 1\n"})
     with pytest.raises(ToolError) as caught:
-        open_servers(seconds=60).hover("a.ts", 1, 5, Token(0.5))
+        open_servers(seconds=60).hover("a.ts", 1, 5, CancelToken(0.5))
     assert caught.value.code is ErrorCode.TIMEOUT
 
 
@@ -137,14 +137,14 @@ def test_a_large_text_does_not_block_on_a_server_that_does_not_read(fake, open_s
     put({"a.ts": "let a = 1\n"})
     for _ in range(2):  # the first question is read, and never answered; the second one fills the pipe
         with pytest.raises(ToolError, match="did not answer"):
-            servers.hover("a.ts", 1, 5, Token())
+            servers.hover("a.ts", 1, 5, CancelToken())
         put({"a.ts": "let a = 1\n" + "// x\n" * 100_000})
 
 
 def test_a_server_that_always_dies_is_started_twice_and_then_told_of(fake, servers, put):
     fake("dies")
     put({"a.ts": "x\n"})
-    report = servers.diagnose(["a.ts"], Token())[0]
+    report = servers.diagnose(["a.ts"], CancelToken())[0]
     assert (report.problems, report.code) == (None, ErrorCode.EXECUTION)
     assert report.reason.startswith("The language server tsc ended with status 3; it said 'I cannot go on'.")
 
@@ -153,7 +153,7 @@ def test_one_that_takes_too_much_memory_is_ended(fake, open_servers, put, monkey
     monkeypatch.setattr(connection, "_WATCH_INTERVAL_S", 0.05)
     fake("grows")
     put({"a.ts": "x\n"})
-    report = open_servers(memory=200 << 20, seconds=30).diagnose(["a.ts"], Token())[0]
+    report = open_servers(memory=200 << 20, seconds=30).diagnose(["a.ts"], CancelToken())[0]
     assert report.code is ErrorCode.TOO_LARGE
     assert "MB of memory, more than the 200 MB that it may use, and was ended" in report.reason
 
@@ -165,7 +165,7 @@ def test_one_that_takes_less_is_not(fake, open_servers, put, monkeypatch):
     fake("grows")
     put({"a.ts": "let a = 1\n"})
     servers = open_servers(memory=1 << 30)
-    assert servers.hover("a.ts", 1, 5, Token()) is None
+    assert servers.hover("a.ts", 1, 5, CancelToken()) is None
     pid = servers.running()[0].pid
     seen = len(looks)
     until(lambda: len(looks) > seen + 2)
@@ -177,7 +177,7 @@ def test_what_a_server_started_ends_with_it(fake, open_servers, put, ws):
     fake("parent")
     put({"a.ts": "let a = 1\n"})
     servers = open_servers()
-    servers.hover("a.ts", 1, 5, Token())
+    servers.hover("a.ts", 1, 5, CancelToken())
     child = int((ws / "child.pid").read_text())
     pids = family(servers.running()[0].pid)
     assert child in pids
@@ -190,11 +190,11 @@ def test_what_a_server_started_ends_with_it(fake, open_servers, put, ws):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT])
 def test_a_server_that_was_killed_between_calls_is_started_again(number, servers, put):
     put({"a.py": "x: int = ''\n"})
-    first = servers.diagnose(["a.py"], Token())
+    first = servers.diagnose(["a.py"], CancelToken())
     pid = servers.running()[0].pid
     os.kill(pid, number)
     assert gone(pid)
-    assert servers.diagnose(["a.py"], Token()) == first
+    assert servers.diagnose(["a.py"], CancelToken()) == first
     assert servers.running()[0].pid != pid
 
 
@@ -202,12 +202,12 @@ def test_a_server_that_was_killed_between_calls_is_started_again(number, servers
 def test_a_server_that_is_killed_in_the_middle_of_a_call(servers, put):
     """It stands still, so that the call must be under way when it is killed."""
     put({"a.py": "x: int = ''\n"})
-    first = servers.diagnose(["a.py"], Token())
+    first = servers.diagnose(["a.py"], CancelToken())
     pid = servers.running()[0].pid
     os.kill(pid, signal.SIGSTOP)
     until(lambda: stopped(pid))
     got = []
-    asking = threading.Thread(target=lambda: got.append(servers.diagnose(["a.py"], Token())))
+    asking = threading.Thread(target=lambda: got.append(servers.diagnose(["a.py"], CancelToken())))
     asking.start()
     asking.join(0.5)
     assert got == []
@@ -220,13 +220,13 @@ def test_a_server_that_is_killed_in_the_middle_of_a_call(servers, put):
 @pytest.mark.skipif(not found("clangd"), reason="clangd is not installed")
 def test_a_server_behind_a_wrapper_is_started_again_whichever_of_the_two_dies(servers, put):
     put({"a.c": "int *x = b;\n"})
-    first = servers.diagnose(["a.c"], Token())
+    first = servers.diagnose(["a.c"], CancelToken())
     assert len(first[0].problems) == 1
     for which in (-1, 0):
         pid = family(servers.running()[0].pid)[which]
         os.kill(pid, signal.SIGKILL)
         assert gone(pid)
-        assert servers.diagnose(["a.c"], Token()) == first
+        assert servers.diagnose(["a.c"], CancelToken()) == first
 
 
 @pytest.mark.skipif(not found("ty"), reason="ty is not installed")
@@ -244,7 +244,7 @@ def test_under_steady_fire_an_answer_is_right_or_an_error(servers, put):
     reports = []
     for n in range(16):
         put({"a.py": "x: int = ''\n" if n % 2 else "x: int = 1\n"})
-        reports.append(servers.diagnose(["a.py"], Token())[0])
+        reports.append(servers.diagnose(["a.py"], CancelToken())[0])
     over.set()
     killer.join()
     for n, report in enumerate(reports):
@@ -253,7 +253,7 @@ def test_under_steady_fire_an_answer_is_right_or_an_error(servers, put):
         else:
             assert len(report.problems) == n % 2
     put({"a.py": "x: int = ''\n"})
-    assert len(servers.diagnose(["a.py"], Token())[0].problems) == 1
+    assert len(servers.diagnose(["a.py"], CancelToken())[0].problems) == 1
 
 
 @pytest.mark.skipif(not found("ty"), reason="ty is not installed")
@@ -262,7 +262,7 @@ def test_many_at_a_time(servers, put):
     got = {}
 
     def ask(n):
-        got[n] = len(servers.diagnose([f"m{n}.py"], Token())[0].problems)
+        got[n] = len(servers.diagnose([f"m{n}.py"], CancelToken())[0].problems)
 
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(12)]
     for one in threads:
@@ -284,14 +284,14 @@ from toolroll.host.files.root import Root
 from toolroll.host.search.search import Search
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import State
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.files.workspace import Workspace
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import PRESETS
 root, state = Root({str(ws)!r}), State({str(tmp_path / "other")!r})
 files = Workspace(root, state, Spill(state), limits=Limits(), policy=PRESETS["standard"], launcher=LAUNCHER)
 servers = LanguageServers(files, Search(root, limits=Limits(), launcher=LAUNCHER), spawn=spawn)
-assert servers.diagnose(["a.py"], Token())[0].problems == []
+assert servers.diagnose(["a.py"], CancelToken())[0].problems == []
 print(servers.running()[0].pid)
 """
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=50)
@@ -303,7 +303,7 @@ def test_a_closed_pool_starts_nothing(servers, put):
     put({"a.py": "x = 1\n"})
     servers.close()
     with pytest.raises(ToolError, match=r"The kit was closed, and its language servers with it\."):
-        servers.hover("a.py", 1, 1, Token())
+        servers.hover("a.py", 1, 1, CancelToken())
     assert servers.running() == []
 
 
@@ -319,13 +319,13 @@ def test_a_language_without_a_server_says_what_would_add_it(path, language, word
     monkeypatch.setenv("PATH", "/nowhere")
     put({path: "x\n"})
     with pytest.raises(ToolError) as caught:
-        servers.hover(path, 1, 1, Token(), language)
+        servers.hover(path, 1, 1, CancelToken(), language)
     assert (caught.value.code, words in caught.value.message) == (ErrorCode.UNSUPPORTED, True), caught.value.message
 
 
 def test_another_program_by_choice(open_servers, put):
     put({"a.py": "import os\n"})
-    reports = open_servers(choice={"python": "ruff"}).diagnose(["a.py"], Token())
+    reports = open_servers(choice={"python": "ruff"}).diagnose(["a.py"], CancelToken())
     assert [(one.code, one.source) for one in reports[0].problems] == [("F401", "Ruff")]
     with pytest.raises(ToolError, match="There is no server 'mypy' for python"):
-        open_servers(choice={"python": "mypy"}).hover("a.py", 1, 1, Token())
+        open_servers(choice={"python": "mypy"}).hover("a.py", 1, 1, CancelToken())

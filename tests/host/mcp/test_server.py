@@ -180,9 +180,9 @@ def test_a_program_that_is_not_there(open_kit):
 def test_cancelling_does_not_wait(serve):
     import threading
 
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
-    kit, token = serve(), Token()
+    kit, token = serve(), CancelToken()
     assert call(kit, "echo", text="here").ok
     threading.Timer(0.2, token.cancel).start()
     began = time.monotonic()

@@ -13,20 +13,20 @@ import pytest
 
 from tests.waiting import until
 from toolroll.host.runtime import process_tree as descendants
-from toolroll.host.runtime.process_tree import Live, Process, Snapshot, View
+from toolroll.host.runtime.process_tree import LiveProcesses, Process, ProcessSnapshot, ProcessView
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 # The ways of Linux with and without lists of children, and that of other systems.
-VIEWS: dict[str, Callable[[], View]] = {
-    "live": Live,
-    "all of /proc": lambda: Snapshot(Live().everybody()),
-    "ps": lambda: Snapshot(descendants._from_ps()),
+VIEWS: dict[str, Callable[[], ProcessView]] = {
+    "live": LiveProcesses,
+    "all of /proc": lambda: ProcessSnapshot(LiveProcesses().everybody()),
+    "ps": lambda: ProcessSnapshot(descendants._from_ps()),
 }
 
 
 @pytest.fixture(params=VIEWS)
-def view(request: pytest.FixtureRequest) -> Callable[[], View]:
+def view(request: pytest.FixtureRequest) -> Callable[[], ProcessView]:
     return VIEWS[request.param]
 
 
@@ -53,7 +53,7 @@ def shell() -> Iterator[Callable[[str], tuple[subprocess.Popen[bytes], list[int]
 
 
 def test_a_process(view, shell) -> None:
-    before = descendants.ticks()
+    before = descendants.now_in_ticks()
     process, _ = shell("")
     seen = view().get(process.pid)
     assert (seen.pid, seen.parent, seen.group, seen.session) == (process.pid, os.getpid(), process.pid, process.pid)
@@ -61,7 +61,7 @@ def test_a_process(view, shell) -> None:
     assert 500_000 < seen.rss < 100_000_000
     assert view().get(process.pid).started == seen.started
     if view is not VIEWS["ps"]:
-        assert before - 2 <= seen.started <= descendants.ticks()
+        assert before - 2 <= seen.started <= descendants.now_in_ticks()
 
 
 def test_the_tree(view, shell) -> None:
@@ -99,8 +99,8 @@ def test_one_whose_first_thread_has_ended_is_alive() -> None:
     code = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); print(flush=True); ctypes.CDLL(None).pthread_exit(None)"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     process.stdout.readline()
-    until(lambda: Live().get(process.pid).state == "Z")
-    seen = Live().get(process.pid)
+    until(lambda: LiveProcesses().get(process.pid).state == "Z")
+    seen = LiveProcesses().get(process.pid)
     assert (seen.state, seen.threads, seen.alive) == ("Z", 2, True)
     process.kill()
     process.communicate()
@@ -135,7 +135,7 @@ def test_everybody(view) -> None:
 
 def test_a_signal_reaches_only_who_is_meant() -> None:
     process = subprocess.Popen(["sleep", "60"])
-    seen = Live().get(process.pid)
+    seen = LiveProcesses().get(process.pid)
     another = seen._replace(started=seen.started - 1)
     assert descendants.send(another, signal.SIGKILL) is False
     time.sleep(0.05)
@@ -152,17 +152,17 @@ def test_memory_that_is_shared_is_counted_once() -> None:
     code = "import os, time; held = b'x' * (64 << 20); child = os.fork(); print(child, flush=True) if child else None; time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
     process.stdout.readline()
-    both = list(Live().tree([Live().get(process.pid)]).values())
+    both = list(LiveProcesses().tree([LiveProcesses().get(process.pid)]).values())
     assert len(both) == 2
     assert sum(one.rss for one in both) > 128 << 20
-    assert 64 << 20 < sum(map(descendants.shared_out, both)) < 100 << 20
+    assert 64 << 20 < sum(map(descendants.proportional_memory, both)) < 100 << 20
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     gone = Process(process.pid, 0, 0, 0, 0, 12345, 1, "R")
-    assert descendants.shared_out(gone) == 12345
+    assert descendants.proportional_memory(gone) == 12345
 
 
 def test_the_best_view_is_taken() -> None:
-    assert descendants.quick()
-    expected = Live if os.path.exists(f"/proc/self/task/{os.getpid()}/children") else Snapshot
-    assert type(descendants.view()) is expected
+    assert descendants.has_proc()
+    expected = LiveProcesses if os.path.exists(f"/proc/self/task/{os.getpid()}/children") else ProcessSnapshot
+    assert type(descendants.view_processes()) is expected

@@ -17,7 +17,7 @@ from toolroll.host.runtime import processes
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, folder_path, start_process
 from toolroll.host.runtime.processes import Stream
-from toolroll.host.runtime.state import nameless
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.result import ErrorCode, ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -152,9 +152,9 @@ def test_an_error_of_ours_ends_it(folder: int) -> None:
 
 @pytest.mark.parametrize(("most", "cut"), [(300_000, True), (2_000_000, False)])
 def test_a_log_does_not_grow_for_ever(most: int, cut: bool, folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_LOG_BYTES", most)
+    monkeypatch.setattr(processes, "_MAX_LOG_BYTES", most)
     script = "for n in 1 2 3 4 5 6; do head -c 200000 /dev/zero >&2; sleep 0.08; done; echo end >&2"
-    log = nameless(b"")
+    log = create_nameless_file(b"")
     try:
         with stream(["/bin/sh", "-c", script], cwd=folder, stderr=log) as chunks:
             assert (list(chunks), chunks.status, chunks.cut) == ([], 0, cut)

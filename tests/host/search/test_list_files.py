@@ -18,7 +18,7 @@ from tests.launchers import UNCONFINED, beneath, descriptors
 from tests.users import need_another_user
 from toolroll.host.files import ignore
 from toolroll.host.files.root import Root
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.search import list_files as listing
 from toolroll.host.search.query import Scope, SearchRoot
 from toolroll.host.search.ripgrep import Ripgrep, _finish, make_filter, scope_args
@@ -28,7 +28,9 @@ from toolroll.text.search import globs
 
 
 @contextmanager
-def ground(root: Root, path: str = ".", *, token: Token | None = None, seconds: float = 60.0) -> Iterator[SearchRoot]:
+def ground(
+    root: Root, path: str = ".", *, token: CancelToken | None = None, seconds: float = 60.0
+) -> Iterator[SearchRoot]:
     fd = root.folder(path)
     parts = root.real(fd)
     try:
@@ -225,7 +227,7 @@ def test_a_search_that_is_out_of_time_or_cancelled_ends(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.py").touch()
     every = globs.compile("*.py")
-    cancelled = Token()
+    cancelled = CancelToken()
     cancelled.cancel()
     with Root(str(tmp_path)) as root:
         with ground(root, seconds=0.0) as where:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.launchers import LAUNCHER, UNCONFINED, descriptors
 from toolroll.host.files.root import Root
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.search.search import FileEntry, GrepRow, Query, Scope, Search, Survey
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -290,7 +290,7 @@ def test_a_pipe_in_place_of_an_ignore_file_does_not_hang(search: Make, tmp_path:
 @pytest.mark.timeout(60)
 def test_cancelling_ends_it(search: Make) -> None:
     made = search({f"{n}/{m}": "needle\n" * 5 for n in range(20) for m in range(50)})
-    token = Token()
+    token = CancelToken()
     token.cancel()
     for ask in (lambda: made.grep(Query("needle"), token=token), lambda: made.find("*", token=token)):
         with pytest.raises(ToolError) as caught:
@@ -302,7 +302,7 @@ def test_cancelling_ends_it(search: Make) -> None:
 def test_a_call_that_is_short_of_time_still_answers(search: Make, tmp_path: Path) -> None:
     made = search({"a": "needle\n"})
     os.mkfifo(tmp_path / "ws" / ".gitignore")  # ripgrep waits for it
-    assert made.grep(Query("needle"), token=Token(seconds=3.0)).stopped in (None, "time")
+    assert made.grep(Query("needle"), token=CancelToken(seconds=3.0)).stopped in (None, "time")
 
 
 @pytest.mark.timeout(60)

@@ -115,7 +115,7 @@ def test_bounds(run: Run, script: str, bounds: Bounds, outcome: Outcome, status:
     ended = running.wait()
     assert (ended.outcome, ended.status) == (outcome, status)
     tag = running.pid
-    assert [one for one in descendants.Live().everybody() if tag in (one.session, one.group)] == []
+    assert [one for one in descendants.LiveProcesses().everybody() if tag in (one.session, one.group)] == []
 
 
 class Late(Unconfined):

@@ -107,7 +107,7 @@ def test_wait_comes_back_while_it_runs(run: Run) -> None:
     running = run("sleep 300")
     assert running.wait(0.01) is None
     assert running.ended is None
-    assert descendants.view().get(running.pid).alive
+    assert descendants.view_processes().get(running.pid).alive
     assert running.kill().outcome is Outcome.KILLED
     assert running.wait(0) == running.kill(Outcome.CANCELLED) == running.ended
 
@@ -164,7 +164,7 @@ def test_a_child_that_holds_the_pipe_is_not_waited_for(run: Run) -> None:
     assert running.wait().outcome is Outcome.EXITED
     assert time.monotonic() - before < 50
     assert said(running) == b"done\n"
-    assert [one for one in descendants.Live().everybody() if one.group == running.pid] == []
+    assert [one for one in descendants.LiveProcesses().everybody() if one.group == running.pid] == []
     before = time.monotonic()
     plain = subprocess.Popen(["bash", "-c", "sleep 1.5 & echo done"], stdout=subprocess.PIPE)
     assert plain.communicate()[0] == b"done\n"
@@ -236,7 +236,7 @@ def test_a_token_ends_it(run: Run) -> None:
     before = time.monotonic()
     assert running.wait(token=token).outcome is Outcome.CANCELLED
     assert time.monotonic() - before < 60
-    assert descendants.view().get(running.pid) is None
+    assert descendants.view_processes().get(running.pid) is None
 
 
 def test_the_time_of_the_call_ends_it(run: Run) -> None:
@@ -271,7 +271,7 @@ def test_after_comes_when_all_is_over_and_before_anybody_knows(run: Run) -> None
     seen: list[object] = []
     running = run(
         "setsid sleep 300 & echo $!",
-        after=lambda: seen.extend((descendants.view().get(int(said(running))), running.ended)),
+        after=lambda: seen.extend((descendants.view_processes().get(int(said(running))), running.ended)),
     )
     assert running.wait().status == 0
     assert seen == [None, None]
@@ -287,7 +287,7 @@ def test_an_error_of_the_caller_is_the_callers(run: Run, which: str) -> None:
         running.wait()
     with pytest.raises(ZeroDivisionError):
         running.kill()
-    assert descendants.view().get(running.pid) is None
+    assert descendants.view_processes().get(running.pid) is None
 
 
 def test_descriptors_are_passed_on(run: Run, tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_status_that_cannot_be_known(run: Run) -> None:
     finally:
         signal.signal(signal.SIGCHLD, before)
     assert (ended.outcome, ended.status, ended.left) == (Outcome.EXITED, None, ())
-    assert descendants.view().get(int(said(running))) is None
+    assert descendants.view_processes().get(int(said(running))) is None
 
 
 STARVED = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.git.blame import Line, blame
+from toolroll.text.git.blame import BlameLine, parse_blame
 
 A, B, NONE = "a" * 40, "b" * 40, "0" * 40
 
@@ -21,17 +21,17 @@ PRINTED = (
 
 
 def test_lines_and_their_commits():
-    assert blame(PRINTED, "f").lines == [
-        Line(1, "aaaaaaaa", "Ann", "1970-01-02T01:00:00+01:00", "first", "one"),
-        Line(2, "aaaaaaaa", "Ann", "1970-01-02T01:00:00+01:00", "first", "\ttwo"),
-        Line(3, "bbbbbbbb", "Bob", "1969-12-31T21:30:00-02:30", "second", f"{A} 9 9"),
-        Line(4, "aaaaaaaa", "Ann", "1970-01-02T01:00:00+01:00", "first", "four"),
-        Line(5, None, "", "1970-01-01T00:00:00+00:00", "", "five"),
+    assert parse_blame(PRINTED, "f").lines == [
+        BlameLine(1, "aaaaaaaa", "Ann", "1970-01-02T01:00:00+01:00", "first", "one"),
+        BlameLine(2, "aaaaaaaa", "Ann", "1970-01-02T01:00:00+01:00", "first", "\ttwo"),
+        BlameLine(3, "bbbbbbbb", "Bob", "1969-12-31T21:30:00-02:30", "second", f"{A} 9 9"),
+        BlameLine(4, "aaaaaaaa", "Ann", "1970-01-02T01:00:00+01:00", "first", "four"),
+        BlameLine(5, None, "", "1970-01-01T00:00:00+00:00", "", "five"),
     ]
 
 
 def test_runs_of_one_commit_share_its_line():
-    assert str(blame(PRINTED, "f")) == (
+    assert str(parse_blame(PRINTED, "f")) == (
         "aaaaaaaa 1970-01-02 Ann: first\n1\tone\n2\t\ttwo\n"
         f"bbbbbbbb 1969-12-31 Bob: second\n3\t{A} 9 9\n"
         "aaaaaaaa 1970-01-02 Ann: first\n4\tfour\nNot committed yet:\n5\tfive"
@@ -41,8 +41,8 @@ def test_runs_of_one_commit_share_its_line():
 @pytest.mark.parametrize("seconds", ["99999999999999999999", "x", "-99999999999999"])
 def test_a_date_that_no_calendar_has(seconds):
     printed = f"{A} 1 1 1\n{told('Ann', seconds, '+0000', 's')}\tone\n"
-    assert blame(printed, "f").lines[0].date == "1970-01-01T00:00:00+00:00"
+    assert parse_blame(printed, "f").lines[0].date == "1970-01-01T00:00:00+00:00"
 
 
 def test_nothing():
-    assert str(blame("", "f")) == "No lines of 'f' to blame."
+    assert str(parse_blame("", "f")) == "No lines of 'f' to blame."

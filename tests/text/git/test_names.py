@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.git.names import pathspec, plain, several
+from toolroll.text.git.names import pathspec, show_text, split_names
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from toolroll.text.git.names import pathspec, plain, several
     ],
 )
 def test_several_names_in_one_text(given, names):
-    assert several(given) == names
+    assert split_names(given) == names
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_no_path_is_an_option_or_has_magic_of_its_own(name, exists, spec):
     ],
 )
 def test_text_of_others_is_shown_without_tricks(text, shown):
-    assert plain(text) == shown
+    assert show_text(text) == shown

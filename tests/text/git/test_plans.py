@@ -5,46 +5,46 @@ import pytest
 from toolroll.policy.git import judge
 from toolroll.result import ToolError
 from toolroll.text.git.changes import Diff
-from toolroll.text.git.plans import Asked, Command, Printed, plan
+from toolroll.text.git.plans import GitCommand, GitOutput, GitRequest, make_plan
 
 
 def driven(asked, answers=None):
     """Every command of a plan when git prints nothing, and what became of it."""
-    made, running = [], plan(asked)
+    made, running = [], make_plan(asked)
     try:
         made.append(next(running))
         while True:
             words = made[-1].words
-            made.append(running.send((answers or {}).get(words[0], Printed(EMPTY.get(words[0], "")))))
+            made.append(running.send((answers or {}).get(words[0], GitOutput(EMPTY.get(words[0], "")))))
     except StopIteration as done:
         return made, done.value
 
 
 EMPTY = {"show": "\0" * 9, "status": "1 A. N... 0 0 0 0 0 a\0"}
 CALLS = [
-    Asked("status"),
-    Asked("diff"),
-    Asked("diff", ref="main..topic", files=(":(literal)a",)),
-    Asked("log", ref="topic"),
-    Asked("show"),
-    Asked("show", ref="HEAD:a.py"),
-    Asked("blame", path="a", files=(":(literal)a",), lines="1-2"),
-    Asked("branch"),
-    Asked("stash"),
+    GitRequest("status"),
+    GitRequest("diff"),
+    GitRequest("diff", ref="main..topic", files=(":(literal)a",)),
+    GitRequest("log", ref="topic"),
+    GitRequest("show"),
+    GitRequest("show", ref="HEAD:a.py"),
+    GitRequest("blame", path="a", files=(":(literal)a",), lines="1-2"),
+    GitRequest("branch"),
+    GitRequest("stash"),
 ]
 CHANGES = [
-    Asked("add", files=(":(literal).",)),
-    Asked("commit", message="--amend\n\nreset --hard; push -f"),
-    Asked("branch", "create", name="feature/clean-f"),
-    Asked("branch", "switch", name="topic"),
-    Asked("branch", "delete", name="topic"),
-    Asked("stash", "save", message="--all"),
-    Asked("stash", "pop", ref="stash@{1}"),
+    GitRequest("add", files=(":(literal).",)),
+    GitRequest("commit", message="--amend\n\nreset --hard; push -f"),
+    GitRequest("branch", "create", name="feature/clean-f"),
+    GitRequest("branch", "switch", name="topic"),
+    GitRequest("branch", "delete", name="topic"),
+    GitRequest("stash", "save", message="--all"),
+    GitRequest("stash", "pop", ref="stash@{1}"),
 ]
 DESTROYS = [
-    Asked("branch", "switch", name="topic", force=True),
-    Asked("branch", "delete", name="topic", force=True),
-    Asked("stash", "drop", force=True),
+    GitRequest("branch", "switch", name="topic", force=True),
+    GitRequest("branch", "delete", name="topic", force=True),
+    GitRequest("stash", "drop", force=True),
 ]
 
 
@@ -79,24 +79,24 @@ def test_only_with_force_is_work_lost(asked):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (Asked("branch", "save"), "list, create, switch, delete, not 'save'"),
-        (Asked("stash", "create"), "list, save, pop, drop, not 'create'"),
-        (Asked("status", "create"), "not with 'status'"),
-        (Asked("commit"), "`message` is required"),
-        (Asked("commit", message="m", files=(":(literal)a",)), "`add` them first"),
-        (Asked("blame"), "one file"),
-        (Asked("blame", path=".", files=(":(literal).",)), "one file"),
-        (Asked("blame", path="a", lines="1;2"), "10-20"),
-        (Asked("blame", path="a", lines="-1"), "10-20"),
-        (Asked("branch", name="topic"), "create, switch or delete"),
-        (Asked("branch", "create"), "Which branch"),
-        (Asked("branch", "switch"), "Which branch"),
-        (Asked("branch", "delete"), "Which branch"),
-        (Asked("stash", "pop", ref="main"), "no stash"),
-        (Asked("stash", "drop"), "is blocked: ask the user"),
-        (Asked("show", ref="a..b"), "is a range"),
+        (GitRequest("branch", "save"), "list, create, switch, delete, not 'save'"),
+        (GitRequest("stash", "create"), "list, save, pop, drop, not 'create'"),
+        (GitRequest("status", "create"), "not with 'status'"),
+        (GitRequest("commit"), "`message` is required"),
+        (GitRequest("commit", message="m", files=(":(literal)a",)), "`add` them first"),
+        (GitRequest("blame"), "one file"),
+        (GitRequest("blame", path=".", files=(":(literal).",)), "one file"),
+        (GitRequest("blame", path="a", lines="1;2"), "10-20"),
+        (GitRequest("blame", path="a", lines="-1"), "10-20"),
+        (GitRequest("branch", name="topic"), "create, switch or delete"),
+        (GitRequest("branch", "create"), "Which branch"),
+        (GitRequest("branch", "switch"), "Which branch"),
+        (GitRequest("branch", "delete"), "Which branch"),
+        (GitRequest("stash", "pop", ref="main"), "no stash"),
+        (GitRequest("stash", "drop"), "is blocked: ask the user"),
+        (GitRequest("show", ref="a..b"), "is a range"),
     ],
-    ids=lambda value: name(value) if isinstance(value, Asked) else None,
+    ids=lambda value: name(value) if isinstance(value, GitRequest) else None,
 )
 def test_values_that_do_not_go_with_the_action(asked, words):
     with pytest.raises(ToolError, match=words):
@@ -104,25 +104,25 @@ def test_values_that_do_not_go_with_the_action(asked, words):
 
 
 def test_a_value_is_one_word_behind_its_option():
-    commands, _ = driven(Asked("commit", message="-F /etc/passwd\n--amend"))
+    commands, _ = driven(GitRequest("commit", message="-F /etc/passwd\n--amend"))
     assert commands[1].words[-1] == "--message=-F /etc/passwd\n--amend"
-    commands, _ = driven(Asked("diff", ref="HEAD", files=(":(literal)--x",)))
+    commands, _ = driven(GitRequest("diff", ref="HEAD", files=(":(literal)--x",)))
     assert commands[0].words[-4:] == ("--end-of-options", "HEAD", "--", ":(literal)--x")
 
 
 def test_submodules_are_left_out_of_what_is_added():
     """To see whether one has changed, git would run by the settings in it."""
-    listed = Printed("100644 aaa 0\ta.py\x00160000 bbb 0\tvendor/lib x\0")
-    commands, done = driven(Asked("add", files=(":(literal).",)), {"ls-files": listed})
-    added = Command(("add", "--", ":(literal).", ":(exclude,literal)vendor/lib x"), changes=True, strict=True)
+    listed = GitOutput("100644 aaa 0\ta.py\x00160000 bbb 0\tvendor/lib x\0")
+    commands, done = driven(GitRequest("add", files=(":(literal).",)), {"ls-files": listed})
+    added = GitCommand(("add", "--", ":(literal).", ":(exclude,literal)vendor/lib x"), changes=True, strict=True)
     assert commands[1] == added
     assert done.note == "(Left out, being submodules: vendor/lib x.)"
 
 
 def test_paths_of_a_repository_in_a_folder():
-    commands, _ = driven(Asked("diff", inside="sub/"))
+    commands, _ = driven(GitRequest("diff", inside="sub/"))
     assert {"--src-prefix=a/sub/", "--dst-prefix=b/sub/"} <= set(commands[0].words)
 
 
 def test_nothing_differs():
-    assert driven(Asked("diff"))[1] == Diff([])
+    assert driven(GitRequest("diff"))[1] == Diff([])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.git.refusals import explained
+from toolroll.text.git.refusals import explain
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ from toolroll.text.git.refusals import explained
     ],
 )
 def test_the_error_says_what_to_do(said, code, words):
-    error = explained(said, "diff")
+    error = explain(said, "diff")
     assert error.code == code
     assert words in error.message
     assert "hint:" not in error.message

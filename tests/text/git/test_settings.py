@@ -5,7 +5,7 @@ import re
 import pytest
 
 from toolroll.result import ToolError
-from toolroll.text.git.settings import SENTINEL, harmless, variables
+from toolroll.text.git.settings import SENTINEL, harmless_settings, setting_variables
 
 
 @pytest.mark.parametrize(
@@ -34,41 +34,41 @@ from toolroll.text.git.settings import SENTINEL, harmless, variables
     ],
 )
 def test_what_names_a_program_is_overridden(listed, value):
-    assert harmless([listed])[listed] == value
+    assert harmless_settings([listed])[listed] == value
 
 
 @pytest.mark.parametrize(
     "listed", ["user.name", "core.autocrlf", "branch.main.remote", "diff.x.xfuncname", "remote.o.url"]
 )
 def test_all_else_stays_as_the_repository_has_it(listed):
-    assert listed not in harmless([listed])
+    assert listed not in harmless_settings([listed])
 
 
 def test_a_filter_is_an_error_only_when_files_are_stored():
     names = ["filter.x.clean", "filter.y.process"]
     required = {f"filter.{name}.required" for name in ("x", "y", "lfs")}
     for strict, value in ((True, "true"), (False, "false")):
-        settings = harmless(names, strict=strict)
+        settings = harmless_settings(names, strict=strict)
         assert {name: settings[name] for name in required} == dict.fromkeys(required, value)
 
 
 def test_a_hook_of_the_settings_is_switched_off():
-    assert harmless(["hook.a.b.event"])["hook.a.b.enabled"] == "false"
+    assert harmless_settings(["hook.a.b.event"])["hook.a.b.enabled"] == "false"
 
 
 def test_a_name_that_was_not_utf_8_is_refused():
     with pytest.raises(ToolError, match="git is not run there"):
-        harmless(["filter.\ufffd.clean"])
-    assert harmless(["branch.\ufffd.remote"]) == harmless([])
+        harmless_settings(["filter.\ufffd.clean"])
+    assert harmless_settings(["branch.\ufffd.remote"]) == harmless_settings([])
 
 
 def test_settings_without_end_are_refused():
     with pytest.raises(ToolError, match="git is not run there"):
-        harmless(f"filter.x{number}.clean" for number in range(2000))
+        harmless_settings(f"filter.x{number}.clean" for number in range(2000))
 
 
 def test_names_and_values_are_passed_apart():
-    made = variables({"filter.a=b.clean": "", SENTINEL: "true"})
+    made = setting_variables({"filter.a=b.clean": "", SENTINEL: "true"})
     assert made == {
         "GIT_CONFIG_COUNT": "2",
         "GIT_CONFIG_KEY_0": "filter.a=b.clean", "GIT_CONFIG_VALUE_0": "",
@@ -78,5 +78,6 @@ def test_names_and_values_are_passed_apart():
 
 def test_every_name_is_one_that_git_takes():
     assert all(
-        re.fullmatch(r"[a-zA-Z0-9]+(\..+)?\.[a-zA-Z]+", name) for name in harmless(["filter.x.clean", "hook.y.event"])
+        re.fullmatch(r"[a-zA-Z0-9]+(\..+)?\.[a-zA-Z]+", name)
+        for name in harmless_settings(["filter.x.clean", "hook.y.event"])
     )

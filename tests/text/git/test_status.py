@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.git.status import Change, Status, status
+from toolroll.text.git.status import ChangedFile, RepositoryStatus, parse_status
 
 HASH = "e9e9991841cdfe8327d5c81bed1b099677eb65a5"
 MODES = "N... 100644 100644 100644"
@@ -30,22 +30,30 @@ EVERYTHING = printed(
 
 
 def test_everything_at_once():
-    assert status(EVERYTHING) == Status(
+    assert parse_status(EVERYTHING) == RepositoryStatus(
         branch="main",
         commit=HASH,
         upstream="origin/main",
         ahead=1,
         behind=2,
         stashes=3,
-        staged=[Change("new.py", "added"), Change("both.py", "modified"), Change("to name", "renamed", "from name")],
-        unstaged=[Change("a b.py", "modified"), Change("both.py", "deleted"), Change("link", "type changed")],
+        staged=[
+            ChangedFile("new.py", "added"),
+            ChangedFile("both.py", "modified"),
+            ChangedFile("to name", "renamed", "from name"),
+        ],
+        unstaged=[
+            ChangedFile("a b.py", "modified"),
+            ChangedFile("both.py", "deleted"),
+            ChangedFile("link", "type changed"),
+        ],
         untracked=["un tracked"],
-        conflicts=[Change("conflict.py", "conflict")],
+        conflicts=[ChangedFile("conflict.py", "conflict")],
     )
 
 
 def test_it_is_short_to_read():
-    assert str(status(EVERYTHING)) == (
+    assert str(parse_status(EVERYTHING)) == (
         "On branch main, 1 ahead and 2 behind of origin/main, 3 stashed\n"
         "Conflicts:\n  U conflict.py\n"
         "Staged:\n  A new.py\n  M both.py\n  R from name -> to name\n"
@@ -71,24 +79,24 @@ def test_it_is_short_to_read():
     ],
 )
 def test_where_one_is(head, text):
-    assert str(status(printed(*head))) == f"{text}\nNothing to commit, the working tree is clean."
+    assert str(parse_status(printed(*head))) == f"{text}\nNothing to commit, the working tree is clean."
 
 
 def test_paths_are_those_of_the_workspace():
     records = printed(f"2 R. {MODES} {HASH} {HASH} R100 pkg/to", "pkg/from", "? pkg/new")
-    found = status(records, prefix="pkg/")
-    assert (found.staged, found.untracked) == ([Change("to", "renamed", "from")], ["new"])
-    found = status(records, inside="sub/")
-    assert (found.staged, found.untracked) == ([Change("sub/pkg/to", "renamed", "sub/pkg/from")], ["sub/pkg/new"])
+    found = parse_status(records, prefix="pkg/")
+    assert (found.staged, found.untracked) == ([ChangedFile("to", "renamed", "from")], ["new"])
+    found = parse_status(records, inside="sub/")
+    assert (found.staged, found.untracked) == ([ChangedFile("sub/pkg/to", "renamed", "sub/pkg/from")], ["sub/pkg/new"])
 
 
 def test_a_long_list_is_cut_and_whole_beside():
-    found = status(printed("# branch.head main", *(f"? file{number}" for number in range(250))))
+    found = parse_status(printed("# branch.head main", *(f"? file{number}" for number in range(250))))
     assert len(found.untracked) == 250
     assert str(found).endswith("? file99\n  ... and 150 more")
     assert found.whole().endswith("? file249")
-    assert status(EVERYTHING).whole is None
+    assert parse_status(EVERYTHING).whole is None
 
 
 def test_a_hostile_name_is_shown_without_tricks():
-    assert "? a\\x1b[2Jb" in str(status(printed("? a\x1b[2Jb")))
+    assert "? a\\x1b[2Jb" in str(parse_status(printed("? a\x1b[2Jb")))

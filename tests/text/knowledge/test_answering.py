@@ -2,19 +2,26 @@
 
 import pytest
 
-from toolroll.text.knowledge.answering import Answered, citations, grounded, instruction, question, refusal
-from toolroll.text.knowledge.passages import Cited
+from toolroll.text.knowledge.answering import (
+    CitedAnswer,
+    drop_uncited,
+    explain_refusal,
+    find_citations,
+    write_instruction,
+    write_question,
+)
+from toolroll.text.knowledge.passages import CitedPassage
 
-ONE = Cited("guide.md:1-3", "guide.md", 1, 3, "Deploy", "Keys rotate.\n--- abc ends ---", 0.5)
-TWO = Cited("b.pdf, page 2", "b.pdf", 1, 1, "", "Soup.", 0.4, 2)
+ONE = CitedPassage("guide.md:1-3", "guide.md", 1, 3, "Deploy", "Keys rotate.\n--- abc ends ---", 0.5)
+TWO = CitedPassage("b.pdf, page 2", "b.pdf", 1, 1, "", "Soup.", 0.4, 2)
 
 
 def test_the_question_fences_its_passages():
-    assert question("When?", [ONE, TWO], "f00d") == (
+    assert write_question("When?", [ONE, TWO], "f00d") == (
         "--- f00d begins: passage 1 ---\nguide.md:1-3 (Deploy)\nKeys rotate.\n--- abc ends ---\n--- f00d ends ---\n\n"
         "--- f00d begins: passage 2 ---\nb.pdf, page 2\nSoup.\n--- f00d ends ---\n\nThe question: When?"
     )
-    assert "two lines with f00d" in instruction("f00d")
+    assert "two lines with f00d" in write_instruction("f00d")
 
 
 @pytest.mark.parametrize(
@@ -27,7 +34,7 @@ def test_the_question_fences_its_passages():
     ],
 )
 def test_citations(answer, numbers):
-    assert citations(answer) == numbers
+    assert find_citations(answer) == numbers
 
 
 @pytest.mark.parametrize(
@@ -42,7 +49,7 @@ def test_citations(answer, numbers):
     ],
 )
 def test_refusals(answer, why):
-    assert refusal(answer, 2) == why
+    assert explain_refusal(answer, 2) == why
 
 
 LEFT_OUT = "Of the model's answer, what cites no passage is left out."
@@ -68,10 +75,10 @@ CODE = "```\nrotate()\n\nitems = [1]\n```"
     ],
 )  # fmt: skip
 def test_what_cites_nothing_is_left_out(answer, told, remarks):
-    assert grounded(answer) == (told, remarks)
+    assert drop_uncited(answer) == (told, remarks)
 
 
 def test_shown():
-    made = Answered("Ninety days [1].", {"1": ONE}, "m", "words", ["Ranked by words alone."])
+    made = CitedAnswer("Ninety days [1].", {"1": ONE}, "m", "words", ["Ranked by words alone."])
     assert str(made) == "Ninety days [1].\n\nSources:\n[1] guide.md:1-3 (Deploy)"
     assert made.note == "Ranked by words alone."

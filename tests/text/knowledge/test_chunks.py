@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from toolroll.text.code.syntax.model import Tag
 from toolroll.text.knowledge import chunks
-from toolroll.text.knowledge.chunks import MOST, OVERLAP, Chunk, Part
+from toolroll.text.knowledge.chunks import MAX_CHARS, OVERLAP_CHARS, Chunk, DocumentPart
 
 
 def tag(name, kind, line, end_line, parent=""):
@@ -34,33 +34,33 @@ MARKDOWN = [
 
 @pytest.mark.parametrize(("text", "expected"), MARKDOWN)
 def test_markdown_by_headings(text, expected):
-    assert chunks.markdown(text) == expected
+    assert chunks.split_markdown(text) == expected
 
 
 def test_a_table_keeps_its_columns_in_sight():
     rows = "".join(f"{number},some words of a row that are long enough to fill a page\n" for number in range(60))
-    made = chunks.table(f"id,text\n{rows}")
+    made = chunks.split_table(f"id,text\n{rows}")
     assert {one.title for one in made} == {"id,text"}
     assert (len(made) > 1, made[0].start, made[-1].end) == (True, 1, 61)
 
 
 def test_a_long_text_is_cut_at_paragraphs_and_overlaps():
     paragraphs = [f"Paragraph {number}. {'word ' * 60}".rstrip() for number in range(20)]
-    made = chunks.plain("\n\n".join(paragraphs))
+    made = chunks.split_text("\n\n".join(paragraphs))
     assert all(one.text.startswith("Paragraph") and one.text.endswith("word") for one in made)
     lines = [f"line {number} with some more words" for number in range(200)]
-    made = chunks.plain("\n".join(lines))
+    made = chunks.split_text("\n".join(lines))
     shared = [one.end - other.start + 1 for one, other in pairwise(made)]
-    assert set(shared) == {OVERLAP // (len(lines[100]) + 1)}
+    assert set(shared) == {OVERLAP_CHARS // (len(lines[100]) + 1)}
 
 
 def test_one_endless_line_is_cut_too():
-    made = chunks.plain("word " * 100_000)
+    made = chunks.split_text("word " * 100_000)
     assert {(one.start, one.end) for one in made} == {(1, 1)}
-    assert max(len(one.text) for one in made) <= MOST
+    assert max(len(one.text) for one in made) <= MAX_CHARS
     assert all(one.text.startswith("word") and one.text.endswith("word") for one in made)
-    assert len(chunks.plain("x" * 1_000_000)) > 600
-    assert chunks.plain(" " * 3_000 + "x") == [chunks.Chunk("x", 1, 1)]
+    assert len(chunks.split_text("x" * 1_000_000)) > 600
+    assert chunks.split_text(" " * 3_000 + "x") == [chunks.Chunk("x", 1, 1)]
 
 
 BODY = "    value = compute(value)\n" * 25
@@ -96,7 +96,7 @@ def test_code_by_definitions():
         tag("tiny", "function", at["def tiny"], at["def tiny"]),
         tag("small", "function", at["def small"], at["def small"]),
     ]
-    made = [(one.title, one.text.split("\n")[0]) for one in chunks.code(SOURCE, tags)]
+    made = [(one.title, one.text.split("\n")[0]) for one in chunks.split_code(SOURCE, tags)]
     assert made == [
         ("", '"""Doc."""'),
         ("f", "# What f does."),
@@ -115,13 +115,13 @@ tags = st.lists(spans, max_size=8).map(
 )
 
 
-@given(texts, tags, st.sampled_from(["plain", "table", "markdown", "code"]))
+@given(texts, tags, st.sampled_from([chunks.split_text, chunks.split_table, chunks.split_markdown, None]))
 def test_no_line_is_lost_and_every_span_is_true(text, tags, way):
-    made = chunks.code(text, tags) if way == "code" else getattr(chunks, way)(text)
+    made = chunks.split_code(text, tags) if way is None else way(text)
     every = text.split("\n")
     seen = set()
     for one in made:
-        assert 0 < len(one.text) <= MOST
+        assert 0 < len(one.text) <= MAX_CHARS
         said = "\n".join(every[one.start - 1 : one.end])
         assert one.text.strip() in said
         seen |= set(range(one.start, one.end + 1))
@@ -129,8 +129,13 @@ def test_no_line_is_lost_and_every_span_is_true(text, tags, way):
 
 
 def test_pieces_of_pages_carry_their_page_and_never_mix_two():
-    pages = [Part("# not a heading here\nend", 1), Part("start\n", 2, "Tides"), Part("x " * MOST, 7), Part("", 8)]
-    made = chunks.parts(pages, chunks.plain)
+    pages = [
+        DocumentPart("# not a heading here\nend", 1),
+        DocumentPart("start\n", 2, "Tides"),
+        DocumentPart("x " * MAX_CHARS, 7),
+        DocumentPart("", 8),
+    ]
+    made = chunks.split_parts(pages, chunks.split_text)
     assert made[:2] == [Chunk("# not a heading here\nend", 1, 2, "", 1), Chunk("start", 1, 1, "Tides", 2)]
     assert {one.page for one in made[2:]} == {7}
     assert len(made) > 3
@@ -139,11 +144,15 @@ def test_pieces_of_pages_carry_their_page_and_never_mix_two():
 @pytest.mark.parametrize(
     ("part", "cut", "titles"),
     [
-        (Part("## Tides\n\nhigh\n\n### Spring\nhigher", 3, "Tides"), chunks.markdown, ["Tides", "Tides > Spring"]),
-        (Part("## Ports\n\nKiel", 3, "Tides"), chunks.markdown, ["Tides > Ports"]),
-        (Part("| name |\n| --- |\n| Aurora |", 1, "Ships"), chunks.table, ["Ships > | name |"]),
-        (Part("word", 1, "T" * 300), chunks.plain, ["T" * 200]),
+        (
+            DocumentPart("## Tides\n\nhigh\n\n### Spring\nhigher", 3, "Tides"),
+            chunks.split_markdown,
+            ["Tides", "Tides > Spring"],
+        ),
+        (DocumentPart("## Ports\n\nKiel", 3, "Tides"), chunks.split_markdown, ["Tides > Ports"]),
+        (DocumentPart("| name |\n| --- |\n| Aurora |", 1, "Ships"), chunks.split_table, ["Ships > | name |"]),
+        (DocumentPart("word", 1, "T" * 300), chunks.split_text, ["T" * 200]),
     ],
 )
 def test_the_title_of_a_page_is_above_those_in_it(part, cut, titles):
-    assert [one.title for one in chunks.parts([part], cut)] == titles
+    assert [one.title for one in chunks.split_parts([part], cut)] == titles

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolroll.text.knowledge.front_matter import Front, read, scalar
+from toolroll.text.knowledge.front_matter import FrontMatter, read_front_matter, scalar
 
 # value as it is written by hand, what it says
 HAND = [
@@ -35,7 +35,7 @@ HAND = [
 @pytest.mark.parametrize(("written", "said"), HAND)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_what_people_write(written, said, newline):
-    front = read(f"---\nother: x\n{written}\n---\nBody\n".replace("\n", newline))
+    front = read_front_matter(f"---\nother: x\n{written}\n---\nBody\n".replace("\n", newline))
     assert (front.values(), front.faults) == ({"other": "x", "title": said}, ())
     assert front.body == f"Body{newline}"
 
@@ -54,23 +54,23 @@ FAULTS = [
 
 @pytest.mark.parametrize(("text", "values", "faults"), FAULTS)
 def test_what_cannot_be_understood_is_told_and_kept(text, values, faults):
-    front = read(text)
+    front = read_front_matter(text)
     assert (front.values(), list(front.faults)) == (values, faults)
     changed = str(front.having({"updated": "now"}))
-    assert read(changed).values() == {**values, "updated": "now"}
+    assert read_front_matter(changed).values() == {**values, "updated": "now"}
     assert [line for line in text.split("\n") if line.strip("-. ") and line not in changed.split("\n")] == []
 
 
 def test_only_the_lines_of_a_key_that_is_set_change():
     text = "---\n# mine\naliases: [x]   # kept\ntitle: old\n  goes on\ntags:\n- a\ntags: b\n---\nBody  \n\n---\n"
-    changed = read(text).having({"tags": ("c", "d e"), "title": "New: one", "more": "1"})
+    changed = read_front_matter(text).having({"tags": ("c", "d e"), "title": "New: one", "more": "1"})
     assert str(changed) == (
         '---\n# mine\naliases: [x]   # kept\ntitle: "New: one"\ntags: [c, d e]\nmore: "1"\n---\nBody  \n\n---\n'
     )
 
 
 def test_a_text_without_any_gets_it_before_all_of_it():
-    assert str(read("# Plain\n").having({"type": "action"})) == "---\ntype: action\n---\n\n# Plain\n"
+    assert str(read_front_matter("# Plain\n").having({"type": "action"})) == "---\ntype: action\n---\n\n# Plain\n"
 
 
 SIGNS = st.text(
@@ -84,8 +84,8 @@ TEXTS = SIGNS | st.sampled_from(
 @given(title=TEXTS, tags=st.lists(TEXTS.filter(bool), max_size=4))
 def test_what_is_written_is_read_back(title, tags):
     values = {"title": title, "tags": tuple(tags)}
-    text = str(Front((), "\nBody\n").having(values))
-    front = read(text)
+    text = str(FrontMatter((), "\nBody\n").having(values))
+    front = read_front_matter(text)
     assert (front.values(), front.faults, front.body, str(front)) == (values, (), "\nBody\n", text)
 
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from toolroll.text.knowledge.fusion import ALIKE, fused, said
+from toolroll.text.knowledge.fusion import MIN_SIMILARITY, fuse, score_wording
 
 
 def test_words_alone():
-    assert fused({1: 2.0, 2: 5.0, 3: 2.0}, {}) == [(2, 5.0), (1, 2.0), (3, 2.0)]
-    assert fused({}, {}) == []
+    assert fuse({1: 2.0, 2: 5.0, 3: 2.0}, {}) == [(2, 5.0), (1, 2.0), (3, 2.0)]
+    assert fuse({}, {}) == []
 
 
 def test_both_count():
-    made = fused({1: 4.0, 2: 2.0}, {1: 0.5, 2: 0.5, 3: 0.9, 4: ALIKE, 5: ALIKE - 0.01, 6: -0.3})
+    made = fuse({1: 4.0, 2: 2.0}, {1: 0.5, 2: 0.5, 3: 0.9, 4: MIN_SIMILARITY, 5: MIN_SIMILARITY - 0.01, 6: -0.3})
     assert [number for number, _ in made] == [1, 2, 3, 4]
     assert dict(made) == pytest.approx({1: 0.45 + 0.55 * 2 / 3, 2: 0.225 + 0.55 * 2 / 3, 3: 0.55, 4: 0.55 * 0.55 / 1.2})
 
@@ -20,22 +20,22 @@ def test_the_scale_of_a_model_does_not_matter():
     """Some spread their cosines from 0 to 1, some from 0.7 to 1."""
     words, near = {1: 4.0, 2: 3.0, 9: 4.0}, {1: 0.1, 2: 0.5, 3: 0.9, 4: 0.7}
     narrow = {number: 0.7 + 0.3 * cosine for number, cosine in near.items()}
-    made = {number: score for number, score in fused(words, near, whole=False) if number != 1}
-    assert {number: score for number, score in fused(words, narrow, whole=False) if number != 1} == pytest.approx(made)
+    made = {number: score for number, score in fuse(words, near, whole=False) if number != 1}
+    assert {number: score for number, score in fuse(words, narrow, whole=False) if number != 1} == pytest.approx(made)
 
 
 def test_meaning_alone():
-    assert [number for number, _ in fused({}, {1: 0.3, 2: 0.8, 3: 0.1})] == [2, 1]
+    assert [number for number, _ in fuse({}, {1: 0.3, 2: 0.8, 3: 0.1})] == [2, 1]
 
 
 def test_a_word_is_enough_however_far_it_is():
-    assert fused({1: 1.0}, {1: -0.5}) == [(1, pytest.approx(0.45))]
+    assert fuse({1: 1.0}, {1: -0.5}) == [(1, pytest.approx(0.45))]
 
 
 def test_what_has_no_vector_is_judged_by_its_words():
     near = {1: 0.6, 2: 0.3}
-    assert dict(fused({1: 2.0, 9: 4.0, 8: 1.0}, near)) == pytest.approx({9: 1.0, 1: 0.775, 8: 0.25, 2: 0.55 / 7})
-    assert dict(fused({1: 2.0, 9: 4.0}, near, whole=False)) == pytest.approx({1: 0.775, 9: 0.45, 2: 0.0})
+    assert dict(fuse({1: 2.0, 9: 4.0, 8: 1.0}, near)) == pytest.approx({9: 1.0, 1: 0.775, 8: 0.25, 2: 0.55 / 7})
+    assert dict(fuse({1: 2.0, 9: 4.0}, near, whole=False)) == pytest.approx({1: 0.775, 9: 0.45, 2: 0.0})
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_what_has_no_vector_is_judged_by_its_words():
     ],
 )
 def test_what_is_said_in_the_same_words(query, text, share):
-    assert said(query, [text, "else"]) == [pytest.approx(0.3 * share), 0]
+    assert score_wording(query, [text, "else"]) == [pytest.approx(0.3 * share), 0]

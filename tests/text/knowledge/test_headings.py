@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.knowledge.headings import underlined
+from toolroll.text.knowledge.headings import find_underlined
 
 PAGE = """\
 =====
@@ -24,7 +24,7 @@ Other
 
 
 def test_signs_are_levels_in_the_order_of_their_appearance():
-    assert list(underlined(PAGE.split("\n"))) == [
+    assert list(find_underlined(PAGE.split("\n"))) == [
         (1, 3, 1, "Title"),
         (7, 8, 2, "Section"),
         (10, 11, 3, "Part"),
@@ -34,11 +34,11 @@ def test_signs_are_levels_in_the_order_of_their_appearance():
 
 @pytest.mark.parametrize("sign", ["=", "-", "~", "^", '"', "'", "*", "`", "#", "+", "."])
 def test_any_sign_will_do(sign):
-    assert list(underlined(["Name", sign * 4])) == [(1, 2, 1, "Name")]
+    assert list(find_underlined(["Name", sign * 4])) == [(1, 2, 1, "Name")]
 
 
 def test_a_title_between_two_lines_may_be_indented():
-    assert list(underlined(["=======", " Title ", "======="])) == [(1, 3, 1, "Title")]
+    assert list(find_underlined(["=======", " Title ", "======="])) == [(1, 3, 1, "Title")]
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_title_between_two_lines_may_be_indented():
     ],
 )
 def test_what_only_looks_like_a_heading(lines):
-    assert list(underlined(lines)) == []
+    assert list(find_underlined(lines)) == []
 
 
 def test_a_heading_right_below_another_one_counts():
-    assert list(underlined(["Title", "=====", "Part", "----"])) == [(1, 2, 1, "Title"), (3, 4, 2, "Part")]
+    assert list(find_underlined(["Title", "=====", "Part", "----"])) == [(1, 2, 1, "Title"), (3, 4, 2, "Part")]

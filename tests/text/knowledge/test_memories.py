@@ -6,23 +6,23 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.text.knowledge.memories import (
-    WORKING,
+    MAX_WORKING,
+    EvictionPlan,
     Memory,
-    Merger,
-    Room,
-    Row,
-    Summary,
+    MemoryRow,
+    MemorySummary,
+    MergePlan,
     check_content,
     check_id,
-    consolidated,
-    forgotten,
-    listed,
-    made_room,
-    ranked,
+    choose_forgotten,
+    list_memories,
+    normalise_content,
+    plan_eviction,
+    plan_merge,
+    rank,
     recency,
-    row,
-    same,
-    summarised,
+    show_memory,
+    summarise,
     worth,
 )
 
@@ -64,7 +64,7 @@ QUESTIONS = [
 @pytest.mark.parametrize(("contents", "query", "answers"), QUESTIONS)
 def test_a_question_by_its_words(contents, query, answers):
     memories = [memory(number, content) for number, content in enumerate(contents, 1)]
-    assert numbers(one for one, _ in ranked(memories, query, NOW)) == answers
+    assert numbers(one for one, _ in rank(memories, query, NOW)) == answers
 
 
 @pytest.mark.parametrize(
@@ -79,19 +79,19 @@ def test_a_question_by_its_words(contents, query, answers):
 def test_of_two_that_answer_alike_the_important_the_fresh_and_the_lasting_come_first(first, second):
     for one, other in ((1, 2), (2, 1)):
         memories = [memory(one, "tabs", **first), memory(other, "tabs", **second)]
-        assert numbers(found for found, _ in ranked(memories, "tabs", NOW)) == [one, other]
+        assert numbers(found for found, _ in rank(memories, "tabs", NOW)) == [one, other]
 
 
 def test_what_answers_better_comes_before_what_is_important():
     memories = [memory(1, "soup is important", importance=1.0), memory(2, "deploy key of the vault", importance=0.0)]
-    assert numbers(one for one, _ in ranked(memories, "soup vault deploy key", NOW)) == [2, 1]
+    assert numbers(one for one, _ in rank(memories, "soup vault deploy key", NOW)) == [2, 1]
 
 
 def test_vectors_find_what_words_do_not():
     memories = [memory(1, "automobile"), memory(2, "car park"), memory(3, "soup"), memory(4, "tea")]
-    assert numbers(one for one, _ in ranked(memories, "car", NOW)) == [2]
+    assert numbers(one for one, _ in rank(memories, "car", NOW)) == [2]
     likeness = {1: 0.9, 2: 0.3, 3: 0.24, 4: -0.5}
-    assert ranked(memories, "car", NOW, likeness) == [(memories[1], 0.5571), (memories[0], 0.3857)]
+    assert rank(memories, "car", NOW, likeness) == [(memories[1], 0.5571), (memories[0], 0.3857)]
 
 
 def test_how_fresh_and_what_worth():
@@ -127,16 +127,16 @@ KEPT = [
 )
 def test_forgetting(strategy, options, gone):
     given = {"threshold": 0.1, "days": 30, "keep": 1000} | options
-    assert numbers(forgotten(KEPT, strategy, NOW, **given)) == gone
+    assert numbers(choose_forgotten(KEPT, strategy, NOW, **given)) == gone
 
 
 def test_too_many_working_memories():
-    working = [memory(number, type="working", importance=0.5) for number in range(1, WORKING + 1)]
+    working = [memory(number, type="working", importance=0.5) for number in range(1, MAX_WORKING + 1)]
     others = [memory(1000 + number) for number in range(50)]
-    assert made_room([*working, *others], 1, NOW) == Room()
+    assert plan_eviction([*working, *others], 1, NOW) == EvictionPlan()
     dull, old = memory(201, type="working", importance=0.1), memory(202, type="working", importance=0.7, days=9)
-    assert made_room([*working, dull, old], 1, NOW) == Room([dull], [replace(old, type="semantic")])
-    assert made_room([*working, dull], dull.number, NOW) == Room([working[0]], [])
+    assert plan_eviction([*working, dull, old], 1, NOW) == EvictionPlan([dull], [replace(old, type="semantic")])
+    assert plan_eviction([*working, dull], dull.number, NOW) == EvictionPlan([working[0]], [])
 
 
 def test_what_is_important_lasts():
@@ -148,11 +148,11 @@ def test_what_is_important_lasts():
         memory(5, "e", "semantic", 1.0),
     ]
     promoted = [replace(memories[0], type="semantic"), replace(memories[1], type="semantic")]
-    assert consolidated(memories, 0.7, None) == Merger(promoted, promoted, {})
-    assert numbers(consolidated(memories, 0.7, "episodic").promoted) == [2]
-    assert numbers(consolidated(memories, 0.7, "perceptual").promoted) == [4]
-    assert consolidated(memories, 0.7, "semantic") == Merger()
-    assert numbers(consolidated(memories, 0.0, None).promoted) == [1, 2, 3]
+    assert plan_merge(memories, 0.7, None) == MergePlan(promoted, promoted, {})
+    assert numbers(plan_merge(memories, 0.7, "episodic").promoted) == [2]
+    assert numbers(plan_merge(memories, 0.7, "perceptual").promoted) == [4]
+    assert plan_merge(memories, 0.7, "semantic") == MergePlan()
+    assert numbers(plan_merge(memories, 0.0, None).promoted) == [1, 2, 3]
 
 
 def test_what_says_the_same_becomes_one():
@@ -166,7 +166,7 @@ def test_what_says_the_same_becomes_one():
     ]
     tabs = Memory(2, "use  tabs", "semantic", 0.9, NOW - 9 * DAY, NOW - DAY)
     other = Memory(5, "x", "working", 0.2, NOW - 2 * DAY, NOW - DAY)
-    assert consolidated(memories, 0.7, None) == Merger([tabs, other], [], {1: 2, 3: 2, 6: 5})
+    assert plan_merge(memories, 0.7, None) == MergePlan([tabs, other], [], {1: 2, 3: 2, 6: 5})
 
 
 @pytest.mark.parametrize(
@@ -181,15 +181,15 @@ def test_what_says_the_same_becomes_one():
     ],
 )
 def test_what_says_the_same(one, other, alike):
-    assert (same(one) == same(other)) is alike
+    assert (normalise_content(one) == normalise_content(other)) is alike
 
 
 def test_a_summary():
-    assert summarised([], NOW, 10) == Summary(
+    assert summarise([], NOW, 10) == MemorySummary(
         0, dict.fromkeys(("working", "episodic", "semantic", "perceptual"), 0), "", "", []
     )
-    assert str(summarised([], NOW, 10)) == "There are no memories."
-    made = summarised(
+    assert str(summarise([], NOW, 10)) == "There are no memories."
+    made = summarise(
         [
             memory(1, "tabs", importance=0.9),
             memory(2, "x " * 200, "working", 0.1, 2),
@@ -207,11 +207,11 @@ def test_a_summary():
 
 
 def test_what_is_shown():
-    shown = row(memory(7, "a\nb"), 0.5)
-    assert shown == Row("m7", "a\nb", "semantic", 0.5, "2023-11-14T22:13:20Z", "2023-11-14T22:13:20Z", 0.5)
+    shown = show_memory(memory(7, "a\nb"), 0.5)
+    assert shown == MemoryRow("m7", "a\nb", "semantic", 0.5, "2023-11-14T22:13:20Z", "2023-11-14T22:13:20Z", 0.5)
     assert str(shown) == "m7 [semantic, importance 0.5, 2023-11-14] a\n    b"
     assert shown.brief == "m7 [semantic, importance 0.5, 2023-11-14] a b"
-    many = listed([memory(number) for number in range(25)])
+    many = list_memories([memory(number) for number in range(25)])
     assert (len(many), many[-1]) == (21, "and 5 more")
 
 

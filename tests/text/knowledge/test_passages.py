@@ -10,16 +10,16 @@ from toolroll.text.knowledge.passages import (
     Bm25,
     Hits,
     Passage,
-    Ranking,
-    asked,
+    RankingMethod,
     check_query,
     check_title,
-    found,
-    packed,
-    scored,
-    terms,
+    count_terms,
+    pack_entries,
+    score_passages,
+    show_hits,
+    weigh_query,
 )
-from toolroll.text.ranking.bm25 import Index
+from toolroll.text.ranking.bm25 import Bm25Index
 
 
 @pytest.mark.parametrize(
@@ -40,19 +40,19 @@ def test_a_citation(passage, citation):
 
 def test_shown():
     best = [Passage("a.md", "A > B", "one", 2.5, 1, 2), Passage("b.md", "", "two", 1, 4, 4)]
-    made = found(Hits(best, 5, Ranking(reason="why.")), lead="Lead.", more=["More."])
+    made = show_hits(Hits(best, 5, RankingMethod(reason="why.")), lead="Lead.", more=["More."])
     assert str(made) == "Lead.\n\n[1] a.md:1-2 (A > B)\none\n\n[2] b.md:4\ntwo"
     assert (made.ranking, made.note) == ("words", "3 more: raise `limit`.\nMore.\nRanked by words alone: why.")
-    assert str(found(Hits([], 0))) == "No passage answers this."
+    assert str(show_hits(Hits([], 0))) == "No passage answers this."
 
 
 @pytest.mark.parametrize(
     ("ranking", "note"),
     [
-        (Ranking(), "Ranked by words alone."),
-        (Ranking(reason="why."), "Ranked by words alone: why."),
-        (Ranking("meaning and words"), "Ranked by meaning and words."),
-        (Ranking("meaning and words", "2 wait."), "Ranked by meaning and words: 2 wait."),
+        (RankingMethod(), "Ranked by words alone."),
+        (RankingMethod(reason="why."), "Ranked by words alone: why."),
+        (RankingMethod("meaning and words"), "Ranked by meaning and words."),
+        (RankingMethod("meaning and words", "2 wait."), "Ranked by meaning and words: 2 wait."),
     ],
 )
 def test_a_ranking_in_words(ranking, note):
@@ -60,26 +60,26 @@ def test_a_ranking_in_words(ranking, note):
 
 
 def test_terms_and_numbers():
-    assert terms("parseURL v2, 42 x") == {"parse": 1, "url": 1, "parseurl": 1, "v2": 1, "42": 1, "x": 1}
-    assert "deployment" in asked("deployments")
-    assert terms("Café STRA\u00dfE cafe\u0301 が") == {"café": 2, "cafe": 2, "straße": 1, "strasse": 1, "が": 1}
+    assert count_terms("parseURL v2, 42 x") == {"parse": 1, "url": 1, "parseurl": 1, "v2": 1, "42": 1, "x": 1}
+    assert "deployment" in weigh_query("deployments")
+    assert count_terms("Café STRA\u00dfE cafe\u0301 が") == {"café": 2, "cafe": 2, "straße": 1, "strasse": 1, "が": 1}
 
 
 def test_words_of_any_sentence_find_nothing_alone():
     known = [Passage("a", "", "the cat sat on the mat", 0), Passage("b", "", "the dog is in the house", 0)]
-    assert scored(known, "where is the cat").keys() == {0}
-    assert scored(known, "zebra") == {}
-    assert scored(known, "the").keys() == {0, 1}
+    assert score_passages(known, "where is the cat").keys() == {0}
+    assert score_passages(known, "zebra") == {}
+    assert score_passages(known, "the").keys() == {0, 1}
 
 
 def test_kept_entries_rank_as_the_index_in_memory_does():
     words, luck = [f"word{chr(97 + at)}" for at in range(26)], random.Random(7)
     texts = [" ".join(luck.choices(words, k=luck.randint(3, 40))) for _ in range(200)]
-    index, counts = Index(), [terms(text) for text in texts]
+    index, counts = Bm25Index(), [count_terms(text) for text in texts]
     for one in counts:
         index.add(one)
-    question = asked("wordc wordq wordz the")
-    entries = {term: part.tobytes() for term, part in packed(enumerate(counts, 1000)).items()}
+    question = weigh_query("wordc wordq wordz the")
+    entries = {term: part.tobytes() for term, part in pack_entries(enumerate(counts, 1000)).items()}
     ranking = Bm25(len(texts), sum(sum(one.values()) for one in counts) / len(counts))
     made = ranking.scores(question, entries)
     assert made == pytest.approx({at + 1000: score for at, score in index.scores(question).items()})
@@ -92,11 +92,14 @@ def test_kept_entries_rank_as_the_index_in_memory_does():
 
 def test_plain_words_only_add_to_what_others_found():
     texts = ["the cat", "the dog", "a cat and the dog"]
-    entries = {term: part.tobytes() for term, part in packed(enumerate(map(terms, texts))).items()}
+    entries = {term: part.tobytes() for term, part in pack_entries(enumerate(map(count_terms, texts))).items()}
     ranking = Bm25(10, 3)
-    for made in (ranking.scores(asked("the cat"), entries), ranking.best(asked("the cat"), entries, 9, (), np)[0]):
+    for made in (
+        ranking.scores(weigh_query("the cat"), entries),
+        ranking.best(weigh_query("the cat"), entries, 9, (), np)[0],
+    ):
         assert sorted(made) == [0, 2]
-        assert made[0] > ranking.scores(asked("cat"), entries)[0]
+        assert made[0] > ranking.scores(weigh_query("cat"), entries)[0]
 
 
 @pytest.mark.parametrize("query", ["", " ", "?!", "\n", "\ud800"])

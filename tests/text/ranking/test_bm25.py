@@ -3,13 +3,13 @@ from math import log
 
 import pytest
 
-from toolroll.text.ranking.bm25 import Index
+from toolroll.text.ranking.bm25 import Bm25Index
 
 TEXTS = [{"cat": 1, "dog": 3}, {"cat": 2}, {"bird": 1, "dog": 1, "fish": 8}]
 
 
 def made(texts=TEXTS):
-    index = Index()
+    index = Bm25Index()
     assert [index.add(text) for text in texts] == list(range(len(texts)))
     return index
 
@@ -44,7 +44,7 @@ def test_a_removed_text_counts_for_nothing():
 
 def test_many_changes_leave_the_scores_of_what_there_is():
     chance = random.Random(5)
-    index, texts = Index(), {}
+    index, texts = Bm25Index(), {}
     for _ in range(6000):
         if texts and chance.random() < 0.49:
             number = chance.choice(list(texts))
@@ -63,5 +63,5 @@ def test_a_term_that_is_there_without_end_is_counted_as_often_as_can_be():
 
 
 def test_an_empty_index_and_empty_texts_have_no_scores():
-    assert Index().scores({"x": 1.0}) == {}
+    assert Bm25Index().scores({"x": 1.0}) == {}
     assert made([{}, {}]).scores({"x": 1.0}) == {}

@@ -21,11 +21,11 @@ TERMS = [
 
 @pytest.mark.parametrize(("word", "terms"), TERMS, ids=[row[0][:20] for row in TERMS])
 def test_a_word_is_split_where_names_are_written_together(word, terms):
-    assert words.terms(word) == terms
+    assert words.split_terms(word) == terms
 
 
 def test_a_text_is_counted_by_its_terms():
-    assert words.counted("def read_file(path): return open(path)  # 12 3.5") == {
+    assert words.count_terms("def read_file(path): return open(path)  # 12 3.5") == {
         "def": 1,
         "read": 1,
         "file": 1,
@@ -37,7 +37,7 @@ def test_a_text_is_counted_by_its_terms():
 
 
 def test_a_question_leaves_out_what_tells_nothing_and_adds_other_forms():
-    assert words.question("Fixed the parsing of branches") == {
+    assert words.weigh_question("Fixed the parsing of branches") == {
         "parsing": 1.0,
         "parsings": 0.3,
         "pars": 0.3,
@@ -48,26 +48,26 @@ def test_a_question_leaves_out_what_tells_nothing_and_adds_other_forms():
 
 
 def test_words_that_tell_nothing_are_asked_for_if_there_are_no_others():
-    assert words.question("fix the error").keys() >= {"fix", "the", "error"}
+    assert words.weigh_question("fix the error").keys() >= {"fix", "the", "error"}
 
 
 def test_the_first_line_of_a_question_counts_more():
-    asked = words.question("lexer\n\nThe parser, the parser, and the lexer.")
+    asked = words.weigh_question("lexer\n\nThe parser, the parser, and the lexer.")
     assert asked["lexer"] > asked["parser"] == pytest.approx(2**0.5)
 
 
 def test_names_of_the_program_count_as_much_as_the_first_line():
-    asked = words.question("lexer\n\nThe parser calls next_token.")
+    asked = words.weigh_question("lexer\n\nThe parser calls next_token.")
     assert asked["nexttoken"] == asked["lexer"] > asked["parser"] == asked["token"] == 1.0
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "...", "12 + 3"])
 def test_a_question_without_words_asks_nothing(text):
-    assert words.question(text) == {}
+    assert words.weigh_question(text) == {}
 
 
 def test_a_pasted_file_is_asked_for_in_part():
-    assert len(words.question(" ".join(f"word{'abcdefghij'[n % 10]}x{n}y" for n in range(9000)))) < 3000
+    assert len(words.weigh_question(" ".join(f"word{'abcdefghij'[n % 10]}x{n}y" for n in range(9000)))) < 3000
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_a_pasted_file_is_asked_for_in_part():
     ],
 )
 def test_what_looks_like_a_path_is_a_mention(text, found):
-    assert words.mentions(text) == found
+    assert words.find_mentions(text) == found
 
 
 def test_the_parts_of_a_name_are_those_of_its_words():
-    assert words.parted("sort_keys-oldFirst2") == {"sort", "keys", "old", "first", "2"}
-    assert words.parted("") == set()
+    assert words.split_name("sort_keys-oldFirst2") == {"sort", "keys", "old", "first", "2"}
+    assert words.split_name("") == set()

@@ -125,7 +125,7 @@ def test_by_meaning(real_weights, open_kit, put):
 
 @REAL
 def test_when_time_is_short_the_latest_are_ranked_by_meaning(real_weights, open_kit, monkeypatch):
-    monkeypatch.setattr(past, "_SECONDS", 0)
+    monkeypatch.setattr(past, "_EMBED_SECONDS", 0)
     kit = open_kit()
     for number in range(10):
         kit.call("write", {"path": f"f{number}", "content": "x"}, message="Prepare lunch." if number in (0, 9) else "")

@@ -147,7 +147,7 @@ def test_a_folder(kit, put):
 
 
 def test_a_folder_of_too_many_files_says_so(kit, put, monkeypatch):
-    monkeypatch.setattr(documents, "FILES", 2)
+    monkeypatch.setattr(documents, "MAX_FILES", 2)
     put({f"docs/{name}.txt": name for name in "abc"})
     assert "Only the first 2 files were looked at" in rag(kit, "add_document", path="docs").text
 
@@ -199,7 +199,7 @@ def test_bad_input_changes_nothing(kit, put, arguments, code, said):
 
 
 def test_too_large(kit, put, monkeypatch):
-    monkeypatch.setattr(documents, "MOST_BYTES", 1000)
+    monkeypatch.setattr(documents, "MAX_DOCUMENT_BYTES", 1000)
     put({"big.txt": "word " * 201})
     assert rag(kit, "add_document", path="big.txt").error.code == "TooLarge"
     assert rag(kit, "add_text", text="word " * 201).error.code == "TooLarge"

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.request import ApprovalRequest, Consent
-from toolroll.host.runtime.stamps import Stamp, are_old, stamp
+from toolroll.host.runtime.stamps import Stamp, are_old, take_stamp
 from toolroll.policy.auto_run import REPOSITORY, AutoRun, could_be_repository, runs_by_itself
 from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, ToolError
@@ -79,7 +79,7 @@ class AutoRunFiles:
         found = dict(self._listed())
         for git in (".git", *self._nested):
             for path in (f"{git}/config", *_hooks(self._root, git)):
-                if (one := stamp(self._root, path)) is not None:
+                if (one := take_stamp(self._root, path)) is not None:
                     found[path] = one
         return found
 
@@ -92,7 +92,7 @@ class AutoRunFiles:
     def _listed(self) -> Iterator[tuple[str, Stamp]]:
         """What the table names, beginning at the top of the workspace."""
         known, names = self._top
-        now = stamp(self._root, ".")
+        now = take_stamp(self._root, ".")
         if known is None or known != now:
             names = [name for name in _names(self._root, ".") if runs_by_itself((name,)) is not None]
             self._top = now if are_old([now]) else None, names
@@ -101,7 +101,7 @@ class AutoRunFiles:
         while todo and left > 0:
             parts = todo.pop()
             path = "/".join(parts)
-            if (one := stamp(self._root, path)) is None:
+            if (one := take_stamp(self._root, path)) is None:
                 continue
             if not stat.S_ISDIR(one[0]):
                 left -= 1
@@ -115,7 +115,7 @@ def _repository_row(root: int, parts: tuple[str, ...]) -> AutoRun | None:
     """The row for a write into a bare repository, or one that completes it: git takes such a folder for one."""
     for depth in could_be_repository(parts):
         folder = "/".join(parts[:depth]) or "."
-        if all(name == parts[depth] or stamp(root, f"{folder}/{name}") is not None for name in _BARE):
+        if all(name == parts[depth] or take_stamp(root, f"{folder}/{name}") is not None for name in _BARE):
             return REPOSITORY
     return None
 
@@ -126,13 +126,13 @@ def _nested(root: int) -> Iterator[str]:
     while todo and left > 0:
         path, left = todo.pop(0), left - 1
         name = path.rpartition("/")[2]
-        one = stamp(root, path)
+        one = take_stamp(root, path)
         if name.startswith(".") or name in _PASSED_OVER or one is None or not stat.S_ISDIR(one[0]):
             continue
-        git = stamp(root, f"{path}/.git")
+        git = take_stamp(root, f"{path}/.git")
         if git is not None and stat.S_ISDIR(git[0]):
             yield f"{path}/.git"
-        elif all(stamp(root, f"{path}/{one}") is not None for one in _BARE):
+        elif all(take_stamp(root, f"{path}/{one}") is not None for one in _BARE):
             yield path
         elif "/" not in path:
             todo += [f"{path}/{below}" for below in _names(root, path)]

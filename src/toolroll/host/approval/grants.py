@@ -6,7 +6,7 @@ import os
 
 import msgspec
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
 _FOLDER, _FILE, _PART = "grants", "grants.json", "keys"
@@ -23,9 +23,9 @@ class Grants:
 
     def add(self, key: Key) -> None:
         """Store one more key; keys that other processes added or removed meanwhile are respected."""
-        from toolroll.host.runtime.file_lock import locked
+        from toolroll.host.runtime.file_lock import hold_lock
 
-        with locked(self._state.folder(_FOLDER), ".lock", Token()):
+        with hold_lock(self._state.folder(_FOLDER), ".lock", CancelToken()):
             self.keys = tuple(dict.fromkeys((*self._load(), key)))
             data = msgspec.json.encode({_PART: self.keys})
             self._state.put(_FOLDER, _FILE, msgspec.json.format(data, indent=1))

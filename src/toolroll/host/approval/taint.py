@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from toolroll.host.approval.guard import Guard
@@ -41,28 +42,25 @@ class Taint:
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._lock = threading.Lock()
-        self._waiting: list[tuple[str, str]] = []
+        self._waiting: list[tuple[Callable[[], str], str]] = []
         self._size = 0
         self._source = ""
         self._values: set[str] = set()
 
     def notice_files(self, paths: Iterable[str]) -> None:
         """Record files whose contents are about to be shown."""
-        if name := taint.secret_file(paths):
-            self._keep(f"The secret file {name!r}", "")
+        self._keep(partial(_secret_source, list(paths), None), "")
 
     def notice_result(self, effects: Effect, paths: Iterable[str], arguments: Mapping[str, Any], text: str) -> None:
         """Record what a call has shown. `paths` are those that it names; without any, its arguments are searched."""
         if Effect.NETWORK in effects and self._guard.policy.taint == "foreign":
-            self._keep("Text from another machine", "")
+            self._keep(lambda: "Text from another machine", "")
         if effects == Effect.NETWORK:
             return  # what a public server sends is no secret of ours
         named = list(paths)
-        source = taint.secret_file(named)
-        if not named and effects & (Effect.READ | Effect.RUN | Effect.SHELL):
-            source = taint.secret_file_in(arguments)
-        if source or text:
-            self._keep(f"The secret file {source!r}" if source else "", text)
+        searched = arguments if not named and effects & (Effect.READ | Effect.RUN | Effect.SHELL) else None
+        if named or searched or text:
+            self._keep(partial(_secret_source, named, searched), text)
 
     def check_request(self, call: Call, request: SentT) -> SentT:
         """The request; ToolError if it must not be sent: it does more than look, or could carry a secret."""
@@ -93,16 +91,17 @@ class Taint:
             self._scan()
             return self._source
 
-    def _keep(self, source: str, text: str) -> None:
+    def _keep(self, find_source: Callable[[], str], text: str) -> None:
         with self._lock:
-            self._waiting.append((source, text))
+            self._waiting.append((find_source, text))
             self._size += len(text)
             if self._size > _MAX_WAITING_CHARACTERS:
                 self._scan()
 
     def _scan(self) -> None:
         waiting, self._waiting, self._size = self._waiting, [], 0
-        for source, text in waiting:
+        for find_source, text in waiting:
+            source = find_source()
             if not source and not holds_secret(text):
                 continue
             self._source = self._source or source or "A text that looks like a secret"
@@ -115,3 +114,9 @@ class Taint:
             return
         why = f"{source} was read in this session, and {objection}"
         self._guard.require(ApprovalRequest(call.name, Effect.NETWORK, call.arguments, why))
+
+
+def _secret_source(paths: Iterable[str], arguments: Mapping[str, Any] | None) -> str:
+    """The secret file among these paths, or the one that the arguments mention, in words; empty if there is none."""
+    found = taint.secret_file(paths) or ("" if arguments is None else taint.secret_file_in(arguments))
+    return f"The secret file {found!r}" if found else ""

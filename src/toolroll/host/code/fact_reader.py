@@ -13,7 +13,7 @@ from toolroll.text.code.map.file_facts import EMPTY, FORMAT, FileFacts, make_fac
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES
 from toolroll.text.encoding import HEAD, detect
-from toolroll.text.ranking.weights import ASIDE, aside
+from toolroll.text.ranking.weights import ASIDE, find_aside
 
 if TYPE_CHECKING:
     from toolroll.host.code.parser_pool import ParserPool
@@ -57,7 +57,7 @@ class FactReader:
 
     def read(self, path: str, stamp: Stamp | None) -> SourceFile | None:
         """A file with its key; None if it cannot be read."""
-        row = aside(path)
+        row = find_aside(path)
         if row is not None and not ASIDE[row].contents:
             return SourceFile(path, stamp, BY_PATH, facts=EMPTY)
         try:

@@ -65,10 +65,10 @@ class RepoMaps:
     ) -> CommitHistory | None:
         """The commits of the repository that holds a folder; None if there is none in the workspace, or git fails."""
         from toolroll.text.code.map.commit_history import FORMAT, MAX_COMMITS, CommitHistory, read_log
-        from toolroll.text.git.plans import Command, Plan
+        from toolroll.text.git.plans import GitCommand, Plan
 
         def plan() -> Plan:
-            return (yield Command((*_LOG, f"-n{MAX_COMMITS}", f"--format={FORMAT}"))).out
+            return (yield GitCommand((*_LOG, f"-n{MAX_COMMITS}", f"--format={FORMAT}"))).out
 
         try:
             repository = open_repository(path, _GIT_TIMEOUT_S)
@@ -77,7 +77,7 @@ class RepoMaps:
             known_by = (repository.place.folder, _head(repository.place.folder))
             held = self._histories.get(known_by) if known_by[1] else None
             if held is None:
-                held = CommitHistory(read_log(repository.carry_out(plan()), repository.inside))
+                held = CommitHistory(read_log(repository.run_plan(plan()), repository.inside))
         except ToolError as error:
             if error.code == ErrorCode.CANCELLED:
                 raise

@@ -16,7 +16,7 @@ from toolroll.host.convert.formats import Format
 from toolroll.host.runtime.progress import Progress, silent
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import terminal
-from toolroll.text.knowledge.chunks import Part
+from toolroll.text.knowledge.chunks import DocumentPart
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
@@ -43,7 +43,7 @@ class Converted:
     """A document as text, in the order of its pages."""
 
     format: Format
-    parts: list[Part] = field(default_factory=list)
+    parts: list[DocumentPart] = field(default_factory=list)
     title: str = ""
     notes: list[str] = field(default_factory=list)
     """What was left out, or is less sure than it looks."""
@@ -58,7 +58,7 @@ class Converted:
 class _ChildOutput:
     """What a child has output."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[DocumentPart] = field(default_factory=list)
     title: str = ""
     scanned: list[int] = field(default_factory=list)
     trouble: tuple[str, int] | None = None
@@ -132,7 +132,7 @@ class Converter:
         try:
             match msgspec.json.decode(line):
                 case ["part", str(text), int(page), str(title)]:
-                    collected.parts.append(Part(_clean(text).strip(), page, _clean(title)))
+                    collected.parts.append(DocumentPart(_clean(text).strip(), page, _clean(title)))
                 case ["title", str(title)]:
                     collected.title = _clean(title)
                 case ["scanned", int(page)]:
@@ -164,14 +164,14 @@ def running(
     """
     from toolroll.host.runtime.launcher import PACKAGE, PIPE, Reach, python_paths
     from toolroll.host.runtime.processes import Stream
-    from toolroll.host.runtime.state import nameless
+    from toolroll.host.runtime.state import create_nameless_file
     from toolroll.host.sandbox.choose import strongest
 
     packages = [os.path.abspath(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     argv = [sys.executable, "-I", "-S", "-c", _CHILD, PACKAGE, ":".join(packages), *words]
     env = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/nonexistent"}
     folder = os.open(PACKAGE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    fd = nameless(data)
+    fd = create_nameless_file(data)
     try:
         process = strongest(tier).spawn(
             Reach((), python_paths()), argv, cwd=folder, env=env, stdin=fd, stdout=PIPE, stderr=PIPE
@@ -214,7 +214,7 @@ def _broken(stream: Stream) -> tuple[str, int]:
     return ("time" if signal in (_SIGXCPU, _SIGKILL) else "crash"), 0
 
 
-def _label(part: Part, format: Format) -> str:
+def _label(part: DocumentPart, format: Format) -> str:
     if not part.page or not format.unit or format.unit == "image":
         return ""
     return f"[{format.unit} {part.page}{f': {part.title}' if part.title else ''}]\n"

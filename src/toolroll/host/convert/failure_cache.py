@@ -25,7 +25,7 @@ class FailureCache:
         """ToolError, of the same kind as then, if this reader could not read this content before."""
         if not self._base.exists:
             return
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             text = "select code from files where digest = ? and reader = ?"
             row = base.execute(text, (digest, _named(reader))).fetchone()
         if row is not None:
@@ -37,7 +37,7 @@ class FailureCache:
         """Remember that no text came, if that lies in the file."""
         if error.code not in _LASTING:
             return
-        with self._base.changing() as base:
+        with self._base.transaction() as base:
             base.execute("insert or replace into files values (?, ?, ?)", (digest, _named(reader), str(error.code)))
 
 

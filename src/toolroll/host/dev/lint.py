@@ -1,4 +1,4 @@
-"""Running linters and formatters. They never write to the workspace: new texts are taken and written by us."""
+"""Run linters and formatters. They never write to the workspace: we save the new texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import above, driver_source, read_report
+from toolroll.host.dev.projects import driver_source, read_report, walk_up
 from toolroll.host.files.tree import Tree
 from toolroll.host.search.query import Scope
 from toolroll.host.shell.command_result import check
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
     from toolroll.host.files.document import Document
 
-_OUTPUT = 32 << 20
+_MAX_OUTPUT_BYTES = 32 << 20
 _FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where nothing ignores them
 _UTF8 = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenEngine:
+class ChosenLinter:
     """An engine that is here, and the files for it."""
 
     engine: LintEngine
@@ -35,10 +35,10 @@ class ChosenEngine:
     files: tuple[str, ...]
 
 
-def choose(projects: Projects, action: Action, path: str) -> tuple[list[ChosenEngine], str]:
+def choose(projects: Projects, action: Action, path: str) -> tuple[list[ChosenLinter], str]:
     """The engines to ask about a file or folder, and a note on what none of them knows."""
     files = _files(projects, path)
-    found: dict[str, ChosenEngine] = {}
+    found: dict[str, ChosenLinter] = {}
     missing: dict[str, int] = {}
     for engine in engines.candidates(action, files):
         own = tuple(one for one in files if one.rpartition(".")[2] in engine.suffixes)
@@ -48,7 +48,7 @@ def choose(projects: Projects, action: Action, path: str) -> tuple[list[ChosenEn
         if program is None:
             missing[engine.language] = len(own)
         else:
-            found[engine.language] = ChosenEngine(engine, program, own)
+            found[engine.language] = ChosenLinter(engine, program, own)
     lacking = {one: count for one, count in missing.items() if one not in found and one in engines.ADD}
     if not found:
         raise _nothing(action, path, files, lacking)
@@ -85,7 +85,7 @@ def _nothing(action: Action, path: str, files: Sequence[str], lacking: dict[str,
 class Linter:
     """One engine at work for one call."""
 
-    def __init__(self, projects: Projects, chosen: ChosenEngine, path: str, select: str, seconds: float) -> None:
+    def __init__(self, projects: Projects, chosen: ChosenLinter, path: str, select: str, seconds: float) -> None:
         self._projects = projects
         self._chosen = chosen
         self._path = "/".join(projects.files.key(path)) or "."
@@ -125,15 +125,17 @@ class Linter:
         with self._projects.scripts(texts) as made:
             argv = [self._chosen.program, *words(self._wanted(made))]
             printed = self._run(argv)
-            told = read_report(made["report"])
+            report = read_report(made["report"])
         return (
-            LintOutput(told.decode("utf-8", "replace"), printed.out, printed.status, printed.root) if told else printed
+            LintOutput(report.decode("utf-8", "replace"), printed.out, printed.status, printed.root)
+            if report
+            else printed
         )
 
     def _wanted(self, made: dict[str, str]) -> LintRequest:
         manifest = ""
         if self._chosen.engine.language == "Rust":
-            folders = above(self._path)
+            folders = walk_up(self._path)
             manifest = next(
                 filter(None, (self._projects.read_text(self._absolute(f"{one}/Cargo.toml")) for one in folders)), ""
             )
@@ -154,7 +156,7 @@ class Linter:
         else:
             ran = shell.program(argv, seconds=self._seconds, merge=False, writes="nothing", extra=extra)
         check(ran, 2_000, "tail")
-        out = ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace")
+        out = ran.launched.running.output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace")
         return LintOutput(out, ran.show_errors(20_000).text, ran.status or 0, root)
 
     def _filtered(self, rewrite: Rewrite, drafts: list[Document]) -> list[str]:

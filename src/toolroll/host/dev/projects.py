@@ -1,4 +1,4 @@
-"""The projects in a workspace: where one begins, its own programs, and the files that programs leave for us."""
+"""Projects in a workspace: their folders, their own programs, and the reports that programs write."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import FindResult, Search
     from toolroll.host.shell.shell import Shell
 
-_MOST_BYTES = 64 << 20
+_MAX_REPORT_BYTES = 64 << 20
 _ENVIRONMENTS = (".venv/bin", "venv/bin")
 
 
-def above(folder: str) -> Iterator[str]:
+def walk_up(folder: str) -> Iterator[str]:
     """A folder of the workspace and those above it, up to the workspace itself, which is "."."""
     while folder not in ("", "."):
         yield folder
@@ -53,7 +53,7 @@ class Projects:
     def program(self, name: str, folder: str = ".") -> str | None:
         """A program by its name: the project's own, else the one beside our Python, else one on PATH."""
         root = self.root
-        for where in above(folder):
+        for where in walk_up(folder):
             for place in (*_ENVIRONMENTS, "node_modules/.bin"):
                 path = os.path.join(root, where, place, name)
                 if os.access(path, os.X_OK):
@@ -65,7 +65,7 @@ class Projects:
 
     def python(self, folder: str = ".") -> str:
         """The Python of the project in this folder: its own environment's, else the workspace's, else ours."""
-        for where in above(folder):
+        for where in walk_up(folder):
             for place in _ENVIRONMENTS:
                 path = os.path.join(self.root, where, place, "python")
                 if os.access(path, os.X_OK):
@@ -73,7 +73,7 @@ class Projects:
         return self.shell.python()
 
     def file_names(self, folder: str) -> set[str]:
-        """What lies in a folder of the workspace."""
+        """The names in a folder of the workspace."""
         fd = self.files.root.folder(folder)
         try:
             return set(os.listdir(fd))
@@ -81,7 +81,7 @@ class Projects:
             os.close(fd)
 
     def read_text(self, path: str) -> str:
-        """A small file of the project, or nothing when it cannot be read as text."""
+        """The text of a small file; empty when it cannot be read."""
         try:
             return self.files.peek(path).text
         except (ToolError, OSError):
@@ -100,7 +100,7 @@ class Projects:
 
 
 def _remove(paths: Iterable[str]) -> None:
-    """Remove temporary files, and the folders beside them that programs were told to use."""
+    """Remove temporary files, and the folders beside them."""
     import shutil
 
     for path in paths:
@@ -111,7 +111,7 @@ def _remove(paths: Iterable[str]) -> None:
 
 
 def read_report(path: str, inner: str = "") -> bytes:
-    """What a program has written to a temporary file, or to a file beside it whose name goes on with `inner`."""
+    """Read what a program wrote to a temporary file, or to the file beside it with this suffix."""
     folder, name = os.path.split(path)
     # The program could have put a link there: nothing outside that folder is read.
     with closing(Root(folder)) as root:
@@ -120,7 +120,7 @@ def read_report(path: str, inner: str = "") -> bytes:
         except (OSError, ToolError):
             return b""
     with os.fdopen(fd, "rb") as file:
-        return file.read(_MOST_BYTES)
+        return file.read(_MAX_REPORT_BYTES)
 
 
 def driver_source(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Running the tests of a project: which framework, which tests, and what the run left behind."""
+"""Run the tests of a project: find the framework, choose the tests, read the report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev.projects import above, driver_source, read_report
+from toolroll.host.dev.projects import driver_source, read_report, walk_up
 from toolroll.host.files.tree import Tree
 from toolroll.host.search.query import Scope
 from toolroll.result import ErrorCode, ToolError
@@ -29,11 +29,11 @@ from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
     from toolroll.host.shell.shell import Ran
-    from toolroll.text.git.plans import Command, Printed
+    from toolroll.text.git.plans import GitCommand, GitOutput
 
-_OUTPUT = 64 << 20
+_MAX_OUTPUT_BYTES = 64 << 20
 _GIT_SECONDS = 30
-_MEMORY = "reached.json"
+_REACHED_FILE = "reached.json"
 _DRIVERS = {
     "python": ("run_pytest", "run_unittest", "measure_coverage"),
     "javascript": ("reporter",),
@@ -61,7 +61,7 @@ def find(projects: Projects, path: str, asked: str) -> Project:
     wanted = FRAMEWORKS[asked].language if asked != "auto" else None
     if item.kind == "file" and wanted is None:
         wanted = SUFFIXES.get(where.rpartition(".")[2])
-    for folder in above(start):
+    for folder in walk_up(start):
         known = _known(projects, folder, wanted, asked)
         if len(known) > 1:
             also = known[1].framework.name
@@ -72,7 +72,7 @@ def find(projects: Projects, path: str, asked: str) -> Project:
 
 
 def _known(projects: Projects, folder: str, wanted: str | None, asked: str) -> list[Project]:
-    """The projects that the files of a folder tell of, Python's first."""
+    """The projects that the manifest files of a folder declare, Python's first."""
     there = projects.file_names(folder)
     found = []
     for language, markers in MARKERS.items():
@@ -124,7 +124,7 @@ class ChosenTests:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class TestRun:
     """What is known of a run, and the command itself."""
 
     run: Run
@@ -141,8 +141,8 @@ def run(
     chosen: ChosenTests,
     keyword: str,
     seconds: float,
-) -> Finish:
-    """Run the tests, or list them, and read what became of it."""
+) -> TestRun:
+    """Run the tests, or list them, and read the report."""
     framework = project.framework
     name = project.asked if framework.language == "python" else framework.name
     program = _program(projects, project)
@@ -156,19 +156,19 @@ def run(
             seconds=seconds,
             extra={name: value.format(temp=temp) for name, value in framework.environment.items()},
         )
-        output = plain(ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace"))
-        told = read_report(report).decode("utf-8", "replace")
+        output = plain(ran.launched.running.output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace"))
+        reported = read_report(report).decode("utf-8", "replace")
         extra = read_report(report, framework.extra).decode("utf-8", "replace") if framework.extra else ""
         named = bool(keyword or any(one for _, one in chosen.targets))
-        raw = Raw(action, projects.root, project.folder, told, output, extra, project.manifest, named)
+        raw = Raw(action, projects.root, project.folder, reported, output, extra, project.manifest, named)
     found = framework.read(raw)
     found.framework = found.framework or framework.name
     found.engine = found.engine or framework.name
-    return Finish(found, ran, output, program)
+    return TestRun(found, ran, output, program)
 
 
-def titles(projects: Projects, project: Project, chosen: ChosenTests, keyword: str) -> Run:
-    """The tests of a framework that cannot tell them without running them, by the texts of their files."""
+def list_titles(projects: Projects, project: Project, chosen: ChosenTests, keyword: str) -> Run:
+    """List the tests of a framework that cannot list them itself, from the text of its files."""
     raw = Raw("discover", projects.root, ".", "", "")
     inner = chosen.targets[0][0] if chosen.targets else ""
     where = f"{project.folder}/{inner}".removeprefix("./").rstrip("/") or "."
@@ -208,13 +208,13 @@ def _files(framework: Framework) -> dict[str, tuple[str, str]]:
     return texts
 
 
-def changed(projects: Projects) -> list[str] | None:
+def changed_files(projects: Projects) -> list[str] | None:
     """The files of the workspace that differ from the last commit, new ones included; None without git."""
     from toolroll.host.git.repository import Repository
 
     try:
         repository = Repository.containing(".", projects.files, projects.shell, projects.call, _GIT_SECONDS)
-        records = repository.carry_out(_status())
+        records = repository.run_plan(_status())
     except ToolError as error:
         if error.code in (ErrorCode.CANCELLED, ErrorCode.TIMEOUT):
             raise
@@ -223,17 +223,17 @@ def changed(projects: Projects) -> list[str] | None:
     return sorted(path.removeprefix(prefix) for path in records if path.startswith(prefix))
 
 
-def _status() -> Generator[Command, Printed, list[str]]:
-    from toolroll.text.git.plans import Command
+def _status() -> Generator[GitCommand, GitOutput, list[str]]:
+    from toolroll.text.git.plans import GitCommand
 
     words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
-    printed = yield Command(words)
+    printed = yield GitCommand(words)
     return [record[3:] for record in printed.out.split("\0") if record]
 
 
 def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str], ...]) -> ChosenTests:
-    """The tests that uncommitted changes affect, or more when that cannot be told."""
-    files = changed(projects)
+    """The tests that uncommitted changes affect, or all when that is unknown."""
+    files = changed_files(projects)
     kind = project.framework
     if files is None:
         return ChosenTests(targets, note="All tests: what has changed cannot be told without a git repository.")
@@ -255,7 +255,7 @@ def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str],
     return ChosenTests(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
 
 
-def nothing(project: Project) -> Run:
+def empty_run(project: Project) -> Run:
     """A run without tests."""
     return Run(project.framework.name, ended=True)
 
@@ -271,18 +271,18 @@ def _reached(projects: Projects, project: Project, files: list[str]) -> Affected
     for entry in found.entries:
         projects.call.token.check()
         sources[entry.path] = projects.read_text(f"{projects.root}/{entry.path}")
-    result = affected(sources, files, _recalled(projects))
+    result = affected(sources, files, _load_reached(projects))
     return result if found.complete else replace(result, everything="there are too many files to look through")
 
 
-def remember(projects: Projects, touched: Mapping[str, list[str]]) -> None:
-    """Keep which files each test file has reached, for the next time that affected tests are asked for."""
-    projects.files.state.put("tests", _MEMORY, json.dumps({**_recalled(projects), **touched}).encode())
+def store_reached(projects: Projects, touched: Mapping[str, list[str]]) -> None:
+    """Store which files each test file has reached, for the next choice of affected tests."""
+    projects.files.state.put("tests", _REACHED_FILE, json.dumps({**_load_reached(projects), **touched}).encode())
 
 
-def _recalled(projects: Projects) -> dict[str, list[str]]:
+def _load_reached(projects: Projects) -> dict[str, list[str]]:
     with suppress(OSError, ValueError):
-        fd = os.open(_MEMORY, os.O_RDONLY | os.O_CLOEXEC, dir_fd=projects.files.state.folder("tests"))
+        fd = os.open(_REACHED_FILE, os.O_RDONLY | os.O_CLOEXEC, dir_fd=projects.files.state.folder("tests"))
         with os.fdopen(fd, "rb") as file:
             known = json.load(file)
         return {str(test): list(map(str, files)) for test, files in known.items()}

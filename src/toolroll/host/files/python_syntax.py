@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.launcher import PIPE
-from toolroll.host.runtime.state import nameless
+from toolroll.host.runtime.state import create_nameless_file
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import Launcher
@@ -34,7 +34,7 @@ def fault(path: str, data: bytes, launcher: Launcher) -> str | None:
         return None
     from toolroll.host.runtime import processes
 
-    fd = nameless(data)
+    fd = create_nameless_file(data)
     try:
         process = launcher.start_python(_CHILD, stdin=fd, stdout=PIPE)
         with processes.stream(process, deadline=time.monotonic() + _SECONDS) as chunks:

@@ -1,1 +1,4 @@
-"""The git repository that a call works on."""
+"""Run git in the repository of a call, with settings that run no other program.
+
+Front: `repository.Repository`. Imports `host.shell`, `host.files` and `text.git`, which plans and parses.
+"""

@@ -1,4 +1,4 @@
-"""The git repository that a call is about: where it is, and git run there by harmless settings only."""
+"""Locate the git repository of a call, and run git there with settings that run no other program."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from toolroll.host.shell.sealed_text import SealedText, Word
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.git.names import decoded
-from toolroll.text.git.plans import Command, Plan, Printed, refusal
-from toolroll.text.git.settings import ENVIRONMENT, SENTINEL, harmless, variables
+from toolroll.text.git.names import decode_output
+from toolroll.text.git.plans import GitCommand, GitOutput, Plan, make_refusal
+from toolroll.text.git.settings import ENVIRONMENT, SENTINEL, harmless_settings, setting_variables
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.shell.shell import Shell
 
-_MOST = 4_000_000  # bytes of an answer that are taken apart
-_ERRORS = 20_000
-_RETRIES = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index or a branch
+_MAX_OUTPUT_BYTES = 4_000_000  # of one answer
+_MAX_ERROR_CHARS = 20_000
+_RETRY_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds; another call of the same kit may hold the index or a branch
 _ONGOING = (
     ("rebase-merge", "rebase"), ("rebase-apply", "rebase"), ("MERGE_HEAD", "merge"),
     ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert"), ("BISECT_LOG", "bisect"),
 )  # fmt: skip
-_OWN = r"^(user\.(name|email|useconfigonly)|core\.(autocrlf|excludesfile))$"
-_IGNORE_BYTES = 100_000
+_USER_SETTINGS = r"^(user\.(name|email|useconfigonly)|core\.(autocrlf|excludesfile))$"
+_MAX_IGNORE_BYTES = 100_000
 _AUTHOR = frozenset(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE"))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a repository is."""
+class RepositoryLocation:
+    """The paths of a repository."""
 
     top: str
     """The absolute path of its working tree."""
@@ -54,9 +54,9 @@ class Place:
 
 
 class Repository:
-    """Runs git for one call."""
+    """Runs git in one repository, for one call."""
 
-    def __init__(self, place: Place, files: Workspace, shell: Shell, call: Call, seconds: float) -> None:
+    def __init__(self, place: RepositoryLocation, files: Workspace, shell: Shell, call: Call, seconds: float) -> None:
         """`shell` runs on behalf of the call."""
         self.place = place
         self._files, self._shell, self._call = files, shell, call
@@ -69,11 +69,11 @@ class Repository:
         """The nearest repository from a path upwards; raises ToolError when there is none in reach."""
         if shell.programs.find("git") is None:
             raise ToolError(ErrorCode.UNSUPPORTED, f"There is no git here. {how_to_install('git') or ''}".rstrip())
-        return cls(find(files.root, files.key(path)), files, shell, call, seconds)
+        return cls(locate(files.root, files.key(path)), files, shell, call, seconds)
 
     @property
     def prefix(self) -> str:
-        """What git puts before paths of the workspace, when its working tree is larger."""
+        """The prefix that git puts before paths of the workspace, when the working tree is larger."""
         if self.place.parts is not None:
             return ""
         inner = beneath(self._files.root.path, self.place.top) or ()
@@ -81,7 +81,7 @@ class Repository:
 
     @property
     def inside(self) -> str:
-        """What is before paths of the working tree, when that is a folder of the workspace."""
+        """The path of the working tree in the workspace, with a slash, when it is a folder of it."""
         return "".join(f"{name}/" for name in self.place.parts or ())
 
     def relative(self, path: str) -> str:
@@ -104,26 +104,26 @@ class Repository:
             return False
         return True
 
-    def carry_out(self, plan: Plan) -> Any:
-        """Run the commands of a plan; what it makes of them."""
+    def run_plan(self, plan: Plan) -> Any:
+        """Run the commands of a plan, and return its result."""
         try:
             command = next(plan)
             while True:
                 printed = self._run(command)
                 if printed.status and self.place.parts is None and "not a git repository" in printed.errors:
-                    raise self._above()
+                    raise self._out_of_reach()
                 if printed.status and not command.may_fail:
-                    raise refusal(printed, command.words[0])
+                    raise make_refusal(printed, command.words[0])
                 command = plan.send(printed)
         except StopIteration as done:
             return done.value
 
-    def _run(self, command: Command) -> Printed:
-        """One command; tried again while another git holds the index."""
+    def _run(self, command: GitCommand) -> GitOutput:
+        """Run one command; retry while another git holds the index."""
         if command.changes and self.place.parts is None:
-            raise self._above()
+            raise self._out_of_reach()
         settings = self._settings(strict=command.strict)
-        for pause in (*_RETRIES, None):
+        for pause in (*_RETRY_SECONDS, None):
             printed = self._git(command.words, settings, changes=command.changes)
             if pause is None or not (printed.status and ".lock': File exists" in printed.errors):
                 break
@@ -134,32 +134,32 @@ class Repository:
         return printed
 
     def _settings(self, *, strict: bool) -> dict[str, Word]:
-        """Settings made for what the repository's own are right now."""
+        """Safe settings, given the names of the repository's own."""
         if not self._names:
-            self._names = self._listed()
-        return {**harmless(self._names, strict=strict), **self._own()}
+            self._names = self._list_names()
+        return {**harmless_settings(self._names, strict=strict), **self._user_settings()}
 
-    def _listed(self) -> list[str]:
-        """The names of all settings in force."""
-        printed = self._git(("config", "--list", "--name-only", "-z"), harmless(()), changes=False)
+    def _list_names(self) -> list[str]:
+        """List the names of all settings in force."""
+        printed = self._git(("config", "--list", "--name-only", "-z"), harmless_settings(()), changes=False)
         if printed.status:
-            raise refusal(printed, "config")
+            raise make_refusal(printed, "config")
         names = printed.out.split("\0")
         if SENTINEL not in names:
             raise ToolError(ErrorCode.UNSUPPORTED, "This git is too old to be run safely: 2.31 or newer is needed.")
         return names
 
-    def _git(self, words: tuple[str, ...], settings: Mapping[str, Word], *, changes: bool) -> Printed:
+    def _git(self, words: tuple[str, ...], settings: Mapping[str, Word], *, changes: bool) -> GitOutput:
         extra: dict[str, Word] = {
             **ENVIRONMENT,
-            **variables(settings),
+            **setting_variables(settings),
             # Named, so that nothing is searched for: neither another repository nor an owner matters then.
             "GIT_DIR": self.place.folder,
             "GIT_WORK_TREE": self.place.top,
             **({} if changes else {"GIT_OPTIONAL_LOCKS": "0"}),
             **{name: value for name, value in self._shell.environment.items() if name in _AUTHOR},
         }
-        run = self._shell.words if changes else self._shell.program  # only changes need anybody's leave
+        run = self._shell.words if changes else self._shell.program  # only changes need approval
         ran = run(
             [self._shell.programs.program("git"), *words],  # there is no terminal, so it does not page
             cwd="/".join(self.place.parts or ()) or ".",
@@ -168,22 +168,27 @@ class Repository:
             writes="repository" if changes else "nothing",
             extra=extra,
         )
-        check(ran, _ERRORS)
+        check(ran, _MAX_ERROR_CHARS)
         output = ran.launched.running.output
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
-        return Printed(decoded(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0, ongoing)
+        return GitOutput(
+            decode_output(output.read(0, _MAX_OUTPUT_BYTES)),
+            ran.show_errors(_MAX_ERROR_CHARS).text,
+            ran.status or 0,
+            ongoing,
+        )
 
-    def _own(self) -> dict[str, Word]:
-        """What is taken over of the user's own settings; the repository's come before them."""
+    def _user_settings(self) -> dict[str, Word]:
+        """The user's own settings that git keeps; the repository's take precedence."""
         if self._user is None:
-            user = own_settings(self._shell.programs, self._shell.environment, self._call.token)
+            user = read_user_settings(self._shell.programs, self._shell.environment, self._call.token)
             name = str(user.get("user.name") or "") or self._shell.environment.get("USER") or "toolroll"
             user.setdefault("user.name", name)
             user.setdefault("user.email", f"{name.replace(' ', '.')}@localhost")
             self._user = user
         return {name: value for name, value in self._user.items() if name.lower() not in self._names}
 
-    def _above(self) -> ToolError:
+    def _out_of_reach(self) -> ToolError:
         return ToolError(
             ErrorCode.PERMISSION,
             f"The repository is at {self.place.top!r}, above the workspace, and its .git is out of reach from here. "
@@ -191,7 +196,7 @@ class Repository:
         )
 
 
-def find(root: Root, parts: tuple[str, ...]) -> Place:
+def locate(root: Root, parts: tuple[str, ...]) -> RepositoryLocation:
     """The repository that a path of the workspace belongs to; raises ToolError when there is none."""
     for depth in range(len(parts), -1, -1):
         own = parts[:depth]
@@ -199,12 +204,12 @@ def find(root: Root, parts: tuple[str, ...]) -> Place:
             folder = _own_folder(root, own)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        return Place("/".join((root.path, *own)), folder, own)
+        return RepositoryLocation("/".join((root.path, *own)), folder, own)
     above = root.path
     while above != "/":
         above = os.path.dirname(above)
         if os.path.lexists(os.path.join(above, ".git")):
-            return Place(above, os.path.join(above, ".git"), None)
+            return RepositoryLocation(above, os.path.join(above, ".git"), None)
     raise ToolError(
         ErrorCode.NOT_FOUND,
         f"There is no git repository: neither {root.path!r} nor a folder above it holds a .git. Ask the user to run "
@@ -254,12 +259,12 @@ def _pointed(root: Root, where: str, start: tuple[str, ...], text: str) -> tuple
 def _check_parts(root: Root, folder: tuple[str, ...]) -> None:
     """Raise ToolError when a link leads from a repository's own folder out of the workspace."""
     for name in (".", "HEAD", "config", "index", "objects", "packed-refs", "refs"):
-        with suppress(FileNotFoundError, NotADirectoryError):  # of a repository that is not a whole one git tells
+        with suppress(FileNotFoundError, NotADirectoryError):  # git itself reports an incomplete repository
             os.close(root.open("/".join((*folder, name)), PATH))
 
 
 def _others(root: Root) -> str:
-    """Folders right beneath the workspace that are repositories, in words."""
+    """The repositories right beneath the workspace, as a hint."""
     with os.scandir(root.fd) as entries:
         names = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))[:1000]
     found = [name for name in names if _is_repository(root, name)]
@@ -273,9 +278,9 @@ def _is_repository(root: Root, name: str) -> bool:
     return False
 
 
-def own_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, Word]:
+def read_user_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, Word]:
     """The user's name and address, line endings and ignored files, as their own git settings have them."""
-    found = _user_settings(programs, environment, token)
+    found = _ask_user_settings(programs, environment, token)
     names = ("user.name", "user.email", "core.autocrlf")
     settings: dict[str, Word] = {name: value for name, value in found.items() if name in names}
     home = environment.get("HOME", "")
@@ -284,15 +289,15 @@ def own_settings(programs: Launcher, environment: Mapping[str, str], token: Canc
     with suppress(OSError, UnicodeDecodeError):
         fd = os.open(ignore, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as file:
-            text = file.read(_IGNORE_BYTES).decode()
+            text = file.read(_MAX_IGNORE_BYTES).decode()
         if text.strip():
             settings["core.excludesFile"] = SealedText(text, "<the user's ignored files>")
     return settings
 
 
-def _user_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, str]:
-    """What the user's settings say, asked of git itself: the repository's are not read."""
-    words = ("--global", "--includes", "-z", "--get-regexp", _OWN)
+def _ask_user_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, str]:
+    """Ask git for the user's own settings; the repository's are not read."""
+    words = ("--global", "--includes", "-z", "--get-regexp", _USER_SETTINGS)
     return dict(_pairs(read_settings(programs, environment, token, words)))
 
 

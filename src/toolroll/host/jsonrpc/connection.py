@@ -318,8 +318,8 @@ class Connection:
 
 def measure_memory(pid: int) -> int:
     """Bytes of memory that a process and its children hold; 0 where that cannot be measured."""
-    if not process_tree.quick():
+    if not process_tree.has_proc():
         return 0
-    view = process_tree.view()
+    view = process_tree.view_processes()
     first = view.get(pid)
     return 0 if first is None else sum(one.rss for one in view.tree([first]).values())

@@ -1,1 +1,4 @@
-"""The library of documents, notes, memories, todo lists and the history of calls."""
+"""The document library, notes, memories, todo lists and the log of calls, in the state folder and the workspace.
+
+Front: `library.Library` (`ingest.Ingest` fills it). May import every engine but `host.mcp`; ranks by `text.knowledge`.
+"""

@@ -1,4 +1,4 @@
-"""Answers from the library: passages are found, a model answers from them, and what it does not cite is not told."""
+"""Answer from the library: find passages, let a model answer from them, drop what cites none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.result import ToolError
 from toolroll.text.knowledge import answering
-from toolroll.text.knowledge.answering import Answered
+from toolroll.text.knowledge.answering import CitedAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.ingest import Ingest
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.text.knowledge.passages import Found
+    from toolroll.text.knowledge.passages import PassageResults
 
 _PASSAGES = "so this is no answer yet but the passages for one. Answer from them alone, and cite them by their numbers."
 _NO_MODEL = f"No language model is set up here, {_PASSAGES}"
@@ -25,7 +25,7 @@ _UNKNOWN = "No passage answers this: the library does not know. Do not answer fr
 
 def ask(
     library: Ingest, query: str, limit: int, *, http: Client, environment: Mapping[str, str], token: CancelToken
-) -> Answered | Found:
+) -> CitedAnswer | PassageResults:
     """An answer that cites its passages; without a model, or if it fails or does not keep to them, the passages."""
     from toolroll.host.models.chat.config import load_model
 
@@ -34,14 +34,14 @@ def ask(
     if model is None or not found.passages:
         return found
     mark = os.urandom(8).hex()
-    said = answering.question(query, found.passages, mark)
+    said = answering.write_question(query, found.passages, mark)
     try:
-        answer = model.answer(answering.instruction(mark), said, token).strip()
+        answer = model.answer(answering.write_instruction(mark), said, token).strip()
     except ToolError as error:  # what was found is there without it
         token.check()  # unless it is the call itself that ends
         return replace(found, lead=f"The model gave no answer, {_PASSAGES} {error.message}")
-    if why := answering.refusal(answer, len(found.passages)):
+    if why := answering.explain_refusal(answer, len(found.passages)):
         return replace(found, lead=f"{why} What the library has that is nearest:")
-    sources = {str(number): found.passages[number - 1] for number in answering.citations(answer)}
-    told, remarks = answering.grounded(answer)
-    return Answered(told, sources, model.name, found.ranking, [*remarks, *found.reasons])
+    sources = {str(number): found.passages[number - 1] for number in answering.find_citations(answer)}
+    text, remarks = answering.drop_uncited(answer)
+    return CitedAnswer(text, sources, model.name, found.ranking, [*remarks, *found.reasons])

@@ -1,6 +1,6 @@
-"""The calls of a workspace that leave no trace in its journal: commands, questions to others, what is kept aside.
+"""Log of the calls that are not in the journal: commands, network requests, changes of state.
 
-They are lines of a file in the state folder, without the secrets in them. The oldest are given up when it gets long.
+Lines of a file in the state folder, with secrets redacted. The oldest are dropped when it gets long.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.state import State
 
 _FOLDER, _NOW, _BEFORE = "calls", "calls.jsonl", "calls.1.jsonl"
-_MOST_BYTES = 2_000_000  # of a file; there are two
-_MOST_TEXT = 2_000  # characters of the arguments of one call
+_MAX_FILE_BYTES = 2_000_000  # of a file; there are two
+_MAX_TEXT_CHARS = 2_000  # characters of the arguments of one call
 
 
-class Called(msgspec.Struct, frozen=True):
-    """One of them."""
+class LoggedCall(msgspec.Struct, frozen=True):
+    """One call."""
 
     time: float
     tool: str
@@ -38,8 +38,8 @@ class Called(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class Calls:
-    """Keeps calls, and gives them back. Several processes may do so at once."""
+class CallLog:
+    """Appends calls and reads them back. Several processes may do so at once."""
 
     def __init__(self, state: State, environment: Mapping[str, str]) -> None:
         self._state = state
@@ -47,9 +47,9 @@ class Calls:
 
     def keep(self, call: Call, outcome: str) -> None:
         """Append the call. A full disk is no error: the call itself has succeeded."""
-        text = msgspec.json.encode(dict(call.arguments), enc_hook=str).decode()[:_MOST_TEXT]
-        said = (call.name, self._redacted(text), outcome, call.session, self._redacted(call.message[:_MOST_TEXT]))
-        line = msgspec.json.encode(Called(time.time(), *said)) + b"\n"
+        text = msgspec.json.encode(dict(call.arguments), enc_hook=str).decode()[:_MAX_TEXT_CHARS]
+        said = (call.name, self._redacted(text), outcome, call.session, self._redacted(call.message[:_MAX_TEXT_CHARS]))
+        line = msgspec.json.encode(LoggedCall(time.time(), *said)) + b"\n"
         with suppress(OSError):
             self._append(line)
 
@@ -58,18 +58,18 @@ class Calls:
         fd = os.open(_NOW, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600, dir_fd=folder)
         try:
             os.write(fd, line)  # at once, so that lines of several processes do not mix
-            if os.fstat(fd).st_size > _MOST_BYTES:
+            if os.fstat(fd).st_size > _MAX_FILE_BYTES:
                 os.replace(_NOW, _BEFORE, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             os.close(fd)
 
-    def all(self) -> list[Called]:
-        """The calls that are still known, the oldest first; a line that was cut off, or is broken, is passed over."""
-        found: list[Called] = []
+    def all(self) -> list[LoggedCall]:
+        """The logged calls, the oldest first; broken lines are skipped."""
+        found: list[LoggedCall] = []
         for name in (_BEFORE, _NOW):
             for line in self._lines(name):
                 try:
-                    found.append(msgspec.json.decode(line, type=Called))
+                    found.append(msgspec.json.decode(line, type=LoggedCall))
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     continue
         return found

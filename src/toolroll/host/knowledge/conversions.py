@@ -1,4 +1,4 @@
-"""Documents that are not text on their way into the library: converted once it is known that they are new."""
+"""Convert documents that are not text for the library, if they are new."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolroll.host.files.versions import digest
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge import chunks
 from toolroll.text.knowledge.chunks import Chunk
-from toolroll.text.knowledge.passages import Document
+from toolroll.text.knowledge.passages import LibraryDocument
 
 if TYPE_CHECKING:
     from toolroll.host.convert.converter import Converter
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.state import State
 
-SECONDS = 240.0
+MAX_CONVERSION_SECONDS = 240.0
 """After which no more documents of a folder are converted in one call."""
 
-_CUTS = {"pdf": chunks.plain, "image": chunks.plain, "audio": chunks.plain, "sheet": chunks.table}
+_CUTS = {"pdf": chunks.split_text, "image": chunks.split_text, "audio": chunks.split_text, "sheet": chunks.split_table}
 
 
-class TiredError(Exception):
-    """The documents of a folder have taken long enough: this one is for another call."""
+class TimeBudgetError(Exception):
+    """The time for converting documents of a folder is used up: this one is for another call."""
 
 
 class Conversions:
-    """The conversions of one call. `remarks` gathers what was left out of documents, or is less sure than it looks."""
+    """The conversions of one call. `remarks` collects what was left out, or may be wrong."""
 
     def __init__(self, converter: Converter, state: State, token: CancelToken) -> None:
         self._converter = converter
@@ -42,21 +42,21 @@ class Conversions:
 
     def load(
         self, files: Workspace, path: str, format: Format, *, one_of_many: bool
-    ) -> tuple[Document, Callable[[], list[Chunk]]]:
+    ) -> tuple[LibraryDocument, Callable[[], list[Chunk]]]:
         """A file as a document, and what converts and cuts it."""
         data = files.data(path, limits.BYTES)
         source = "/".join(files.key(path))
         if not data:
             raise ToolError(ErrorCode.VALIDATION, f"{source!r} is empty: there is nothing to add.")
-        document = Document("file", source, format.form, digest(data).hex(), len(data))
+        document = LibraryDocument("file", source, format.form, digest(data).hex(), len(data))
         return document, lambda: self._cut(data, document, format, one_of_many)
 
-    def _cut(self, data: bytes, document: Document, format: Format, one_of_many: bool) -> list[Chunk]:
+    def _cut(self, data: bytes, document: LibraryDocument, format: Format, one_of_many: bool) -> list[Chunk]:
         source, known_by = document.source, document.digest
-        if one_of_many:  # else somebody wants just this file, and may have a reason to try again
+        if one_of_many:  # a file that was named itself is tried again
             self._unreadable.check(known_by, format.reader, source)
-            if self._spent > SECONDS:
-                raise TiredError
+            if self._spent > MAX_CONVERSION_SECONDS:
+                raise TimeBudgetError
         began = time.monotonic()
         try:
             converter = self._converter.without_progress() if one_of_many else self._converter
@@ -67,4 +67,4 @@ class Conversions:
         finally:
             self._spent += time.monotonic() - began
         self.remarks += [f"{source}: {note}" for note in found.notes]
-        return chunks.parts(found.parts, _CUTS.get(format.form, chunks.markdown))
+        return chunks.split_parts(found.parts, _CUTS.get(format.form, chunks.split_markdown))

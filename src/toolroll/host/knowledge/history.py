@@ -1,4 +1,4 @@
-"""What a search for knowledge looks through besides the library: earlier calls, notes, and the guidance that ships."""
+"""Search earlier calls, notes and the shipped guidance."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.journal.log import undone
-from toolroll.host.knowledge.call_log import Called
-from toolroll.host.knowledge.note_store import Notes, path
+from toolroll.host.knowledge.call_log import LoggedCall
+from toolroll.host.knowledge.note_store import NoteStore, path
 from toolroll.result import ToolError
 from toolroll.text.knowledge import fusion, passages
-from toolroll.text.knowledge.chunks import markdown
-from toolroll.text.knowledge.passages import Hits, Passage, Ranking
+from toolroll.text.knowledge.chunks import split_markdown
+from toolroll.text.knowledge.passages import Hits, Passage, RankingMethod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from toolroll.host.files.journal.entry import Entry
     from toolroll.host.files.journal.journal import Journal
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.knowledge.call_log import Calls
-    from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.knowledge.call_log import CallLog
+    from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.runtime.call import Call
 
-_CALLS = 5_000  # the latest that are looked through
-_PATHS = 20  # of one call
-_MESSAGE = 2_000
-_WHEN = re.compile(r"\A\d{4}-\d\d-\d\d \d\d:\d\d |; in session \S+")  # which has no meaning
-_SECONDS = 2.0  # for making vectors during a search
+_MAX_CALLS = 5_000  # the latest
+_MAX_PATHS = 20  # of one call
+_MAX_MESSAGE_CHARS = 2_000
+_WHEN = re.compile(r"\A\d{4}-\d\d-\d\d \d\d:\d\d |; in session \S+")  # not embedded
+_EMBED_SECONDS = 2.0  # for making vectors during a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,61 +38,63 @@ class History:
 
     files: Workspace
     journal: Journal
-    call_log: Calls
-    semantic: Meaning
+    call_log: CallLog
+    semantic: SemanticRanking
     call: Call
 
     def calls(self) -> list[Passage]:
         """The calls that changed files, ran programs or asked others, the oldest first."""
         entries = self.journal.entries()
         gone = undone(entries)
-        made = [(one.time, _call(one, one.number in gone)) for one in entries[-_CALLS:]]
-        made += [(one.time, _called(one)) for one in self.call_log.all()[-_CALLS:]]
+        made = [(one.time, _call(one, one.number in gone)) for one in entries[-_MAX_CALLS:]]
+        made += [(one.time, _called(one)) for one in self.call_log.all()[-_MAX_CALLS:]]
         return [passage for _, passage in sorted(made, key=lambda pair: pair[0])]
 
     def notes(self) -> list[Passage]:
         """The notes of this workspace in pieces, the last changed last."""
         made = []
-        for note in reversed(Notes(self.files, self.call.token).all()[0]):
+        for note in reversed(NoteStore(self.files, self.call.token).all()[0]):
             tags = "".join(f" #{tag}" for tag in note.tags)
-            for part in markdown(note.content):
+            for part in split_markdown(note.content):
                 title = " > ".join(filter(None, [note.title, part.title]))
                 made.append(Passage(path(note.id), f"{note.type} note{tags}: {title}", part.text, 0.0))
         return made
 
     def search(self, known: Sequence[Passage], query: str, limit: int) -> Hits:
-        """Those of the passages that answer, ranked by words and meaning; of equals, the one that comes later."""
-        words = passages.scored(known, passages.check_query(query))
+        """The passages that answer, ranked by words and meaning; of equals, the later one comes first."""
+        words = passages.score_passages(known, passages.check_query(query))
         near, ranking = self._near(known, query)
         # From the last to the first, so that of equals the later one comes first.
         last = len(known) - 1
         turned = ({last - at: value for at, value in one.items()} for one in (words, near))
-        best = [(last - at, score) for at, score in fusion.fused(*turned)]
+        best = [(last - at, score) for at, score in fusion.fuse(*turned)]
         made = [replace(known[at], score=round(score, 4)) for at, score in best[:limit]]
         return Hits(made, len(best), ranking)
 
-    def _near(self, known: Sequence[Passage], query: str) -> tuple[dict[int, float], Ranking]:
-        """How like the question the passages are, the latest in any case; vectors are kept for the next time."""
-        if lacks := self.semantic.lacks:
-            return {}, Ranking(reason=lacks)
+    def _near(self, known: Sequence[Passage], query: str) -> tuple[dict[int, float], RankingMethod]:
+        """The similarity of the passages to the question, the latest first; vectors are cached."""
+        if lacks := self.semantic.unavailable_reason:
+            return {}, RankingMethod(reason=lacks)
         if not known:
-            return {}, Ranking("meaning and words")
+            return {}, RankingMethod("meaning and words")
         from toolroll.host.models.embedding.vector_cache import VectorCache
 
         try:
             embedder = self.semantic.embedder
             (asked,) = embedder.embed([query], self.call.token)
             texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
-            made = VectorCache(self.files.state, self.call.token, embedder).vectors(texts, _SECONDS, len(asked))
+            made = VectorCache(self.files.state, self.call.token, embedder).vectors(texts, _EMBED_SECONDS, len(asked))
         except ToolError as error:
             self.call.token.check()  # unless it is the call itself that ends
-            return {}, Ranking(reason=error.message)
+            return {}, RankingMethod(reason=error.message)
         near = {len(known) - 1 - at: float(one @ asked) for at, one in enumerate(made) if one is not None}
         left = len(known) - len(near)
-        return near, Ranking("meaning and words", f"{left} of {len(known)} by words alone, for now." if left else "")
+        return near, RankingMethod(
+            "meaning and words", f"{left} of {len(known)} by words alone, for now." if left else ""
+        )
 
 
-def _called(one: Called) -> Passage:
+def _called(one: LoggedCall) -> Passage:
     ended = "" if one.outcome == "success" else f"; it failed with {one.outcome}"
     session = f"; in session {one.session}" if one.session else ""
     said = f"{_at(one.time)} {one.tool}: {one.arguments}{ended}{session}"
@@ -117,27 +119,27 @@ def guidance() -> list[Passage]:
 
 
 def _files(entry: Entry) -> list[str]:
-    """The paths it touched, without folders that were only made or removed on the way."""
-    told: dict[str, None] = {}
+    """The paths that an entry touched, without folders that were only created or removed."""
+    paths: dict[str, None] = {}
     for one in entry.changes:
         state = one.after or one.before
         if one.source is not None or (state is not None and state.kind != "directory"):
-            told |= dict.fromkeys(filter(None, [one.source, one.path]))
-    return list(told)
+            paths |= dict.fromkeys(filter(None, [one.source, one.path]))
+    return list(paths)
 
 
 def _call(entry: Entry, taken_back: bool) -> Passage:
     paths = _files(entry) or entry.paths()
-    more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
+    more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
     back = f", taking back {', '.join(map(str, entry.undoes))}" if entry.undoes else ""
     said = [
-        f"{_at(entry.time)} {entry.tool}: {', '.join(paths[:_PATHS])}{more}{back}",
+        f"{_at(entry.time)} {entry.tool}: {', '.join(paths[:_MAX_PATHS])}{more}{back}",
         f"in session {entry.session}" if entry.session else "",
         "undone since" if taken_back else "",
     ]
     return Passage(
         f"call {entry.number}",
         "",
-        "\n".join(filter(None, ["; ".join(filter(None, said)), entry.message[:_MESSAGE]])),
+        "\n".join(filter(None, ["; ".join(filter(None, said)), entry.message[:_MAX_MESSAGE_CHARS]])),
         0.0,
     )

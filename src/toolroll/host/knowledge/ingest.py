@@ -1,4 +1,4 @@
-"""Files on their way into the library: read, converted where they must be, cut into pieces, and kept."""
+"""Add files to the library: read, convert, split and store them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolroll.host.convert import formats, limits
 from toolroll.host.files.spill import PREFIX
 from toolroll.host.files.tree import Tree
 from toolroll.host.files.versions import digest
-from toolroll.host.knowledge.conversions import Conversions, TiredError
+from toolroll.host.knowledge.conversions import Conversions, TimeBudgetError
 from toolroll.host.search.query import Scope
 from toolroll.host.web import page as pages
 from toolroll.result import ErrorCode, ToolError
@@ -22,7 +22,7 @@ from toolroll.text import notebook
 from toolroll.text.code.syntax import languages
 from toolroll.text.knowledge import chunks, passages
 from toolroll.text.knowledge.chunks import Chunk
-from toolroll.text.knowledge.passages import Document, Form, Found, check_title
+from toolroll.text.knowledge.passages import Form, LibraryDocument, PassageResults, check_title
 
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search.search import Search
 
-MOST_BYTES = 10_000_000
+MAX_DOCUMENT_BYTES = 10_000_000
 """Of one document."""
-FILES = 2_000
+MAX_FILES = 2_000
 """Of one folder."""
 
 _FORMS: dict[str, Form] = {
@@ -49,7 +49,7 @@ _FORMS: dict[str, Form] = {
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # more than a few of these are in no text
 _NO_STRUCTURE = (ErrorCode.UNSUPPORTED, ErrorCode.EXECUTION, ErrorCode.TOO_LARGE)
 _INSTEAD = "Export it as text, Markdown or PDF, or unpack it, and add that."
-_TIRED = "that would take too long now: add the folder again to go on with them"
+_OUT_OF_TIME = "that would take too long now: add the folder again to go on with them"
 _REASONS = {
     ErrorCode.UNSUPPORTED: "of a type that cannot be added",
     ErrorCode.VALIDATION: "without text that can be read",
@@ -61,8 +61,8 @@ _REASONS = {
 
 
 @dataclass(slots=True)
-class Added:
-    """What came of adding documents; each is in one of the lists."""
+class IngestReport:
+    """The result of adding documents; each is in one of the lists."""
 
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -73,19 +73,21 @@ class Added:
     stopped: bool = False
     """The folder holds more files than can be added at once."""
     remarks: list[str] = field(default_factory=list)
-    """What was left out of a document, or is less sure than it looks."""
+    """What was left out of a document, or may be wrong."""
     waiting: str = ""
-    """What of the library is not ranked by meaning yet, and why."""
+    """How many passages have no embedding yet, and why."""
 
     @property
     def note(self) -> str:
         passed = ", ".join(f"{count} {why}" for why, count in sorted(self.skipped.items()))
-        late = f"Only the first {FILES} files were looked at: add its folders one by one." if self.stopped else ""
+        late = f"Only the first {MAX_FILES} files were looked at: add its folders one by one." if self.stopped else ""
         return "\n".join(filter(None, [f"Not added: {passed}." if passed else "", late, *self.remarks, self.waiting]))
 
     def __str__(self) -> str:
-        told = (("Added", self.added), ("Replaced", self.replaced), ("Unchanged:", self.unchanged))
-        said = [f"{done} {names[0] if len(names) == 1 else f'{len(names)} documents'}" for done, names in told if names]
+        lists = (("Added", self.added), ("Replaced", self.replaced), ("Unchanged:", self.unchanged))
+        said = [
+            f"{done} {names[0] if len(names) == 1 else f'{len(names)} documents'}" for done, names in lists if names
+        ]
         fresh = self.added or self.replaced
         pieces = f" ({self.pieces} piece{'s' if self.pieces != 1 else ''})" if fresh else ""
         return f"{', '.join(said)}{pieces}." if said else "Nothing was added."
@@ -109,9 +111,9 @@ class Ingest:
         self._call = call
         self._conversions = Conversions(converter, files.state, call.token)
 
-    def add(self, path: str) -> Added:
+    def add(self, path: str) -> IngestReport:
         """Take in a file, or the files of a folder; ToolError if a file cannot be taken, or nothing of a folder."""
-        made = Added()
+        made = IngestReport()
         if not self._is_folder(path):
             self._put(made, *self._fresh(path))
             return made
@@ -122,8 +124,8 @@ class Ingest:
             self._call.progress(done, len(paths), one)
             try:
                 fresh = self._fresh(f"./{one}", top=True)
-            except TiredError:
-                skipped[_TIRED] += 1
+            except TimeBudgetError:
+                skipped[_OUT_OF_TIME] += 1
             except ToolError as error:
                 if error.code not in _REASONS:
                     raise
@@ -136,25 +138,25 @@ class Ingest:
             raise ToolError(ErrorCode.VALIDATION, f"No file in {path!r} can be added. {made.note}".rstrip())
         return made
 
-    def add_text(self, text: str, title: str) -> Added:
+    def add_text(self, text: str, title: str) -> IngestReport:
         """Take in a text under a title; without one, under a name that its content gives."""
         data = text.encode()
         _check_size("The text", len(data))
         _check_text(text, "The text")
         known_by = digest(data).hex()
         name = check_title(title) if title.strip() else f"text-{known_by[:8]}"
-        made = Added()
-        document = Document("text", name, "markdown", known_by, len(data))
-        self._put(made, document, None if self._store.knows(document) else chunks.markdown(text))
+        made = IngestReport()
+        document = LibraryDocument("text", name, "markdown", known_by, len(data))
+        self._put(made, document, None if self._store.knows(document) else chunks.split_markdown(text))
         return made
 
-    def search(self, query: str, limit: int, *, lead: str = "", none: str = "") -> Found:
+    def search(self, query: str, limit: int, *, lead: str = "", none: str = "") -> PassageResults:
         """The passages that answer a question; says which of their files changed since they were added."""
         hits = self._store.search(passages.check_query(query), limit)
         files = {one.source: one.digest for one in hits.passages if one.kind == "file"}
         old = [source for source, known_by in files.items() if self._changed(source, known_by)]
         more = [f"Changed or gone since they were added, so the lines may be others now: {', '.join(old)}."]
-        return passages.found(hits, lead=lead, none=none, more=more if old else ())
+        return passages.show_hits(hits, lead=lead, none=none, more=more if old else ())
 
     def _changed(self, source: str, known_by: str) -> bool:
         try:
@@ -162,12 +164,12 @@ class Ingest:
         except (ToolError, OSError):
             return True
 
-    def _fresh(self, path: str, *, top: bool = False) -> tuple[Document, list[Chunk] | None]:
+    def _fresh(self, path: str, *, top: bool = False) -> tuple[LibraryDocument, list[Chunk] | None]:
         """A file as a document, and its pieces unless the library holds just these."""
         document, cut = self._loaded(path, top=top)
         return document, None if self._store.knows(document) else cut()
 
-    def _put(self, made: Added, document: Document, pieces: list[Chunk] | None) -> None:
+    def _put(self, made: IngestReport, document: LibraryDocument, pieces: list[Chunk] | None) -> None:
         if pieces is None:
             made.unchanged.append(document.source)
             return
@@ -189,9 +191,9 @@ class Ingest:
         root, where = self._files.where(path)
         listing = self._search.on(root).find("**", Scope(where), sort="path", token=self._call.token)
         paths = [entry.path for entry in listing.entries if entry.kind == "file"]
-        return paths[:FILES], len(paths) > FILES or not listing.complete
+        return paths[:MAX_FILES], len(paths) > MAX_FILES or not listing.complete
 
-    def _loaded(self, path: str, *, top: bool = False) -> tuple[Document, Callable[[], list[Chunk]]]:
+    def _loaded(self, path: str, *, top: bool = False) -> tuple[LibraryDocument, Callable[[], list[Chunk]]]:
         """A file as a document, and what cuts it; converting waits until it is known to be new."""
         files = self._files.at(".") if top else self._files
         if (format := formats.of_name(path)) is not None:
@@ -199,32 +201,34 @@ class Ingest:
         suffix = formats.suffix(path)
         if suffix in formats.REFUSED and (top or Tree(self._files).is_file(path)):
             raise troubles.refused(path, *formats.REFUSED[suffix])
-        files.data(path, MOST_BYTES)  # which refuses what is larger
+        files.data(path, MAX_DOCUMENT_BYTES)  # which refuses what is larger
         file = _text_of(files, path)
         language = languages.detect(path, file.data)
         form = _FORMS.get(suffix) or ("code" if language is not None and language.code else "text")
         _check_text(file.text, repr(path))
-        return Document("file", file.path, form, digest(file.data).hex(), len(file.data)), lambda: self._cut(file, form)
+        return LibraryDocument("file", file.path, form, digest(file.data).hex(), len(file.data)), lambda: self._cut(
+            file, form
+        )
 
     def _cut(self, file: File, form: Form) -> list[Chunk]:
         if form == "html":
-            return _checked(chunks.markdown(_html_text(file, self._call.token, self._launcher)), file.path)
+            return _checked(chunks.split_markdown(_html_text(file, self._call.token, self._launcher)), file.path)
         if form == "notebook":
-            return _checked(chunks.plain(notebook.cells(file.text)), file.path)
+            return _checked(chunks.split_text(notebook.cells(file.text)), file.path)
         if form == "code":
             return self._code(file)
-        return {"markdown": chunks.markdown, "table": chunks.table}.get(form, chunks.plain)(file.text)
+        return {"markdown": chunks.split_markdown, "table": chunks.split_table}.get(form, chunks.split_text)(file.text)
 
     def _code(self, file: File) -> list[Chunk]:
         if file.path.startswith(PREFIX):
-            return chunks.plain(file.text)
+            return chunks.split_text(file.text)
         try:
             tags = self._structure.tags_of(file.path, self._call.token)
         except ToolError as error:
             if error.code not in _NO_STRUCTURE:
                 raise
-            return chunks.plain(file.text)  # paragraphs are better than nothing
-        return chunks.code(file.text, tags.definitions)
+            return chunks.split_text(file.text)  # paragraphs are better than nothing
+        return chunks.split_code(file.text, tags.definitions)
 
 
 def _text_of(files: Workspace, path: str) -> File:
@@ -257,8 +261,10 @@ def _html_text(file: File, token: CancelToken, launcher: Launcher) -> str:
 
 
 def _check_size(what: str, size: int) -> None:
-    if size > MOST_BYTES:
-        raise ToolError(ErrorCode.TOO_LARGE, f"{what} has {size} bytes; a document has at most {MOST_BYTES}. Split it.")
+    if size > MAX_DOCUMENT_BYTES:
+        raise ToolError(
+            ErrorCode.TOO_LARGE, f"{what} has {size} bytes; a document has at most {MAX_DOCUMENT_BYTES}. Split it."
+        )
 
 
 def _check_text(text: str, what: str) -> None:

@@ -1,4 +1,4 @@
-"""The library of a workspace: documents in pieces, found by words and by meaning, in a database of the state folder."""
+"""The document library of a workspace: passages ranked by words and by meaning, in a database of the state folder."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolroll.host.knowledge import postings as entries
 from toolroll.host.knowledge.vectors import backfill as behind
-from toolroll.host.knowledge.vectors.backfill import Behind
+from toolroll.host.knowledge.vectors.backfill import VectorBackfill
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge import fusion, passages
-from toolroll.text.knowledge.chunks import CUT, Chunk, joined
-from toolroll.text.knowledge.passages import Document, Hits, Kind, Passage, Ranking
+from toolroll.text.knowledge.chunks import SPLIT_VERSION, Chunk, join_pieces
+from toolroll.text.knowledge.passages import Hits, Kind, LibraryDocument, Passage, RankingMethod
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.runtime.progress import Progress
 
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]
-"""A question and the passages that seem to answer it, to how well each of them does."""
+"""From a question and its best passages to the score of each."""
 
-DOCUMENTS, PIECES, CHARACTERS = 20_000, 200_000, 500_000_000
+MAX_DOCUMENTS, MAX_PIECES, MAX_CHARACTERS = 20_000, 200_000, 500_000_000
 """What a library holds at most."""
 
 _TABLES = (
@@ -48,13 +48,13 @@ _SECOND = (
     *behind.TABLES,
 )
 _THIRD = ("alter table documents add column cut integer not null default 1",)
-_JUDGED = 20  # passages that are judged once more, at least
-_JUDGED_SO = "The best were judged once more by a model, in whose order they are."
-_AT_ONCE = 500  # pieces between two looks at the clock
+_MIN_RERANKED = 20  # passages
+_RERANKED_NOTE = "The best were reordered by a reranking model."
+_CHECK_EVERY_PIECES = 500  # pieces between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class LibrarySize:
     """What a library holds."""
 
     documents: int = 0
@@ -69,13 +69,13 @@ class Stats:
 
 
 class Store(Protocol):
-    """What keeps documents in pieces and finds them."""
+    """Stores documents in pieces and finds them."""
 
-    def knows(self, document: Document) -> bool:
-        """Whether just this version of a document is kept."""
+    def knows(self, document: LibraryDocument) -> bool:
+        """Whether exactly this version of a document is stored."""
 
-    def put(self, document: Document, chunks: Sequence[Chunk]) -> bool:
-        """Keep a document in the place of an older version of it; whether there was one."""
+    def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
+        """Store a document in place of its older version; returns whether there was one."""
 
     def drop(self, kind: Kind, source: str) -> bool:
         """Forget one document; False if there was none."""
@@ -84,12 +84,12 @@ class Store(Protocol):
         """The passages that answer a question, the best first, and what they are ranked by."""
 
     def fill(self, progress: Progress, seconds: float) -> str:
-        """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or ""."""
+        """Make missing vectors for at most this long; returns what is still missing, and why: a sentence, or ""."""
 
-    def stats(self) -> Stats:
+    def stats(self) -> LibrarySize:
         """What it holds."""
 
-    def clear(self) -> Stats:
+    def clear(self) -> LibrarySize:
         """Forget all; what it held."""
 
 
@@ -100,48 +100,48 @@ class Library:
     """
 
     def __init__(
-        self, state: State, token: CancelToken, meaning: Meaning | None = None, rerank: Rerank | None = None
+        self, state: State, token: CancelToken, meaning: SemanticRanking | None = None, rerank: Rerank | None = None
     ) -> None:
-        """`rerank` judges the best passages once more; without it, what `meaning` has for that, if it has."""
+        """`rerank` reorders the best passages; by default the reranker of `meaning`, if it has one."""
         self._token = token
         self._rerank = rerank or (_reranking(meaning, token) if meaning is not None and meaning.reranks else None)
         self._base = Database(state, token, "library", _TABLES, _SECOND, _THIRD, entries.BLOCKS)
-        self._behind = Behind(state, token, self._base, meaning)
+        self._behind = VectorBackfill(state, token, self._base, meaning)
 
-    def knows(self, document: Document) -> bool:
-        """Whether just this version of a document is kept."""
+    def knows(self, document: LibraryDocument) -> bool:
+        """Whether exactly this version of a document is stored."""
         if not self._base.exists:
             return False
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             row = base.execute(
                 "select form, digest, cut from documents where kind = ? and source = ?",
                 (document.kind, document.source),
             ).fetchone()
-            return bool(row == (document.form, document.digest, CUT))
+            return bool(row == (document.form, document.digest, SPLIT_VERSION))
 
-    def put(self, document: Document, chunks: Sequence[Chunk]) -> bool:
-        """Keep a document in the place of an older version of it; whether there was one."""
+    def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
+        """Store a document in place of its older version; returns whether there was one."""
         self._behind.check()  # that the document is kept whole, or not at all
         counts = []
         for at, one in enumerate(chunks):
-            if at % _AT_ONCE == 0:
+            if at % _CHECK_EVERY_PIECES == 0:
                 self._token.check()
-            counts.append(passages.terms(f"{document.source} {one.title} {one.text}"))
-        with self._base.changing() as base:
+            counts.append(passages.count_terms(f"{document.source} {one.title} {one.text}"))
+        with self._base.transaction() as base:
             replaced = _forget(base, document.kind, document.source)
             characters = sum(len(one.text) for one in chunks)
             _check_room(base, len(chunks), characters)
             length = sum(sum(one.values()) for one in counts)
             values = (document.kind, document.source, document.form, document.digest, document.bytes, time.time())
-            words = _squeezed(sorted({term for one in counts for term in one}))
+            words = _compress_terms(sorted({term for one in counts for term in one}))
             block = entries.block(base)
             number = base.execute(
                 "insert into documents (kind, source, form, digest, bytes, added, pieces, characters, length, terms, "
                 "cut, block) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*values, len(chunks), characters, length, words, CUT, block),
+                (*values, len(chunks), characters, length, words, SPLIT_VERSION, block),
             ).lastrowid
             numbers = [_insert(base, number, one) for one in chunks]
-            behind.added(base, numbers)
+            behind.add_missing(base, numbers)
             entries.add(base, block, numbers, counts)
         return replaced
 
@@ -149,43 +149,43 @@ class Library:
         """Forget one document; False if there was none."""
         if not self._base.exists:
             return False
-        with self._base.changing() as base:
+        with self._base.transaction() as base:
             return _forget(base, kind, source)
 
     def documents(self) -> list[tuple[Kind, str, str]]:
         """Kind, source and form of every document, in the order of their sources."""
         if not self._base.exists:
             return []
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             return base.execute("select kind, source, form from documents order by source, kind").fetchall()
 
     def text(self, kind: str, source: str) -> str | None:
         """The text of a document, put together from its pieces; None if there is no such one."""
         if not self._base.exists:
             return None
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             rows = base.execute(
                 "select text from pieces join documents on documents.number = pieces.document "
                 "where kind = ? and source = ? order by pieces.number",
                 (kind, source),
             ).fetchall()
-        return joined(text for (text,) in rows) if rows else None
+        return join_pieces(text for (text,) in rows) if rows else None
 
     def search(self, query: str, limit: int, *, by: fusion.By = "both") -> Hits:
         """The passages that answer a question, the best first, and what they are ranked by."""
-        near, ranking = self._behind.near(query) if by != "words" else ({}, Ranking())
+        near, ranking = self._behind.near(query) if by != "words" else ({}, RankingMethod())
         if not self._base.exists:
             return Hits([], 0, ranking)
-        most = limit if self._rerank is None else max(limit, _JUDGED)
-        looked = max(most, fusion.LOOKED) if by == "both" else most
-        with self._base.opened() as base:
+        most = limit if self._rerank is None else max(limit, _MIN_RERANKED)
+        looked = max(most, fusion.RESCORED) if by == "both" else most
+        with self._base.connect() as base:
             base.execute("begin")  # one state for all that is read
-            whole = len(near) < behind.NEAR
+            whole = len(near) < behind.MAX_NEAREST
             best, total = self._best(base, query if by != "meaning" else "", near, whole, looked)
             base.execute("commit")
         if by == "both":
             best = _in_its_words(query, best, unit=1.0 if near or not best else best[0].score)
-        best, said = self._judged(query, best[:most])
+        best, said = self._rerank_best(query, best[:most])
         ranking = replace(ranking, reason=f"{ranking.reason} {said}".strip())
         return Hits(best[:limit], total, ranking)
 
@@ -194,18 +194,18 @@ class Library:
     ) -> tuple[list[Passage], int]:
         """So many of the passages that answer, the best first, and how many do."""
         words, total = entries.best(base, query, near, self._token)
-        ordered = fusion.fused(words, near, whole=whole)
+        ordered = fusion.fuse(words, near, whole=whole)
         best = [one for number, score in ordered[:most] if (one := _passage(base, number, score))]
         if len(best) < min(most, len(ordered)):  # of a piece that is gone a vector was left, which is rare
-            return self._best(base, query, behind.present(base, near), whole, most)
+            return self._best(base, query, behind.keep_present(base, near), whole, most)
         return best, max(total, len(ordered))
 
     def fill(self, progress: Progress, seconds: float) -> str:
-        """Make missing vectors, for so long at most; which are still missing then, and why: a sentence, or ""."""
+        """Make missing vectors for at most this long; returns what is still missing, and why: a sentence, or ""."""
         return self._behind.fill(progress, seconds)
 
-    def _judged(self, query: str, best: list[Passage]) -> tuple[list[Passage], str]:
-        """The passages in the order of `rerank`, and what is to be said of that: a sentence, or ""."""
+    def _rerank_best(self, query: str, best: list[Passage]) -> tuple[list[Passage], str]:
+        """The passages in the order of `rerank`, and a note on it: a sentence, or ""."""
         if self._rerank is None or not best:
             return best, ""
         try:
@@ -214,32 +214,32 @@ class Library:
             self._token.check()  # unless it is the call itself that ends
             return best, error.message
         judged = sorted(zip(best, scores, strict=True), key=lambda one: -one[1])
-        return [replace(one, score=round(score, 4)) for one, score in judged], _JUDGED_SO
+        return [replace(one, score=round(score, 4)) for one, score in judged], _RERANKED_NOTE
 
-    def stats(self) -> Stats:
+    def stats(self) -> LibrarySize:
         """What it holds."""
         if not self._base.exists:
-            return Stats()
-        with self._base.opened() as base:
+            return LibrarySize()
+        with self._base.connect() as base:
             return replace(_stats(base), waiting=self._behind.waiting(base))
 
-    def clear(self) -> Stats:
+    def clear(self) -> LibrarySize:
         """Forget all; what it held."""
         if not self._base.exists:
-            return Stats()
+            return LibrarySize()
         self._behind.check()
-        with self._base.changing() as base:
+        with self._base.transaction() as base:
             held = replace(_stats(base), waiting=self._behind.waiting(base))
-            behind.cleared(base)
+            behind.clear_vectors(base)
             for table in ("documents", "pieces", "entries"):
                 base.execute(f"delete from {table}")
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             base.execute("vacuum")  # the room is given back, and what was deleted is in no page of the file
         self._behind.clear()
         return held
 
 
-def _reranking(meaning: Meaning, token: CancelToken) -> Rerank:
+def _reranking(meaning: SemanticRanking, token: CancelToken) -> Rerank:
     def rerank(query: str, best: Sequence[Passage]) -> list[float]:
         return meaning.reranker.scores(query, [f"{one.title}\n{one.text}".strip() for one in best], token)
 
@@ -247,8 +247,8 @@ def _reranking(meaning: Meaning, token: CancelToken) -> Rerank:
 
 
 def _in_its_words(query: str, best: Sequence[Passage], unit: float) -> list[Passage]:
-    """The passages in the order that they have when it counts, too, which say it in the words of the question."""
-    more = fusion.said(query, [f"{one.title}\n{one.text}" for one in best])
+    """Reorder the passages by how much of the question's wording they have."""
+    more = fusion.score_wording(query, [f"{one.title}\n{one.text}" for one in best])
     made = [replace(one, score=round(one.score + unit * extra, 4)) for one, extra in zip(best, more, strict=True)]
     return sorted(made, key=lambda one: -one.score)
 
@@ -270,8 +270,8 @@ def _forget(base: sqlite3.Connection, kind: Kind, source: str) -> bool:
     number, block, terms = row
     first, last = base.execute("select min(number), max(number) from pieces where document = ?", (number,)).fetchone()
     if first is not None:
-        entries.forget(base, block, range(first, last + 1), _unsqueezed(terms))
-    behind.forgotten(base, number)
+        entries.forget(base, block, range(first, last + 1), _decompress_terms(terms))
+    behind.forget_document(base, number)
     base.execute("delete from pieces where document = ?", (number,))
     base.execute("delete from documents where number = ?", (number,))
     return True
@@ -289,16 +289,16 @@ def _passage(base: sqlite3.Connection, number: int, score: float) -> Passage | N
     return Passage(source, title, text, round(score, 4), *others)
 
 
-def _stats(base: sqlite3.Connection) -> Stats:
+def _stats(base: sqlite3.Connection) -> LibrarySize:
     documents, pieces, characters = base.execute("select documents, pieces, characters from totals").fetchone()
     forms = dict(base.execute("select form, count(*) from documents group by form order by form").fetchall())
     (pages,), (size,) = (base.execute(f"pragma {name}").fetchone() for name in ("page_count", "page_size"))
-    return Stats(documents, pieces, characters, forms, pages * size)
+    return LibrarySize(documents, pieces, characters, forms, pages * size)
 
 
 def _check_room(base: sqlite3.Connection, more: int, longer: int) -> None:
     documents, pieces, characters = base.execute("select documents, pieces, characters from totals").fetchone()
-    if documents + 1 > DOCUMENTS or pieces + more > PIECES or characters + longer > CHARACTERS:
+    if documents + 1 > MAX_DOCUMENTS or pieces + more > MAX_PIECES or characters + longer > MAX_CHARACTERS:
         raise ToolError(
             ErrorCode.TOO_LARGE,
             f"The library is full: {documents} documents in {pieces} pieces. "
@@ -306,17 +306,17 @@ def _check_room(base: sqlite3.Connection, more: int, longer: int) -> None:
         )
 
 
-def _squeezed(words: Sequence[str]) -> bytes:
+def _compress_terms(words: Sequence[str]) -> bytes:
     import zlib
 
     return zlib.compress("\n".join(words).encode())
 
 
-def _unsqueezed(data: bytes) -> list[str]:
+def _decompress_terms(data: bytes) -> list[str]:
     import sqlite3
     import zlib
 
     try:
         return zlib.decompress(data).decode().split("\n")
-    except (zlib.error, UnicodeDecodeError) as error:  # told of as a broken file is
+    except (zlib.error, UnicodeDecodeError) as error:  # reported as a broken file
         raise sqlite3.OperationalError("the terms of a document cannot be read") from error

@@ -13,16 +13,24 @@ from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge import memories as remembering
-from toolroll.text.knowledge.memories import Found, Memory, Merger, Room, Strategy, Summary, Type
-from toolroll.text.knowledge.passages import Ranking
+from toolroll.text.knowledge.memories import (
+    EvictionPlan,
+    Memory,
+    MemoryResults,
+    MemorySummary,
+    MergePlan,
+    Strategy,
+    Type,
+)
+from toolroll.text.knowledge.passages import RankingMethod
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.knowledge.semantic import SemanticRanking
 
-_MOST = 10_000
-_SECONDS = 5.0  # for making vectors during a search
+_MAX_MEMORIES = 10_000
+_EMBED_SECONDS = 5.0  # for making vectors during a search
 _COLUMNS = "number, content, type, importance, created, updated"
 _FIRST = (
     # With autoincrement a number never comes back for something else.
@@ -37,29 +45,29 @@ _FIRST = (
 _SECOND = ("drop trigger gone", "drop trigger changed", "drop table vectors")  # which are kept by content now
 
 
-class Memories:
+class MemoryStore:
     """Keeps and finds memories. Nothing is opened before it is needed, and nothing stays open."""
 
-    def __init__(self, state: State, token: CancelToken, meaning: Meaning | None = None) -> None:
+    def __init__(self, state: State, token: CancelToken, meaning: SemanticRanking | None = None) -> None:
         self._state = state
         self._token = token
         self._meaning = meaning
         self._base = Database(state, token, "memories", _FIRST, _SECOND)
 
-    def add(self, content: str, type: Type, importance: float) -> tuple[Memory, bool, Room]:
+    def add(self, content: str, type: Type, importance: float) -> tuple[Memory, bool, EvictionPlan]:
         """Remember a text; whether it is new, and which working memories had to make room.
 
         What is known already in this type is only refreshed. ToolError when there are too many.
         """
         content, now = remembering.check_content(content), time.time()
-        with self._base.changing() as base:
+        with self._base.transaction() as base:
             memories = _all(base)
             known = next((one for one in memories if one.type == type and _same(one.content, content)), None)
             if known is not None:
                 made = replace(known, importance=max(known.importance, importance), updated=now)
                 _keep(base, made)
-                return made, False, Room()
-            if len(memories) >= _MOST:
+                return made, False, EvictionPlan()
+            if len(memories) >= _MAX_MEMORIES:
                 raise ToolError(
                     ErrorCode.TOO_LARGE,
                     f"There are {len(memories)} memories already. Make room with action 'forget' or 'consolidate'.",
@@ -71,7 +79,9 @@ class Memories:
             made = Memory(int(cursor.lastrowid or 0), *values)
             return made, True, _make_room(base, [*memories, made], made, now)
 
-    def update(self, id: str, content: str | None, type: Type | None, importance: float | None) -> tuple[Memory, Room]:
+    def update(
+        self, id: str, content: str | None, type: Type | None, importance: float | None
+    ) -> tuple[Memory, EvictionPlan]:
         """Change what is given; the memory as it is now, and which working ones had to make room."""
         number, now = remembering.check_id(id), time.time()
         text = None if content is None else remembering.check_content(content)
@@ -96,17 +106,17 @@ class Memories:
         self._unlearn([old])
         return old
 
-    def search(self, query: str, type: Type | None, limit: int) -> Found:
+    def search(self, query: str, type: Type | None, limit: int) -> MemoryResults:
         """The memories that answer a question, the best first, and what they were ranked by."""
         memories = self.all(type)
         likeness, ranking = self._likeness(memories, query)
-        found = remembering.ranked(memories, query, time.time(), likeness)
-        rows = [remembering.row(one, score) for one, score in found[:limit]]
-        return Found(rows, len(found), ranking.by, ranking.note)
+        found = remembering.rank(memories, query, time.time(), likeness)
+        rows = [remembering.show_memory(one, score) for one, score in found[:limit]]
+        return MemoryResults(rows, len(found), ranking.by, ranking.note)
 
-    def summary(self, type: Type | None, most: int) -> Summary:
+    def summary(self, type: Type | None, most: int) -> MemorySummary:
         """How many there are, and so many of those that matter most."""
-        return remembering.summarised(self.all(type), time.time(), most)
+        return remembering.summarise(self.all(type), time.time(), most)
 
     def forget(
         self, strategy: Strategy, type: Type | None, *, threshold: float, days: float, keep: int
@@ -114,20 +124,20 @@ class Memories:
         """Delete what the strategy picks among those of a type; what it was, and how many memories are left."""
         if not self._base.exists:
             return [], 0
-        with self._base.changing() as base:
+        with self._base.transaction() as base:
             memories = _all(base)
             among = [one for one in memories if type in (None, one.type)]
-            gone = remembering.forgotten(among, strategy, time.time(), threshold=threshold, days=days, keep=keep)
+            gone = remembering.choose_forgotten(among, strategy, time.time(), threshold=threshold, days=days, keep=keep)
             _drop(base, [one.number for one in gone])
         self._unlearn(gone)
         return gone, len(memories) - len(gone)
 
-    def consolidate(self, threshold: float, type: Type | None) -> Merger:
+    def consolidate(self, threshold: float, type: Type | None) -> MergePlan:
         """Make important short-lived memories semantic, and one of those that say the same."""
         if not self._base.exists:
-            return Merger()
-        with self._base.changing() as base:
-            merger = remembering.consolidated(_all(base), threshold, type)
+            return MergePlan()
+        with self._base.transaction() as base:
+            merger = remembering.plan_merge(_all(base), threshold, type)
             for one in merger.changed:
                 _keep(base, one)
             _drop(base, list(merger.merged))
@@ -137,16 +147,16 @@ class Memories:
         """Every memory of a type, or of all, in the order in which they came."""
         if not self._base.exists:
             return []
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             return [one for one in _all(base) if type in (None, one.type)]
 
-    def _likeness(self, memories: Sequence[Memory], query: str) -> tuple[dict[int, float] | None, Ranking]:
+    def _likeness(self, memories: Sequence[Memory], query: str) -> tuple[dict[int, float] | None, RankingMethod]:
         """How like the question the memories are, by number, the latest in any case."""
-        lacks = self._meaning.lacks if self._meaning is not None else ""
+        lacks = self._meaning.unavailable_reason if self._meaning is not None else ""
         if self._meaning is None or lacks:
-            return None, Ranking(reason=lacks)
+            return None, RankingMethod(reason=lacks)
         if not memories:
-            return None, Ranking("meaning and words")
+            return None, RankingMethod("meaning and words")
         from toolroll.host.models.embedding.vector_cache import VectorCache
 
         latest = sorted(memories, key=lambda one: -one.updated)
@@ -154,16 +164,18 @@ class Memories:
             embedder = self._meaning.embedder
             (asked,) = embedder.embed([query], self._token)
             made = VectorCache(self._state, self._token, embedder).vectors(
-                [one.content for one in latest], _SECONDS, len(asked)
+                [one.content for one in latest], _EMBED_SECONDS, len(asked)
             )
         except ToolError as error:
             self._token.check()  # unless it is the call itself that ends
-            return None, Ranking(reason=error.message)
+            return None, RankingMethod(reason=error.message)
         like = {
             one.number: float(vector @ asked) for one, vector in zip(latest, made, strict=True) if vector is not None
         }
         left = len(memories) - len(like)
-        return like, Ranking("meaning and words", f"{left} of {len(memories)} by words alone, for now." if left else "")
+        return like, RankingMethod(
+            "meaning and words", f"{left} of {len(memories)} by words alone, for now." if left else ""
+        )
 
     def _unlearn(self, memories: Sequence[Memory]) -> None:
         """Leave no trace of what is forgotten."""
@@ -175,8 +187,8 @@ class Memories:
     def _changing(self, number: int) -> Iterator[sqlite3.Connection]:
         """The database in a transaction, for one that must be there."""
         if not self._base.exists:
-            raise remembering.missing(number)
-        with self._base.changing() as base:
+            raise remembering.missing_memory(number)
+        with self._base.transaction() as base:
             yield base
 
 
@@ -187,7 +199,7 @@ def _all(base: sqlite3.Connection) -> list[Memory]:
 def _one(base: sqlite3.Connection, number: int) -> Memory:
     values = base.execute(f"select {_COLUMNS} from memories where number = ?", (number,)).fetchone()
     if values is None:
-        raise remembering.missing(number)
+        raise remembering.missing_memory(number)
     return Memory(*values)
 
 
@@ -202,8 +214,8 @@ def _drop(base: sqlite3.Connection, numbers: Sequence[int]) -> None:
     base.executemany("delete from memories where number = ?", [(number,) for number in numbers])
 
 
-def _make_room(base: sqlite3.Connection, memories: Sequence[Memory], new: Memory, now: float) -> Room:
-    room = remembering.made_room(memories, new.number, now) if new.type == "working" else Room()
+def _make_room(base: sqlite3.Connection, memories: Sequence[Memory], new: Memory, now: float) -> EvictionPlan:
+    room = remembering.plan_eviction(memories, new.number, now) if new.type == "working" else EvictionPlan()
     for one in room.promoted:
         _keep(base, one)
     _drop(base, [one.number for one in room.dropped])
@@ -211,4 +223,4 @@ def _make_room(base: sqlite3.Connection, memories: Sequence[Memory], new: Memory
 
 
 def _same(one: str, other: str) -> bool:
-    return remembering.same(one) == remembering.same(other)
+    return remembering.normalise_content(one) == remembering.normalise_content(other)

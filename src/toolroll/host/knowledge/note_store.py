@@ -15,7 +15,7 @@ from toolroll.host.files.digests import digest
 from toolroll.host.files.tree import Item, Tree
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.knowledge import notes
 from toolroll.text.knowledge.front_matter import Value
@@ -24,11 +24,11 @@ from toolroll.text.knowledge.notes import SUFFIX, Note, Type
 FOLDER = ".toolroll/notes"
 _CODEC = "utf-8"  # said, because a note may quote a declaration of another one
 _STATE, _MADE = "notes", "made.json"
-_NEAR = 3
-_ALIKE = 1000  # notes of one name
+_MAX_SUGGESTIONS = 3
+_MAX_SAME_NAME = 1000  # notes of one name
 
 
-class Notes:
+class NoteStore:
     """Makes, changes and finds notes. The folder is made with the first one; each note's id is its file's name."""
 
     def __init__(self, files: Workspace, token: CancelToken) -> None:
@@ -133,7 +133,7 @@ class Notes:
         if self._tree.is_file(path(id)):
             return path(id)
         ids = [item.name.removesuffix(SUFFIX) for item in self._files_of_notes()]
-        near = difflib.get_close_matches(notes.name_of(id), ids, n=_NEAR, cutoff=0.6)
+        near = difflib.get_close_matches(notes.name_of(id), ids, n=_MAX_SUGGESTIONS, cutoff=0.6)
         hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Use action 'list' to see what there is."
         raise ToolError(
             ErrorCode.NOT_FOUND,
@@ -144,16 +144,18 @@ class Notes:
 
     def _free(self, wanted: str) -> str:
         taken = {item.name.casefold() for item in self._items()}  # some file systems do not tell case apart
-        for number in range(1, _ALIKE + 1):
+        for number in range(1, _MAX_SAME_NAME + 1):
             id = wanted if number == 1 else f"{wanted}-{number}"
             if f"{id}{SUFFIX}".casefold() not in taken:
                 return id
-        raise ToolError(ErrorCode.CONFLICT, f"There are {_ALIKE} notes {wanted!r} already. Use another `title`.")
+        raise ToolError(
+            ErrorCode.CONFLICT, f"There are {_MAX_SAME_NAME} notes {wanted!r} already. Use another `title`."
+        )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One change at a time, among all processes on this workspace."""
-        with locked(self._files.state.folder("locks"), "notes", self._token):
+        with hold_lock(self._files.state.folder("locks"), "notes", self._token):
             yield
 
 

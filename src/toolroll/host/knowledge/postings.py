@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.runtime import numeric
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.text.knowledge import passages
-from toolroll.text.knowledge.passages import ENTRY, Bm25
+from toolroll.text.knowledge.passages import ENTRY_BYTES, Bm25
 
 if TYPE_CHECKING:
     import sqlite3
@@ -39,17 +39,17 @@ BLOCKS = (
     "pieces = pieces - old.pieces, characters = characters - old.characters, length = length - old.length; end",
 )
 
-_BLOCK = 1_000  # pieces that a block has when no other document joins it
-_BEST = 400  # pieces that are looked at, of those that share a word: more than any search shows and is near to it
-_MANY = 20_000  # pieces from which on plain words are not looked for
-_LARGE = 200_000  # bytes of entries from which on numpy pays although it has to be loaded first
-_SMALL = 5_000  # the same once it is loaded
+_BLOCK_PIECES = 1_000  # pieces that a block has when no other document joins it
+_MAX_SCORED = 400  # pieces that are looked at, of those that share a word: more than any search shows and is near to it
+_PLAIN_WORDS_MAX_PIECES = 20_000  # pieces from which on plain words are not looked for
+_NUMPY_LOAD_BYTES = 200_000  # bytes of entries from which on numpy pays although it has to be loaded first
+_NUMPY_BYTES = 5_000  # the same once it is loaded
 
 
 def block(base: sqlite3.Connection) -> int:
     """The block that the next document joins: the first one with room, or a new one."""
     row = base.execute(
-        "select block from documents group by block having total(pieces) < ? order by block limit 1", (_BLOCK,)
+        "select block from documents group by block having total(pieces) < ? order by block limit 1", (_BLOCK_PIECES,)
     ).fetchone()
     if row is None:
         row = base.execute("select coalesce(max(block), 0) + 1 from documents").fetchone()
@@ -58,7 +58,7 @@ def block(base: sqlite3.Connection) -> int:
 
 def add(base: sqlite3.Connection, block: int, numbers: Sequence[int], counts: Sequence[Counter[str]]) -> None:
     """Keep the terms of a document's pieces, whose numbers are higher than any before."""
-    packed = passages.packed(zip(numbers, counts, strict=True))
+    packed = passages.pack_entries(zip(numbers, counts, strict=True))
     base.executemany(
         "insert into entries values (?, ?, ?) on conflict do update set data = cast(data || excluded.data as blob)",
         [(term, block, data.tobytes()) for term, data in sorted(packed.items())],
@@ -73,7 +73,7 @@ def forget(base: sqlite3.Connection, block: int, numbers: range, words: Sequence
             continue
         known = array("I", row[0])[::3]  # in order, since what is added has the highest numbers
         first, last = bisect_left(known, numbers.start), bisect_left(known, numbers.stop)
-        left = row[0][: first * ENTRY] + row[0][last * ENTRY :]
+        left = row[0][: first * ENTRY_BYTES] + row[0][last * ENTRY_BYTES :]
         text = "update entries set data = ? where" if left else "delete from entries where ? = x'' and"
         base.execute(f"{text} term = ? and block = ?", (left, term, block))
 
@@ -82,19 +82,19 @@ def best(
     base: sqlite3.Connection, query: str, also: Collection[int], token: CancelToken
 ) -> tuple[dict[int, float], int]:
     """The scores of the passages that share most with a question, and of `also`; how many share anything."""
-    question = passages.asked(query)
+    question = passages.weigh_query(query)
     texts, length = base.execute("select pieces, length from totals").fetchone()
-    if texts > _MANY:  # plain words are in nearly every piece, so that they cost most and tell least
-        question = {term: question[term] for term in passages.telling(question)}
+    if texts > _PLAIN_WORDS_MAX_PIECES:  # plain words are in nearly every piece, so that they cost most and tell least
+        question = {term: question[term] for term in passages.required_terms(question)}
     entries = {}
     for term in question:
         token.check()
         rows: list[tuple[bytes]] = base.execute("select data from entries where term = ?", (term,)).fetchall()
         entries[term] = b"".join(map(itemgetter(0), rows))
     ranking = Bm25(int(texts), length / texts if texts else 1.0)
-    least = _SMALL if "numpy" in sys.modules else _LARGE
+    least = _NUMPY_BYTES if "numpy" in sys.modules else _NUMPY_LOAD_BYTES
     if sum(map(len, entries.values())) > least and (fast := numeric.numpy()) is not None:
-        return ranking.best(question, entries, _BEST, also, fast)
+        return ranking.best(question, entries, _MAX_SCORED, also, fast)
     scores = ranking.scores(question, entries)
-    first = heapq.nsmallest(_BEST, scores, key=lambda number: (-scores[number], number))
+    first = heapq.nsmallest(_MAX_SCORED, scores, key=lambda number: (-scores[number], number))
     return {number: scores[number] for number in (*first, *also) if number in scores}, len(scores)

@@ -1,7 +1,7 @@
-"""Ranking by meaning as it is set up here: what makes vectors and what keeps them, each made when first needed.
+"""Semantic ranking: the embedder, the vector store and the reranker that are set up, each created when first needed.
 
-With TOOLROLL_RERANK_URL (and TOOLROLL_RERANK_MODEL, TOOLROLL_RERANK_KEY) the best passages are judged once more by the
-server there, which answers `POST {url}/rerank` as Jina's, Cohere's and vLLM's do. If it fails, their order stays.
+With TOOLROLL_RERANK_URL (and TOOLROLL_RERANK_MODEL, TOOLROLL_RERANK_KEY) the server there reorders the
+best passages; it answers `POST {url}/rerank` as Jina's, Cohere's and vLLM's do. If it fails, the order stays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from toolroll.host.runtime.state import State
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
-    from toolroll.host.knowledge.vectors.store import Vectors
+    from toolroll.host.knowledge.vectors.store import VectorStore
     from toolroll.host.models.embedding.embedder import Embedder
     from toolroll.host.models.embedding.reranker import Reranker
 
@@ -32,8 +32,8 @@ _MISSED = "what is said in other words may be missed. To rank by meaning too,"
 _NEEDS = ("numpy", "qdrant_edge")
 
 
-class Meaning:
-    """One for each kit, so that a model is loaded once. Any thread may use it."""
+class SemanticRanking:
+    """Semantic ranking of one kit, which loads a model once. Safe for threads."""
 
     def __init__(self, state: State, http: Client, environment: Mapping[str, str]) -> None:
         self._state = state
@@ -41,12 +41,12 @@ class Meaning:
         self._environment = environment
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
-        self._vectors: Vectors | None = None
+        self._vectors: VectorStore | None = None
         self._reranker: Reranker | None = None
 
     @property
-    def lacks(self) -> str:
-        """What has to be done before anything can be ranked by meaning: a sentence; nothing when all is there."""
+    def unavailable_reason(self) -> str:
+        """Why ranking by meaning is not available and what to do: a sentence; empty when it is."""
         from importlib.util import find_spec
 
         from toolroll.host.models.embedding.model_files import MINILM, ModelStore
@@ -61,35 +61,35 @@ class Meaning:
 
     @property
     def model(self) -> str:
-        """The name of the model, which is not loaded for that."""
+        """The name of the model; does not load it."""
         from toolroll.host.models.embedding.model_files import MINILM
 
         return (self._value(EMBEDDINGS_MODEL) or _USUAL) if self._value(EMBEDDINGS_URL) else MINILM.name
 
     @property
     def embedder(self) -> Embedder:
-        """What makes vectors; ToolError if it cannot be used. Ask `lacks` before."""
+        """The embedder; ToolError if it cannot be used. Check `unavailable_reason` first."""
         with self._lock:
             if self._embedder is None:
-                self._embedder = self._made()
+                self._embedder = self._load_embedder()
             return self._embedder
 
     @property
-    def vectors(self) -> Vectors:
-        """What keeps vectors; ToolError if it cannot be used. Ask `lacks` before."""
+    def vectors(self) -> VectorStore:
+        """The vector store; ToolError if it cannot be used. Check `unavailable_reason` first."""
         with self._lock:
             if self._vectors is None:
-                self._vectors = self._opened()
+                self._vectors = self._open_store()
             return self._vectors
 
     @property
     def reranks(self) -> bool:
-        """Whether something is set up that judges passages once more."""
+        """Whether a reranker is set up."""
         return bool(self._value(RERANK_URL))
 
     @property
     def reranker(self) -> Reranker:
-        """What judges passages once more; ToolError if it cannot be used. Ask `reranks` before."""
+        """The reranker; ToolError if it cannot be used. Check `reranks` first."""
         from toolroll.host.models.embedding.reranker import Reranker
 
         with self._lock:
@@ -99,13 +99,13 @@ class Meaning:
             return self._reranker
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Close the store."""
         with self._lock:
             if self._vectors is not None:
                 self._vectors.close()
             self._embedder = self._vectors = self._reranker = None
 
-    def _made(self) -> Embedder:
+    def _load_embedder(self) -> Embedder:
         from toolroll.host.models.embedding.embedder import LocalEmbedder, RemoteEmbedder
         from toolroll.host.models.embedding.model_files import ModelStore
 
@@ -114,16 +114,16 @@ class Meaning:
             return LocalEmbedder.load(ModelStore(self._environment))
         return RemoteEmbedder(self._http, url, self.model, self._value(EMBEDDINGS_KEY))
 
-    def _opened(self) -> Vectors:
-        from toolroll.host.knowledge.vectors.qdrant_edge import Edge
+    def _open_store(self) -> VectorStore:
+        from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge
         from toolroll.host.knowledge.vectors.qdrant_server import KEY as QDRANT_KEY
         from toolroll.host.knowledge.vectors.qdrant_server import URL as QDRANT_URL
-        from toolroll.host.knowledge.vectors.qdrant_server import Server
+        from toolroll.host.knowledge.vectors.qdrant_server import QdrantServer
 
         url = self._value(QDRANT_URL)
         if not url:
-            return Edge(self._state)
-        return Server(self._http, url, self._value(QDRANT_KEY), os.path.abspath(self._state.path))
+            return QdrantEdge(self._state)
+        return QdrantServer(self._http, url, self._value(QDRANT_KEY), os.path.abspath(self._state.path))
 
     def _value(self, name: str) -> str:
         return self._environment.get(name, "").strip()

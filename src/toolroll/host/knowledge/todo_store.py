@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.todos import Todo
@@ -20,20 +20,20 @@ from toolroll.text.knowledge.todos import Todo
 _FOLDER = "todos"
 _LOCK = "lock"
 _SUFFIX = ".json"
-_MOST = 1000  # lists that are kept; the oldest go first
+_MAX_LISTS = 1000  # lists that are kept; the oldest go first
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
-Kept = tuple[Todo, ...]
+TodoList = tuple[Todo, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
     session: str
-    todos: Kept
+    todos: TodoList
 
 
 class TodoFile:
-    """One session's list. Whoever opens the same session later finds it; two processes may write at once."""
+    """The todo list of one session. Two processes may write at once."""
 
     def __init__(self, state: State, session: str, token: CancelToken) -> None:
         self._state = state
@@ -41,7 +41,7 @@ class TodoFile:
         self._token = token
         self._name = _name(session) + _SUFFIX
 
-    def read(self) -> Kept:
+    def read(self) -> TodoList:
         """The list; empty when none was written. ToolError when others broke the file."""
         try:
             with open(os.path.join(self._state.path, _FOLDER, self._name), "rb") as file:
@@ -51,20 +51,20 @@ class TodoFile:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ToolError(
                 ErrorCode.IO,
-                f"The kept list {self._name!r} is broken ({error}). Write the whole list anew with `todo_write`.",
+                f"The kept list {self._name!r} is broken ({error}). Write the whole list again with `todo_write`.",
             ) from None
 
-    def change(self, made: Callable[[Kept], Kept], *, anew: bool) -> Kept:
-        """Let `made` turn the list into another one, and keep that; a list made anew may replace a broken one."""
+    def change(self, change: Callable[[TodoList], TodoList], *, replace: bool) -> TodoList:
+        """Store the list that `change` computes from the stored one; with `replace` a broken file is no error."""
         folder = self._state.folder(_FOLDER)
-        with locked(folder, _LOCK, self._token):
+        with hold_lock(folder, _LOCK, self._token):
             try:
                 kept = self.read()
             except ToolError:
-                if not anew:
+                if not replace:
                     raise
                 kept = ()
-            todos = made(kept)
+            todos = change(kept)
             self._keep(folder, todos)
             _sweep(folder, self._name)
         return todos
@@ -89,9 +89,9 @@ def _name(session: str) -> str:
 
 def _sweep(folder: int, but: str) -> None:
     names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX) and name != but]
-    if len(names) < _MOST:
+    if len(names) < _MAX_LISTS:
         return
     age = {name: os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime for name in names}
-    for name in sorted(names, key=lambda name: age[name])[: len(names) - _MOST + 1]:
+    for name in sorted(names, key=lambda name: age[name])[: len(names) - _MAX_LISTS + 1]:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)

@@ -43,9 +43,9 @@ class ToolPins:
 
     def add(self, config: ServerConfig, found: Iterable[ToolDefinition], token: CancelToken) -> None:
         """Pin these definitions; they replace those of the same names."""
-        from toolroll.host.runtime.file_lock import locked
+        from toolroll.host.runtime.file_lock import hold_lock
 
-        with locked(self._state.folder(_FOLDER), ".lock", token):
+        with hold_lock(self._state.folder(_FOLDER), ".lock", token):
             tools = {**self.of(config), **{one.name: one for one in found}}
             stored = {**self._load(), config.name: {"source": config.source, "tools": list(tools.values())}}
             self._state.put(_FOLDER, _FILE, msgspec.json.format(msgspec.json.encode(stored), indent=1))

@@ -1,1 +1,4 @@
-"""What every engine of the host stands on: the launcher of processes. It imports no other package of the host."""
+"""What every engine stands on: the call, cancellation, the state folder, databases, locks and child processes.
+
+Front: `launcher.Launcher`, the only starter of processes. Imports no other package of the host.
+"""

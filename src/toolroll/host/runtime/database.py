@@ -1,4 +1,4 @@
-"""A database in the state folder that several processes may use at once: made when first needed, never half written."""
+"""SQLite databases in the state folder: created on first use, shared by several processes, changed in transactions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import sqlite3
 
 _ODD = ("SQLITE_ERROR", "")  # a table that is not there or is another one, a text that is none
-_WAIT = 10.0  # seconds for somebody who holds the database without our lock
+_BUSY_SECONDS = 10.0  # for another program that holds the database without our lock
 _BROKEN = "The file of the {what} is broken. Go on without, and tell the user to move away {path!r}."
-_AGAIN = "The file of the {what} was broken and is gone: what was in it is made anew. Try again."
+_AGAIN = "The file of the {what} was broken and is gone: its contents are rebuilt. Try again."
 _KINDS = {
     "SQLITE_BUSY": (ErrorCode.TIMEOUT, "Another program holds the {what}. Try again."),
     "SQLITE_READONLY": (ErrorCode.PERMISSION, "The {what} may not be changed here. Go on without."),
@@ -29,14 +29,14 @@ _KINDS = {
 
 
 class Database:
-    """One file with tables. Nothing is opened before it is needed, and nothing stays open."""
+    """One file with tables. It is opened on use, and nothing stays open."""
 
     def __init__(
         self, state: State, token: CancelToken, what: str, *versions: Sequence[str], derived: bool = False
     ) -> None:
-        """`what` names it, in messages and on disk; each of `versions` holds what makes it of the one before.
+        """`what` names it, in messages and on disk; each of `versions` holds statements that upgrade the one before.
 
-        The file of one that is `derived` from others is deleted when it is broken.
+        A broken file is deleted if the database is `derived` from other data.
         """
         self._state = state
         self._token = token
@@ -47,13 +47,13 @@ class Database:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever kept in it."""
+        """Whether the file exists."""
         return os.path.exists(self.path)
 
     @contextmanager
-    def changing(self) -> Iterator[sqlite3.Connection]:
-        """The database in a transaction: all of it happens, or nothing."""
-        with self.opened() as base:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection in a transaction: all changes are made, or none."""
+        with self.connect() as base:
             base.execute("begin immediate")
             try:
                 yield base
@@ -63,28 +63,28 @@ class Database:
             base.commit()
 
     @contextmanager
-    def opened(self) -> Iterator[sqlite3.Connection]:
-        """The database, for one at a time: whoever waits can be cancelled, and tables are made once."""
+    def connect(self) -> Iterator[sqlite3.Connection]:
+        """An open connection, exclusively; waiting for it can be cancelled. Creates the tables once."""
         import sqlite3
 
         folder = self._state.folder(self._what)
-        with locked(folder, "lock", self._token):
-            with suppress(FileExistsError):  # nobody else's to read; what belongs to it gets the same mode
+        with hold_lock(folder, "lock", self._token):
+            with suppress(FileExistsError):  # private; its journal gets the same mode
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
                 os.close(os.open(os.path.basename(self.path), flags, 0o600, dir_fd=folder))
             try:
-                with closing(sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)) as base:
-                    # Nobody reads while somebody writes, and a log would be made and removed by every single look.
+                with closing(sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)) as base:
+                    # Access is exclusive, and a write-ahead log would be created and removed by every connection.
                     base.execute("pragma journal_mode=delete")
                     base.execute("pragma synchronous=full")
                     self._prepare(base)
                     yield base
             except sqlite3.Error as error:
-                if (told := self._told(error)) is None:
+                if (known := self._translate(error)) is None:
                     raise
-                if self._derived and told.code is ErrorCode.IO:
+                if self._derived and known.code is ErrorCode.IO:
                     os.unlink(self.path)
-                raise told from error
+                raise known from error
 
     def _prepare(self, base: sqlite3.Connection) -> None:
         (version,) = base.execute("pragma user_version").fetchone()
@@ -101,8 +101,8 @@ class Database:
             base.execute(f"pragma user_version = {len(self._versions)}")
             base.commit()
 
-    def _told(self, error: sqlite3.Error) -> ToolError | None:
-        """The error in words; None for one that nobody can act on, such as a full disk."""
+    def _translate(self, error: sqlite3.Error) -> ToolError | None:
+        """The error as a ToolError; None for one that a model cannot act on, such as a full disk."""
         import sqlite3
 
         name = getattr(error, "sqlite_errorname", "") or ""
@@ -110,6 +110,6 @@ class Database:
             name = "SQLITE_CORRUPT"
         for kind, (code, message) in _KINDS.items():
             if name.startswith(kind):
-                told = _AGAIN if self._derived and message is _BROKEN else message
-                return ToolError(code, told.format(what=self._what, path=self.path), details={"error": str(error)})
+                text = _AGAIN if self._derived and message is _BROKEN else message
+                return ToolError(code, text.format(what=self._what, path=self.path), details={"error": str(error)})
         return None

@@ -1,4 +1,4 @@
-"""numpy, where it is installed, and computing in the thread that asks for it."""
+"""Load numpy where it is installed, and keep it to one thread."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _threads() -> tuple[Callable[[], int], Callable[[int], object]]:
-    """What tells and what sets the number of threads, in the OpenBLAS that comes with numpy; else what does nothing."""
+    """Getter and setter of the thread count of numpy's OpenBLAS; without one, functions that do nothing."""
     import ctypes
 
     module = numpy()

@@ -42,16 +42,16 @@ class Process(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """What it counts where there is a bound: a dead one that nobody waits for has a number still."""
+        """Its share of a process limit: a zombie still has a number."""
         return 1 if self.alive else 1 / 8
 
 
-class View(ABC):
-    """A look at the processes. What it has seen may have changed since."""
+class ProcessView(ABC):
+    """A view of the processes. They may have changed since."""
 
     @abstractmethod
     def get(self, pid: int) -> Process | None:
-        """The process of this number, a dead one that nobody has waited for included; None if there is none."""
+        """The process with this number, zombies included; None if there is none."""
 
     @abstractmethod
     def children(self, pid: int, threads: int = 0) -> list[int]:
@@ -93,8 +93,8 @@ class View(ABC):
                 one = self.get(pid) if pid and pid not in found else None
 
 
-class Live(View):
-    """Each process looked up when it is asked for. Needs a kernel that tells the children of a process.
+class LiveProcesses(ProcessView):
+    """Looks each process up on demand. Needs a kernel that lists the children of a process.
 
     It may leave one out while others end, so that who must have all looks more than once.
     """
@@ -118,7 +118,7 @@ class Live(View):
         return (one for one in found if one is not None)
 
 
-class Snapshot(View):
+class ProcessSnapshot(ProcessView):
     """All processes as they were at one moment."""
 
     def __init__(self, processes: Iterable[Process]) -> None:
@@ -137,16 +137,16 @@ class Snapshot(View):
         return self._all.values()
 
 
-def view() -> View:
-    """A look at the processes of now, in the best way of this system."""
-    if not quick():
-        return Snapshot(_from_ps())
-    return Live() if _tells_children() else Snapshot(Live().everybody())
+def view_processes() -> ProcessView:
+    """The processes that run now, read in the best way of this system."""
+    if not has_proc():
+        return ProcessSnapshot(_from_ps())
+    return LiveProcesses() if _tells_children() else ProcessSnapshot(LiveProcesses().everybody())
 
 
 @cache
-def quick() -> bool:
-    """Whether there is a /proc that counts processes as we do, so that a look costs little."""
+def has_proc() -> bool:
+    """Whether /proc shows the same process numbers as ours, so that a look is cheap."""
     try:
         return os.readlink("/proc/self") == str(os.getpid())
     except OSError:
@@ -156,7 +156,7 @@ def quick() -> bool:
 def send(process: Process, number: signal.Signals) -> bool:
     """Signal this very process, never another that has got its number; False if it is gone.
 
-    PermissionError if it belongs to somebody else.
+    PermissionError if it belongs to another user.
     """
     try:
         if not hasattr(os, "pidfd_open"):
@@ -187,7 +187,7 @@ def kill_group(pid: int) -> None:
 
 
 def wait_a_moment(one: Process) -> None:
-    """Until it has ended, or a moment."""
+    """Wait until it has ended, or for a moment."""
     try:
         fd = os.pidfd_open(one.pid)
     except ProcessLookupError:
@@ -203,8 +203,8 @@ def wait_a_moment(one: Process) -> None:
         os.close(fd)
 
 
-def shared_out(process: Process) -> int:
-    """Its memory, with what it shares divided among those who share it. Exact, and slow for a large process."""
+def proportional_memory(process: Process) -> int:
+    """Its proportional memory (PSS): exact, and slow for a large process."""
     try:
         with open(f"/proc/{process.pid}/smaps_rollup", "rb") as file:
             for line in file:
@@ -215,8 +215,8 @@ def shared_out(process: Process) -> int:
     return process.rss
 
 
-def in_files() -> int:
-    """How many bytes of this machine's memory are files on no disk; 0 where that is not told."""
+def memory_in_files() -> int:
+    """Bytes of memory in files on no disk (tmpfs, memfd); 0 where the system does not report it."""
     try:
         lines = _content("/proc/meminfo").splitlines()
     except OSError:
@@ -224,8 +224,8 @@ def in_files() -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Shmem:")), 0)
 
 
-def in_nameless_files(process: Process) -> dict[tuple[int, int], int]:
-    """The files without a name that it has open, and how many bytes each takes, which are memory of no process."""
+def memory_in_nameless_files(process: Process) -> dict[tuple[int, int], int]:
+    """The open files without a name of a process, and the bytes of each, which count as memory of no process."""
     found: dict[tuple[int, int], int] = {}
     with suppress(OSError):  # gone, or not ours to look into
         folder = f"/proc/{process.pid}/fd"
@@ -237,7 +237,7 @@ def in_nameless_files(process: Process) -> dict[tuple[int, int], int]:
     return found
 
 
-def ticks() -> int:
+def now_in_ticks() -> int:
     """Now, as `Process.started` counts on Linux."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return int(time.time()) if clock is None else int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))
@@ -289,6 +289,6 @@ def _from_ps() -> list[Process]:
     for line in said.splitlines():
         pid, parent, group, rss, state, *at = line.split()
         started = int(time.mktime(time.strptime(b" ".join(at).decode())))
-        # Neither sessions nor threads are told alike by all systems: a group stands for a session.
+        # Systems report sessions and threads differently: a group stands for a session.
         found.append(Process(int(pid), int(parent), int(group), int(group), started, int(rss) * 1024, 1, chr(state[0])))
     return found

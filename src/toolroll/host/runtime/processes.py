@@ -1,4 +1,4 @@
-"""The output of a program of ours: read with bounds, and the program is gone when the block ends."""
+"""Read the output of a helper program within bounds, and end the program with the block."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import ChildProcess
 
-_CHUNK = 1 << 18
-_STDERR_BYTES = 64 * 1024
+_CHUNK_BYTES = 1 << 18
+_MAX_STDERR_BYTES = 64 * 1024
 # A program that writes little at a time is left alone for a moment, and longer each time, or we would wake up for
 # every line of it.
-_SMALL = 4096
-_GATHER, _MOST_GATHER = 0.0005, 0.004
-_LOG_BYTES = 4 << 20
+_SMALL_CHUNK_BYTES = 4096
+_MIN_GATHER_SECONDS, _MAX_GATHER_SECONDS = 0.0005, 0.004
+_MAX_LOG_BYTES = 4 << 20
 BOUNDED = sys.platform == "linux"
 """Whether the memory of a program can be bounded."""
 
@@ -44,29 +44,29 @@ class Stream:
         self.stderr = b""
         """The first 64 KB of what the program wrote to stderr, unless that goes elsewhere."""
         self.cut = False
-        """The file that takes stderr has grown so large that it was begun anew."""
+        """The file that takes stderr grew too large and was truncated."""
 
     def __iter__(self) -> Iterator[bytes]:
         """Chunks until the program has ended; TimeoutError at the deadline, ToolError when cancelled."""
         out, err = self._process.stdout, self._process.stderr
         assert out is not None
-        poll, moment = select.poll(), _GATHER
+        poll, moment = select.poll(), _MIN_GATHER_SECONDS
         left = {pipe.fileno() for pipe in (out, err) if pipe is not None}
         for fd in left:
             poll.register(fd, select.POLLIN)
         while left:
             for fd, _ in poll.poll(self._wait() * 1000):
-                chunk = os.read(fd, _CHUNK)
+                chunk = os.read(fd, _CHUNK_BYTES)
                 if not chunk:
                     poll.unregister(fd)
                     left.discard(fd)
                 elif fd == out.fileno():
                     yield chunk
-                    if len(chunk) < _SMALL:
+                    if len(chunk) < _SMALL_CHUNK_BYTES:
                         time.sleep(moment)
-                        moment = min(2 * moment, _MOST_GATHER)
+                        moment = min(2 * moment, _MAX_GATHER_SECONDS)
                 else:
-                    self.stderr += chunk[: _STDERR_BYTES - len(self.stderr)]
+                    self.stderr += chunk[: _MAX_STDERR_BYTES - len(self.stderr)]
         pause = 0.0002
         while (status := exit_status(self._process)) is None:  # and not waited for: `close` must know what to kill
             time.sleep(min(pause, self._wait()))
@@ -85,7 +85,7 @@ class Stream:
 
     def _wait(self) -> float:
         """Seconds to wait until the next look at the clock, the token and the log."""
-        if self._log is not None and os.fstat(self._log).st_size > _LOG_BYTES:
+        if self._log is not None and os.fstat(self._log).st_size > _MAX_LOG_BYTES:
             os.lseek(self._log, 0, os.SEEK_SET)  # for the program too, which has the same open file
             os.ftruncate(self._log, 0)
             self.cut = True

@@ -1,4 +1,4 @@
-"""Stamps of files and folders: what a change of them shows in, without a look into them."""
+"""Stamps of files and folders: the fields of `stat` that show a change."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 Stamp = tuple[int, ...]
 
-_YOUNG_NS = 100_000_000  # two changes closer to each other than that may carry the same time
+SETTLED_NS = 100_000_000  # two changes within this time may carry the same timestamp
 
 
-def stamp(folder: int, path: str) -> Stamp | None:
+def take_stamp(folder: int, path: str) -> Stamp | None:
     """The stamp of a path beneath a folder; None if nothing is there. A link is not followed at the end."""
     try:
         status = os.stat(path, dir_fd=folder, follow_symlinks=False)
@@ -27,12 +27,12 @@ def stamp(folder: int, path: str) -> Stamp | None:
     )
 
 
-def stamps(folder: int, paths: Iterable[str]) -> list[Stamp | None]:
+def take_stamps(folder: int, paths: Iterable[str]) -> list[Stamp | None]:
     """The stamps of many paths."""
-    return [stamp(folder, path) for path in paths]
+    return [take_stamp(folder, path) for path in paths]
 
 
 def are_old(found: Iterable[Stamp | None]) -> bool:
-    """Whether the next change of any of these is sure to show in its stamp."""
-    latest = time.time_ns() - _YOUNG_NS
+    """Whether the next change of each of these is certain to change its stamp."""
+    latest = time.time_ns() - SETTLED_NS
     return all(one is None or one[5] < latest for one in found)

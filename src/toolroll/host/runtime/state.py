@@ -1,4 +1,4 @@
-"""The state folder: everything the kit keeps for itself, outside the workspace, made when first needed."""
+"""The state folder of a workspace: outside of it, created when first needed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 import threading
 
 
-def nameless(data: bytes, *, sealed: bool = False) -> int:
-    """A descriptor of a file without a name that holds these bytes, to be read from its start.
+def create_nameless_file(data: bytes, *, sealed: bool = False) -> int:
+    """Create a file without a name that holds these bytes; returns a descriptor at its start.
 
-    `sealed`: no process can change it any more, whatever descriptor of it that has.
+    `sealed`: no process can change it, whatever descriptor it has.
     """
     reader = None
     if hasattr(os, "memfd_create"):
@@ -37,10 +37,10 @@ def nameless(data: bytes, *, sealed: bool = False) -> int:
 
 
 class State:
-    """A private folder for one workspace. Nothing is made before something is kept."""
+    """A private folder for one workspace, created by the first write."""
 
     def __init__(self, path: str, workspace: str | None = None) -> None:
-        """`workspace`: whose it is, where it is one of many beside each other and may be swept."""
+        """`workspace`: its owner, where the folder is one of many and may be swept."""
         self.path = path
         self._workspace = workspace
         self._held: int | None = None
@@ -59,7 +59,7 @@ class State:
         return cls(os.path.join(platformdirs.user_state_dir("toolroll"), name), workspace)
 
     def hold(self) -> None:
-        """Keep others from sweeping the folder away, if it is there, until `close`; and sweep theirs."""
+        """Keep the folder from being swept until `close`, if it exists; sweep stale folders beside it."""
         if self._workspace is not None:
             from toolroll.host.runtime.state_cleanup import sweep_daily
 
@@ -93,7 +93,7 @@ class State:
                         file.write(os.fsencode(said))
 
     def folder(self, name: str) -> int:
-        """A file descriptor of a folder of this name, made if it is missing; it stays ours to close."""
+        """A file descriptor of a folder of this name, created if missing. `close` closes it."""
         with self._lock:
             if name not in self._open:
                 path = self.path
@@ -114,7 +114,7 @@ class State:
             raise OSError(error.errno, f"{what}: {error.strerror}", error.filename) from error
 
     def put(self, folder: str, name: str, data: bytes) -> None:
-        """Make a file of a folder hold these bytes, all of them or none."""
+        """Write a file of a folder atomically."""
         fd = self.folder(folder)
         draft = f".{os.getpid()}.{os.urandom(4).hex()}"
         try:

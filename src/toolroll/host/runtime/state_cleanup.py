@@ -15,9 +15,9 @@ from dataclasses import dataclass
 LOCK, WORKSPACE = ".lock", ".workspace"
 """Files of a state folder: the one that its users hold, and the one that says whose it is."""
 
-MOST_FOLDERS, MOST_BYTES = 500, 2 << 30
+MAX_FOLDERS, MAX_BYTES = 500, 2 << 30
 _DAY = 86_400.0
-_AWAY = 30 * _DAY  # a disk that is not mounted may come back
+_UNMOUNTED_SECONDS = 30 * _DAY  # a disk that is not mounted may come back
 _STAMP = ".swept"
 _NAME = re.compile(r".+-[0-9a-f]{16}", re.DOTALL)
 _GONE = ".gone-"
@@ -67,7 +67,7 @@ def _too_many(kept: list[_Kept]) -> Iterator[_Kept]:
     """Those that are over the budget, the longest unused first; none that was used within a day."""
     count, size = len(kept), sum(one.size for one in kept)
     for one in sorted(kept, key=lambda one: one.used):
-        if (count <= MOST_FOLDERS and size <= MOST_BYTES) or time.time() - one.used < _DAY:
+        if (count <= MAX_FOLDERS and size <= MAX_BYTES) or time.time() - one.used < _DAY:
             return
         count, size = count - 1, size - one.size
         yield one
@@ -79,13 +79,13 @@ def _is_gone(path: str, used: float) -> bool:
         with open(os.path.join(path, WORKSPACE), encoding="utf-8", errors="surrogateescape") as file:
             workspace, _, device = file.read().rpartition("\n")
     except OSError:
-        return time.time() - used > _AWAY  # made before these were written
+        return time.time() - used > _UNMOUNTED_SECONDS  # made before these were written
     if os.path.isdir(workspace):
         return False
     there = os.path.dirname(workspace)
     while not os.path.isdir(there):
         there = os.path.dirname(there)
-    return str(os.stat(there).st_dev) == device or time.time() - used > _AWAY
+    return str(os.stat(there).st_dev) == device or time.time() - used > _UNMOUNTED_SECONDS
 
 
 def _last_use(path: str) -> float:
@@ -108,7 +108,7 @@ def _size(path: str) -> int:
 
 
 def _remove(path: str) -> bool:
-    """Remove a state folder that nobody holds."""
+    """Remove a state folder that no process holds."""
     gone = os.path.join(os.path.dirname(path), f"{_GONE}{os.urandom(8).hex()}")
     try:
         fd = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

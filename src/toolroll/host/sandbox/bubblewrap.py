@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.runtime.launcher import DEVNULL, Reach, cannot_run, check_words, start_process, wait_for
-from toolroll.host.runtime.state import nameless
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.sandbox import covers
 from toolroll.host.sandbox import shared_mounts as stage
 from toolroll.host.sandbox.mount_plan import View, resolved, seen_by, view, visible, words
@@ -137,7 +137,7 @@ class Bubblewrap(Sandbox):
         folder = _folder(reach, cwd)
         _find_program(argv[0], folder, env, reach)
         with ExitStack() as stack:
-            filtering = _own(stack, nameless(self._filters[reach.network]))
+            filtering = _own(stack, create_nameless_file(self._filters[reach.network]))
             files = self._view(reach)
             inner, fds = self._inner_mounts(reach, folder, stack)
             place = self._place(files, stack) if disposable else None
@@ -150,7 +150,7 @@ class Bubblewrap(Sandbox):
             ]
             # By descriptor, for the command line of a process is for everybody to read. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
-            arguments = _own(stack, nameless(os.fsencode("\0".join(options)) + b"\0"))
+            arguments = _own(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             if place is not None:
                 with told():
                     stack.enter_context(stage.entered(self._kernel, place))

@@ -12,7 +12,7 @@ from typing import Literal
 
 from toolroll.host.runtime import processes
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, Launcher, Reach
-from toolroll.host.runtime.state import nameless
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.candidates import Candidates
 from toolroll.host.search.query import RESTART, Hit, Query, Scope, SearchRoot, is_hidden
 from toolroll.host.search.ripgrep_output import FILES_SEARCHED, fix_columns, join_chunks, read_counts, read_rows
@@ -265,7 +265,7 @@ def _rules_file(lines: Sequence[str]) -> Iterator[int | None]:
     if not lines:
         yield None
         return
-    fd = nameless("\n".join(_quote_braces(line) for line in lines if not _NO_TEXT.search(line)).encode())
+    fd = create_nameless_file("\n".join(_quote_braces(line) for line in lines if not _NO_TEXT.search(line)).encode())
     try:
         yield fd
     finally:
@@ -283,7 +283,7 @@ def _log_file(*, wanted: bool) -> Iterator[int | None]:
     if not wanted:
         yield None
         return
-    fd = nameless(b"")
+    fd = create_nameless_file(b"")
     try:
         yield fd
     finally:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.files.openat import STEP
 from toolroll.host.runtime.launcher import PIPE, Reach
 from toolroll.result import ToolError
-from toolroll.text.git.names import decoded
+from toolroll.text.git.names import decode_output
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
@@ -100,4 +100,4 @@ def read_settings(launcher: Launcher, environ: Mapping[str, str], token: Token, 
     finally:
         os.close(folder)
     with stream(process, token=token, deadline=time.monotonic() + _TIMEOUT_S) as running:
-        return decoded(b"".join(running)).split("\0")
+        return decode_output(b"".join(running)).split("\0")

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import cast
 
 from toolroll.host.runtime import process_tree as descendants
-from toolroll.host.runtime.process_tree import Process, View
+from toolroll.host.runtime.process_tree import Process, ProcessView
 from toolroll.host.shell import process_marks as marks
 from toolroll.host.shell.process_marks import Marks, Seen
 from toolroll.host.shell.watchdog import Lifeline
@@ -35,7 +35,7 @@ class Family:
 
     def __init__(self, house: House) -> None:
         self.marks = Marks(house.name)
-        self.born = descendants.ticks() - 1
+        self.born = descendants.now_in_ticks() - 1
         self.first = 0
         self.known: dict[int, int] = {}
         """Who was seen, by number: when it was started."""
@@ -65,7 +65,7 @@ class Family:
         `fresh`: also those of the last 0.1 s; `new` is called with each that was not seen before, as soon as it is.
         When they are more than `most`, no more are looked for: others could be started faster than that.
         """
-        view = descendants.view()
+        view = descendants.view_processes()
         seen = [one for pid in (self.first, *self.known) if (one := view.get(pid)) is not None]
         roots = [one for one in seen if one.pid == self.first or one.started == self.known.get(one.pid)]
         known = self.known
@@ -110,7 +110,7 @@ class Family:
 
     def _relatives(self) -> list[Process]:
         """Those that were seen and are still there, and the strays: whatever a dead one had is one of these."""
-        view = descendants.view()
+        view = descendants.view_processes()
         others = [(pid, started) for pid, started in self.known.items() if pid != self.first]
         seen = [one for pid, started in others if (one := view.get(pid)) is not None and one.started == started]
         return [*seen, *self._house.strays(self, view, fresh=True)]
@@ -218,7 +218,7 @@ class House:
             self._lifeline.close()
             self._lifeline = None
 
-    def strays(self, family: Family, view: View, *, fresh: bool) -> Iterator[Process]:
+    def strays(self, family: Family, view: ProcessView, *, fresh: bool) -> Iterator[Process]:
         """Children of ours that are of this command: their parents are gone. The program's own are none of them."""
         with self._lock:
             families = list(self._families)
@@ -233,7 +233,7 @@ class House:
             if one.session != session and one.started >= oldest and _owner(one, families, view) is family:
                 yield one
 
-    def _candidates(self, view: View, fresh: bool) -> list[int]:
+    def _candidates(self, view: ProcessView, fresh: bool) -> list[int]:
         """Our children; everybody where orphans do not come to us."""
         if not fresh:
             at, seen = self._seen
@@ -268,7 +268,7 @@ def house() -> House:
     return _houses.get(os.getpid()) or _houses.setdefault(os.getpid(), House())
 
 
-def _owner(one: Process, families: list[Family], view: View) -> Family | None:
+def _owner(one: Process, families: list[Family], view: ProcessView) -> Family | None:
     """Whose a process is that is nobody's child any more; the cheap signs first."""
     limit = marks.limit_of(one.pid)
     for family in families:
@@ -292,7 +292,7 @@ def _confined(seen: Seen) -> bool:
     return not seen.privileged and seen.filters > marks.look(os.getpid()).filters
 
 
-def _is_daemon(one: Process, view: View) -> bool:
+def _is_daemon(one: Process, view: ProcessView) -> bool:
     """Whether it has lost its session. One that has it may be a language server, which is ours, but no command."""
     leader = view.get(one.session)
     return leader is None or not leader.alive

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 
-from toolroll.host.runtime.state import nameless
+from toolroll.host.runtime.state import create_nameless_file
 
 
 class SealedText:
@@ -23,7 +23,7 @@ class SealedText:
         self.shown = shown
         self.main = main and sys.platform == "linux"
         self.fd = -1
-        self.fd = nameless(text.encode(), sealed=True)
+        self.fd = create_nameless_file(text.encode(), sealed=True)
         self.path = f"/proc/self/fd/{self.fd}" if sys.platform == "linux" else f"/dev/fd/{self.fd}"
         self._paths = re.compile(rf"/(?:proc/(?:self|\d+)|dev)/fd/{self.fd}\b")
 

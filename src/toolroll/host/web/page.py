@@ -209,9 +209,9 @@ def convert(
     """The output of the child, in UTF-8: a line with 1 or 0 for "whole" and the title, then the Markdown."""
     from toolroll.host.runtime import processes
     from toolroll.host.runtime.launcher import PACKAGE, PIPE, module_paths
-    from toolroll.host.runtime.state import nameless
+    from toolroll.host.runtime.state import create_nameless_file
 
-    fd = nameless(page)
+    fd = create_nameless_file(page)
     output = bytearray()
     try:
         words = [PACKAGE, url, show, str(cpu), str(memory), *module_paths()]

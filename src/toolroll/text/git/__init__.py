@@ -1,1 +1,1 @@
-"""What git prints, taken apart, and what is asked of it."""
+"""Git without I/O: plans of commands, and parsers of what they print. Front: `plans.make_plan`."""

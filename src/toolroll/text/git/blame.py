@@ -1,4 +1,4 @@
-"""`git blame --porcelain`, taken apart."""
+"""Parse `git blame --porcelain`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta, timezone
 from itertools import groupby
 
 from toolroll.result import Status
-from toolroll.text.git.names import plain
+from toolroll.text.git.names import show_text
 
 _HEAD = re.compile(r"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BlameLine:
     """A line, and the commit that it is from."""
 
     line: int
@@ -32,7 +32,7 @@ class Blame:
     """Who wrote which line."""
 
     path: str
-    lines: list[Line]
+    lines: list[BlameLine]
     note: str = ""
     status: Status = "success"
 
@@ -40,20 +40,22 @@ class Blame:
         """Runs of lines under the commit that they are from."""
         out = []
         for (commit, date, author, subject), run in groupby(self.lines, key=_origin):
-            out.append(f"{commit} {date[:10]} {plain(author)}: {plain(subject)}" if commit else "Not committed yet:")
+            out.append(
+                f"{commit} {date[:10]} {show_text(author)}: {show_text(subject)}" if commit else "Not committed yet:"
+            )
             out += [f"{one.line}\t{one.text}" for one in run]
         return "\n".join(out) or f"No lines of {self.path!r} to blame."
 
 
-def blame(printed: str, path: str) -> Blame:
+def parse_blame(printed: str, path: str) -> Blame:
     """The lines from what git printed: each commit is described where it comes first."""
     known: dict[str, dict[str, str]] = {}
-    lines: list[Line] = []
+    lines: list[BlameLine] = []
     commit, number = "", 0
     for row in printed.split("\n"):
         if row.startswith("\t"):
-            told = known[commit]
-            lines.append(_line(number, commit, told, row[1:]))
+            header = known[commit]
+            lines.append(_line(number, commit, header, row[1:]))
         elif found := _HEAD.fullmatch(row):
             commit, number = found[1], int(found[2])
             known.setdefault(commit, {})
@@ -63,19 +65,19 @@ def blame(printed: str, path: str) -> Blame:
     return Blame(path, lines)
 
 
-def _line(number: int, commit: str, told: Mapping[str, str], text: str) -> Line:
-    date = _date(told.get("author-time", "0"), told.get("author-tz", "+0000"))
+def _line(number: int, commit: str, header: Mapping[str, str], text: str) -> BlameLine:
+    date = _date(header.get("author-time", "0"), header.get("author-tz", "+0000"))
     if not commit.strip("0"):
-        return Line(number, None, "", date, "", text)
-    return Line(number, commit[:8], told.get("author", ""), date, told.get("summary", ""), text)
+        return BlameLine(number, None, "", date, "", text)
+    return BlameLine(number, commit[:8], header.get("author", ""), date, header.get("summary", ""), text)
 
 
-def _origin(line: Line) -> tuple[str | None, str, str, str]:
+def _origin(line: BlameLine) -> tuple[str | None, str, str, str]:
     return line.commit, line.date, line.author, line.subject
 
 
 def _date(seconds: str, zone: str) -> str:
-    """ISO 8601 from what git keeps; a date that no calendar has is told as the first one."""
+    """ISO 8601 from what git keeps; an impossible date becomes the first one."""
     try:
         minutes = int(f"{zone[0]}1") * (int(zone[1:3]) * 60 + int(zone[3:5]))
         return datetime.fromtimestamp(int(seconds), timezone(timedelta(minutes=minutes))).isoformat()

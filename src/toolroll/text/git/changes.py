@@ -1,4 +1,4 @@
-"""Differences: `git diff -z --numstat --patch`, taken apart."""
+"""Parse `git diff -z --numstat --patch`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from toolroll.text.escape import escaped
-from toolroll.text.git.names import plain_path
+from toolroll.text.git.names import show_path
 
 # The lines of a patch that name files: git quotes line breaks in them, and not all that hides.
 _HEADERS = re.compile(r"^(?:diff |--- |\+\+\+ |rename |copy |Binary )[^\n]*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class FileCounts:
     """How many lines of a file differ; None for a file that has no lines."""
 
     path: str
@@ -23,49 +23,49 @@ class Counted:
     """Where it was renamed or copied from."""
 
     def __str__(self) -> str:
-        origin = f"{plain_path(self.source)} -> " if self.source else ""
+        origin = f"{show_path(self.source)} -> " if self.source else ""
         lines = "binary" if self.added is None else f"+{self.added} -{self.deleted}"
-        return f"{origin}{plain_path(self.path)} {lines}"
+        return f"{origin}{show_path(self.path)} {lines}"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DiffPart:
     """One comparison."""
 
     title: str
-    files: list[Counted]
+    files: list[FileCounts]
     patch: str
 
     def __str__(self) -> str:
         listed = [f"  {one}" for one in self.files] if len(self.files) > 1 else []
-        return "\n".join([f"{self.title}: {total(self.files)}", *listed, self.patch.rstrip("\n")])
+        return "\n".join([f"{self.title}: {describe_total(self.files)}", *listed, self.patch.rstrip("\n")])
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
     """What differs, in one or two comparisons; those without a difference are left out."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[DiffPart] = field(default_factory=list)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.parts)) or "No differences. (Untracked files are not compared.)"
 
 
-def total(files: list[Counted]) -> str:
+def describe_total(files: list[FileCounts]) -> str:
     """The sum in words, such as "2 files, +3 -1"."""
     added, deleted = sum(one.added or 0 for one in files), sum(one.deleted or 0 for one in files)
     return f"{len(files)} file{'s' if len(files) != 1 else ''}, +{added} -{deleted}"
 
 
-def part(title: str, printed: str, inside: str = "") -> Part | None:
+def parse_part(title: str, printed: str, inside: str = "") -> DiffPart | None:
     """One comparison from what git printed; None when nothing differs."""
-    files, patch = counted(printed, inside)
-    return Part(title, files, patch) if files else None
+    files, patch = parse_counts(printed, inside)
+    return DiffPart(title, files, patch) if files else None
 
 
-def counted(printed: str, inside: str = "") -> tuple[list[Counted], str]:
+def parse_counts(printed: str, inside: str = "") -> tuple[list[FileCounts], str]:
     """The files with their counts, and the patch that follows them; `inside` is put before paths."""
-    files: dict[str, Counted] = {}  # one in conflict comes twice, first without its counts
+    files: dict[str, FileCounts] = {}  # one in conflict comes twice, first without its counts
     rest = printed
     while rest and not rest.startswith("\0"):
         record, end, rest = rest.partition("\0")
@@ -77,7 +77,7 @@ def counted(printed: str, inside: str = "") -> tuple[list[Counted], str]:
             source, counts[2], rest = rest.split("\0", 2)
             source = inside + source
         path = inside + counts[2]
-        files[path] = Counted(path, _number(counts[0]), _number(counts[1]), source)
+        files[path] = FileCounts(path, _number(counts[0]), _number(counts[1]), source)
     return list(files.values()), _HEADERS.sub(lambda line: escaped(line[0], keep="\t"), rest.removeprefix("\0"))
 
 

@@ -1,12 +1,12 @@
-"""Commits, branches and stashes, taken apart."""
+"""Parse commits, branches and stashes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from toolroll.result import Status
-from toolroll.text.git.changes import Counted, counted, total
-from toolroll.text.git.names import plain
+from toolroll.text.git.changes import FileCounts, describe_total, parse_counts
+from toolroll.text.git.names import show_text
 
 COMMIT = "%x00%H%x00%h%x00%an%x00%ae%x00%aI%x00%D%x00%P%x00"
 """The format of a commit's head; the subject or the message follows, then one more NUL."""
@@ -33,13 +33,13 @@ class Commit:
     @property
     def line(self) -> str:
         """The commit in one line."""
-        refs = f" ({', '.join(map(plain, self.refs))})" if self.refs else ""
+        refs = f" ({', '.join(map(show_text, self.refs))})" if self.refs else ""
         subject = self.message.partition("\n")[0]
-        return f"{self.short} {self.date[:10]} {plain(self.author)}: {plain(subject)}{refs}"
+        return f"{self.short} {self.date[:10]} {show_text(self.author)}: {show_text(subject)}{refs}"
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class CommitLog:
     """Commits, newest first, drawn as a graph."""
 
     commits: list[Commit]
@@ -52,42 +52,42 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCommit:
     """One commit and what it changed."""
 
     commit: Commit
-    files: list[Counted]
+    files: list[FileCounts]
     patch: str = ""
     note: str = ""
 
     def __str__(self) -> str:
         one = self.commit
         head = [
-            f"commit {one.hash}" + (f" ({', '.join(map(plain, one.refs))})" if one.refs else ""),
-            f"Author: {plain(one.author)} <{plain(one.email)}>",
+            f"commit {one.hash}" + (f" ({', '.join(map(show_text, one.refs))})" if one.refs else ""),
+            f"Author: {show_text(one.author)} <{show_text(one.email)}>",
             f"Date: {one.date}",
             *([f"Merge of: {' '.join(parent[:10] for parent in one.parents)}"] if len(one.parents) > 1 else []),
             "",
             *(f"    {line}" for line in one.message.strip().split("\n")),
             "",
         ]
-        listed = [total(self.files), *(f"  {one}" for one in self.files)] if self.files else ["No changes."]
+        listed = [describe_total(self.files), *(f"  {one}" for one in self.files)] if self.files else ["No changes."]
         return "\n".join([*head, *listed, *([self.patch.rstrip("\n")] if self.patch else [])])
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommitResult:
     """The new commit, or None when there was nothing to commit."""
 
     commit: Commit | None
-    files: list[Counted] = field(default_factory=list)
+    files: list[FileCounts] = field(default_factory=list)
     note: str = ""
     status: Status = "success"
 
     def __str__(self) -> str:
         if self.commit is None:
             return "Nothing was committed: nothing is staged."
-        return f"Committed {self.commit.line}\n{total(self.files) if self.files else 'No changes.'}"
+        return f"Committed {self.commit.line}\n{describe_total(self.files) if self.files else 'No changes.'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Branch:
     remote: bool = False
     upstream: str | None = None
     track: str | None = None
-    """How it stands to its upstream, such as "ahead 1, behind 2"."""
+    """Its relation to the upstream, such as "ahead 1, behind 2"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +130,19 @@ class Stashes:
     stashes: list[Stash]
 
     def __str__(self) -> str:
-        return "\n".join(f"{one.name} {one.date[:10]} {plain(one.message)}" for one in self.stashes) or "No stashes."
+        return (
+            "\n".join(f"{one.name} {one.date[:10]} {show_text(one.message)}" for one in self.stashes) or "No stashes."
+        )
 
 
-def commit(record: str) -> tuple[Commit, str]:
+def parse_commit(record: str) -> tuple[Commit, str]:
     """A commit from `COMMIT`, its message and a NUL; and what follows."""
     _, full, short, author, email, date, refs, parents, message, rest = record.split("\0", 9)
     names = [name for name in refs.split(", ") if name]
     return Commit(full, short, author, email, date, names, parents.split(), message.rstrip("\n")), rest
 
 
-def log(printed: str, limit: int) -> Log:
+def parse_log(printed: str, limit: int) -> CommitLog:
     """At most `limit` commits; git was asked for one more, so as to tell whether there are more."""
     commits: list[Commit] = []
     lines: list[str] = []
@@ -148,22 +150,24 @@ def log(printed: str, limit: int) -> Log:
         prefix, nul, record = line.partition("\0")
         if nul:
             if len(commits) == limit:
-                return Log(commits, "\n".join(lines), "(There are more: raise `limit`, or name a `ref` to begin at.)")
-            commits.append(commit(nul + record)[0])
+                return CommitLog(
+                    commits, "\n".join(lines), "(There are more: raise `limit`, or name a `ref` to begin at.)"
+                )
+            commits.append(parse_commit(nul + record)[0])
             lines.append(f"{prefix}{commits[-1].line}")
         elif prefix.strip():
             lines.append(prefix.rstrip())
-    return Log(commits, "\n".join(lines))
+    return CommitLog(commits, "\n".join(lines))
 
 
-def shown(printed: str, inside: str = "") -> Shown:
+def parse_shown_commit(printed: str, inside: str = "") -> ShownCommit:
     """A commit with its counts and its patch."""
-    one, rest = commit(printed)
-    files, patch = counted(rest.removeprefix("\0").removeprefix("\n"), inside)
-    return Shown(one, files, patch)
+    one, rest = parse_commit(printed)
+    files, patch = parse_counts(rest.removeprefix("\0").removeprefix("\n"), inside)
+    return ShownCommit(one, files, patch)
 
 
-def branches(printed: str) -> Branches:
+def parse_branches(printed: str) -> Branches:
     """The branches, the checked out one first."""
     found = []
     for line in filter(None, printed.split("\n")):
@@ -174,15 +178,14 @@ def branches(printed: str) -> Branches:
     return Branches(sorted(found, key=lambda one: (not one.current, one.remote)))
 
 
-def stashes(printed: str) -> Stashes:
+def parse_stashes(printed: str) -> Stashes:
     """What was put aside."""
     rows = (line.split("\0", 2) for line in printed.split("\n") if line.count("\0") >= 2)
     return Stashes([Stash(*row) for row in rows])
 
 
 def _branch_line(one: Branch) -> str:
-    upstream = f" [{plain(one.upstream)}{f': {one.track}' if one.track else ''}]" if one.upstream else ""
+    upstream = f" [{show_text(one.upstream)}{f': {one.track}' if one.track else ''}]" if one.upstream else ""
     remote = "remotes/" if one.remote else ""
-    return (
-        f"{'*' if one.current else ' '} {remote}{plain(one.name)} {one.commit}{upstream} {plain(one.subject)}".rstrip()
-    )
+    mark, name, subject = "*" if one.current else " ", show_text(one.name), show_text(one.subject)
+    return f"{mark} {remote}{name} {one.commit}{upstream} {subject}".rstrip()

@@ -1,4 +1,4 @@
-"""What can be asked of git, paths as git takes them, and text of others as it is shown."""
+"""Actions of the git tool, pathspecs, and safe display of text from a repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u
 _GLOB = re.compile(r"[*?\[]")
 
 
-def several(files: str | Sequence[str]) -> list[str]:
+def split_names(files: str | Sequence[str]) -> list[str]:
     """Names from one text, separated by spaces, with quotes around those that hold one; a list stays."""
     if not isinstance(files, str):
         return list(files)
@@ -31,17 +31,17 @@ def pathspec(name: str, *, exists: bool) -> str:
     return f":({kind}){name}"
 
 
-def plain(text: str) -> str:
+def show_text(text: str) -> str:
     """Text of others with control and invisible characters made visible, on one line."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\n", " ")).strip()
 
 
-def plain_path(path: str) -> str:
+def show_path(path: str) -> str:
     """A path of others on one line; what would not be seen of it is."""
     text = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), path.replace("\n", "\\n"))
     return repr(text) if text != text.strip() else text
 
 
-def decoded(data: bytes) -> str:
+def decode_output(data: bytes) -> str:
     """What git printed, as text."""
     return data.decode("utf-8", "replace")

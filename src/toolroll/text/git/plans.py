@@ -1,6 +1,6 @@
-"""What git is asked, one command after the other, for each action. Nothing is run here.
+"""The git commands of each action. Nothing is run here.
 
-A plan is a generator: it yields commands, is sent what each one printed, and returns the result.
+A plan is a generator: it yields commands, receives the output of each, and returns the result.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.git import history
-from toolroll.text.git.blame import Blame, blame
-from toolroll.text.git.changes import Diff, part
-from toolroll.text.git.names import Action, Sub, plain
-from toolroll.text.git.status import Status, status
+from toolroll.text.git.blame import Blame, parse_blame
+from toolroll.text.git.changes import Diff, parse_part
+from toolroll.text.git.names import Action, Sub, show_text
+from toolroll.text.git.status import RepositoryStatus, parse_status
 
 _HEAD = f"--format={history.COMMIT}"
 _RAW = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative", "-z", "--numstat")
@@ -27,7 +27,7 @@ _SHARED: frozenset[str] = frozenset({"list"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GitRequest:
     """A call whose values were checked: none of them can become an option or lead elsewhere."""
 
     action: Action
@@ -54,7 +54,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class GitCommand:
     """The words behind `git`."""
 
     words: tuple[str, ...]
@@ -65,7 +65,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class GitOutput:
     """What became of a command."""
 
     out: str
@@ -75,15 +75,15 @@ class Printed:
     """What the repository is in the middle of afterwards, such as "merge"."""
 
 
-Plan = Generator[Command, Printed, Any]
+Plan = Generator[GitCommand, GitOutput, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class GitChange:
     """What was done, and how things stand now."""
 
     did: str
-    now: Status | history.Branches | history.Stashes
+    now: RepositoryStatus | history.Branches | history.Stashes
     note: str = ""
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class CommittedFile:
     """A file or folder as it was in a commit."""
 
     ref: str
@@ -101,7 +101,7 @@ class Content:
         return self.text.rstrip("\n") or "(empty)"
 
 
-def plan(asked: Asked) -> Plan:
+def make_plan(asked: GitRequest) -> Plan:
     """The plan for a call; raises ToolError for a value that does not go with its action."""
     if asked.action in ("branch", "stash"):
         known = _BRANCH if asked.action == "branch" else _STASHES
@@ -113,64 +113,65 @@ def plan(asked: Asked) -> Plan:
     return _ACTIONS[asked.action](asked)
 
 
-def _status(asked: Asked) -> Plan:
+def _status(asked: GitRequest) -> Plan:
     return _stands(asked, (yield _look(asked.files)))
 
 
-def _diff(asked: Asked) -> Plan:
+def _diff(asked: GitRequest) -> Plan:
     words = ("diff", *_raw(asked), "--patch")
     if asked.ref:
-        printed = yield Command((*words, "--end-of-options", asked.ref, "--", *asked.files))
-        found = [part(f"Compared with {plain(asked.ref)}", printed.out, asked.inside)]
+        printed = yield GitCommand((*words, "--end-of-options", asked.ref, "--", *asked.files))
+        found = [parse_part(f"Compared with {show_text(asked.ref)}", printed.out, asked.inside)]
     else:
-        # Of a file in conflict, the one comparison that can be taken apart and counted is that with our side.
-        staged = yield Command((*words, "--cached", "--diff-filter=u", "--", *asked.files))
-        unstaged = yield Command((*words, "--ours", "--", *asked.files))
-        found = [part("Staged", staged.out, asked.inside), part("Not staged", unstaged.out, asked.inside)]
+        # Of a file in conflict, only the comparison with our side can be parsed and counted.
+        staged = yield GitCommand((*words, "--cached", "--diff-filter=u", "--", *asked.files))
+        unstaged = yield GitCommand((*words, "--ours", "--", *asked.files))
+        found = [parse_part("Staged", staged.out, asked.inside), parse_part("Not staged", unstaged.out, asked.inside)]
     return Diff([one for one in found if one is not None])
 
 
-def _log(asked: Asked) -> Plan:
+def _log(asked: GitRequest) -> Plan:
     words = ("log", "--graph", "--no-color", "--decorate=short", "--no-show-signature", f"-n{asked.limit + 1}")
     refs = ("--end-of-options", asked.ref) if asked.ref else ()
-    printed = yield Command((*words, f"{_HEAD}%s%x00", *refs, "--", *asked.files))
-    return history.log(printed.out, asked.limit)
+    printed = yield GitCommand((*words, f"{_HEAD}%s%x00", *refs, "--", *asked.files))
+    return history.parse_log(printed.out, asked.limit)
 
 
-def _show(asked: Asked) -> Plan:
+def _show(asked: GitRequest) -> Plan:
     ref = asked.ref or "HEAD"
     if ".." in ref.partition(":")[0]:
         raise _invalid(f"`ref` {ref!r} is a range. `show` takes one commit; use `diff` or `log` for a range.")
     if ":" in ref and not ref.startswith(":/"):
-        printed = yield Command(("show", "--no-textconv", "--end-of-options", ref))
-        return Content(ref, "(A binary file, which is not shown.)" if "\0" in printed.out else printed.out)
+        printed = yield GitCommand(("show", "--no-textconv", "--end-of-options", ref))
+        return CommittedFile(ref, "(A binary file, which is not shown.)" if "\0" in printed.out else printed.out)
     # ":/text" is the newest commit whose message matches, and takes nothing behind it.
     commit = ("--end-of-options", ref if ref.startswith(":/") else f"{ref}^{{commit}}", "--")
-    printed = yield Command((*_show_words(asked), "--patch", *commit, *asked.files))
+    printed = yield GitCommand((*_show_words(asked), "--patch", *commit, *asked.files))
     if not printed.out:  # none of these files is in it
-        printed = yield Command(("show", "--no-patch", f"{_HEAD}%B%x00", *commit))
+        printed = yield GitCommand(("show", "--no-patch", f"{_HEAD}%B%x00", *commit))
         return replace(
-            history.shown(printed.out), note="(None of `files` changed. Action log finds what changed them.)"
+            history.parse_shown_commit(printed.out),
+            note="(None of `files` changed. Action log finds what changed them.)",
         )
-    return history.shown(printed.out, asked.inside)
+    return history.parse_shown_commit(printed.out, asked.inside)
 
 
-def _add(asked: Asked) -> Plan:
-    listed = yield Command(("ls-files", "--stage", "-z", "--", *asked.files))
+def _add(asked: GitRequest) -> Plan:
+    listed = yield GitCommand(("ls-files", "--stage", "-z", "--", *asked.files))
     # To see whether a submodule has changed, git would run itself there, by the submodule's own settings.
     submodules = [found[1] for record in listed.out.split("\0") if (found := _GITLINK.fullmatch(record))]
     left_out = tuple(f":(exclude,literal){path}" for path in submodules)
-    added = yield Command(("add", "--", *asked.files, *left_out), changes=True, strict=True)
+    added = yield GitCommand(("add", "--", *asked.files, *left_out), changes=True, strict=True)
     now = _stands(asked, (yield _look(())))
-    notes = [f"(Left out, being submodules: {', '.join(map(plain, submodules))}.)"] if submodules else []
+    notes = [f"(Left out, being submodules: {', '.join(map(show_text, submodules))}.)"] if submodules else []
     if inner := _EMBEDDED.findall(added.errors):
         notes.append(
-            f"(Repositories of their own, of which only the commit is staged: {', '.join(map(plain, inner))}.)"
+            f"(Repositories of their own, of which only the commit is staged: {', '.join(map(show_text, inner))}.)"
         )
-    return Done(f"Staged now: {_files(len(now.staged))}.", now, "\n".join(notes))
+    return GitChange(f"Staged now: {_files(len(now.staged))}.", now, "\n".join(notes))
 
 
-def _commit(asked: Asked) -> Plan:
+def _commit(asked: GitRequest) -> Plan:
     if asked.message is None:
         raise _invalid("`message` is required for a commit. Say what changed and why.")
     if asked.files and not asked.prefix:
@@ -178,14 +179,14 @@ def _commit(asked: Asked) -> Plan:
     # Asked before: a commit that finds nothing to commit looks into submodules, by the settings in them.
     now = _stands(asked, (yield _look(())))
     if not now.staged and not now.conflicts and now.ongoing != "merge":
-        return history.Committed(None, note=f"{now}\nStage files with action `add` first.", status="partial")
+        return history.CommitResult(None, note=f"{now}\nStage files with action `add` first.", status="partial")
     words = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=whitespace")
-    yield Command((*words, f"--message={asked.message}"), changes=True)
-    found = history.shown((yield Command((*_show_words(asked), "HEAD", "--"))).out, asked.inside)
-    return history.Committed(found.commit, found.files)
+    yield GitCommand((*words, f"--message={asked.message}"), changes=True)
+    found = history.parse_shown_commit((yield GitCommand((*_show_words(asked), "HEAD", "--"))).out, asked.inside)
+    return history.CommitResult(found.commit, found.files)
 
 
-def _blame(asked: Asked) -> Plan:
+def _blame(asked: GitRequest) -> Plan:
     if not asked.path or asked.path == ".":
         raise _invalid("`files` must name one file to blame.")
     span: tuple[str, ...] = ()
@@ -196,69 +197,69 @@ def _blame(asked: Asked) -> Plan:
         span = (f"-L{found[1]},{found[2] or found[1]}",)
     refs = (asked.ref,) if asked.ref else ()
     words = ("blame", "--porcelain", "--no-textconv", "--no-progress", *span, *refs, "--", asked.path)
-    printed = yield Command(words, may_fail=True)
+    printed = yield GitCommand(words, may_fail=True)
     path = f"{asked.inside}{asked.path}"
     if printed.status and "no such path" in printed.errors:
         note = f"(There is no file {path!r} in {asked.ref or 'HEAD'}: only what is committed has authors.)"
         return Blame(path, [], note, "partial")
     if printed.status:
-        raise refusal(printed, "blame")
+        raise make_refusal(printed, "blame")
     if "\0" in printed.out:
         return Blame(path, [], f"({path!r} is a binary file, which has no lines.)", "partial")
-    return blame(printed.out, path)
+    return parse_blame(printed.out, path)
 
 
-def _branches(asked: Asked) -> Plan:
+def _branches(asked: GitRequest) -> Plan:
     if asked.name:
         raise _invalid(f"What about branch {asked.name!r}? Set `sub` to create, switch or delete.")
-    return history.branches((yield _BRANCH_LIST).out)
+    return history.parse_branches((yield _BRANCH_LIST).out)
 
 
-def _create(asked: Asked) -> Plan:
-    yield Command(("branch", "--no-track", _named(asked), asked.ref or "HEAD"), changes=True)
-    now = history.branches((yield _BRANCH_LIST).out)
-    return Done(f"Created branch {asked.name!r}.", now, "To work on it, set `sub` to switch.")
+def _create(asked: GitRequest) -> Plan:
+    yield GitCommand(("branch", "--no-track", _named(asked), asked.ref or "HEAD"), changes=True)
+    now = history.parse_branches((yield _BRANCH_LIST).out)
+    return GitChange(f"Created branch {asked.name!r}.", now, "To work on it, set `sub` to switch.")
 
 
-def _switch(asked: Asked) -> Plan:
+def _switch(asked: GitRequest) -> Plan:
     force = ("--discard-changes",) if asked.force else ()
-    yield Command(("switch", "--quiet", "--no-recurse-submodules", *force, _named(asked)), changes=True)
-    return Done(f"Switched to branch {asked.name!r}.", _stands(asked, (yield _look(()))))
+    yield GitCommand(("switch", "--quiet", "--no-recurse-submodules", *force, _named(asked)), changes=True)
+    return GitChange(f"Switched to branch {asked.name!r}.", _stands(asked, (yield _look(()))))
 
 
-def _delete(asked: Asked) -> Plan:
-    yield Command(("branch", "--quiet", "-D" if asked.force else "-d", _named(asked)), changes=True)
-    return Done(f"Deleted branch {asked.name!r}.", history.branches((yield _BRANCH_LIST).out))
+def _delete(asked: GitRequest) -> Plan:
+    yield GitCommand(("branch", "--quiet", "-D" if asked.force else "-d", _named(asked)), changes=True)
+    return GitChange(f"Deleted branch {asked.name!r}.", history.parse_branches((yield _BRANCH_LIST).out))
 
 
-def _stashes(_asked: Asked) -> Plan:
-    return history.stashes((yield _STASH_LIST).out)
+def _stashes(_asked: GitRequest) -> Plan:
+    return history.parse_stashes((yield _STASH_LIST).out)
 
 
-def _save(asked: Asked) -> Plan:
+def _save(asked: GitRequest) -> Plan:
     message = (f"--message={asked.message}",) if asked.message else ()
     paths = ("--", *asked.files) if asked.files else ()
-    printed = yield Command(("stash", "push", *message, *paths), changes=True)
-    told = plain(printed.out.partition("\n")[0]) or "Nothing to put aside."
-    return Done(told, _stands(asked, (yield _look(()))))
+    printed = yield GitCommand(("stash", "push", *message, *paths), changes=True)
+    said = show_text(printed.out.partition("\n")[0]) or "Nothing to put aside."
+    return GitChange(said, _stands(asked, (yield _look(()))))
 
 
-def _pop(asked: Asked) -> Plan:
-    yield Command(("stash", "pop", "--quiet", _stash(asked)), changes=True)
-    return Done(f"Took back {_stash(asked)}.", _stands(asked, (yield _look(()))))
+def _pop(asked: GitRequest) -> Plan:
+    yield GitCommand(("stash", "pop", "--quiet", _stash(asked)), changes=True)
+    return GitChange(f"Took back {_stash(asked)}.", _stands(asked, (yield _look(()))))
 
 
-def _drop(asked: Asked) -> Plan:
+def _drop(asked: GitRequest) -> Plan:
     if not asked.force:
         raise ToolError(
             ErrorCode.SECURITY,
             "Dropping a stash loses what is in it, and is blocked: ask the user. If they agree, set `force`.",
         )
-    yield Command(("stash", "drop", "--quiet", _stash(asked)), changes=True)
-    return Done(f"Dropped {_stash(asked)}.", history.stashes((yield _STASH_LIST).out))
+    yield GitCommand(("stash", "drop", "--quiet", _stash(asked)), changes=True)
+    return GitChange(f"Dropped {_stash(asked)}.", history.parse_stashes((yield _STASH_LIST).out))
 
 
-_ACTIONS: dict[Action, Callable[[Asked], Plan]] = {
+_ACTIONS: dict[Action, Callable[[GitRequest], Plan]] = {
     "status": _status,
     "diff": _diff,
     "log": _log,
@@ -267,43 +268,43 @@ _ACTIONS: dict[Action, Callable[[Asked], Plan]] = {
     "commit": _commit,
     "blame": _blame,
 }
-_BRANCH: dict[Sub, Callable[[Asked], Plan]] = {
+_BRANCH: dict[Sub, Callable[[GitRequest], Plan]] = {
     "list": _branches,
     "create": _create,
     "switch": _switch,
     "delete": _delete,
 }
-_STASHES: dict[Sub, Callable[[Asked], Plan]] = {"list": _stashes, "save": _save, "pop": _pop, "drop": _drop}
-_BRANCH_LIST = Command(("for-each-ref", f"--format={history.BRANCH}", "refs/heads", "refs/remotes"))
-_STASH_LIST = Command(("stash", "list", f"--format={history.STASH}"))
+_STASHES: dict[Sub, Callable[[GitRequest], Plan]] = {"list": _stashes, "save": _save, "pop": _pop, "drop": _drop}
+_BRANCH_LIST = GitCommand(("for-each-ref", f"--format={history.BRANCH}", "refs/heads", "refs/remotes"))
+_STASH_LIST = GitCommand(("stash", "list", f"--format={history.STASH}"))
 
 
-def _raw(asked: Asked) -> tuple[str, ...]:
+def _raw(asked: GitRequest) -> tuple[str, ...]:
     if not asked.inside:
         return _RAW
     return (*_RAW, f"--src-prefix=a/{asked.inside}", f"--dst-prefix=b/{asked.inside}")
 
 
-def _show_words(asked: Asked) -> tuple[str, ...]:
+def _show_words(asked: GitRequest) -> tuple[str, ...]:
     return ("show", *_raw(asked), "--diff-merges=first-parent", f"{_HEAD}%B%x00")
 
 
-def _look(files: tuple[str, ...]) -> Command:
+def _look(files: tuple[str, ...]) -> GitCommand:
     words = ("status", "--porcelain=v2", "--branch", "--show-stash", "-z", "--ignore-submodules=dirty")
-    return Command((*words, "--untracked-files=normal", "--", *files))
+    return GitCommand((*words, "--untracked-files=normal", "--", *files))
 
 
-def _stands(asked: Asked, looked: Printed) -> Status:
-    return status(looked.out, asked.prefix, asked.inside, looked.ongoing)
+def _stands(asked: GitRequest, looked: GitOutput) -> RepositoryStatus:
+    return parse_status(looked.out, asked.prefix, asked.inside, looked.ongoing)
 
 
-def _named(asked: Asked) -> str:
+def _named(asked: GitRequest) -> str:
     if not asked.name:
         raise _invalid(f"Which branch? Give its `name` to {asked.sub}.")
     return asked.name
 
 
-def _stash(asked: Asked) -> str:
+def _stash(asked: GitRequest) -> str:
     found = _STASH.fullmatch(asked.ref or "0")
     if not found:
         raise _invalid(f"`ref` {asked.ref!r} is no stash. Give it as stash@{{0}}.")
@@ -318,8 +319,8 @@ def _invalid(message: str) -> ToolError:
     return ToolError(ErrorCode.VALIDATION, message)
 
 
-def refusal(printed: Printed, verb: str) -> ToolError:
+def make_refusal(printed: GitOutput, verb: str) -> ToolError:
     """The error for a command that git refused."""
-    from toolroll.text.git.refusals import explained
+    from toolroll.text.git.refusals import explain
 
-    return explained(printed.errors or printed.out, verb)
+    return explain(printed.errors or printed.out, verb)

@@ -1,4 +1,4 @@
-"""What git says when it refuses, and what to do next."""
+"""Explain why git refused, and what to do next."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ _RULES = tuple((re.compile(pattern), code, message) for pattern, code, message i
 _NOISE = re.compile(r"^(?:hint: .*|hint:|warning: .*|Use '--' to separate .*|'git <command>.*)\n?", re.MULTILINE)
 
 
-def explained(said: str, verb: str) -> ToolError:
+def explain(said: str, verb: str) -> ToolError:
     """The error for what git has said; its own words follow where they tell more."""
     words = _NOISE.sub("", said).strip()
     for pattern, code, message in _RULES:

@@ -11,7 +11,7 @@ from toolroll.result import ErrorCode, ToolError
 Value = TypeVar("Value")
 
 SENTINEL = "toolroll.guard"
-"""A setting of ours: when git does not list it, it does not take settings from its environment at all."""
+"""A marker setting: when git does not list it, it takes no settings from its environment."""
 
 _FIXED: Mapping[str, str] = {
     SENTINEL: "true",
@@ -42,7 +42,7 @@ _FIXED: Mapping[str, str] = {
     "diff.submodule": "short",  # else git runs itself in a submodule, by the settings there
     # Looking leaves the index as it is.
     "diff.autoRefreshIndex": "false",
-    # What git prints, so that it can be taken apart.
+    # What git prints, so that it can be parsed.
     "core.quotePath": "false",
     "color.ui": "false",
     "color.diff": "false",
@@ -76,10 +76,10 @@ _NAMED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 _FILTER = re.compile(r"filter\.(.*)\.[^.]+", re.DOTALL)
 _HOOK = re.compile(r"hook\.(.*)\.[^.]+", re.DOTALL)
-_MOST = 1000
+_MAX_SETTINGS = 1000
 
 
-def harmless(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
+def harmless_settings(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
     """The settings to give to git, by the names of those that it has found.
 
     With `strict`, a file that is to go through a filter is an error: it would be stored unfiltered, which for an
@@ -98,7 +98,7 @@ def harmless(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
             f"The repository's settings name a program as {odd!r}, which is not UTF-8; git is not run there. Look at "
             ".git/config.",
         )
-    if len(settings) > _MOST:
+    if len(settings) > _MAX_SETTINGS:
         raise ToolError(
             ErrorCode.SECURITY,
             f"The repository's settings name {len(settings)} programs; git is not run there. Look at .git/config.",
@@ -106,7 +106,7 @@ def harmless(listed: Iterable[str], *, strict: bool = False) -> dict[str, str]:
     return settings
 
 
-def variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
+def setting_variables(settings: Mapping[str, Value]) -> dict[str, str | Value]:
     """The settings as git takes them from its environment. On its command line a name with "=" would be cut."""
     made: dict[str, str | Value] = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):

@@ -1,4 +1,4 @@
-"""`git status --porcelain=v2 --branch -z`, taken apart."""
+"""Parse `git status --porcelain=v2 --branch -z`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from toolroll.text.git.names import plain, plain_path
+from toolroll.text.git.names import show_path, show_text
 
 Kind = Literal["modified", "added", "deleted", "renamed", "copied", "type changed", "conflict"]
 
@@ -19,11 +19,11 @@ _KINDS: dict[str, Kind] = {
     "T": "type changed",
 }
 _LETTERS = {kind: letter for letter, kind in _KINDS.items()}
-_SHOWN = 100  # of each list
+_MAX_LISTED = 100  # of each list
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedFile:
     """A file that differs, and how."""
 
     path: str
@@ -32,12 +32,12 @@ class Change:
     """Where it was renamed or copied from."""
 
     def __str__(self) -> str:
-        origin = f"{plain_path(self.source)} -> " if self.source else ""
-        return f"{_LETTERS.get(self.kind, 'U')} {origin}{plain_path(self.path)}"
+        origin = f"{show_path(self.source)} -> " if self.source else ""
+        return f"{_LETTERS.get(self.kind, 'U')} {origin}{show_path(self.path)}"
 
 
 @dataclass(slots=True)
-class Status:
+class RepositoryStatus:
     """The branch and what differs from the last commit."""
 
     branch: str | None = None
@@ -50,10 +50,10 @@ class Status:
     stashes: int = 0
     ongoing: str | None = None
     """What was begun and is not ended, such as "merge"."""
-    staged: list[Change] = field(default_factory=list)
-    unstaged: list[Change] = field(default_factory=list)
+    staged: list[ChangedFile] = field(default_factory=list)
+    unstaged: list[ChangedFile] = field(default_factory=list)
     untracked: list[str] = field(default_factory=list)
-    conflicts: list[Change] = field(default_factory=list)
+    conflicts: list[ChangedFile] = field(default_factory=list)
 
     @property
     def clean(self) -> bool:
@@ -63,17 +63,17 @@ class Status:
     def whole(self) -> Callable[[], str] | None:
         """The complete text, when not all is shown."""
         longest = max(len(self.staged), len(self.unstaged), len(self.untracked), len(self.conflicts))
-        return (lambda: self._text(longest)) if longest > _SHOWN else None
+        return (lambda: self._text(longest)) if longest > _MAX_LISTED else None
 
     def __str__(self) -> str:
-        return self._text(_SHOWN)
+        return self._text(_MAX_LISTED)
 
     def _text(self, most: int) -> str:
         lists: Iterator[tuple[str, Sequence[object]]] = iter((
             ("Conflicts", self.conflicts),
             ("Staged", self.staged),
             ("Not staged", self.unstaged),
-            ("Untracked", [f"? {plain_path(path)}" for path in self.untracked]),
+            ("Untracked", [f"? {show_path(path)}" for path in self.untracked]),
         ))  # fmt: skip
         lines = [self._head()]
         for title, rows in lists:
@@ -88,11 +88,13 @@ class Status:
         return "Nothing to commit, the working tree is clean."
 
     def _head(self) -> str:
-        where = f"On branch {plain(self.branch)}" if self.branch else f"On no branch, at {(self.commit or '')[:10]}"
+        where = f"On branch {show_text(self.branch)}" if self.branch else f"On no branch, at {(self.commit or '')[:10]}"
         parts = [where] if self.commit else [where, "no commits yet"]
         if self.upstream:
             moved = [f"{count} {word}" for count, word in ((self.ahead, "ahead"), (self.behind, "behind")) if count]
-            parts.append(f"{' and '.join(moved) or 'up to date with'} {'of ' if moved else ''}{plain(self.upstream)}")
+            parts.append(
+                f"{' and '.join(moved) or 'up to date with'} {'of ' if moved else ''}{show_text(self.upstream)}"
+            )
         if self.stashes:
             parts.append(f"{self.stashes} stashed")
         if self.ongoing:
@@ -100,13 +102,13 @@ class Status:
         return ", ".join(parts)
 
 
-def status(printed: str, prefix: str = "", inside: str = "", ongoing: str = "") -> Status:
+def parse_status(printed: str, prefix: str = "", inside: str = "", ongoing: str = "") -> RepositoryStatus:
     """The status from what git printed; in paths, `inside` takes the place of `prefix`."""
 
     def placed(path: str) -> str:
         return inside + path.removeprefix(prefix) or "./"
 
-    found = Status(ongoing=ongoing or None)
+    found = RepositoryStatus(ongoing=ongoing or None)
     records = iter(printed.split("\0"))
     for record in records:
         kind, _, rest = record.partition(" ")
@@ -115,7 +117,7 @@ def status(printed: str, prefix: str = "", inside: str = "", ongoing: str = "") 
         elif kind == "?":
             found.untracked.append(placed(rest))
         elif kind == "u":
-            found.conflicts.append(Change(placed(rest.split(" ", 9)[9]), "conflict"))
+            found.conflicts.append(ChangedFile(placed(rest.split(" ", 9)[9]), "conflict"))
         elif kind == "1":
             _add(found, rest[:2], placed(rest.split(" ", 7)[7]), None)
         elif kind == "2":
@@ -123,7 +125,7 @@ def status(printed: str, prefix: str = "", inside: str = "", ongoing: str = "") 
     return found
 
 
-def _head(found: Status, line: str) -> None:
+def _head(found: RepositoryStatus, line: str) -> None:
     name, _, value = line.partition(" ")
     if name == "branch.oid":
         found.commit = None if value == "(initial)" else value
@@ -138,7 +140,7 @@ def _head(found: Status, line: str) -> None:
         found.stashes = int(value)
 
 
-def _add(found: Status, letters: str, path: str, source: str | None) -> None:
+def _add(found: RepositoryStatus, letters: str, path: str, source: str | None) -> None:
     for letter, rows in zip(letters, (found.staged, found.unstaged), strict=True):
         if letter in _KINDS:
-            rows.append(Change(path, _KINDS[letter], source if letter in "RC" else None))
+            rows.append(ChangedFile(path, _KINDS[letter], source if letter in "RC" else None))

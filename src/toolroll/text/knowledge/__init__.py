@@ -1,1 +1,1 @@
-"""Documents, notes, memories and todo lists as text; passages and how they are ranked together."""
+"""Documents, notes, memories and todo lists as text: split, parse, rank, show. Imports `text.ranking`, `text.code`."""

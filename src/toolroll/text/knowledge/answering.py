@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolroll.text.knowledge.passages import Cited, headed
+from toolroll.text.knowledge.passages import CitedPassage, show_source
 
 UNKNOWN = "UNKNOWN"
 """What a model says when the passages do not answer."""
@@ -28,11 +28,11 @@ _UNSURE = "A statement in the answer cites no passage: it may not be from the li
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CitedAnswer:
     """An answer, and the passages that it cites by their numbers."""
 
     answer: str
-    sources: dict[str, Cited]
+    sources: dict[str, CitedPassage]
     model: str
     ranking: str
     reasons: list[str] = field(default_factory=list)
@@ -42,31 +42,31 @@ class Answered:
         return "\n".join(self.reasons)
 
     def __str__(self) -> str:
-        listed = (f"[{number}] {headed(one)}" for number, one in self.sources.items())
+        listed = (f"[{number}] {show_source(one)}" for number, one in self.sources.items())
         return "\n".join([self.answer, "", "Sources:", *listed])
 
 
-def instruction(mark: str) -> str:
-    """What the model is told first; `mark` is a word that no passage can know."""
+def write_instruction(mark: str) -> str:
+    """The system prompt; `mark` is a word that no passage can know."""
     return _SYSTEM.replace("{mark}", mark)
 
 
-def question(query: str, passages: Sequence[Cited], mark: str) -> str:
+def write_question(query: str, passages: Sequence[CitedPassage], mark: str) -> str:
     """The question with its passages, each between two lines that nothing in it can imitate."""
     shown = (
-        f"--- {mark} begins: passage {number} ---\n{headed(one)}\n{one.text}\n--- {mark} ends ---"
+        f"--- {mark} begins: passage {number} ---\n{show_source(one)}\n{one.text}\n--- {mark} ends ---"
         for number, one in enumerate(passages, 1)
     )
     return "\n\n".join([*shown, f"The question: {query}"])
 
 
-def citations(answer: str) -> list[int]:
+def find_citations(answer: str) -> list[int]:
     """The numbers that an answer cites, each once, in order."""
     return sorted({int(number) for found in _CITATION.findall(answer) for number in re.findall(r"\d+", found)})
 
 
-def grounded(answer: str) -> tuple[str, list[str]]:
-    """An answer without the paragraphs that cite nothing, and what is to be said of that.
+def drop_uncited(answer: str) -> tuple[str, list[str]]:
+    """Drop the paragraphs that cite nothing; returns the answer and remarks on it.
 
     A heading, and what only leads to the next paragraph, need no citation; nor does code below a paragraph that stays.
     """
@@ -99,11 +99,11 @@ def _is_heading(paragraph: str) -> bool:
     return paragraph.startswith("#") and "\n" not in paragraph
 
 
-def refusal(answer: str, count: int) -> str:
+def explain_refusal(answer: str, count: int) -> str:
     """Why an answer from so many passages cannot be given; nothing if it can."""
     if answer.strip().rstrip(".").upper().startswith(UNKNOWN):
         return "The model says that these passages do not answer the question: the library does not know."
-    numbers = citations(answer)
+    numbers = find_citations(answer)
     if not numbers:
         return "The model's answer is left out, for it cites no passage."
     if unknown := [str(number) for number in numbers if not 1 <= number <= count]:

@@ -14,16 +14,16 @@ from toolroll.text.lines import bare
 if TYPE_CHECKING:
     from toolroll.text.code.syntax.model import Tag
 
-MOST = 1600
+MAX_CHARS = 1600
 """Characters of a piece."""
-OVERLAP = 200
+OVERLAP_CHARS = 200
 """Characters, at most, that a piece repeats of the one before, where both are of one section."""
 
-CUT = 3
-"""How documents are cut and their words kept. One of an older way is taken in anew when it is added again."""
+SPLIT_VERSION = 3
+"""The version of the splitting rules. A document split by an older version is split again when it is added again."""
 
-_SMALL = 600  # characters up to which neighbouring definitions stay together
-_TITLE = 200
+_MAX_JOINED_CHARS = 600  # characters up to which neighbouring definitions stay together
+_MAX_TITLE_CHARS = 200
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -46,7 +46,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DocumentPart:
     """A page, sheet, slide or chapter of a document that was converted to text."""
 
     text: str
@@ -78,25 +78,25 @@ class _Pieces(NamedTuple):
     rest: _Spot | None
 
 
-def plain(text: str) -> list[Chunk]:
+def split_text(text: str) -> list[Chunk]:
     """Paragraphs, as many together as fit; where headings are underlined, as in reStructuredText, by sections."""
     lines = bare(text)
-    return [one for span in _sections(lines, headings.underlined(lines)) for one in _cut(lines, span)]
+    return [one for span in _sections(lines, headings.find_underlined(lines)) for one in _cut(lines, span)]
 
 
-def table(text: str) -> list[Chunk]:
+def split_table(text: str) -> list[Chunk]:
     """Rows, as many together as fit, under the first line, which names the columns."""
     lines = bare(text)
-    return list(_cut(lines, _Span(1, len(lines), lines[0][:_TITLE] if lines else "")))
+    return list(_cut(lines, _Span(1, len(lines), lines[0][:_MAX_TITLE_CHARS] if lines else "")))
 
 
-def markdown(text: str) -> list[Chunk]:
+def split_markdown(text: str) -> list[Chunk]:
     """A piece for each section, more for a long one; the title is the path of its headings."""
     lines = bare(text)
     return [one for span in _sections(lines, _headings(lines)) for one in _cut(lines, span)]
 
 
-def parts(found: Sequence[Part], cut: Callable[[str], list[Chunk]]) -> list[Chunk]:
+def split_parts(found: Sequence[DocumentPart], cut: Callable[[str], list[Chunk]]) -> list[Chunk]:
     """Pieces of each page, sheet or slide, none of two, as `cut` makes them; lines are counted in each."""
     made: list[Chunk] = []
     for part in found:
@@ -104,11 +104,11 @@ def parts(found: Sequence[Part], cut: Callable[[str], list[Chunk]]) -> list[Chun
     return made
 
 
-def joined(pieces: Iterable[str]) -> str:
+def join_pieces(pieces: Iterable[str]) -> str:
     """The text of one document again, from its pieces in order, without what they repeat."""
     made = ""
     for one in pieces:
-        repeated = next((size for size in range(min(OVERLAP, len(one)), 0, -1) if made.endswith(one[:size])), 0)
+        repeated = next((size for size in range(min(OVERLAP_CHARS, len(one)), 0, -1) if made.endswith(one[:size])), 0)
         gap = "" if repeated or not made or made.endswith("\n") else "\n"
         made += gap + one[repeated:]
     return made
@@ -118,10 +118,10 @@ def _under(upper: str, title: str) -> str:
     """The title of a piece under that of its page, which a page often repeats."""
     if not upper or title == upper or title.startswith(f"{upper} > "):
         return title or upper
-    return f"{upper} > {title}"[:_TITLE] if title else upper[:_TITLE]
+    return f"{upper} > {title}"[:_MAX_TITLE_CHARS] if title else upper[:_MAX_TITLE_CHARS]
 
 
-def code(text: str, definitions: Sequence[Tag]) -> list[Chunk]:
+def split_code(text: str, definitions: Sequence[Tag]) -> list[Chunk]:
     """A piece for each definition; small neighbours stay together, a large one is cut where those in it begin."""
     lines = bare(text)
     among = [tag for tag in definitions if tag.kind in _HOLDS and 1 <= tag.line <= tag.end_line <= len(lines)]
@@ -144,7 +144,7 @@ def _sections(lines: Sequence[str], found: Iterable[Heading]) -> Iterator[_Span]
         while above and above[-1][0] >= level:
             above.pop()
         above.append((level, name))
-        title, at = " > ".join(one for _, one in above if one)[:_TITLE], last
+        title, at = " > ".join(one for _, one in above if one)[:_MAX_TITLE_CHARS], last
     yield _Span(start, len(lines), title)
 
 
@@ -190,8 +190,8 @@ def _definitions(lines: Sequence[str], tags: Sequence[Tag], within: _Span) -> It
         start, end = _with_lead(lines, at, tag.line), min(tag.end_line, within.end)
         if start > at:
             yield _Span(at, start - 1, within.title)
-        span = _Span(start, end, tag.path[:_TITLE])
-        if _size(lines, span) > MOST:
+        span = _Span(start, end, tag.path[:_MAX_TITLE_CHARS])
+        if _size(lines, span) > MAX_CHARS:
             inner = [one for one in tags[index:] if one.line > tag.line and one.end_line <= end]
             yield from _definitions(lines, inner, span)
         else:
@@ -212,7 +212,7 @@ def _together(lines: Sequence[str], spans: Iterator[_Span]) -> Iterator[_Span]:
     """Small neighbours as one span, under all of their names."""
     held: _Span | None = None
     for span in spans:
-        if held is not None and _size(lines, joined := _joined(held, span)) <= _SMALL:
+        if held is not None and _size(lines, joined := _joined(held, span)) <= _MAX_JOINED_CHARS:
             held = joined
             continue
         if held is not None:
@@ -224,7 +224,7 @@ def _together(lines: Sequence[str], spans: Iterator[_Span]) -> Iterator[_Span]:
 
 def _joined(one: _Span, other: _Span) -> _Span:
     names = dict.fromkeys(filter(None, [*one.title.split(", "), other.title]))
-    return _Span(one.start, other.end, ", ".join(names)[:_TITLE])
+    return _Span(one.start, other.end, ", ".join(names)[:_MAX_TITLE_CHARS])
 
 
 def _size(lines: Sequence[str], span: _Span) -> int:
@@ -254,7 +254,7 @@ def _fitting(lines: Sequence[str], spot: _Spot, last: int) -> _Pieces:
     while line <= last:
         text = lines[line - 1]
         end = _part(text, at)  # one more than the line has, for its end
-        if parts and size + end - at > MOST:
+        if parts and size + end - at > MAX_CHARS:
             return _Pieces(parts, _Spot(line, at))
         whole = end > len(text)
         parts.append(_Piece(_Spot(line, at), f"{text[at:end]}\n" if whole else text[at:end]))
@@ -265,9 +265,9 @@ def _fitting(lines: Sequence[str], spot: _Spot, last: int) -> _Pieces:
 
 def _part(line: str, at: int) -> int:
     """Where a part of a line ends: at its end, or for one that is too long a little further, after a blank."""
-    if len(line) < MOST // 2 or len(line) - at < OVERLAP:
+    if len(line) < MAX_CHARS // 2 or len(line) - at < OVERLAP_CHARS:
         return len(line) + 1
-    return line.rfind(" ", at + OVERLAP // 2, at + OVERLAP) + 1 or at + OVERLAP
+    return line.rfind(" ", at + OVERLAP_CHARS // 2, at + OVERLAP_CHARS) + 1 or at + OVERLAP_CHARS
 
 
 def _end(pieces: Sequence[_Piece]) -> int:
@@ -275,7 +275,7 @@ def _end(pieces: Sequence[_Piece]) -> int:
     size, blank = 0, 0
     for at, piece in enumerate(pieces, 1):
         size += len(piece.text)
-        if size > MOST // 2 and not piece.text.strip():
+        if size > MAX_CHARS // 2 and not piece.text.strip():
             blank = at
     return blank or len(pieces)
 
@@ -283,7 +283,7 @@ def _end(pieces: Sequence[_Piece]) -> int:
 def _overlapping(pieces: Sequence[_Piece], end: int) -> int:
     """Where the next chunk begins: a little before the end of this one, at whole lines or parts."""
     at, size = end, 0
-    while at - 1 > 0 and size + len(pieces[at - 1].text) <= OVERLAP:
+    while at - 1 > 0 and size + len(pieces[at - 1].text) <= OVERLAP_CHARS:
         at -= 1
         size += len(pieces[at].text)
     return at

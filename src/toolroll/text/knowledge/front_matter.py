@@ -28,7 +28,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FrontMatterEntry:
     """The lines of one key, as they are written; lines that are of no key have none."""
 
     key: str
@@ -43,10 +43,10 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class FrontMatter:
     """Front matter and the text behind it. A text without any has no entries and is all body."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[FrontMatterEntry, ...]
     body: str
     faults: tuple[str, ...] = ()
     newline: str = "\n"
@@ -55,7 +55,7 @@ class Front:
         """What each key says; of a key that is there twice, the last."""
         return {entry.key: entry.value for entry in self.entries if entry.key}
 
-    def having(self, values: Mapping[str, Value]) -> Front:
+    def having(self, values: Mapping[str, Value]) -> FrontMatter:
         """The same with these keys set. All other lines stay as they are."""
         left = dict(values)
         entries = []
@@ -71,17 +71,17 @@ class Front:
         return self.newline.join(lines) + self.body
 
 
-def read(text: str) -> Front:
+def read_front_matter(text: str) -> FrontMatter:
     """The front matter of a text. What cannot be understood is a fault, and kept."""
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     lines = text.split("\n")
     if lines[0].rstrip() != "---":
-        return Front((), newline + text if text else "", newline=newline)
+        return FrontMatter((), newline + text if text else "", newline=newline)
     end = next((at for at, line in enumerate(lines) if at and line.rstrip() in _FENCES), None)
     if end is None:
-        return Front((), newline + text, ("The front matter has no end: a line of three dashes.",), newline)
+        return FrontMatter((), newline + text, ("The front matter has no end: a line of three dashes.",), newline)
     entries, faults = _entries([line.rstrip("\r") for line in lines[1:end]])
-    return Front(entries, "\n".join(lines[end + 1 :]), faults, newline)
+    return FrontMatter(entries, "\n".join(lines[end + 1 :]), faults, newline)
 
 
 def scalar(text: str) -> str:
@@ -96,12 +96,12 @@ def _quoted(text: str) -> str:
     return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", made)
 
 
-def _entry(key: str, value: Value) -> Entry:
+def _entry(key: str, value: Value) -> FrontMatterEntry:
     said = scalar(value) if isinstance(value, str) else f"[{', '.join(map(scalar, value))}]"
-    return Entry(key, (f"{key}: {said}",))
+    return FrontMatterEntry(key, (f"{key}: {said}",))
 
 
-def _entries(lines: Sequence[str]) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+def _entries(lines: Sequence[str]) -> tuple[tuple[FrontMatterEntry, ...], tuple[str, ...]]:
     entries: list[tuple[str, list[str]]] = []
     faults: list[str] = []
     for number, line in enumerate(lines, start=2):
@@ -113,7 +113,7 @@ def _entries(lines: Sequence[str]) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
             entries.append(("", [line]))
             if line.strip() and not line.startswith("#"):
                 faults.append(f"Line {number} of the front matter is not of the form 'key: value': {line[:80]!r}.")
-    return tuple(Entry(key, tuple(said)) for key, said in entries), tuple(faults)
+    return tuple(FrontMatterEntry(key, tuple(said)) for key, said in entries), tuple(faults)
 
 
 def _value(first: str, rest: Sequence[str]) -> Value:

@@ -11,20 +11,20 @@ from toolroll.text.ranking.weights import STOP
 
 By = Literal["both", "words", "meaning"]
 
-ALIKE = 0.25
+MIN_SIMILARITY = 0.25
 """The cosine from which on a passage answers a question although they share no word."""
-_WORDS = 0.45  # weight of the words, as a share of the best; the rest is that of the meaning
-LOOKED = 20
+_WORDS_WEIGHT = 0.45  # weight of the words, as a share of the best; the rest is that of the meaning
+RESCORED = 20
 """Passages that are looked at for what the question says in the same words."""
-_SAID = 0.3  # what a passage gets besides that says all of it so
-_FEW = 5  # pairs of words: of fewer, one tells little
+_WORDING_BONUS = 0.3  # what a passage gets besides that says all of it so
+_MIN_PAIRS = 5  # pairs of words: of fewer, one tells little
 _APART = str.maketrans(
     dict.fromkeys(set(punctuation) - {"_"} | set("\u00ab\u00bb\u2018\u2019\u201c\u201d\u2013\u2014\u2026"), " ")
 )
-_SPREAD = 0.15  # between the first and the last, at least: among a few alike texts a small step means little
+_MIN_SPREAD = 0.15  # between the first and the last, at least: among a few alike texts a small step means little
 
 
-def fused(words: Mapping[int, float], near: Mapping[int, float], *, whole: bool = True) -> list[tuple[int, float]]:
+def fuse(words: Mapping[int, float], near: Mapping[int, float], *, whole: bool = True) -> list[tuple[int, float]]:
     """The numbers of the passages that answer, the best first, with their scores.
 
     `words` holds the scores of those that share a word, `near` the cosines of those that are nearest. If `near` is the
@@ -35,23 +35,25 @@ def fused(words: Mapping[int, float], near: Mapping[int, float], *, whole: bool 
     if not near:
         return _ordered(words)
     most = max(words.values(), default=1.0)
-    last = min(*near.values(), ALIKE) if whole else min(near.values())
-    spread = max(max(near.values()) - last, _SPREAD)
-    alone = 1.0 if whole else _WORDS
+    last = min(*near.values(), MIN_SIMILARITY) if whole else min(near.values())
+    spread = max(max(near.values()) - last, _MIN_SPREAD)
+    alone = 1.0 if whole else _WORDS_WEIGHT
     made = {number: alone * score / most for number, score in words.items()}
     for number, cosine in near.items():
-        if cosine >= ALIKE or number in words:
-            made[number] = _WORDS * words.get(number, 0.0) / most + (1 - _WORDS) * (cosine - last) / spread
+        if cosine >= MIN_SIMILARITY or number in words:
+            made[number] = (
+                _WORDS_WEIGHT * words.get(number, 0.0) / most + (1 - _WORDS_WEIGHT) * (cosine - last) / spread
+            )
     return _ordered(made)
 
 
-def said(query: str, texts: Sequence[str]) -> list[float]:
+def score_wording(query: str, texts: Sequence[str]) -> list[float]:
     """What each of the texts gets besides: how many of the question's pairs of words follow each other in it too.
 
     Two plain words that follow each other tell nothing.
     """
     asked = {pair for pair in _pairs(query) if not STOP.issuperset(pair)}
-    return [_SAID * len(asked.intersection(_pairs(text))) / max(_FEW, len(asked)) for text in texts]
+    return [_WORDING_BONUS * len(asked.intersection(_pairs(text))) / max(_MIN_PAIRS, len(asked)) for text in texts]
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:

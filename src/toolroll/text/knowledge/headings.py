@@ -9,13 +9,13 @@ Heading = tuple[int, int, int, str]
 """Its first and last line, counted from 1, its level and its words."""
 _LINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 """One sign three times or more, and nothing else."""
-_MOST = 200  # characters of a heading
+_MAX_HEADING_CHARS = 200  # characters of a heading
 
 
-def underlined(lines: Sequence[str]) -> Iterator[Heading]:
+def find_underlined(lines: Sequence[str]) -> Iterator[Heading]:
     """The headings of a text.
 
-    Which sign stands for which level is told by the order in which they first appear. A heading with the same line
+    The order in which the signs first appear gives their levels. A heading with the same line
     above it is of another level than one without.
     """
     levels: dict[tuple[str, bool], int] = {}
@@ -34,4 +34,4 @@ def underlined(lines: Sequence[str]) -> Iterator[Heading]:
 
 
 def _is_heading(line: str, below: str) -> bool:
-    return bool(line.strip()) and len(line.rstrip()) <= min(len(below), _MOST) and not _LINE.match(line)
+    return bool(line.strip()) and len(line.rstrip()) <= min(len(below), _MAX_HEADING_CHARS) and not _LINE.match(line)

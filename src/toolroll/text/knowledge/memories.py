@@ -12,22 +12,22 @@ from typing import Literal, get_args
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.knowledge import passages
-from toolroll.text.knowledge.fusion import ALIKE
-from toolroll.text.ranking.bm25 import Index
+from toolroll.text.knowledge.fusion import MIN_SIMILARITY
+from toolroll.text.ranking.bm25 import Bm25Index
 
 Type = Literal["working", "episodic", "semantic", "perceptual"]
 TYPES: tuple[Type, ...] = get_args(Type)
 Strategy = Literal["importance", "time", "capacity"]
 
-WORKING = 100
+MAX_WORKING = 100
 """Working memories that are kept."""
-PROMOTE = 0.7
+MIN_PROMOTED_IMPORTANCE = 0.7
 """How important a memory is that is worth keeping for long."""
 
-_CONTENT = 4000  # characters
-_SHOWN = 200  # of a memory in a summary
-_LISTED = 20  # memories in a list of what was done
-_DAY = 86400.0
+_MAX_CONTENT_CHARS = 4000  # characters
+_MAX_SUMMARY_CHARS = 200  # of a memory in a summary
+_MAX_LISTED = 20  # memories in a list of what was done
+_DAY_SECONDS = 86400.0
 _HALF: Mapping[Type, float] = {"working": 1, "perceptual": 7, "episodic": 30, "semantic": 365}
 """Days after which a memory of a type is half as fresh."""
 _LONGEST_FIRST: tuple[Type, ...] = ("semantic", "episodic", "perceptual", "working")
@@ -52,7 +52,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MemoryRow:
     """One memory as it is shown; `score` only says how it compares to others of the same search."""
 
     id: str
@@ -74,10 +74,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MemoryResults:
     """The memories that answer a question, the best first, of `total` that do."""
 
-    memories: list[Row]
+    memories: list[MemoryRow]
     total: int
     ranking: str
     reason: str = ""
@@ -86,33 +86,35 @@ class Found:
     @property
     def note(self) -> str:
         more = self.total - len(self.memories)
-        told = [f"{more} more: raise `limit` or narrow by `type`."] if more else []
-        return "\n".join([*told, *filter(None, [self.reason])])
+        more_note = [f"{more} more: raise `limit` or narrow by `type`."] if more else []
+        return "\n".join([*more_note, *filter(None, [self.reason])])
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.memories)) or "No memory answers this."
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class MemorySummary:
     """How many memories of each type there are, and those that matter most now."""
 
     total: int
     types: dict[str, int]
     oldest: str
     newest: str
-    memories: list[Row]
+    memories: list[MemoryRow]
 
     def __str__(self) -> str:
         if not self.total:
             return "There are no memories."
         counts = ", ".join(f"{count} {type}" for type, count in self.types.items() if count)
-        lead = f"{counted_as(self.total)}: {counts}. From {self.oldest[:10]} to {self.newest[:10]}. What matters most:"
+        lead = (
+            f"{describe_count(self.total)}: {counts}. From {self.oldest[:10]} to {self.newest[:10]}. What matters most:"
+        )
         return "\n".join([lead, *(one.brief for one in self.memories)])
 
 
 @dataclass(frozen=True, slots=True)
-class Merger:
+class MergePlan:
     """What makes one memory of several, and lets those last that are important."""
 
     changed: list[Memory] = field(default_factory=list)
@@ -123,7 +125,7 @@ class Merger:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class EvictionPlan:
     """What is done with working memories that are too many."""
 
     dropped: list[Memory] = field(default_factory=list)
@@ -136,10 +138,11 @@ def check_content(content: str) -> str:
     made = content.strip()
     if not made or "\0" in made:
         raise ToolError(ErrorCode.VALIDATION, "`content` must be text: say what to remember.")
-    if len(made) > _CONTENT:
+    if len(made) > _MAX_CONTENT_CHARS:
         raise ToolError(
             ErrorCode.TOO_LARGE,
-            f"`content` has {len(made)} characters; a memory has at most {_CONTENT}. Say it shorter, or make several.",
+            f"`content` has {len(made)} characters; a memory has at most {_MAX_CONTENT_CHARS}. "
+            "Say it shorter, or make several.",
         )
     return made
 
@@ -151,7 +154,7 @@ def check_id(id: str) -> int:
     raise ToolError(ErrorCode.VALIDATION, f"`id`: {id[:80]!r} is not the id of a memory. Ids look like 'm12'.")
 
 
-def missing(number: int) -> ToolError:
+def missing_memory(number: int) -> ToolError:
     """The error for an id that no memory has."""
     return ToolError(
         ErrorCode.NOT_FOUND,
@@ -160,25 +163,25 @@ def missing(number: int) -> ToolError:
     )
 
 
-def row(memory: Memory, score: float | None = None) -> Row:
+def show_memory(memory: Memory, score: float | None = None) -> MemoryRow:
     """A memory to be shown."""
-    created, updated = stamp(memory.created), stamp(memory.updated)
-    return Row(memory.id, memory.content, memory.type, memory.importance, created, updated, score)
+    created, updated = format_time(memory.created), format_time(memory.updated)
+    return MemoryRow(memory.id, memory.content, memory.type, memory.importance, created, updated, score)
 
 
-def listed(memories: Sequence[Memory]) -> list[str]:
+def list_memories(memories: Sequence[Memory]) -> list[str]:
     """A line for each of the memories that something was done to, and how many more."""
-    more = len(memories) - _LISTED
-    lines = [row(one).brief for one in memories[:_LISTED]]
+    more = len(memories) - _MAX_LISTED
+    lines = [show_memory(one).brief for one in memories[:_MAX_LISTED]]
     return [*lines, *([f"and {more} more"] if more > 0 else [])]
 
 
-def counted_as(count: int) -> str:
+def describe_count(count: int) -> str:
     """So many memories, in words."""
     return f"{count} {'memory' if count == 1 else 'memories'}"
 
 
-def same(content: str) -> str:
+def normalise_content(content: str) -> str:
     """What two memories that say the same have in common: all but case, blanks and a full stop.
 
     No more than that: one sign or one small word can turn what is said into its opposite.
@@ -188,7 +191,7 @@ def same(content: str) -> str:
 
 def recency(memory: Memory, now: float) -> float:
     """How fresh a memory is, 1 to 0; types fade at their own pace."""
-    days = max(0.0, now - memory.updated) / _DAY
+    days = max(0.0, now - memory.updated) / _DAY_SECONDS
     return float(0.5 ** (days / _HALF[memory.type]))
 
 
@@ -197,7 +200,7 @@ def worth(memory: Memory, now: float) -> float:
     return 0.7 * memory.importance + 0.3 * recency(memory, now)
 
 
-def ranked(
+def rank(
     memories: Sequence[Memory], query: str, now: float, likeness: Mapping[int, float] | None = None
 ) -> list[tuple[Memory, float]]:
     """The memories that answer a question with their scores, the best first.
@@ -212,36 +215,36 @@ def ranked(
         relevance = text
         if likeness is not None:
             like = max(0.0, likeness.get(one.number, 0.0))
-            relevance = (text + like) / 2 if text or like >= ALIKE else 0.0
+            relevance = (text + like) / 2 if text or like >= MIN_SIMILARITY else 0.0
         if relevance:
             found.append((one, round(relevance * (4 + 2 * one.importance + recency(one, now)) / 7, 4)))
     return sorted(found, key=lambda pair: (-pair[1], -pair[0].updated, -pair[0].number))
 
 
-def forgotten(
+def choose_forgotten(
     memories: Iterable[Memory], strategy: Strategy, now: float, *, threshold: float, days: float, keep: int
 ) -> list[Memory]:
     """Those to forget: less important than the threshold, unchanged for so many days, or worth least beyond `keep`."""
     if strategy == "importance":
         return [one for one in memories if one.importance < threshold]
     if strategy == "time":
-        return [one for one in memories if one.updated <= now - days * _DAY]
+        return [one for one in memories if one.updated <= now - days * _DAY_SECONDS]
     best = sorted(memories, key=lambda one: (-worth(one, now), -one.number))
     return sorted(best[keep:], key=lambda one: one.number)
 
 
-def made_room(memories: Iterable[Memory], new: int, now: float) -> Room:
+def plan_eviction(memories: Iterable[Memory], new: int, now: float) -> EvictionPlan:
     """What to do when there are too many working memories: those worth least go, and never the new one."""
     working = [one for one in memories if one.type == "working"]
     others = sorted((one for one in working if one.number != new), key=lambda one: (worth(one, now), one.number))
-    crowd = others[: max(0, len(working) - WORKING)]
-    return Room(
-        [one for one in crowd if one.importance < PROMOTE],
-        [replace(one, type="semantic") for one in crowd if one.importance >= PROMOTE],
+    crowd = others[: max(0, len(working) - MAX_WORKING)]
+    return EvictionPlan(
+        [one for one in crowd if one.importance < MIN_PROMOTED_IMPORTANCE],
+        [replace(one, type="semantic") for one in crowd if one.importance >= MIN_PROMOTED_IMPORTANCE],
     )
 
 
-def consolidated(memories: Sequence[Memory], threshold: float, type: Type | None) -> Merger:
+def plan_merge(memories: Sequence[Memory], threshold: float, type: Type | None) -> MergePlan:
     """Important short-lived memories become semantic, and those that say the same become one.
 
     Of those, the one that lasts longest keeps its id, and takes the highest importance.
@@ -253,7 +256,7 @@ def consolidated(memories: Sequence[Memory], threshold: float, type: Type | None
         if one.type in lasting and one.type != "semantic" and one.importance >= threshold:
             raised.add(one.number)
         made = replace(one, type="semantic") if one.number in raised else one
-        groups.setdefault(same(one.content), []).append(made)
+        groups.setdefault(normalise_content(one.content), []).append(made)
     changed = []
     merged: dict[int, int] = {}
     for group in groups.values():
@@ -263,23 +266,23 @@ def consolidated(memories: Sequence[Memory], threshold: float, type: Type | None
         merged |= {one.number: first.number for one in rest}
         if rest or first.number in raised:
             changed.append(_joined(group))
-    return Merger(changed, [one for one in changed if one.number in raised], merged)
+    return MergePlan(changed, [one for one in changed if one.number in raised], merged)
 
 
-def summarised(memories: Sequence[Memory], now: float, most: int) -> Summary:
+def summarise(memories: Sequence[Memory], now: float, most: int) -> MemorySummary:
     """What there is, and so many of those that are worth most."""
     counts = Counter(one.type for one in memories)
     best = sorted(memories, key=lambda one: (-worth(one, now), -one.number))[:most]
-    return Summary(
+    return MemorySummary(
         len(memories),
         {type: counts[type] for type in TYPES},
-        stamp(min((one.created for one in memories), default=0)) if memories else "",
-        stamp(max((one.updated for one in memories), default=0)) if memories else "",
-        [row(one) for one in best],
+        format_time(min((one.created for one in memories), default=0)) if memories else "",
+        format_time(max((one.updated for one in memories), default=0)) if memories else "",
+        [show_memory(one) for one in best],
     )
 
 
-def stamp(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """A time as text."""
     return datetime.datetime.fromtimestamp(int(seconds), datetime.UTC).isoformat().replace("+00:00", "Z")
 
@@ -295,14 +298,14 @@ def _joined(group: Sequence[Memory]) -> Memory:
 
 def _by_words(memories: Sequence[Memory], query: str) -> dict[int, float]:
     """How well the words fit, by number: 1 for the best. Only those that share one are in it."""
-    question = passages.asked(query)
-    index = Index()
+    question = passages.weigh_query(query)
+    index = Bm25Index()
     for one in memories:
         # Splitting takes long: of a text that cannot have any of the terms, only its length counts.
         plain = unicodedata.normalize("NFKC", one.content).lower().replace("_", "")
-        said = plain if plain.isascii() else f"{plain} {passages.unaccented(plain)}"
+        said = plain if plain.isascii() else f"{plain} {passages.remove_accents(plain)}"
         fits = any(map(said.__contains__, question))
-        index.add(passages.terms(one.content) if fits else {"": plain.count(" ") + 1})
+        index.add(passages.count_terms(one.content) if fits else {"": plain.count(" ") + 1})
     scores = index.scores(question)
     best = max(scores.values(), default=1.0)
     return {memories[at].number: score / best for at, score in scores.items()}
@@ -310,4 +313,4 @@ def _by_words(memories: Sequence[Memory], query: str) -> dict[int, float]:
 
 def _cut(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+    return line if len(line) <= _MAX_SUMMARY_CHARS else f"{line[: _MAX_SUMMARY_CHARS - 3]}..."

@@ -12,9 +12,9 @@ from math import log
 from typing import Any, Literal
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.ranking.bm25 import Index
-from toolroll.text.ranking.terms import question
-from toolroll.text.ranking.terms import terms as terms_of
+from toolroll.text.ranking.bm25 import Bm25Index
+from toolroll.text.ranking.terms import split_terms as terms_of
+from toolroll.text.ranking.terms import weigh_question
 from toolroll.text.ranking.weights import STOP
 
 Kind = Literal["file", "text"]
@@ -28,18 +28,18 @@ _PAGES = {"sheet": "sheet", "slides": "slide"}
 _CONVERTED = frozenset({"html", "pdf", "word", "sheet", "slides", "image", "audio"})
 """Forms whose lines are those of the text that was made of them."""
 
-_PLAIN = 0.2  # weight of words that any sentence has
+_PLAIN_WORD_WEIGHT = 0.2  # weight of words that any sentence has
 _SATURATION, _LENGTH = 1.2, 0.75  # as in Index
-_TITLE = 200
-ENTRY = 12
+_MAX_TITLE_CHARS = 200
+ENTRY_BYTES = 12
 """Bytes of an entry: the number of a passage, how often it has the term, how long it is."""
-_QUERY = 4_000  # characters of a question; a longer one is a pasted text
+_MAX_QUERY_CHARS = 4_000  # characters of a question; a longer one is a pasted text
 _WORD = re.compile(r"\w+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class RankingMethod:
     """What passages are ranked by."""
 
     by: By = "words"
@@ -53,7 +53,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class LibraryDocument:
     """A document as it was when it was added; `source` is its path, or the title of a given text."""
 
     kind: Kind
@@ -93,7 +93,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitedPassage:
     """A passage as it is shown."""
 
     citation: str
@@ -112,14 +112,14 @@ class Hits:
 
     passages: list[Passage]
     total: int
-    ranking: Ranking = field(default_factory=Ranking)
+    ranking: RankingMethod = field(default_factory=RankingMethod)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PassageResults:
     """The passages that answer a question, the best first, of `total` that do."""
 
-    passages: list[Cited]
+    passages: list[CitedPassage]
     total: int
     ranking: str
     lead: str = ""
@@ -134,20 +134,20 @@ class Found:
     def __str__(self) -> str:
         if not self.passages:
             return self.none
-        shown = (f"[{at}] {headed(one)}\n{one.text}" for at, one in enumerate(self.passages, 1))
+        shown = (f"[{at}] {show_source(one)}\n{one.text}" for at, one in enumerate(self.passages, 1))
         return "\n\n".join([*filter(None, [self.lead]), *shown])
 
 
-def found(hits: Hits, *, lead: str = "", none: str = "", more: Sequence[str] = ()) -> Found:
+def show_hits(hits: Hits, *, lead: str = "", none: str = "", more: Sequence[str] = ()) -> PassageResults:
     """The answer in which these passages are shown."""
     said = [*more, hits.ranking.note]
-    rows = [cited(one) for one in hits.passages]
-    return Found(rows, hits.total, hits.ranking.by, lead, none or "No passage answers this.", said)
+    rows = [show_passage(one) for one in hits.passages]
+    return PassageResults(rows, hits.total, hits.ranking.by, lead, none or "No passage answers this.", said)
 
 
-def cited(one: Passage) -> Cited:
+def show_passage(one: Passage) -> CitedPassage:
     """A passage to be shown."""
-    return Cited(one.citation, one.source, one.start, one.end, one.title, one.text, one.score, one.page)
+    return CitedPassage(one.citation, one.source, one.start, one.end, one.title, one.text, one.score, one.page)
 
 
 def check_query(query: str) -> str:
@@ -160,36 +160,36 @@ def check_query(query: str) -> str:
 def check_title(title: str) -> str:
     """A title on one line; ToolError if it cannot be one."""
     made = " ".join(title.split())
-    if not made or len(made) > _TITLE or not made.isprintable():
-        raise ToolError(ErrorCode.VALIDATION, f"`title` must be 1 to {_TITLE} characters of plain text.")
+    if not made or len(made) > _MAX_TITLE_CHARS or not made.isprintable():
+        raise ToolError(ErrorCode.VALIDATION, f"`title` must be 1 to {_MAX_TITLE_CHARS} characters of plain text.")
     return made
 
 
-def terms(text: str) -> Counter[str]:
+def count_terms(text: str) -> Counter[str]:
     """The terms that a text is found by; numbers and single letters too, and words also as one types them in haste."""
     counts: Counter[str] = Counter()
     for word, times in Counter(_WORD.findall(unicodedata.normalize("NFKC", text))).items():
         for term in terms_of(word) or filter(None, [word.lower().replace("_", "")]):
             counts[term[:80]] += times
-            if not term.isascii() and (bare := unaccented(term)) != term:
+            if not term.isascii() and (bare := remove_accents(term)) != term:
                 counts[bare[:80]] += times
     return counts
 
 
-def unaccented(text: str) -> str:
+def remove_accents(text: str) -> str:
     """The text in small letters without the accents of European ones: Café is cafe, and Straße strasse."""
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold())))
 
 
-def asked(query: str) -> dict[str, float]:
+def weigh_query(query: str) -> dict[str, float]:
     """The terms of a question with their weights: other forms of its words count less, plain words least."""
-    normal = unicodedata.normalize("NFKC", query[:_QUERY])
-    return {term: _PLAIN if term in STOP else 1.0 for term in terms(normal)} | question(normal)
+    normal = unicodedata.normalize("NFKC", query[:_MAX_QUERY_CHARS])
+    return {term: _PLAIN_WORD_WEIGHT if term in STOP else 1.0 for term in count_terms(normal)} | weigh_question(normal)
 
 
-def telling(question: Mapping[str, float]) -> set[str]:
+def required_terms(question: Mapping[str, float]) -> set[str]:
     """The terms one of which a passage must have: all but plain words, unless there are no others."""
-    return {term for term, weight in question.items() if weight > _PLAIN} or set(question)
+    return {term for term, weight in question.items() if weight > _PLAIN_WORD_WEIGHT} or set(question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Bm25:
         parts = list(_in_turn(question, entries))
         if not parts:
             return {}, 0
-        counts = [len(data) // ENTRY for _, data, _ in parts]
+        counts = [len(data) // ENTRY_BYTES for _, data, _ in parts]
         enough = sum(count for count, (_, _, needed) in zip(counts, parts, strict=True) if needed)
         numbers, times, length = np.frombuffer(b"".join(data for _, data, _ in parts), "u4").reshape(-1, 3).T
         fixed, slope = self._shape()
@@ -255,26 +255,26 @@ def _highest(values: Any, most: int, names: Any, numpy: Any) -> Any:
 
 def _in_turn(question: Mapping[str, float], entries: Mapping[str, bytes]) -> Iterator[tuple[str, bytes, bool]]:
     """The terms with their entries, and whether they suffice for an answer; plain words, which do not, come last."""
-    needed = telling(question)
+    needed = required_terms(question)
     for term in sorted(question, key=lambda one: (one not in needed, one)):
         if data := entries.get(term):
             yield term, data, term in needed
 
 
-def scored(passages: Sequence[Passage], query: str) -> dict[int, float]:
+def score_passages(passages: Sequence[Passage], query: str) -> dict[int, float]:
     """Of passages that are all at hand, which share a word that tells something, and how well their words fit."""
-    index, question = Index(), asked(query)
-    needed = telling(question)
+    index, question = Bm25Index(), weigh_query(query)
+    needed = required_terms(question)
     answering = set()
     for at, one in enumerate(passages):
-        counts = terms(f"{one.source} {one.title} {one.text}")
+        counts = count_terms(f"{one.source} {one.title} {one.text}")
         index.add(counts)
         if not needed.isdisjoint(counts):
             answering.add(at)
     return {at: score for at, score in index.scores(question).items() if at in answering}
 
 
-def packed(pieces: Iterable[tuple[int, Mapping[str, int]]]) -> dict[str, array[int]]:
+def pack_entries(pieces: Iterable[tuple[int, Mapping[str, int]]]) -> dict[str, array[int]]:
     """The entries of passages by term, each (number, times, length of the passage), from the terms of each."""
     made: dict[str, array[int]] = {}
     for number, counts in pieces:
@@ -284,6 +284,6 @@ def packed(pieces: Iterable[tuple[int, Mapping[str, int]]]) -> dict[str, array[i
     return made
 
 
-def headed(one: Cited) -> str:
+def show_source(one: CitedPassage) -> str:
     """Where a passage is from, and what it is about."""
     return f"{one.citation} ({one.title})" if one.title else one.citation

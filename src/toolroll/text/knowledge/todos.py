@@ -13,14 +13,14 @@ from toolroll.result import ErrorCode, ToolError
 Status = Literal["pending", "in_progress", "completed"]
 Priority = Literal["high", "medium", "low"]
 
-_MOST = 200  # items of a list
-_CONTENT = 2000  # characters
-_ID = 64
+_MAX_ITEMS = 200  # items of a list
+_MAX_CONTENT_CHARS = 2000  # characters
+_MAX_ID_CHARS = 64
 _BOXES: dict[Status, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TodoItem:
     """One item as it is sent; when lists are merged, what is left out stays."""
 
     content: Annotated[str | None, "What is to be done."] = None
@@ -65,16 +65,16 @@ class Todos:
     def __str__(self) -> str:
         if not self.total:
             return "The todo list is empty."
-        told = f"{self.completed} of {self.total} completed ({self.percent}%), {self.in_progress} in progress."
-        return "\n".join([told, *(map(str, self.todos) if self.todos else ["No item fits."])])
+        progress = f"{self.completed} of {self.total} completed ({self.percent}%), {self.in_progress} in progress."
+        return "\n".join([progress, *(map(str, self.todos) if self.todos else ["No item fits."])])
 
 
-def written(kept: Sequence[Todo], items: Sequence[Item], *, merge: bool) -> tuple[Todo, ...]:
+def merge_items(kept: Sequence[Todo], items: Sequence[TodoItem], *, merge: bool) -> tuple[Todo, ...]:
     """The list after a write: the items alone, or merged into what is kept. ToolError names every fault.
 
-    An item is known by its id, or without one by its content, so that an id stays when the list is written anew.
+    An item is known by its id, or without one by its content, so that an id stays when the list is written again.
     """
-    if len(items) > _MOST:
+    if len(items) > _MAX_ITEMS:
         raise _too_many(len(items))
     faults: list[str] = []
     made: dict[str, Todo] = {todo.id: todo for todo in kept} if merge else {}
@@ -91,12 +91,12 @@ def written(kept: Sequence[Todo], items: Sequence[Item], *, merge: bool) -> tupl
         made[id] = todo
     if faults:
         raise ToolError(ErrorCode.VALIDATION, f"{' '.join(faults)} Nothing was saved.", details=faults)
-    if len(made) > _MOST:
+    if len(made) > _MAX_ITEMS:
         raise _too_many(len(made))
     return tuple(made.values())
 
 
-def reported(todos: Sequence[Todo], status: Status | None = None, priority: Priority | None = None) -> Todos:
+def report_todos(todos: Sequence[Todo], status: Status | None = None, priority: Priority | None = None) -> Todos:
     """The items of a status and a priority, and how far the whole list is."""
     counts = Counter(todo.status for todo in todos)
     total, completed = len(todos), counts["completed"]
@@ -119,7 +119,7 @@ def _warning(todos: Iterable[Todo]) -> str:
     return f"{len(ids)} items are in progress ({', '.join(ids)}). Work on one at a time: set the others to pending."
 
 
-def _old(kept: Sequence[Todo], item: Item, others: set[str]) -> Todo | None:
+def _old(kept: Sequence[Todo], item: TodoItem, others: set[str]) -> Todo | None:
     """The kept item that a sent one is about; without an id it is none that is of others."""
     wanted = _clean(item.id)
     if wanted:
@@ -128,7 +128,7 @@ def _old(kept: Sequence[Todo], item: Item, others: set[str]) -> Todo | None:
     return next((todo for todo in kept if todo.content == content and todo.id not in others), None)
 
 
-def _todo(item: Item, old: Todo | None, id: str) -> Todo:
+def _todo(item: TodoItem, old: Todo | None, id: str) -> Todo:
     old = old or Todo("", "pending", "medium", id)
     return replace(
         old,
@@ -143,15 +143,15 @@ def _fault(todo: Todo, again: bool) -> str:
         return f"has the id {todo.id!r} of another one."
     if not todo.content:
         return "needs `content`."
-    if len(todo.content) > _CONTENT:
-        return f"is longer than {_CONTENT} characters."
-    if len(todo.id) > _ID or not todo.id.isprintable():
-        return f"has the id {todo.id[:_ID]!r}; use at most {_ID} plain characters."
+    if len(todo.content) > _MAX_CONTENT_CHARS:
+        return f"is longer than {_MAX_CONTENT_CHARS} characters."
+    if len(todo.id) > _MAX_ID_CHARS or not todo.id.isprintable():
+        return f"has the id {todo.id[:_MAX_ID_CHARS]!r}; use at most {_MAX_ID_CHARS} plain characters."
     return ""
 
 
 def _too_many(items: int) -> ToolError:
-    return ToolError(ErrorCode.TOO_LARGE, f"`todos`: {items} items are too many; keep a list to {_MOST}.")
+    return ToolError(ErrorCode.TOO_LARGE, f"`todos`: {items} items are too many; keep a list to {_MAX_ITEMS}.")
 
 
 def _clean(text: str | None) -> str:

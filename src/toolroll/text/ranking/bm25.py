@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from math import log
 
 _BITS = 16
-_MOST = (1 << _BITS) - 1  # of one term in one text
-_DEAD = 1000  # removed texts that are not worth tidying up
+_MAX_COUNT = (1 << _BITS) - 1  # of one term in one text
+_MIN_TIDIED = 1000  # removed texts that are not worth tidying up
 
 
 def rarity(texts: int, holding: int) -> float:
-    """How much it tells of a text that it is one of those `holding` a term."""
+    """Inverse document frequency: how rare it is to hold a term."""
     return log(1 + (texts - holding + 0.5) / (holding + 0.5))
 
 
-class Index:
-    """Texts by their terms. A text that changed is removed and added anew."""
+class Bm25Index:
+    """Texts by their terms. To change a text, remove it and add it again."""
 
     def __init__(self, saturation: float = 1.2, length: float = 0.75) -> None:
         """`saturation` says how much a term that comes again still adds, `length` how much long texts lose by it."""
@@ -38,8 +38,8 @@ class Index:
         self._alive.append(1)
         self._texts += 1
         self._total += size
-        if size > _MOST:
-            terms = {term: min(times, _MOST) for term, times in terms.items()}
+        if size > _MAX_COUNT:
+            terms = {term: min(times, _MAX_COUNT) for term, times in terms.items()}
         found, base = self._found, number << _BITS
         for term, times in terms.items():
             try:
@@ -54,7 +54,7 @@ class Index:
         self._texts -= 1
         self._total -= self._lengths[number]
         self._dead += 1
-        if self._dead > max(_DEAD, self._texts):
+        if self._dead > max(_MIN_TIDIED, self._texts):
             self._tidy()
 
     def scores(self, question: Mapping[str, float]) -> dict[int, float]:
@@ -69,7 +69,7 @@ class Index:
                 continue
             worth = weight * rarity(self._texts, len(entries)) * (saturation + 1)
             for one in entries:
-                number, times = one >> _BITS, one & _MOST
+                number, times = one >> _BITS, one & _MAX_COUNT
                 score = worth * times / (times + fixed + slope * lengths[number])
                 made[number] = made.get(number, 0.0) + score
         return made

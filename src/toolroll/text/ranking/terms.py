@@ -13,25 +13,25 @@ _WORD = re.compile(r"[^\W\d]\w+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OTHER = re.compile(r"[^\W\d_]+")
 _DENSE = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # written without blanks
-_LONGEST = 80  # characters; what is longer is data
-_MOST = 400  # terms of a question; a longer one is a pasted file
+_MAX_WORD_CHARS = 80  # characters; what is longer is data
+_MAX_QUESTION_TERMS = 400  # terms of a question; a longer one is a pasted file
 _AROUND = "/.,;:!?()[]{}<>\"'`*"
-_MENTIONS = 20
+_MAX_MENTIONS = 20
 
 
-def counted(text: str) -> dict[str, int]:
+def count_terms(text: str) -> dict[str, int]:
     """The terms of a text, and how often each is in it."""
     found: dict[str, int] = {}
     for word, times in Counter(_WORD.findall(text)).items():
-        for term in terms(word):
+        for term in split_terms(word):
             found[term] = found.get(term, 0) + times
     return found
 
 
 @lru_cache(maxsize=1 << 17)
-def terms(word: str) -> tuple[str, ...]:
+def split_terms(word: str) -> tuple[str, ...]:
     """The terms of one word: its parts, and the whole if it has several. `parseURL` is parse, url, parseurl."""
-    if len(word) > _LONGEST:
+    if len(word) > _MAX_WORD_CHARS:
         return ()
     parts = _split(word)
     made = [part for part in parts if len(part) > 1 and not part.isdigit()]
@@ -40,22 +40,22 @@ def terms(word: str) -> tuple[str, ...]:
     return tuple(made)
 
 
-def parted(name: str) -> set[str]:
+def split_name(name: str) -> set[str]:
     """The parts of the words of a name alone: of `sort_keys-old` sort, keys and old."""
     return {part for word in _WORD.findall(name) for part in _split(word)}
 
 
-def question(text: str, weights: Weights = WEIGHTS) -> dict[str, float]:
+def weigh_question(text: str, weights: Weights = WEIGHTS) -> dict[str, float]:
     """The terms of a question with their weights; also other forms of its words, for less."""
     first, _, rest = text.strip().partition("\n")
-    title, body = counted(first), counted(rest)
+    title, body = count_terms(first), count_terms(rest)
     more = weights.title if body else 1.0
     leading = title.keys() | _names(rest)
     every = list(dict.fromkeys((*title, *body)))
     telling = [term for term in every if term not in STOP] or every  # of nothing but such words, they are meant
     asked = {
         term: (more if term in leading else 1.0) * sqrt(title.get(term, 0) + body.get(term, 0))
-        for term in telling[:_MOST]
+        for term in telling[:_MAX_QUESTION_TERMS]
     }
     for term, weight in list(asked.items()):
         for form in _forms(term):
@@ -63,19 +63,19 @@ def question(text: str, weights: Weights = WEIGHTS) -> dict[str, float]:
     return asked
 
 
-def mentions(text: str) -> list[str]:
+def find_mentions(text: str) -> list[str]:
     """What in a question looks like the path of a file, or like a dotted module."""
     found: dict[str, None] = {}
     for word in text.split():
         bare = word.strip(_AROUND).partition(":")[0].strip(_AROUND)
-        if ("/" in bare or "." in bare) and len(bare) <= _LONGEST:
+        if ("/" in bare or "." in bare) and len(bare) <= _MAX_WORD_CHARS:
             found[bare] = None
-    return list(found)[:_MENTIONS]
+    return list(found)[:_MAX_MENTIONS]
 
 
 def _names(text: str) -> set[str]:
     """What is written together in a text, as the names in programs are and words are not."""
-    return {made[-1] for word in _WORD.findall(text) if len(made := terms(word)) > 1}
+    return {made[-1] for word in _WORD.findall(text) if len(made := split_terms(word)) > 1}
 
 
 def _forms(term: str) -> tuple[str, ...]:

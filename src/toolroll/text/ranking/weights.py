@@ -130,7 +130,7 @@ class Weights:
 WEIGHTS = Weights()
 
 
-def aside(path: str) -> int | None:
+def find_aside(path: str) -> int | None:
     """Which row of ASIDE a file belongs to; None for one that counts in full."""
     lower = path.lower()
     return next((at for at, pattern in enumerate(_patterns()) if pattern.search(lower)), None)

@@ -15,8 +15,8 @@ from toolroll.tool import Effect, tool
 if TYPE_CHECKING:
     from toolroll.host.git.repository import Repository
 
-_MOST_FILES = 1000
-_MESSAGE_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
+_MAX_FILES = 1000
+_MAX_MESSAGE_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 
 
 @tool(Effect.SHELL, rare=True)
@@ -35,7 +35,7 @@ def git(
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
 ) -> Any:
     """Use the git repository. Hooks and programs that its settings name are not run."""
-    from toolroll.text.git.plans import Asked, plan
+    from toolroll.text.git.plans import GitRequest, make_plan
 
     ref, name, message = ref or None, name or None, message or None  # models fill in what they do not need
     _check(ref, name, message)
@@ -43,7 +43,7 @@ def git(
     repository = ctx.repository(files[0] if files else ".", timeout)
     named = [repository.relative(path) for path in files]
     everything = set(named) <= {"."} and action != "add" and not repository.prefix
-    asked = Asked(
+    asked = GitRequest(
         action=action,
         sub=sub,
         files=() if everything else _pathspecs(repository, files or (".",)),
@@ -57,7 +57,7 @@ def git(
         prefix=repository.prefix,
         inside=repository.inside,
     )
-    return repository.carry_out(plan(asked))
+    return repository.run_plan(make_plan(asked))
 
 
 def _check(ref: str | None, name: str | None, message: str | None) -> None:
@@ -65,23 +65,23 @@ def _check(ref: str | None, name: str | None, message: str | None) -> None:
     from toolroll.policy.git import check_value
 
     for value in filter(None, (ref, name, message)):
-        value.encode()  # a lone surrogate is told of by its own error
+        value.encode()  # a lone surrogate raises its own error
     if ref is not None:
         check_value("ref", ref, "ref")
     if name is not None:
         check_value("name", name, "branch")
     if message is not None:
         check_value("message", message, "message")
-        if len(message.encode()) > _MESSAGE_BYTES:
-            raise ToolError(ErrorCode.TOO_LARGE, f"`message` is longer than {_MESSAGE_BYTES} bytes. Shorten it.")
+        if len(message.encode()) > _MAX_MESSAGE_BYTES:
+            raise ToolError(ErrorCode.TOO_LARGE, f"`message` is longer than {_MAX_MESSAGE_BYTES} bytes. Shorten it.")
 
 
 def _check_paths(ctx: Context, paths: Sequence[str]) -> None:
     """Raise ToolError for a path that leaves the workspace or is a pattern of git's own."""
     from toolroll.policy.git import check_value
 
-    if len(paths) > _MOST_FILES:
-        raise ToolError(ErrorCode.TOO_LARGE, f"More than {_MOST_FILES} `files`. Name folders or globs instead.")
+    if len(paths) > _MAX_FILES:
+        raise ToolError(ErrorCode.TOO_LARGE, f"More than {_MAX_FILES} `files`. Name folders or globs instead.")
     for path in paths:
         relative = ctx.files.root.text(ctx.files.where(path)[1])
         if find_protected(components(relative)):

@@ -16,9 +16,9 @@ from toolroll.tool import Effect, tool
 
 Action = Literal["hotspots", "time", "memory"]
 
-_TAIL = 1_000_000  # bytes of the output in which the figures are looked for
-_SHOWN = 4_000
-_GRACE = 3.0  # seconds in which a program that runs out of time can still tell its figures
+_TAIL_BYTES = 1_000_000  # bytes of the output in which the figures are looked for
+_MAX_SHOWN_CHARS = 4_000
+_GRACE_SECONDS = 3.0  # seconds in which a program that runs out of time can still tell its figures
 
 
 @tool(Effect.SHELL, rare=True)
@@ -57,14 +57,14 @@ def profile(
         SealedText(json.dumps(given), "<what to measure>") as asked,
     ):
         variables = {"PYTHONDONTWRITEBYTECODE": "1", figures.MARK: mark}
-        ran = shell.words([shell.python(), driver, asked], seconds=timeout + _GRACE, extra=variables)
+        ran = shell.words([shell.python(), driver, asked], seconds=timeout + _GRACE_SECONDS, extra=variables)
     output = ran.launched.running.output
-    printed = output.read(max(0, output.total - _TAIL), _TAIL).decode("utf-8", "replace")
-    told = profiles.figures(printed, mark)
-    if told is None:
-        done = finished(ran, _SHOWN, "tail").checked()
+    printed = output.read(max(0, output.total - _TAIL_BYTES), _TAIL_BYTES).decode("utf-8", "replace")
+    report = profiles.figures(printed, mark)
+    if report is None:
+        done = finished(ran, _MAX_SHOWN_CHARS, "tail").checked()
         raise ToolError(ErrorCode.EXECUTION, f"The code ended Python before it could be measured.\n{done}")
-    return _result(action, told, given["workspace"], timeout)
+    return _result(action, report, given["workspace"], timeout)
 
 
 def _check(action: Action, path: str | None, code: str | None) -> None:
@@ -77,18 +77,22 @@ def _check(action: Action, path: str | None, code: str | None) -> None:
         raise ToolError(ErrorCode.VALIDATION, "Give either the `path` of a Python file or some `code`.")
 
 
-def _result(action: Action, told: dict[str, Any], workspace: Any, timeout: float) -> Hotspots | Timing | MemoryProfile:
+def _result(
+    action: Action, report: dict[str, Any], workspace: Any, timeout: float
+) -> Hotspots | Timing | MemoryProfile:
     """The figures, unless the code failed or took too long: then ToolError, with what is known."""
-    if "error" in told:
+    if "error" in report:
         from toolroll.text.shell import tracebacks as trace
 
-        raise ToolError(ErrorCode.EXECUTION, f"The code failed.\n{trace.compact(told['error'])[-_SHOWN:].rstrip()}")
+        raise ToolError(
+            ErrorCode.EXECUTION, f"The code failed.\n{trace.compact(report['error'])[-_MAX_SHOWN_CHARS:].rstrip()}"
+        )
     found: Hotspots | Timing | MemoryProfile | None
     if action == "hotspots":
-        found = profiles.hotspots(told, workspace)
+        found = profiles.hotspots(report, workspace)
     else:
-        found = profiles.timing(told) if action == "time" else profiles.memory(told, workspace)
-    if told.get("stopped") or found is None:
+        found = profiles.timing(report) if action == "time" else profiles.memory(report, workspace)
+    if report.get("stopped") or found is None:
         so_far = f" Until then:\n{found}" if found is not None else ""
         raise ToolError(
             ErrorCode.TIMEOUT,

@@ -15,15 +15,15 @@ from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.dev.tests import Finish, Project
+    from toolroll.host.dev.tests import Project, TestRun
     from toolroll.host.shell.command_result import Finished
     from toolroll.text.dev.tests.model import Run
 
 Action = Literal["discover", "run", "coverage"]
 Name = Literal["auto", "pytest", "unittest", "jest", "vitest", "node", "go", "cargo"]
 
-_SAID = 3_000  # characters of the output of a run that could not be understood
-_USAGE = 4  # what pytest says of a target that it does not know
+_MAX_OUTPUT_CHARS = 3_000  # characters of the output of a run that could not be understood
+_USAGE_ERROR = 4  # what pytest says of a target that it does not know
 _STOPPED = (2, 3)  # what pytest says when it was interrupted, and when it failed itself
 _DISCOVER = Suggestion("tests", {"action": "discover"})
 
@@ -56,19 +56,19 @@ def tests(
     if affected:
         chosen = testing.choose(projects, project, chosen.targets)
         if chosen.nothing:
-            return results.report(testing.nothing(project), 0.0, chosen.note, whole=True, verbose=False)
+            return results.report(testing.empty_run(project), 0.0, chosen.note, whole=True, verbose=False)
     notes = [*filter(None, [project.note, chosen.note])]
     if action == "discover" and project.framework.files:
-        return results.found(testing.titles(projects, project, chosen, keyword), "\n".join(notes))
+        return results.found(testing.list_titles(projects, project, chosen, keyword), "\n".join(notes))
     done = testing.run(projects, project, action, chosen, keyword, timeout)
-    ended = finished(done.ran, _SAID, "tail")
+    ended = finished(done.ran, _MAX_OUTPUT_CHARS, "tail")
     if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
         return results.report(
             done.run, ended.seconds, f"{chosen.note} There is no such test.", whole=True, verbose=False
         )
     _check(done, ended, project, keyword, name)
     if done.run.touched:
-        testing.remember(projects, done.run.touched)
+        testing.store_reached(projects, done.run.touched)
     notes += _notes(done.run, ended)
     if action == "discover":
         return results.found(done.run, "\n".join(notes))
@@ -83,19 +83,21 @@ def _targets(ctx: Context, folder: str, place: str, name: str) -> tuple[tuple[st
     return ((inner or ".", name),) if inner or name else ()
 
 
-def _check(done: Finish, ended: Finished, project: Project, keyword: str, name: str) -> None:
-    """Raise ToolError when the run tells of no tests at all."""
+def _check(done: TestRun, ended: Finished, project: Project, keyword: str, name: str) -> None:
+    """Raise ToolError when the run reports no tests at all."""
     run = done.run
     if run.tests or run.failures:
         return
     ended.checked()
-    if run.status == _USAGE or not (run.ended or run.missing):
-        usage = re.search(r"^(ERROR: |not found: ).*", ended.output, re.M | re.S) if run.status == _USAGE else None
+    if run.status == _USAGE_ERROR or not (run.ended or run.missing):
+        usage = (
+            re.search(r"^(ERROR: |not found: ).*", ended.output, re.M | re.S) if run.status == _USAGE_ERROR else None
+        )
         said = usage[0].partition("\n\n")[0].strip() if usage else str(ended)
         if usage and name and "not found: " in said:
             message = f"There is no test {name!r} there. Discover them to see their names."
             raise ToolError(ErrorCode.NOT_FOUND, message, suggest=(_DISCOVER,))
-        code = ErrorCode.VALIDATION if run.status == _USAGE else ErrorCode.EXECUTION
+        code = ErrorCode.VALIDATION if run.status == _USAGE_ERROR else ErrorCode.EXECUTION
         raise ToolError(code, f"The tests could not be run. {said}", suggest=(_DISCOVER,))
     wanted = keyword or name
     if run.deselected:

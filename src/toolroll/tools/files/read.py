@@ -89,7 +89,7 @@ def read(
         limit = min(limit, end - offset + 1)
     asked = None if end is None else end - offset + 1
     part = end is not None and limit <= _PART
-    window = ctx.files.window(path, offset, limit, ctx.token, encoding, ranged=part)
+    window = ctx.files.window(path, offset, limit, ctx.call.token, encoding, ranged=part)
     shown = _shown(ctx, path, list(window.lines), offset, window.total, window.ended, asked, most)
     if shown.more is not None and end is not None:
         shown = replace(shown, more=Suggestion("read", {**shown.more.arguments, "end": end}))
@@ -111,7 +111,7 @@ def _shown(
     """As many of the lines as fit, and the call that shows the next ones, unless no more were asked for."""
     if total and start > total:
         raise ToolError(ErrorCode.VALIDATION, f"There is no line {start}: {path!r} has {counted(total, 'line')}.")
-    kept = lines.fitting(found, most or ctx.limits.line_chars, most or ctx.limits.output_chars)
+    kept = lines.fitting(found, most or ctx.call.limits.line_chars, most or ctx.call.limits.output_chars)
     following = start + len(kept)
     truncated = bool(found) and (total is None or following <= total) and len(kept) != asked
     more = Suggestion("read", {"path": path, "offset": following}) if truncated else None

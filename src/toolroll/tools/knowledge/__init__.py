@@ -1,1 +1,1 @@
-"""Tools that keep and find what is known."""
+"""Tools that store and find knowledge: documents, notes, memories, earlier calls."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from toolroll.host.context import Context
 from toolroll.schema import Field
-from toolroll.text.knowledge.passages import Found
+from toolroll.text.knowledge.passages import PassageResults
 from toolroll.tool import Effect, tool
 
 Source = Literal["calls", "documents", "guidance"]
@@ -25,7 +25,7 @@ def history(
         Source, "calls: changes, commands and notes; documents: those in the library; guidance: how to use the tools."
     ] = "calls",
     limit: Annotated[int, Field(ge=1, le=50), "Most passages."] = 5,
-) -> Found:
+) -> PassageResults:
     """Search earlier changes, commands and notes here, the documents in the library, or guidance on these tools."""
     if source == "documents":
         from toolroll.host.knowledge.library import Library
@@ -37,4 +37,4 @@ def history(
 
     past = ctx.history
     known = guidance() if source == "guidance" else past.notes() + past.calls()
-    return passages.found(past.search(known, query, limit), none=_NONE[source])
+    return passages.show_hits(past.search(known, query, limit), none=_NONE[source])

@@ -8,34 +8,42 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text.knowledge.memories import PROMOTE, Row, Strategy, Type, counted_as, listed, row
+from toolroll.text.knowledge.memories import (
+    MIN_PROMOTED_IMPORTANCE,
+    MemoryRow,
+    Strategy,
+    Type,
+    describe_count,
+    list_memories,
+    show_memory,
+)
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.knowledge.memory_store import Memories
-    from toolroll.text.knowledge.memories import Memory, Room
+    from toolroll.host.knowledge.memory_store import MemoryStore
+    from toolroll.text.knowledge.memories import EvictionPlan, Memory
 
 Action = Literal["add", "search", "summary", "update", "remove", "forget", "consolidate"]
 Share = Annotated[float, Field(ge=0, le=1)]
 _NEEDS = {"add": ("content",), "search": ("query",), "update": ("id",), "remove": ("id",)}
-_FOUND, _SUMMED, _KEPT = 5, 10, 1000  # what `limit` is when it is left out: to find, to sum up, to keep
-_FORGET = 0.1
-_DAYS = 30
+_DEFAULT_FOUND, _DEFAULT_SUMMARISED, _DEFAULT_KEPT = 5, 10, 1000  # `limit` of search, summary, forget
+_DEFAULT_THRESHOLD = 0.1
+_DEFAULT_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class StoredMemory:
     """One memory as it is now, or was when it is removed, and the working memories that made room for it."""
 
     done: str
-    memory: Row
+    memory: MemoryRow
     dropped: list[str]
     promoted: list[str]
 
     @property
     def note(self) -> str:
-        told = [("Dropped {}", self.dropped), ("Made {} semantic, being important", self.promoted)]
-        lines = (done.format(", ".join(ids)) for done, ids in told if ids)
+        rows = [("Dropped {}", self.dropped), ("Made {} semantic, being important", self.promoted)]
+        lines = (done.format(", ".join(ids)) for done, ids in rows if ids)
         return "\n".join(f"{line}: there were too many working memories." for line in lines)
 
     def __str__(self) -> str:
@@ -43,7 +51,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgottenMemories:
     """What is gone, and how much is left."""
 
     forgotten: list[str]
@@ -51,11 +59,11 @@ class Forgotten:
     lines: list[str]
 
     def __str__(self) -> str:
-        return "\n".join([f"Forgot {counted_as(len(self.forgotten))}; {self.left} left.", *self.lines])
+        return "\n".join([f"Forgot {describe_count(len(self.forgotten))}; {self.left} left.", *self.lines])
 
 
 @dataclass(frozen=True, slots=True)
-class Consolidated:
+class MergedMemories:
     """What lasts from now on, and what said the same as another one."""
 
     promoted: list[str]
@@ -66,9 +74,9 @@ class Consolidated:
     def __str__(self) -> str:
         if not (self.promoted or self.merged):
             return "Nothing to consolidate."
-        told = [f"{gone} said the same as {kept} and is gone." for gone, kept in self.merged.items()]
-        lead = f"Made {counted_as(len(self.promoted))} semantic, merged {len(self.merged)}."
-        return "\n".join([lead, *self.lines, *told])
+        merged = [f"{gone} said the same as {kept} and is gone." for gone, kept in self.merged.items()]
+        lead = f"Made {describe_count(len(self.promoted))} semantic, merged {len(self.merged)}."
+        return "\n".join([lead, *self.lines, *merged])
 
 
 @tool(Effect.STATE, rare=True)
@@ -82,7 +90,7 @@ def memory(
     importance: Annotated[Share | None, "Of the memory, 0 to 1 (0.5)."] = None,
     strategy: Annotated[Strategy, "What to forget: the unimportant, the old, or the least valuable."] = "importance",
     threshold: Annotated[Share | None, "Forget below it (0.1); consolidate from it on (0.7)."] = None,
-    days: Annotated[float, Field(ge=0), "Forget by time: what did not change for so long."] = _DAYS,
+    days: Annotated[float, Field(ge=0), "Forget by time: what did not change for so long."] = _DEFAULT_DAYS,
     limit: Annotated[
         int | None,
         Field(ge=1, le=10_000),
@@ -94,22 +102,22 @@ def memory(
     Types: working (the task at hand, 100 at most), episodic (what happened), semantic (lasting facts), perceptual
     (what was seen or heard). consolidate makes important working and episodic ones semantic and merges duplicates.
     """
-    from toolroll.host.knowledge.memory_store import Memories
+    from toolroll.host.knowledge.memory_store import MemoryStore
 
     given = {"content": content, "query": query, "id": id}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
-    kept = Memories(ctx.files.state, ctx.token, ctx.meaning)
+    kept = MemoryStore(ctx.files.state, ctx.token, ctx.meaning)
     if action == "search":
-        return kept.search(query or "", type, _FOUND if limit is None else limit)
+        return kept.search(query or "", type, _DEFAULT_FOUND if limit is None else limit)
     if action == "summary":
-        return kept.summary(type, _SUMMED if limit is None else limit)
+        return kept.summary(type, _DEFAULT_SUMMARISED if limit is None else limit)
     if action == "forget":
-        least, most = _FORGET if threshold is None else threshold, _KEPT if limit is None else limit
+        least, most = _DEFAULT_THRESHOLD if threshold is None else threshold, _DEFAULT_KEPT if limit is None else limit
         gone, left = kept.forget(strategy, type, threshold=least, days=days, keep=most)
-        return Forgotten([one.id for one in gone], left, listed(gone))
+        return ForgottenMemories([one.id for one in gone], left, list_memories(gone))
     if action == "consolidate":
-        return _consolidated(kept, PROMOTE if threshold is None else threshold, type)
+        return _consolidated(kept, MIN_PROMOTED_IMPORTANCE if threshold is None else threshold, type)
     if action == "add":
         made, new, room = kept.add(content or "", type or "working", 0.5 if importance is None else importance)
         return _remembered("Remembered" if new else "Known already:", made, room)
@@ -118,18 +126,20 @@ def memory(
     return _updated(kept, id or "", content or None, type, importance)
 
 
-def _updated(kept: Memories, id: str, content: str | None, type: Type | None, importance: float | None) -> Remembered:
+def _updated(
+    kept: MemoryStore, id: str, content: str | None, type: Type | None, importance: float | None
+) -> StoredMemory:
     if (content, type, importance) == (None, None, None):
         raise ToolError(ErrorCode.VALIDATION, "Nothing to update: give `content`, `type` or `importance`.")
     return _remembered("Updated", *kept.update(id, content, type, importance))
 
 
-def _remembered(done: str, memory: Memory, room: Room | None = None) -> Remembered:
+def _remembered(done: str, memory: Memory, room: EvictionPlan | None = None) -> StoredMemory:
     dropped = [one.id for one in room.dropped] if room else []
-    return Remembered(done, row(memory), dropped, [one.id for one in room.promoted] if room else [])
+    return StoredMemory(done, show_memory(memory), dropped, [one.id for one in room.promoted] if room else [])
 
 
-def _consolidated(kept: Memories, threshold: float, type: Type | None) -> Consolidated:
+def _consolidated(kept: MemoryStore, threshold: float, type: Type | None) -> MergedMemories:
     made = kept.consolidate(threshold, type)
     merged = {f"m{gone}": f"m{into}" for gone, into in made.merged.items()}
-    return Consolidated([one.id for one in made.promoted], merged, listed(made.promoted))
+    return MergedMemories([one.id for one in made.promoted], merged, list_memories(made.promoted))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text.knowledge.notes import FOREIGN, Note, Origin, Type, about
+from toolroll.text.knowledge.notes import FOREIGN, Note, Origin, Type, describe_note
 from toolroll.tool import Effect, tool
 
 Action = Literal["create", "read", "update", "delete", "list", "search"]
@@ -17,7 +17,7 @@ _DONE = {"create": "Created", "update": "Updated"}
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class ShownNote:
     """One note as it is now."""
 
     action: str
@@ -40,11 +40,12 @@ class Noted:
         if self.action in _DONE:
             return f"{_DONE[self.action]} note {self.id!r} ({self.path})."
         foreign = f"\n{FOREIGN}" if self.origin == "files" else ""
-        return f"# {self.title}\n{about(self.type, self.tags, self.updated)} {self.path}{foreign}\n\n{self.content}"
+        about = describe_note(self.type, self.tags, self.updated)
+        return f"# {self.title}\n{about} {self.path}{foreign}\n\n{self.content}"
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletedNote:
     """The note that is gone."""
 
     id: str
@@ -67,18 +68,18 @@ def note(
     limit: Annotated[int, Field(ge=1, le=1000), "Most notes to list."] = 20,
 ) -> Any:
     """Keep findings, decisions, blockers and next steps as notes, Markdown files in .toolroll/notes/."""
-    from toolroll.host.knowledge.note_store import Notes
-    from toolroll.text.knowledge.notes import among, check_id, listing
+    from toolroll.host.knowledge.note_store import NoteStore
+    from toolroll.text.knowledge.notes import check_id, filter_notes, list_notes
 
     given = {"id": id, "title": title, "content": content, "query": query}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
-    kept = Notes(ctx.files, ctx.token)
+    kept = NoteStore(ctx.files, ctx.token)
     if action == "create":
         return _noted(action, kept.create(title or "", content or "", type or "general", tags or ()))
     if action in ("list", "search"):
         found, faults = kept.all()
-        return listing(among(found, type, tags or ()), faults, query if action == "search" else None, limit)
+        return list_notes(filter_notes(found, type, tags or ()), faults, query if action == "search" else None, limit)
     name = check_id(id or "")
     if action == "update":
         changes = (title or None, content or None, type, tags)  # models fill in what they do not need
@@ -86,14 +87,14 @@ def note(
             raise ToolError(ErrorCode.VALIDATION, "Nothing to update: give `title`, `content`, `type` or `tags`.")
         return _noted(action, kept.update(name, *changes))
     if action == "delete":
-        return Deleted(name, kept.delete(name))
+        return DeletedNote(name, kept.delete(name))
     return _noted(action, kept.read(name))
 
 
-def _noted(action: str, found: Note) -> Noted:
+def _noted(action: str, found: Note) -> ShownNote:
     from toolroll.host.knowledge.note_store import path
 
-    return Noted(
+    return ShownNote(
         action,
         found.id,
         path(found.id),

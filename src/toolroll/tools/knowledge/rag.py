@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text.knowledge.passages import Ranking
+from toolroll.text.knowledge.passages import RankingMethod
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.knowledge.library import Stats, Store
+    from toolroll.host.knowledge.library import LibrarySize, Store
     from toolroll.text.knowledge.passages import Kind
 
 Action = Literal["add_document", "add_text", "ask", "search", "stats", "clear"]
 _NEEDS = {"add_document": ("path",), "add_text": ("text",), "ask": ("query",), "search": ("query",)}
-_SECONDS = 60.0  # for vectors, in a call that adds
+_EMBED_SECONDS = 60.0  # for vectors, in a call that adds
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LibraryStats:
     """What the library holds, or held before it was cleared."""
 
     done: str
@@ -45,7 +45,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class Removed:
     """The document that the library no longer holds."""
 
     source: str
@@ -80,10 +80,10 @@ def rag(
     ingest = ctx.ingest(library)
     if action in ("add_document", "add_text"):
         added = ingest.add(path or "") if action == "add_document" else ingest.add_text(text or "", title or "")
-        added.waiting = library.fill(ctx.progress, _SECONDS)
+        added.waiting = library.fill(ctx.progress, _EMBED_SECONDS)
         return added
     if action == "stats":
-        return _held("The library", library.stats(), ctx.meaning.lacks)
+        return _held("The library", library.stats(), ctx.meaning.unavailable_reason)
     if action == "clear":
         return _cleared(library, "/".join(ctx.files.key(path)) if path else "", title or "", confirm)
     if action == "search":
@@ -91,7 +91,7 @@ def rag(
     return ask(ingest, query or "", limit, http=ctx.http, environment=ctx.environment, token=ctx.token)
 
 
-def _cleared(library: Store, path: str, title: str, confirm: bool) -> Held | Dropped:
+def _cleared(library: Store, path: str, title: str, confirm: bool) -> LibraryStats | Removed:
     if not confirm:
         what = repr(path or title) if path or title else "everything in the library"
         raise ToolError(
@@ -103,11 +103,11 @@ def _cleared(library: Store, path: str, title: str, confirm: bool) -> Held | Dro
     source = path or title
     if not library.drop(kind, source):
         raise ToolError(ErrorCode.NOT_FOUND, f"The library holds no {kind} {source!r}. Search for it to see its name.")
-    return Dropped(source)
+    return Removed(source)
 
 
-def _held(done: str, stats: Stats, lacks: str | None) -> Held:
-    ranking = Ranking(reason=lacks) if lacks else Ranking("meaning and words")
+def _held(done: str, stats: LibrarySize, lacks: str | None) -> LibraryStats:
+    ranking = RankingMethod(reason=lacks) if lacks else RankingMethod("meaning and words")
     note = "" if lacks is None else ranking.note
     numbers = (stats.documents, stats.pieces, stats.characters, stats.forms, stats.bytes, stats.waiting)
-    return Held(done, *numbers, ranking.by, note)
+    return LibraryStats(done, *numbers, ranking.by, note)

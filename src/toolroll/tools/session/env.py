@@ -10,7 +10,7 @@ from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.tool import Effect, tool
 
-_NEAR = 3
+_MAX_SUGGESTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +67,5 @@ def _near(name: str, names: Iterable[str]) -> list[str]:
     import difflib
 
     by_upper = {one.upper(): one for one in names}
-    found = difflib.get_close_matches(name.upper()[:100], list(by_upper), n=_NEAR, cutoff=0.7)
+    found = difflib.get_close_matches(name.upper()[:100], list(by_upper), n=_MAX_SUGGESTIONS, cutoff=0.7)
     return [by_upper[one] for one in found]

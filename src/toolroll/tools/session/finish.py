@@ -9,7 +9,7 @@ from toolroll.tool import Effect, tool
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TaskResult:
     """The end of a task: a typed control that a loop can rely on, for text can be forged by what a tool shows."""
 
     result: str
@@ -25,6 +25,6 @@ class Done:
 
 
 @tool(Effect.NONE)
-def finish(result: Annotated[str, "The final answer, or what was done."]) -> Done:
+def finish(result: Annotated[str, "The final answer, or what was done."]) -> TaskResult:
     """End the task with its result."""
-    return Done(result)
+    return TaskResult(result)

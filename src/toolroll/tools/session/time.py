@@ -9,7 +9,7 @@ from typing import Annotated
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.tool import Effect, tool
 
-_NEAR = 3
+_MAX_SUGGESTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,5 +68,7 @@ def _near(name: str) -> list[str]:
     zones = {zone.lower(): zone for zone in sorted(zoneinfo.available_timezones())}
     wanted = name.lower().strip().replace(" ", "_")[:100]
     cities = [zone for lower, zone in zones.items() if lower == wanted or lower.rpartition("/")[2] == wanted]
-    near = cities or [zones[one] for one in difflib.get_close_matches(wanted, list(zones), n=_NEAR, cutoff=0.7)]
-    return near[:_NEAR]
+    near = cities or [
+        zones[one] for one in difflib.get_close_matches(wanted, list(zones), n=_MAX_SUGGESTIONS, cutoff=0.7)
+    ]
+    return near[:_MAX_SUGGESTIONS]

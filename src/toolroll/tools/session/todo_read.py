@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.text.knowledge.todos import Priority, Status, Todos, reported
+from toolroll.text.knowledge.todos import Priority, Status, Todos, report_todos
 from toolroll.tool import Effect, tool
 
 
@@ -18,4 +18,4 @@ def todo_read(
     """Show the todo list of this session and how far it is."""
     from toolroll.host.knowledge.todo_store import TodoFile
 
-    return reported(TodoFile(ctx.files.state, ctx.session, ctx.token).read(), status, priority)
+    return report_todos(TodoFile(ctx.files.state, ctx.session, ctx.token).read(), status, priority)

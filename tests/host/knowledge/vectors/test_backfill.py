@@ -16,19 +16,19 @@ from tests.host.models.embedding.served import Embeddings, vector
 from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.library import Library
-from toolroll.host.knowledge.semantic import Meaning
+from toolroll.host.knowledge.semantic import SemanticRanking
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge.chunks import Chunk
-from toolroll.text.knowledge.passages import Document, Ranking
+from toolroll.text.knowledge.passages import LibraryDocument, RankingMethod
 
 TOKEN = CancelToken()
 CAR, SOUP, OTHER = Chunk("The automobile is red.", 1, 1), Chunk("Soup at noon.", 2, 2, "Lunch"), Chunk("Nothing else.", 3, 3)  # fmt: skip
-BOTH = Ranking("meaning and words")
+BOTH = RankingMethod("meaning and words")
 
 
 def document(source, version="1"):
-    return Document("file", source, "markdown", version, 100)
+    return LibraryDocument("file", source, "markdown", version, 100)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def opened(tmp_path, server):
 
     def make(token=TOKEN, **environment):
         state = State(str(tmp_path / "state"))
-        meaning = Meaning(state, Client(), server.environment | environment)
+        meaning = SemanticRanking(state, Client(), server.environment | environment)
         made.append(meaning)
         return SimpleNamespace(library=Library(state, token, meaning), meaning=meaning, state=state)
 
@@ -130,12 +130,10 @@ def test_when_time_is_short_the_rest_waits(opened, server):
     one = opened()
     one.library.put(document("a.md"), [Chunk(f"Number {at}", at, at) for at in range(1, 21)])
     left, told = fill(one, 0)
-    assert (
-        left == "12 pieces are found by words alone until vectors are made: add any document again to go on with that."
-    )
+    assert left == "12 of 20 passages have no embedding yet: add any document again to go on with that."
     assert told == [(8, 20, "vectors")]
     assert one.library.stats().waiting == 12
-    assert fill(one, 0)[0].startswith("4 pieces are found by words alone")
+    assert fill(one, 0)[0].startswith("4 of 20 passages have no embedding yet: ")
     assert fill(one, 0) == ("", [(4, 4, "vectors")])
 
 
@@ -143,7 +141,7 @@ def test_an_embedder_that_fails_leaves_the_document(opened, server):
     one = opened()
     one.library.put(document("a.md"), [CAR])
     server.failing = reply("{}", "404 Not Found")
-    assert fill(one)[0].startswith("1 piece is found by words alone until vectors are made: The server of TOOLROLL_")
+    assert fill(one)[0].startswith("1 of 1 passages have no embedding yet: The server of TOOLROLL_")
     assert found(one, "vehicle")[:2] == ([], 0)
     sources, total, ranking = found(one, "automobile")
     assert (sources, total, ranking.by) == ([("a.md", 1)], 1, "words")
@@ -247,17 +245,17 @@ def test_only_what_is_set_up_is_waited_for(opened):
 
 DYING = """
 import os, signal, sys
-from toolroll.host.knowledge.semantic import Meaning
+from toolroll.host.knowledge.semantic import SemanticRanking
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.library import Library
 from toolroll.host.runtime.state import State
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.knowledge.vectors import backfill as behind
 from toolroll.text.knowledge.chunks import Chunk
-from toolroll.text.knowledge.passages import Document
+from toolroll.text.knowledge.passages import LibraryDocument
 _, path, when = sys.argv
 state = State(path)
-meaning = Meaning(state, Client(), os.environ)
+meaning = SemanticRanking(state, Client(), os.environ)
 library = Library(state, CancelToken(), meaning)
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -265,7 +263,7 @@ if when == "before":
     library._behind._make = die
 if when == "between":
     library._behind._settle = die
-library.put(Document("file", "a.md", "markdown", "2", 1), [Chunk("The automobile is red.", 1, 1), Chunk("Soup", 2, 2)])
+library.put(LibraryDocument("file", "a.md", "markdown", "2", 1), [Chunk("The automobile is red.", 1, 1), Chunk("Soup", 2, 2)])
 library.fill(lambda *_: None, 60)
 die()
 """

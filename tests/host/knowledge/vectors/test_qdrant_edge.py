@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from toolroll import ToolError
-from toolroll.host.knowledge.vectors.qdrant_edge import Edge, _named
+from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge, _named
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
@@ -24,7 +24,7 @@ def opened(tmp_path):
     made = []
 
     def make(**options):
-        made.append(Edge(State(str(tmp_path / "state")), **options))
+        made.append(QdrantEdge(State(str(tmp_path / "state")), **options))
         return made[-1]
 
     yield make
@@ -37,9 +37,9 @@ import os, signal, sys
 import numpy as np
 from toolroll.host.runtime.state import State
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.knowledge.vectors.qdrant_edge import Edge, _named
+from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge, _named
 _, path, first, turns, end = sys.argv
-store = Edge(State(path))
+store = QdrantEdge(State(path))
 for turn in range(int(turns)):
     number = int(first) + turn
     store.put("m", {number: np.eye(8, dtype=np.float32)[number % 8]}, CancelToken())

@@ -9,7 +9,7 @@ from tests.host.knowledge.vectors.qdrant import KEY, Qdrant
 from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.vectors import qdrant_server as module
-from toolroll.host.knowledge.vectors.qdrant_server import Server
+from toolroll.host.knowledge.vectors.qdrant_server import QdrantServer
 from toolroll.host.runtime.cancellation import CancelToken
 
 TOKEN = CancelToken()
@@ -17,11 +17,11 @@ AXIS = np.eye(4, dtype=np.float32)
 
 
 def store(served, key=KEY, workspace="here", **options):
-    return Server(Client(), served.url("/"), key, workspace, **options)
+    return QdrantServer(Client(), served.url("/"), key, workspace, **options)
 
 
 def test_what_is_asked(monkeypatch):
-    monkeypatch.setattr(module, "_AT_ONCE", 2)
+    monkeypatch.setattr(module, "_BATCH_VECTORS", 2)
     with Qdrant() as served:
         store(served).put("m", {1: AXIS[0], 2: AXIS[1], 3: AXIS[2]}, TOKEN)
         (name,) = served.sizes

@@ -7,8 +7,8 @@ import pytest
 
 from tests.host.knowledge.vectors.qdrant import KEY, Qdrant
 from toolroll.host.http.client import Client
-from toolroll.host.knowledge.vectors.qdrant_edge import Edge
-from toolroll.host.knowledge.vectors.qdrant_server import Server
+from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge
+from toolroll.host.knowledge.vectors.qdrant_server import QdrantServer
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
@@ -19,13 +19,13 @@ TOKEN = CancelToken()
 def store(request, tmp_path):
     if request.param == "edge":
         state = State(str(tmp_path / "state"))
-        made = Edge(state)
+        made = QdrantEdge(state)
         yield made
         made.close()
         state.close()
     else:
         with Qdrant() as server:
-            yield Server(Client(), server.url("/"), KEY, "here")
+            yield QdrantServer(Client(), server.url("/"), KEY, "here")
 
 
 def units(count, size=8, seed=1):

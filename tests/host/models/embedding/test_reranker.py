@@ -187,7 +187,7 @@ def test_rag_gives_passages_in_the_order_of_the_server(searched):
             "A soup among a good many of other words.",
         ]
     assert judged == [("long", 0.0)]  # told in four digits, ordered by all
-    assert f"Ranked by{note}" == f"{WORDS} The best were judged once more by a model, in whose order they are."
+    assert f"Ranked by{note}" == f"{WORDS} The best were reordered by a reranking model."
 
 
 FAILS = [

@@ -8,7 +8,7 @@ from toolroll.text.code.map import file_facts
 from toolroll.text.code.map.commit_history import CommitHistory, PastCommit
 from toolroll.text.code.map.ranking import FileRanker
 from toolroll.text.code.syntax.tags import tags
-from toolroll.text.ranking.weights import WEIGHTS, aside
+from toolroll.text.ranking.weights import WEIGHTS, find_aside
 
 FILES = {
     "src/engine.py": "class Engine:\n    def start(self): ...\n    def stop_slowly(self): ...\n",
@@ -154,7 +154,7 @@ def test_the_order_is_the_same_whatever_the_hashes_are():
     ],
 )
 def test_what_says_much_and_does_little_is_told_by_its_path(path, row):
-    assert aside(path) == row
+    assert find_aside(path) == row
 
 
 def test_what_a_message_begins_with_says_where():

@@ -1,1 +1,4 @@
-"""Vectors by number, and which of them are nearest to another: embedded by default, or in a Qdrant server."""
+"""Vector stores for semantic ranking: Qdrant Edge in this process by default, or a Qdrant server.
+
+Front: `store.VectorStore`. `backfill` embeds what the library has added since.
+"""

@@ -1,6 +1,6 @@
 """The embedded store: Qdrant's own engine on a folder of the state, which one process at a time may have open.
 
-It stays open for a while after it was used, since opening takes long, and is given up as soon as somebody waits.
+It stays open for a while after use, since opening is slow, and is released as soon as another process waits.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 _FOLDER = "vectors"
-_IDLE = 5.0  # seconds for which it stays open
-_LOOK = 0.05  # seconds between two looks whether somebody waits
-_PAUSE = 0.005
-_COURTESY = 0.02  # seconds for those who waited before
-_AT_ONCE = 1000
+_IDLE_SECONDS = 5.0  # seconds for which it stays open
+_POLL_WAITERS_SECONDS = 0.05  # between two checks for a waiting process
+_RETRY_SECONDS = 0.005
+_YIELD_SECONDS = 0.02  # seconds for those who waited before
+_BATCH_VECTORS = 1000
 _PANIC = "PanicException"
-_MORE = 3.0  # times as many as are asked for are compared exactly
+_OVERSAMPLING = 3.0  # times as many as are asked for are compared exactly
 
 
-class Edge:
+class QdrantEdge:
     """A shard for each model, below one lock."""
 
-    def __init__(self, state: State, idle: float = _IDLE) -> None:
+    def __init__(self, state: State, idle: float = _IDLE_SECONDS) -> None:
         """`idle` is how many seconds it stays open after its last use."""
         self._state = state
         self._idle = idle
@@ -65,8 +65,8 @@ class Edge:
         size, name = len(next(iter(vectors.values()))), _named(model)
 
         def work(shard: qdrant_edge.EdgeShard) -> bool:
-            for at in range(0, len(points), _AT_ONCE):
-                shard.update(engine.UpdateOperation.upsert_points(points[at : at + _AT_ONCE]))
+            for at in range(0, len(points), _BATCH_VECTORS):
+                shard.update(engine.UpdateOperation.upsert_points(points[at : at + _BATCH_VECTORS]))
             return True
 
         with self._held(token):
@@ -93,7 +93,7 @@ class Edge:
 
         if not self._names():
             return []
-        rough = engine.QuantizationSearchParams(rescore=True, oversampling=_MORE)
+        rough = engine.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING)
         params = engine.SearchParams(quantization=rough)
         request = engine.SearchRequest(query=engine.Query.Nearest(vector.tolist()), limit=limit, params=params)
         with self._held(token):
@@ -178,7 +178,7 @@ class Edge:
     @contextmanager
     def _held(self, token: CancelToken) -> Iterator[None]:
         """The store, ours alone: other threads wait, other processes wait and are waited for."""
-        while not self._turn.acquire(timeout=_LOOK):
+        while not self._turn.acquire(timeout=_POLL_WAITERS_SECONDS):
             token.check()
         try:
             if self._lock is None:
@@ -195,10 +195,10 @@ class Edge:
             self._turn.release()
 
     def _watch(self) -> None:
-        """Give the store up when somebody waits for it, or nobody here has used it for long."""
+        """Release the store when another process waits for it, or when it was idle for long."""
         waited = _wanted(self._path("waiting"))
         while True:
-            time.sleep(_LOOK)
+            time.sleep(_POLL_WAITERS_SECONDS)
             with self._turn:
                 if self._lock is None or waited() or time.monotonic() - self._used > self._idle:
                     self._let_go()
@@ -222,17 +222,17 @@ def _named(model: str) -> str:
 
 
 def _taken(folder: int, token: CancelToken) -> int:
-    """The lock, once nobody else has it; ToolError if the call ends before. Who has it sees that somebody waits."""
+    """Take the lock; ToolError if the call ends first. The holder sees that a process waits."""
     waiting = _opened(folder, "waiting")
     lock = _opened(folder, "lock")
     try:
         alone = _locks(waiting, fcntl.LOCK_EX)
         _locks(waiting, fcntl.LOCK_SH)  # any number of us may wait
         if not alone:
-            time.sleep(_COURTESY)
+            time.sleep(_YIELD_SECONDS)
         while not _locks(lock, fcntl.LOCK_EX):
             token.check()
-            time.sleep(_PAUSE)
+            time.sleep(_RETRY_SECONDS)
     except BaseException:
         os.close(lock)
         raise
@@ -254,7 +254,7 @@ def _locks(fd: int, how: int) -> bool:
 
 
 def _wanted(path: str) -> Callable[[], bool]:
-    """Whether somebody waits, asked again and again."""
+    """Whether another process waits; checked repeatedly."""
 
     def asked() -> bool:
         try:

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 URL, KEY = "QDRANT_URL", "QDRANT_API_KEY"
 
-_MOST_BYTES = 50_000_000
-_AT_ONCE = 500  # vectors in one request
-_SECONDS = 30.0
+_MAX_REPLY_BYTES = 50_000_000
+_BATCH_VECTORS = 500  # vectors in one request
+_REQUEST_SECONDS = 30.0
 _INSTEAD = f"Start it or set another; without {URL} vectors are kept in the state folder"
 
 
-class Server:
+class QdrantServer:
     """The collections of one workspace, one for each model."""
 
-    def __init__(self, http: Client, url: str, key: str, workspace: str, seconds: float = _SECONDS) -> None:
+    def __init__(self, http: Client, url: str, key: str, workspace: str, seconds: float = _REQUEST_SECONDS) -> None:
         """`workspace` tells its collections from those of others; ToolError if the URL cannot be asked."""
         try:
             target = urls.parse(url)
-        except ValueError as error:  # its value is not told: it may hold a password
+        except ValueError as error:  # its value is not shown: it may hold a password
             raise ToolError(
                 ErrorCode.UNSUPPORTED, f"{URL} is not a URL that can be asked, because {error}. Set another."
             ) from None
@@ -42,7 +42,7 @@ class Server:
         self._prefix = f"toolroll-{_short(workspace)}-"
         self._name = f"{target.host}:{target.port}"
         # The operator names it, so it may be inside their network; but for this alone.
-        self._client = http.for_host(self._name, max_bytes=_MOST_BYTES)
+        self._client = http.for_host(self._name, max_bytes=_MAX_REPLY_BYTES)
 
     @property
     def name(self) -> str:
@@ -61,10 +61,10 @@ class Server:
         if (there := self._size(path, token)) != size:
             if there is not None:  # the model of this name has become another one
                 self._asked("DELETE", path, None, token, but=(404,))
-            # 409: somebody else has made it meanwhile
+            # 409: another process has created it meanwhile
             self._asked("PUT", path, {"vectors": {"size": size, "distance": "Dot"}}, token, but=(409,))
-        for at in range(0, len(points), _AT_ONCE):
-            self._asked("PUT", f"{path}/points?wait=true", {"points": points[at : at + _AT_ONCE]}, token)
+        for at in range(0, len(points), _BATCH_VECTORS):
+            self._asked("PUT", f"{path}/points?wait=true", {"points": points[at : at + _BATCH_VECTORS]}, token)
 
     def drop(self, numbers: Sequence[int], token: CancelToken) -> None:
         """Forget the vectors with these numbers, of all models."""
@@ -129,7 +129,7 @@ class Server:
 
 
 def _result(response: Response) -> Any:
-    """The result in an answer. The server's own words are not told: anybody may have written them."""
+    """The result in a reply. The server's own text is not shown: it may come from anyone."""
     if response.status in (401, 403):
         raise ToolError(ErrorCode.PERMISSION, f"The Qdrant server of {URL} refuses ({response.status}). Check {KEY}.")
     if not 200 <= response.status < 300:

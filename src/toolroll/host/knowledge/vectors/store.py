@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 
-class Vectors(Protocol):
+class VectorStore(Protocol):
     """Vectors of the length 1 by number, those of each model for themselves. Any thread may use it.
 
     Each method raises a ToolError that says what to do when the store cannot be used.

@@ -16,7 +16,7 @@ from typing import IO
 
 from toolroll.host.models.embedding.settings import MODELS_FOLDER
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.runtime.file_lock import locked
+from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.launcher import run_for_operator
 from toolroll.result import ErrorCode, ToolError
 
@@ -100,7 +100,7 @@ class ModelStore:
         descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             with (
-                locked(descriptor, "lock", CancelToken()),
+                hold_lock(descriptor, "lock", CancelToken()),
                 tempfile.TemporaryDirectory(".fetch", dir=self.folder) as room,
             ):
                 if wheel is None:

@@ -62,7 +62,7 @@ class VectorCache:
         if not self._base.exists:
             return {}
         made: dict[bytes, Floats] = {}
-        with self._base.opened() as base:
+        with self._base.connect() as base:
             for at in range(0, len(digests), _MAX_VARIABLES):
                 part = digests[at : at + _MAX_VARIABLES]
                 rows = base.execute(
@@ -73,7 +73,7 @@ class VectorCache:
         return made
 
     def _write(self, vectors: dict[bytes, Floats]) -> None:
-        with self._base.changing() as base:
+        with self._base.transaction() as base:
             base.executemany(
                 "insert or replace into vectors (model, digest, data) values (?, ?, ?)",
                 [(self._embedder.name, digest, row.tobytes()) for digest, row in vectors.items()],
@@ -87,7 +87,7 @@ def forget(state: State, token: CancelToken, texts: Sequence[str] | None = None)
     if not base.exists or texts == []:
         return
     try:
-        with base.opened() as kept:
+        with base.connect() as kept:
             if texts is None:
                 kept.execute("delete from vectors")
                 kept.execute("vacuum")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolroll.host.runtime.stamps import Stamp, are_old, stamps
+from toolroll.host.runtime.stamps import Stamp, are_old, take_stamps
 from toolroll.host.sandbox.git.baseline import GIT, Baseline, take_baseline
 from toolroll.host.sandbox.git.in_use import InUse
 from toolroll.host.sandbox.git.restore import Restorer
@@ -275,8 +275,8 @@ class _Seen:
         return self._found is not None and self._look() == self._found
 
     def _look(self) -> tuple[list[Stamp | None], list[Stamp | None]]:
-        identities = (one and one[:3] for one in stamps(self._root, self._folders))
-        return stamps(self._root, self._whole), list(identities)
+        identities = (one and one[:3] for one in take_stamps(self._root, self._folders))
+        return take_stamps(self._root, self._whole), list(identities)
 
 
 def _is_same(one: Baseline, other: Baseline) -> bool:

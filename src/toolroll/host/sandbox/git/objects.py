@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from toolroll.host.files.openat import LIST
-from toolroll.host.runtime.stamps import Stamp, are_old, stamp, stamps
+from toolroll.host.runtime.stamps import Stamp, are_old, take_stamp, take_stamps
 from toolroll.host.sandbox.dir_entries import Parts, entered
 from toolroll.host.sandbox.git.packs import read_indexes
 
@@ -61,7 +61,7 @@ class KeptObjects:
                 there = sorted((name for name in os.listdir(top) if _FOLDERS.fullmatch(name)), reverse=True)
                 self._folders = {name: self._folders.get(name) or _Folder() for name in there}
                 for name, folder in self._folders.items():  # packs first: they hold the most
-                    now = stamp(top, name)
+                    now = take_stamp(top, name)
                     if now is None or now != folder.stamp:
                         if not self._keep(top, name, folder, deadline):
                             return
@@ -83,7 +83,7 @@ class KeptObjects:
         """Give the files that are gone their names back, unless a pack holds the same objects; what was done."""
         try:
             with self._objects() as top:
-                now = stamps(top, self._folders)
+                now = take_stamps(top, self._folders)
                 changed = [
                     (name, folder)
                     for (name, folder), one in zip(self._folders.items(), now, strict=True)

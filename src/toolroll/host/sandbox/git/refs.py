@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from toolroll.host.files.openat import LIST
-from toolroll.host.runtime.stamps import Stamp, are_old, stamp, stamps
+from toolroll.host.runtime.stamps import Stamp, are_old, take_stamp, take_stamps
 from toolroll.host.sandbox.dir_entries import Parts, entered
 
 _FILES = ("HEAD", "packed-refs", "index")
@@ -72,32 +72,32 @@ class KeptRefs:
             return []
 
     def _is_unchanged(self, top: int) -> bool:
-        return stamps(top, self._known) == list(self._known.values())
+        return take_stamps(top, self._known) == list(self._known.values())
 
     def _found(self, top: int) -> Iterator[tuple[str, Stamp]]:
         for name in _FILES:
-            if (found := stamp(top, name)) is not None and stat.S_ISREG(found[0]):
+            if (found := take_stamp(top, name)) is not None and stat.S_ISREG(found[0]):
                 yield name, found
         for name in _TREES:
-            if (found := stamp(top, name)) is not None and _is_folder(found):
+            if (found := take_stamp(top, name)) is not None and _is_folder(found):
                 yield name, found
                 yield from _walk(top, name)
 
     def _lost(self, top: int) -> list[tuple[str, str]]:
         """What is to be put back, and what was done to it."""
         known = {path for path, one in self._known.items() if not _is_folder(one)}
-        now = {path: stamp(top, path) for path in known}
+        now = {path: take_stamp(top, path) for path in known}
         lost = [(path, "removed") for path in _FILES if path in known and now[path] is None]
         emptied = [path for path in known if now[path] is not None and self._is_emptied(top, path, now[path])]
         lost += [(path, "emptied") for path in emptied]
         missing = sorted(path for path in known if now[path] is None)
         packed = _content(top, "packed-refs").split() if missing else []
-        no_heads = "refs/heads" in self._known and stamp(top, "refs/heads") is None
+        no_heads = "refs/heads" in self._known and take_stamp(top, "refs/heads") is None
         no_logs = "logs/HEAD" in missing
         for path in missing:
             if path.startswith("refs/"):
                 # git removes the log with the branch, and puts into packed-refs what it takes from a file.
-                by_git = stamp(top, f"logs/{path}") is None and not no_heads and not no_logs
+                by_git = take_stamp(top, f"logs/{path}") is None and not no_heads and not no_logs
                 if not by_git and os.fsencode(path) not in packed:
                     lost.append((path, "removed"))
             elif path.startswith("logs/") and no_logs:
@@ -106,14 +106,14 @@ class KeptRefs:
 
     def _folders(self, top: int) -> Iterator[str]:
         """Make the folder of the refs again: without it git sees no repository."""
-        if "refs" in self._known and stamp(top, "refs") is None:
+        if "refs" in self._known and take_stamp(top, "refs") is None:
             os.mkdir("refs", 0o777, dir_fd=top)
             yield f"{'/'.join((*self._repository, 'refs'))!r} was removed by the command; it has been put back."
 
     def _broken(self, top: int) -> list[str]:
         """New branches and tags that name no commit: they would hide those of the same name in packed-refs."""
         folders = [path for path, one in self._known.items() if _is_folder(one) and path.startswith("refs")]
-        if all(stamp(top, path) == self._known[path] for path in folders) or stamp(top, "refs") is None:
+        if all(take_stamp(top, path) == self._known[path] for path in folders) or take_stamp(top, "refs") is None:
             return []
         new = (path for path, one in _walk(top, "refs") if path not in self._known and not _is_folder(one))
         return [path for path in new if _REF.fullmatch(_content(top, path)) is None]
@@ -174,7 +174,7 @@ def _walk(top: int, where: str, depth: int = 0) -> Iterator[tuple[str, Stamp]]:
         os.close(fd)
     for name in names:
         path_of = f"{where}/{name}" if where else name
-        found = stamp(top, path_of)
+        found = take_stamp(top, path_of)
         if found is not None and (_is_folder(found) or stat.S_ISREG(found[0])) and not name.endswith(".lock"):
             yield path_of, found
             if _is_folder(found) and depth < _MAX_DEPTH:

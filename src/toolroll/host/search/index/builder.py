@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
 from toolroll.host.runtime.launcher import PIPE, Reach, module_paths, wait_for
-from toolroll.host.runtime.state import nameless
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.in_process import FOLDING_SIGNS
 from toolroll.host.search.index.postings import ALWAYS, BINARY, FOLDED, Postings
 from toolroll.host.search.text_files import is_binary
@@ -51,7 +51,7 @@ class IndexBuilder:
     def start(self, paths: Iterable[str]) -> None:
         """Index these files; ToolError if no child can be started."""
         self.close()
-        names = nameless(b"\0".join(map(os.fsencode, paths)))
+        names = create_nameless_file(b"\0".join(map(os.fsencode, paths)))
         given = [self._root.path, self._index, str(names), str(self._most_bytes)]
         reach = Reach((os.path.dirname(self._index),), (self._root.path,))
         try:

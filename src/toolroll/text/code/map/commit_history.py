@@ -9,7 +9,7 @@ from math import log, sqrt
 from typing import NamedTuple
 
 from toolroll.text.ranking import terms as words
-from toolroll.text.ranking.bm25 import Index
+from toolroll.text.ranking.bm25 import Bm25Index
 
 MAX_COMMITS = 3_000
 """How many of the newest commits are read."""
@@ -35,17 +35,17 @@ class CommitHistory:
         terms: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._changes: Counter[str] = Counter()
         self._touched: list[tuple[str, ...]] = []
-        self._messages = Index(length=0.3)
+        self._messages = Bm25Index(length=0.3)
         for commit in commits:
             if not 0 < len(commit.files) <= _MAX_FILES:
                 continue
-            found = words.counted(commit.message)
+            found = words.count_terms(commit.message)
             self._messages.add(found)
             self._touched.append(commit.files)
             for path in commit.files:
                 self._changes[path] += 1
                 terms[path].update(found)
-        self._index = Index(length=1.0)  # else files that change often win by the words of all their commits
+        self._index = Bm25Index(length=1.0)  # else files that change often win by the words of all their commits
         self._paths = list(terms)
         for path in self._paths:
             self._index.add(terms[path])

@@ -19,7 +19,7 @@ class CompoundWords:
         for path in paths:
             self._files += 1
             name = path.rpartition("/")[2]
-            for part in words.parted(name.rpartition(".")[0] or name):
+            for part in words.split_name(name.rpartition(".")[0] or name):
                 self._owners.setdefault(part, []).append(path)
         self._text = "\n".join(("", *self._owners, ""))  # one text: the fastest to search
 

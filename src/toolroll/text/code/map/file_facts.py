@@ -66,7 +66,7 @@ def wants(language: str) -> bool:
 
 def make_facts(text: str, tags: Tags | None) -> FileFacts:
     """The facts of a text, with its definitions if it was parsed."""
-    terms = words.counted(text)
+    terms = words.count_terms(text)
     if tags is None:
         return FileFacts(terms, {})
     import msgspec
@@ -78,7 +78,7 @@ def make_facts(text: str, tags: Tags | None) -> FileFacts:
     ][:_MAX_MARKS]
     names: Counter[str] = Counter()
     for mark in kept:
-        names.update(words.terms(mark.name) if mark.kind != "heading" else words.counted(mark.name))
+        names.update(words.split_terms(mark.name) if mark.kind != "heading" else words.count_terms(mark.name))
     code = languages.get(tags.language).code
     return FileFacts(
         terms,
