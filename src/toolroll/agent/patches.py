@@ -8,26 +8,26 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolroll.host.files.copies import Change
+    from toolroll.host.files.copies import CopyChange
 
 _ODD = re.compile(r'[\x00-\x1f"\\\x7f\udc80-\udcff]')
 
 
-def patch(changes: Iterable[Change]) -> str:
+def patch(changes: Iterable[CopyChange]) -> str:
     """The patch of all changes that a patch can tell; others are left out (see `left_out`)."""
     return "".join("".join(_of(one)) for one in changes if not _cannot(one))
 
 
-def left_out(changes: Iterable[Change]) -> list[str]:
+def left_out(changes: Iterable[CopyChange]) -> list[str]:
     """The paths of the changes that are in no patch: binary files, and names that would need quoting."""
     return [one.path for one in changes if _cannot(one)]
 
 
-def _cannot(change: Change) -> bool:
+def _cannot(change: CopyChange) -> bool:
     return change.binary or bool(_ODD.search(change.path))
 
 
-def _of(change: Change) -> Iterator[str]:
+def _of(change: CopyChange) -> Iterator[str]:
     path, old, new = change.path, change.before, change.after
     yield f"diff --git a/{path} b/{path}\n"
     if old is None:

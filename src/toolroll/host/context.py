@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolroll.host.code.repo_map import Atlas
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.journal.journal import Journal
-    from toolroll.host.files.tree import Tree
+    from toolroll.host.files.tree import FileTree
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.semantic import Meaning
@@ -66,11 +66,11 @@ class Context:
     """Files that other programs run by themselves and that the call has changed without asking."""
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> FileTree:
         """The names in the workspace."""
-        from toolroll.host.files.tree import Tree
+        from toolroll.host.files.tree import FileTree
 
-        return Tree(self.files)
+        return FileTree(self.files)
 
     @property
     def shell(self) -> Shell:

@@ -40,7 +40,7 @@ def unified_bytes(before: bytes, after: bytes, decode: Callable[[bytes], str], s
     return _unified(before, after, b"\n", decode, lines, same)
 
 
-def common(a: AnyStr, b: AnyStr) -> tuple[int, int]:
+def common_ends(a: AnyStr, b: AnyStr) -> tuple[int, int]:
     """How much two texts begin with alike, and how much of what is left they end with alike."""
     head = _head(a, b)
     return head, _tail(a, b, min(len(a), len(b)) - head)

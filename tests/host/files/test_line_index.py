@@ -7,7 +7,7 @@ import pytest
 
 from toolroll.host.files import line_index as milestones
 from toolroll.host.files import line_window as window
-from toolroll.host.files.line_index import Known, Milestones
+from toolroll.host.files.line_index import LineIndex, LineIndexCache
 from toolroll.host.runtime.cancellation import Token
 from toolroll.text.encoding import UTF8
 
@@ -57,27 +57,27 @@ def test_every_window_of_every_text(opened, name, order):
     fd = opened(data)
     lines = data.decode().removesuffix("\n").split("\n")
     starts = range(1, len(lines) + 3)
-    known = Milestones()
+    known = LineIndex()
     for start in starts if order != "backwards" else reversed(starts):
-        known = Milestones() if order == "anew" else known
-        found = window.of_file(fd, start, 3, UTF8, Token(), known)
+        known = LineIndex() if order == "anew" else known
+        found = window.window_of_file(fd, start, 3, UTF8, Token(), known)
         assert (found.lines, found.total) == (tuple(lines[start - 1 : start + 2]), len(lines))
 
 
 def test_lines_before_a_milestone_are_not_read_again(opened):
     fd = opened(TEXTS["ended"])
-    known = Milestones()
+    known = LineIndex()
     place = known.after(fd, 150, Token())
     assert TEXTS["ended"][:place].count(b"\n") == 150
     os.pwrite(again := os.open(f"/proc/self/fd/{fd}", os.O_WRONLY), b"\n" * BLOCK, 0)
     os.close(again)
     assert known.after(fd, 150, Token()) == place  # a scan from the start would find it earlier
-    assert Milestones().after(fd, 150, Token()) < place
+    assert LineIndex().after(fd, 150, Token()) < place
 
 
 def test_what_was_learned_is_kept_for_this_state_only(opened, tmp_path):
     fd = opened(TEXTS["ended"])
-    known, status = Known(), settled(fd)
+    known, status = LineIndexCache(), settled(fd)
     learned = known.of(status)
     learned.count(fd, Token())
     known.keep(fd, status, learned)
@@ -87,12 +87,12 @@ def test_what_was_learned_is_kept_for_this_state_only(opened, tmp_path):
     (tmp_path / "f").write_bytes(b"\n" * len(TEXTS["ended"]))  # as long as before
     assert os.fstat(fd).st_ino == status.st_ino
     os.utime(fd, ns=(status.st_atime_ns, status.st_mtime_ns))  # and as old, as far as that can be pretended
-    assert known.of(os.fstat(fd)) == Milestones(settled=False)
+    assert known.of(os.fstat(fd)) == LineIndex(settled=False)
 
 
 def test_what_changed_meanwhile_is_not_kept(opened):
     fd = opened(TEXTS["ended"])
-    known, status = Known(), settled(fd)
+    known, status = LineIndexCache(), settled(fd)
     learned = known.of(status)
     learned.count(fd, Token())
     os.utime(fd)
@@ -102,7 +102,7 @@ def test_what_changed_meanwhile_is_not_kept(opened):
 
 def test_a_file_just_written_is_not_trusted(opened):
     fd = opened(TEXTS["ended"])
-    known, status = Known(), os.fstat(fd)
+    known, status = LineIndexCache(), os.fstat(fd)
     learned = known.of(status)
     learned.count(fd, Token())
     known.keep(fd, status, learned)
@@ -111,7 +111,7 @@ def test_a_file_just_written_is_not_trusted(opened):
 
 def test_what_was_handed_out_is_nobody_elses(opened):
     fd = opened(TEXTS["ended"])
-    known, status = Known(), settled(fd)
+    known, status = LineIndexCache(), settled(fd)
     learned = known.of(status)
     learned.after(fd, 20, Token())
     known.keep(fd, status, learned)
@@ -127,7 +127,7 @@ def test_no_more_is_held_than_fits(opened, tmp_path, monkeypatch):
     for name in "gh":
         (tmp_path / name).write_bytes(TEXTS["ended"] * (1 if name == "g" else 9))
         fds.append(os.open(tmp_path / name, os.O_RDONLY))
-    known, states = Known(), [settled(fd) for fd in fds]
+    known, states = LineIndexCache(), [settled(fd) for fd in fds]
     for fd, status in zip(fds, states, strict=True):
         learned = known.of(status)
         learned.count(fd, Token())

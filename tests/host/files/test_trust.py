@@ -14,7 +14,7 @@ import pytest
 import toolroll
 from toolroll import Kit
 from toolroll.host.files.trust import WorkspaceError, examine
-from toolroll.host.sandbox.choose import strongest
+from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
@@ -26,7 +26,7 @@ BEGIN = f"*** Begin Patch\n*** Add File: {SITE}/new.pth\n+import os\n*** End Pat
 
 def needs(tier: str) -> str:
     try:
-        strongest(tier)
+        choose_sandbox(tier)
     except ToolError as error:
         pytest.skip(error.message)
     return tier

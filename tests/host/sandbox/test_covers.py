@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.result import ErrorCode, ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers are of Linux")
@@ -24,9 +24,9 @@ def seen(ws: Path) -> dict[str, bytes]:
     return {str(path.relative_to(ws)): path.read_bytes() for path in ws.rglob("*") if path.is_file()}
 
 
-def reach(ws: Path) -> Reach:
+def reach(ws: Path) -> AccessRules:
     hide = (f"{ws}/a/secret", f"{ws}/a/token", f"{ws}/a/missing")
-    return Reach((str(ws),), lock=(f"{ws}/a/b/locked", f"{ws}/gone/away"), hide=hide)
+    return AccessRules((str(ws),), lock=(f"{ws}/a/b/locked", f"{ws}/gone/away"), hide=hide)
 
 
 @pytest.mark.parametrize(
@@ -87,30 +87,35 @@ def test_what_may_only_be_read_hides_too(sandbox, run, ws, tmp_path, files):
 
 @pytest.mark.parametrize("field", ["lock", "hide"])
 def test_landlock_says_that_it_cannot(landlock, run, ws, files, field):
-    wanted = Reach((str(ws),), **{field: (f"{ws}/a/b",)})
+    wanted = AccessRules((str(ws),), **{field: (f"{ws}/a/b",)})
     with pytest.raises(ToolError, match=r"landlock.* cannot keep commands from it.*Install bubblewrap") as caught:
         run(landlock, "echo y > c", reach=wanted)
     assert (caught.value.code, seen(ws)) == (ErrorCode.SECURITY, files)
-    assert run(landlock, "cat c", reach=Reach((str(ws),), **{field: (f"{ws}/missing",)})) == (0, "c")
+    assert run(landlock, "cat c", reach=AccessRules((str(ws),), **{field: (f"{ws}/missing",)})) == (0, "c")
 
 
 def test_a_link_cannot_be_locked(bubblewrap, run, ws, files):
     (ws / "way").symlink_to("a")
     with pytest.raises(ToolError, match="reached through the link"):
-        run(bubblewrap, "rm way", reach=Reach((str(ws),), lock=(f"{ws}/way",)))
+        run(bubblewrap, "rm way", reach=AccessRules((str(ws),), lock=(f"{ws}/way",)))
 
 
 def test_a_sandbox_that_lies_where_commands_write_must_be_locked(bubblewrap, run, ws, files):
     program = bubblewrap._program
     write = (str(ws), os.path.dirname(program))
     with pytest.raises(ToolError, match="The sandbox itself"):
-        run(bubblewrap, "true", reach=Reach(write))
-    assert run(bubblewrap, f"cat c; test -w {program} || echo no", reach=Reach(write, lock=(program,))) == (0, "cno\n")
+        run(bubblewrap, "true", reach=AccessRules(write))
+    assert run(bubblewrap, f"cat c; test -w {program} || echo no", reach=AccessRules(write, lock=(program,))) == (
+        0,
+        "cno\n",
+    )
 
 
 def test_what_is_hidden_among_the_systems_own_files(sandbox, run, ws):
     """A home folder can lie in /opt or /usr."""
     there = next(path for path in sorted(Path("/usr/share").iterdir()) if path.is_dir() and any(path.iterdir()))
     for hide, found in (((), True), ((str(there),), False)):
-        status, said = run(sandbox, f"ls -A {there}/ | grep -q . && echo found", reach=Reach((str(ws),), hide=hide))
+        status, said = run(
+            sandbox, f"ls -A {there}/ | grep -q . && echo found", reach=AccessRules((str(ws),), hide=hide)
+        )
         assert ("found" in said) is found, (status, said)

@@ -33,7 +33,7 @@ def ground(root: Root, path: str = ".", *, token: Token | None = None, seconds: 
     fd = root.folder(path)
     parts = root.real(fd)
     try:
-        yield Ground(fd, fd, parts, False, ignore.inherited(root, parts), token, time.monotonic() + seconds)
+        yield Ground(fd, fd, parts, False, ignore.inherited_rules(root, parts), token, time.monotonic() + seconds)
     finally:
         os.close(fd)
 

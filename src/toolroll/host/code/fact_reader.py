@@ -19,7 +19,7 @@ from toolroll.text.ranking.weights import ASIDE, aside
 
 if TYPE_CHECKING:
     from toolroll.host.code.parser_pool import Parsers
-    from toolroll.host.files.reader import Reader
+    from toolroll.host.files.reader import FileReader
     from toolroll.host.runtime.cancellation import Token
 
 NO_TEXT = b""
@@ -53,7 +53,7 @@ class Copy:
 class Surveyor:
     """Makes the sheets of the files of one workspace."""
 
-    def __init__(self, files: Reader, parsers: Parsers) -> None:
+    def __init__(self, files: FileReader, parsers: Parsers) -> None:
         self._files = files
         self._parsers = parsers
 

@@ -25,7 +25,7 @@ from toolroll.text.encoding import HEAD, detect
 
 if TYPE_CHECKING:
     from toolroll.host.code.fact_store import Stamp
-    from toolroll.host.files.reader import Reader
+    from toolroll.host.files.reader import FileReader
     from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search.search import Search
@@ -68,7 +68,7 @@ _Outcome = tuple[str, T | None, str]
 class Structure:
     """The tags of the files of one workspace. Several threads may use it at a time."""
 
-    def __init__(self, files: Reader, search: Search, limits: Limits, launcher: Launcher) -> None:
+    def __init__(self, files: FileReader, search: Search, limits: Limits, launcher: Launcher) -> None:
         self._files = files
         self._search = search
         self._limits = limits
@@ -130,7 +130,7 @@ class Structure:
 
         return self._look(Scope(path), holds, lambda language: bool(language.pattern), fits, token)
 
-    def place(self, files: Reader, path: str) -> str:
+    def place(self, files: FileReader, path: str) -> str:
         """A path as a call gives it, from the workspace; kept outputs have no structure."""
         root, where = files.where(path)
         if root is not self._files.root:

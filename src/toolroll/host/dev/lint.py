@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.dev import projects
 from toolroll.host.search.query import Scope
-from toolroll.host.shell.command_result import check
+from toolroll.host.shell.command_result import check_end
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.counts import counted
@@ -18,7 +18,7 @@ from toolroll.text.dev.lint.model import Finding, Printed, Rewritten
 
 if TYPE_CHECKING:
     from toolroll.host.context import Context
-    from toolroll.host.files.document import Document
+    from toolroll.host.files.document import TextFile
 
 _OUTPUT = 32 << 20
 _FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where nothing ignores them
@@ -95,7 +95,7 @@ class Linter:
         assert engine.check is not None
         return engine.read(self._ask(engine.check))
 
-    def rewrite(self, rewrite: Rewrite) -> tuple[list[tuple[Document, str]], list[Finding]]:
+    def rewrite(self, rewrite: Rewrite) -> tuple[list[tuple[TextFile, str]], list[Finding]]:
         """The files it would change, each with its new text, and those that it cannot read."""
         printed = self._ask(rewrite.find)
         faults = self._chosen.engine.read(printed) if rewrite is self._chosen.engine.fix else _faults(printed)
@@ -112,7 +112,7 @@ class Linter:
     def _absolute(self, path: str) -> str:
         return f"{self._ctx.files.root.path}/{path}"
 
-    def _draft(self, path: str) -> Document:
+    def _draft(self, path: str) -> TextFile:
         return self._ctx.files.draft(self._absolute(path))
 
     def _ask(self, words: engines.Words) -> Printed:
@@ -148,11 +148,11 @@ class Linter:
             ran = shell.words(argv, seconds=self._seconds, extra=extra)
         else:
             ran = shell.program(argv, seconds=self._seconds, merge=False, writes="nothing", extra=extra)
-        check(ran, 2_000, "tail")
+        check_end(ran, 2_000, "tail")
         out = ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace")
         return Printed(out, ran.show_errors(20_000).text, ran.status or 0, root)
 
-    def _filtered(self, rewrite: Rewrite, drafts: list[Document]) -> list[str]:
+    def _filtered(self, rewrite: Rewrite, drafts: list[TextFile]) -> list[str]:
         """The new texts of files, printed by a program that reads them."""
         assert rewrite.filter is not None
         if not drafts:
@@ -185,7 +185,7 @@ def _faults(printed: Printed) -> list[Finding]:
     return faults(printed)
 
 
-def save(ctx: Context, drafts: Sequence[tuple[Document, str]]) -> list[Rewritten]:
+def save(ctx: Context, drafts: Sequence[tuple[TextFile, str]]) -> list[Rewritten]:
     """Write new texts, those that differ; what was changed."""
     changed = [(draft, text) for draft, text in drafts if draft.text != text]
     for draft, text in changed:

@@ -19,7 +19,7 @@ from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 
 if TYPE_CHECKING:
     from toolroll.host.context import Context
-    from toolroll.host.shell.shell import Ran
+    from toolroll.host.shell.shell import CommandRun
     from toolroll.text.git.plans import Command, Printed
 
 _OUTPUT = 64 << 20
@@ -119,7 +119,7 @@ class Finish:
     """What is known of a run, and the command itself."""
 
     run: Run
-    ran: Ran
+    ran: CommandRun
     output: str
     program: str
     """The program that ran it."""

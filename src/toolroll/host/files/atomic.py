@@ -13,7 +13,7 @@ from functools import cache
 from typing import Self
 
 from toolroll.host.files.openat import not_a_file, os_error
-from toolroll.host.files.path_handle import Place
+from toolroll.host.files.path_handle import PathHandle
 from toolroll.result import ErrorCode, ToolError
 
 Check = Callable[[], None]
@@ -28,7 +28,7 @@ _NOT_COPIED = {"security.capability", "security.ima", "security.evm"}
 
 
 def write(
-    place: Place,
+    place: PathHandle,
     data: bytes,
     *,
     stage: int | None,
@@ -36,7 +36,7 @@ def write(
     mode: int | None = None,
     durable: bool = True,
     check: Check | None = None,
-    sync: Callable[[Place], None] = Place.sync,
+    sync: Callable[[PathHandle], None] = PathHandle.sync,
 ) -> bool:
     """Put `data` at `place` and say whether the file is new; if it fails, all is as it was.
 
@@ -83,7 +83,7 @@ class Replacement:
     files, begin them all, then settle them all, then put them all: the disk is waited for once.
     """
 
-    def __init__(self, place: Place, data: bytes, stage: int | None) -> None:
+    def __init__(self, place: PathHandle, data: bytes, stage: int | None) -> None:
         """Make it in `stage` if that is on the same device; else beside the old file, nameless if it can be."""
         self._place = place
         self._data = data
@@ -163,7 +163,7 @@ class _Draft:
         while rest:  # a write may be short
             rest = rest[os.write(self.fd, rest) :]
 
-    def publish_new(self, place: Place) -> None:
+    def publish_new(self, place: PathHandle) -> None:
         """Give it its name; FileExistsError if that is taken."""
         try:
             self._link(place.name, place.fd)
@@ -174,7 +174,7 @@ class _Draft:
                 raise os_error(errno.EEXIST, place.shown) from None
             self.publish_over(place)
 
-    def publish_over(self, place: Place) -> None:
+    def publish_over(self, place: PathHandle) -> None:
         """Put it in the place of what has the name now."""
         if self.name is None:
             name = _passing_name()
@@ -190,7 +190,9 @@ class _Draft:
             os.link(self.name, name, src_dir_fd=self.folder, dst_dir_fd=folder, follow_symlinks=False)
 
 
-def _create(place: Place, data: bytes, mode: int | None, durable: bool, check: Check | None, create_only: bool) -> bool:
+def _create(
+    place: PathHandle, data: bytes, mode: int | None, durable: bool, check: Check | None, create_only: bool
+) -> bool:
     """Make a new file; False if the name was taken meanwhile, which only `create_only` minds."""
     with _Blaming(place):
         draft = _Draft(place.fd, 0o666, nameless=True)  # in its folder from the start, to inherit group and ACL
@@ -214,7 +216,7 @@ def _create(place: Place, data: bytes, mode: int | None, durable: bool, check: C
 
 
 @contextmanager
-def _existing(place: Place) -> Iterator[int]:
+def _existing(place: PathHandle) -> Iterator[int]:
     """A descriptor of the regular file to be replaced, for looking at it only."""
     with _Blaming(place):
         fd = os.open(place.name, _LOOK, dir_fd=place.fd)
@@ -236,7 +238,7 @@ def _existing(place: Place) -> Iterator[int]:
 class _Blaming:
     """An error in the block is told with the path of the caller, to whom the names of drafts mean nothing."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PathHandle) -> None:
         self._place = place
 
     def __enter__(self) -> None:

@@ -19,7 +19,7 @@ _MOST_BYTES = 5_000_000  # of a file that is shown as a diff
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CopyChange:
     """A file that differs from the one that was copied. None stands for no file."""
 
     path: str
@@ -70,14 +70,14 @@ class Copies:
         """A folder for what a kit keeps beside a copy, which goes with it."""
         return os.path.join(self._folder, f"state-{name}")
 
-    def changes(self, name: str) -> list[Change]:
+    def changes(self, name: str) -> list[CopyChange]:
         """What differs in a copy, by path; what its ignore files keep out is left out."""
         before, after = dict(_files(self._first)), dict(_files(os.path.join(self._folder, f"work-{name}")))
         found = []
         for path in sorted(before.keys() | after.keys()):
             old, new = before.get(path, (None, 0o644)), after.get(path, (None, 0o644))
             if old != new:
-                found.append(Change(path, old[0], new[0], old[1], new[1]))
+                found.append(CopyChange(path, old[0], new[0], old[1], new[1]))
         return found
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ def digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()[:16]  # half of it: twice as quick as blake2b where processors help
 
 
-class Contents:
+class DigestCache:
     """The digests of the last contents of files, by path. Safe for threads."""
 
     def __init__(self) -> None:

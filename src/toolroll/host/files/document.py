@@ -16,7 +16,7 @@ _LINEWISE = ("utf-8", "ascii", "iso8859-", "cp125", "koi8-")  # a byte 10 is a l
 
 
 @dataclass(frozen=True)
-class Document:
+class TextFile:
     """A text file as it was at one moment."""
 
     path: str
@@ -34,13 +34,13 @@ class Document:
         return self.encoding == UTF8 and self.data.isascii()
 
     @property
-    def survives(self) -> bool:
+    def round_trips(self) -> bool:
         """Whether writing the text gives these bytes again."""
         return self.plain or self.encoding.codec in _EXACT or self.encoding.encode(self.text) == self.data
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ContentChange:
     """What a write did. `before` is None for a new file."""
 
     path: str

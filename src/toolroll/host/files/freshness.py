@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from toolroll.host.files.versions import Records, Version
+from toolroll.host.files.versions import SeenVersions, Version
 from toolroll.result import ErrorCode, Suggestion, ToolError
 
 EditGuard = Literal["none", "fresh", "seen"]
@@ -14,7 +14,7 @@ EditGuard = Literal["none", "fresh", "seen"]
 class Freshness:
     """Judges versions of files against what a session has seen of them."""
 
-    def __init__(self, records: Records, guard: EditGuard) -> None:
+    def __init__(self, records: SeenVersions, guard: EditGuard) -> None:
         self._records = records
         self._guard = guard
 
@@ -34,10 +34,10 @@ class Freshness:
         if self._guard == "none" or known is None or known.stamp == now.stamp:
             return
         if known.digest is None or known.digest != now.digest:
-            raise modified(path)
+            raise modified_error(path)
 
 
-def modified(path: str) -> ToolError:
+def modified_error(path: str) -> ToolError:
     """The error for a file that others have changed."""
     return ToolError(
         ErrorCode.CONFLICT,

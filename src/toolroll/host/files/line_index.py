@@ -25,7 +25,7 @@ def _from_the_start() -> array[int]:
 
 
 @dataclass(slots=True)
-class Milestones:
+class LineIndex:
     """How many line feeds stand before each block of a file."""
 
     before: array[int] = field(default_factory=_from_the_start)
@@ -70,22 +70,22 @@ class Milestones:
             self.before.append(found)
 
 
-class Known:
+class LineIndexCache:
     """The milestones of the files that were read last. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._files: OrderedDict[tuple[int, ...], Milestones] = OrderedDict()
+        self._files: OrderedDict[tuple[int, ...], LineIndex] = OrderedDict()
         self._blocks = 0
 
-    def of(self, status: os.stat_result) -> Milestones:
+    def of(self, status: os.stat_result) -> LineIndex:
         """What is known of a file that is in this state now, to be added to."""
         settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED
         with self._lock:
-            found = self._files.get(stamp_of(status), Milestones())
-            return Milestones(found.before[:], found.total, settled)
+            found = self._files.get(stamp_of(status), LineIndex())
+            return LineIndex(found.before[:], found.total, settled)
 
-    def keep(self, fd: int, status: os.stat_result, learned: Milestones) -> None:
+    def keep(self, fd: int, status: os.stat_result, learned: LineIndex) -> None:
         """Remember what was learned of a file, if it is still in this state and its times tell when it leaves it."""
         stamp = stamp_of(status)
         if not learned.settled or stamp_of(os.fstat(fd)) != stamp:

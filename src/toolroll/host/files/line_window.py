@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from toolroll.host.files.line_index import Milestones, next_data
+from toolroll.host.files.line_index import LineIndex, next_data
 from toolroll.host.runtime.cancellation import Token
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import lines as text_lines
@@ -29,16 +29,16 @@ class Window(NamedTuple):
     """The file was read to its end, and a line feed ends it."""
 
 
-def of_bytes(data: bytes, start: int, count: int, encoding: Encoding) -> Window:
+def window_of_bytes(data: bytes, start: int, count: int, encoding: Encoding) -> Window:
     """The window of a file that was read whole."""
     text = encoding.decode(data)
-    found = text_lines.bare(text)
+    found = text_lines.split_bare(text)
     shown = tuple(found[start - 1 : start - 1 + count])
     whole = start - 1 + count >= len(found) and text.endswith("\n")
     return Window(shown, start, len(found), encoding, whole)
 
 
-def of_file(fd: int, start: int, count: int, encoding: Encoding, token: Token, known: Milestones) -> Window:
+def window_of_file(fd: int, start: int, count: int, encoding: Encoding, token: Token, known: LineIndex) -> Window:
     """The window of a large file, read in blocks; `known` helps to find it, and learns."""
     if encoding.codec.startswith(("utf-16", "utf-32")):
         raise ToolError(ErrorCode.TOO_LARGE, f"A {encoding.codec} file of this size cannot be read in part.")

@@ -23,7 +23,7 @@ _PATIENCE, _PAUSE = 5.0, 0.001  # seconds: others hold a folder for the moment o
 
 
 @dataclass(slots=True)
-class Place:
+class PathHandle:
     """Where a name lives: an open folder and a name in it, whatever happens to the path meanwhile.
 
     Use it as a context manager. When the block fails, the folders that were made for it are removed again.
@@ -49,10 +49,10 @@ class Place:
     def path(self) -> str:
         return "/".join(self.parts)
 
-    def beside(self, name: str) -> Place:
+    def beside(self, name: str) -> PathHandle:
         """The place of another name in the same folder, which must not be missing."""
         parts = (*self.parts[:-1], name)
-        return Place(os.dup(self.fd), name, parts, "/".join(parts))
+        return PathHandle(os.dup(self.fd), name, parts, "/".join(parts))
 
     def link(self) -> str | None:
         """What the name links to, or None if it is not a link."""
@@ -82,7 +82,7 @@ class Place:
 
     def sync(self) -> None:
         """Let the names in the folder, and of the folders made for it, survive a power cut."""
-        with Folders() as folders:
+        with FolderSync() as folders:
             folders.add(self)
 
     @contextmanager
@@ -158,13 +158,13 @@ def _lock(fd: int) -> None:
             return
 
 
-class Folders:
+class FolderSync:
     """Folders whose names are to survive a power cut: when the block ends well, each is synced once."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int], int] = {}
 
-    def add(self, place: Place) -> None:
+    def add(self, place: PathHandle) -> None:
         """A name of this place is new, or names another file."""
         for folder in place.folders():
             status = os.fstat(folder)

@@ -5,33 +5,33 @@ from __future__ import annotations
 import os
 
 from toolroll.host.files import line_window as window
-from toolroll.host.files.digests import Contents
-from toolroll.host.files.document import Document, read_all
-from toolroll.host.files.line_index import Known
+from toolroll.host.files.digests import DigestCache
+from toolroll.host.files.document import TextFile, read_all
+from toolroll.host.files.line_index import LineIndexCache
 from toolroll.host.files.line_window import Window
 from toolroll.host.files.near import near_names
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
-from toolroll.host.files.versions import Records, Version, stamp_of
+from toolroll.host.files.versions import SeenVersions, Version, stamp_of
 from toolroll.host.runtime.cancellation import Token
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, judge_path
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import names
-from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, fitting
+from toolroll.text.encoding import HEAD, UTF8, Encoding, choose_encoding, detect
 
 
-class Reader:
+class FileReader:
     """Reads beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
 
     def __init__(self, root: Root, spill: Spill, limits: Limits, policy: Policy, *, guess: bool = False) -> None:
         """`guess`: read what is not UTF-8 and says no other encoding in the likeliest one, if that keeps every byte."""
         self.root = root
-        self.records = Records()
+        self.records = SeenVersions()
         self.cwd = "."
-        self._contents = Contents()
-        self._milestones = Known()
+        self._contents = DigestCache()
+        self._milestones = LineIndexCache()
         self._spill = spill
         self._limits = limits
         self._policy = policy
@@ -47,7 +47,7 @@ class Reader:
 
     def _meant(self, path: str) -> str:
         """A path with escapes as we show them, if that is what is there and not the path as it is written."""
-        shown = [path, names.meant(path)]
+        shown = [path, names.parse_shown(path)]
         return next((one for one in shown if self.root.has(one)), path)
 
     def key(self, path: str) -> tuple[str, ...]:
@@ -64,13 +64,13 @@ class Reader:
                 steps.pop()
         return tuple(steps)
 
-    def read(self, path: str, encoding: str | None = None) -> Document:
+    def read(self, path: str, encoding: str | None = None) -> TextFile:
         """The whole text file; it then counts as seen."""
         document = self.peek(path, encoding)
         self.records.read(document.path, document.version, document.encoding)
         return document
 
-    def peek(self, path: str, encoding: str | None = None) -> Document:
+    def peek(self, path: str, encoding: str | None = None) -> TextFile:
         """The whole text file, without its counting as seen."""
         fd, real, status = self._file(path)
         try:
@@ -80,7 +80,7 @@ class Reader:
             os.close(fd)
         version = Version(stamp_of(status), self._contents.digest(real, data))
         used = self._fitting(real, data, encoding, path)
-        document = Document(real, data, used, version)
+        document = TextFile(real, data, used, version)
         _check_text(path, document)
         return document
 
@@ -95,12 +95,12 @@ class Reader:
                 self._check_size(path, status.st_size, self._limits.read_bytes, part)
             if status.st_size <= window.WHOLE:
                 data = read_all(fd, status.st_size)
-                found = window.of_bytes(data, start, count, self._fitting(real, data, encoding, path))
+                found = window.window_of_bytes(data, start, count, self._fitting(real, data, encoding, path))
                 version = Version(stamp_of(status), self._contents.digest(real, data))
             else:
                 used = self._encoding(real, os.pread(fd, HEAD, 0), encoding, path)
                 known = self._milestones.of(status)
-                found = window.of_file(fd, start, count, used, token, known)
+                found = window.window_of_file(fd, start, count, used, token, known)
                 self._milestones.keep(fd, status, known)
                 version = Version.of(status)
         finally:
@@ -179,10 +179,10 @@ class Reader:
         used = self._encoding(real, data[:HEAD], asked, path)
         if asked is not None or not self._guess:
             return used
-        return fitting(data, UTF8 if used.guessed else used)  # others may have saved it as UTF-8 since
+        return choose_encoding(data, UTF8 if used.guessed else used)  # others may have saved it as UTF-8 since
 
 
-def _check_text(path: str, document: Document) -> None:
+def _check_text(path: str, document: TextFile) -> None:
     """Raise ToolError if the file cannot be decoded; one that surely can is not, as nobody may ask for its text."""
     try:
         _ = document.plain or document.text

@@ -25,7 +25,7 @@ from toolroll.host.files.openat import (
     os_error,
     walk,
 )
-from toolroll.host.files.path_handle import Check, Place
+from toolroll.host.files.path_handle import Check, PathHandle
 from toolroll.host.files.trust import Trust
 from toolroll.host.runtime.launcher import folder_path
 from toolroll.policy import paths
@@ -117,7 +117,7 @@ class Root:
             place.settle(check)
             return os.open(".", LIST, dir_fd=place.fd)
 
-    def place(self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None) -> Place:
+    def place(self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None) -> PathHandle:
         """Where `path` lives, whether or not there is anything yet.
 
         `follow` goes through a link to what it names; without it the link itself is meant. `create` makes the
@@ -240,7 +240,7 @@ class Root:
             f"{shown!r} is the workspace itself, which stays as it is. Name something inside it.",
         )
 
-    def _reach(self, above: tuple[str, ...], name: str, shown: str, *, create: bool) -> Place:
+    def _reach(self, above: tuple[str, ...], name: str, shown: str, *, create: bool) -> PathHandle:
         """The place of `name` beneath the deepest folder of `above` that exists; `create` lets some miss."""
         for there in range(len(above), -1, -1):
             try:
@@ -254,7 +254,7 @@ class Root:
             own = () if name == "." else (name,)
             parts = (*self.real(fd), *missing, *own)
             self.trust.check_read(parts)
-            return Place(fd, name, parts, shown, missing=missing, folder_mode=self._folder_mode)
+            return PathHandle(fd, name, parts, shown, missing=missing, folder_mode=self._folder_mode)
         except BaseException:
             os.close(fd)
             raise

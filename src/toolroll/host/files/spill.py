@@ -44,12 +44,12 @@ class Spill:
                 self._last = (text, name) if len(text) <= _MOST_KNOWN else ("", "")
         return PREFIX + name
 
-    def writer(self, most: int) -> Writer:
+    def writer(self, most: int) -> SpillWriter:
         """A new kept file to be written bit by bit, never more than `most` bytes; OSError if none can be made."""
         with self._lock:
             folder = self._state.folder(_FOLDER)
             self._make_room(folder, min(most, _MOST_BYTES))
-            return Writer(folder, os.urandom(6).hex(), most)
+            return SpillWriter(folder, os.urandom(6).hex(), most)
 
     def root(self) -> Root:
         """The folder of the kept texts, to read beneath."""
@@ -73,7 +73,7 @@ class Spill:
         self._room -= size
 
 
-class Writer:
+class SpillWriter:
     """One kept file while it grows. Not for several threads at once."""
 
     def __init__(self, folder: int, name: str, most: int) -> None:

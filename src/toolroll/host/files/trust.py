@@ -22,7 +22,7 @@ from toolroll.policy.paths import components, folded
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import Reach
+    from toolroll.host.runtime.launcher import AccessRules
 
 _IMPORTED = ("site-packages", "dist-packages", "lib-dynload")
 _KERNEL = ("/proc", "/sys", "/dev", "/run")  # no files, but doors to other processes, devices and services
@@ -110,7 +110,7 @@ class Trust:
         there = ("/".join(one[start:]) for one in inside if os.path.lexists("/".join((self._workspace, *one))))
         return list(there)
 
-    def protect(self, reach: Reach) -> Reach:
+    def protect(self, reach: AccessRules) -> AccessRules:
         """The reach of a program, without what it may not change or see of this workspace."""
         granted = (*reach.write, *reach.read, *(_SYSTEM if reach.system else ()))
         hide = dict.fromkeys(one for one in (*self._own, *self._hide) if any(is_beneath(one, path) for path in granted))
@@ -265,14 +265,14 @@ def _homes() -> set[str]:
 
 def _secrets(workspace: str, homes: Iterable[str]) -> Iterator[str]:
     """The secret paths of every home in a wide workspace."""
-    from toolroll.host.sandbox.toolchains import secrets
+    from toolroll.host.sandbox.toolchains import secret_paths
 
     every = {home for home in homes if home != "/"} | {"/root"}
     for folder in ("/home", "/Users"):
         if is_beneath(folder, workspace):
             with suppress(OSError), os.scandir(folder) as entries:
                 every |= {os.path.realpath(one.path) for one in entries if one.is_dir()}
-    for path in secrets(every):
+    for path in secret_paths(every):
         yield path
         yield os.path.realpath(path)
     if workspace == "/":

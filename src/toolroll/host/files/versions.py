@@ -48,7 +48,7 @@ class FileRecord(NamedTuple):
 _UNSEEN = FileRecord()
 
 
-class Records:
+class SeenVersions:
     """The files that a session has seen, the least recently used forgotten first. Safe for threads."""
 
     def __init__(self, most: int = 1000) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from toolroll.host.context import Context
 from toolroll.host.files.openat import PATH
 from toolroll.host.files.root import Root
-from toolroll.host.shell.command_result import check
+from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.git_identity import read_settings
 from toolroll.host.shell.sealed_text import SealedText, Word
 from toolroll.policy.paths import beneath
@@ -161,7 +161,7 @@ class Repository:
             writes="repository" if changes else "nothing",
             extra=extra,
         )
-        check(ran, _ERRORS)
+        check_end(ran, _ERRORS)
         output = ran.launched.running.output
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
         return Printed(decoded(output.read(0, _MOST)), ran.show_errors(_ERRORS).text, ran.status or 0, ongoing)

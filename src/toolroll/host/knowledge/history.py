@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.files.journal.log import undone
+from toolroll.host.files.journal.log import undone_numbers
 from toolroll.host.knowledge.call_log import Called, Calls
 from toolroll.host.knowledge.note_store import Notes, path
 from toolroll.result import ToolError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolroll.host.context import Context
-    from toolroll.host.files.journal.entry import Entry
+    from toolroll.host.files.journal.entry import JournalEntry
 
 _CALLS = 5_000  # the latest that are looked through
 _PATHS = 20  # of one call
@@ -64,7 +64,7 @@ def _near(ctx: Context, known: Sequence[Passage], query: str) -> tuple[dict[int,
 def calls(ctx: Context) -> list[Passage]:
     """The calls that did something in this workspace, the oldest first: what changed files, and what ran or asked."""
     entries = ctx.journal.entries()
-    gone = undone(entries)
+    gone = undone_numbers(entries)
     made = [(one.time, _call(one, one.number in gone)) for one in entries[-_CALLS:]]
     made += [(one.time, _called(one)) for one in Calls(ctx.files.state, ctx.environment).all()[-_CALLS:]]
     return [passage for _, passage in sorted(made, key=lambda pair: pair[0])]
@@ -105,7 +105,7 @@ def guidance() -> list[Passage]:
     return made
 
 
-def _files(entry: Entry) -> list[str]:
+def _files(entry: JournalEntry) -> list[str]:
     """The paths it touched, without folders that were only made or removed on the way."""
     told: dict[str, None] = {}
     for one in entry.changes:
@@ -115,7 +115,7 @@ def _files(entry: Entry) -> list[str]:
     return list(told)
 
 
-def _call(entry: Entry, taken_back: bool) -> Passage:
+def _call(entry: JournalEntry, taken_back: bool) -> Passage:
     paths = _files(entry) or entry.paths()
     more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
     back = f", taking back {', '.join(map(str, entry.undoes))}" if entry.undoes else ""

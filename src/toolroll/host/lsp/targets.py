@@ -53,7 +53,7 @@ def _matching(ctx: Context, pattern: str, folder: str, language: str | None) -> 
 def unseen(old: Report, new: Report) -> list[Problem]:
     """The problems that were not there before, also not in another line that has moved."""
     before, after = old.problems or [], new.problems or []
-    fresh = shift.unseen(old.text, new.text, [_known_by(one) for one in before], [_known_by(one) for one in after])
+    fresh = shift.find_new(old.text, new.text, [_known_by(one) for one in before], [_known_by(one) for one in after])
     return [after[at] for at in fresh]
 
 

@@ -31,7 +31,7 @@ PIPE, STDOUT, DEVNULL = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class AccessRules:
     """What one process may reach."""
 
     write: tuple[str, ...]
@@ -62,7 +62,7 @@ class Confinement(Protocol):
 
     def spawn(
         self,
-        reach: Reach,
+        reach: AccessRules,
         argv: Sequence[str],
         *,
         cwd: int,
@@ -156,7 +156,7 @@ class Launcher:
     def start(
         self,
         argv: Sequence[str],
-        reach: Reach,
+        reach: AccessRules,
         *,
         cwd: int,
         stdin: int = DEVNULL,
@@ -177,13 +177,19 @@ class Launcher:
         )
 
     def start_python(
-        self, code: str, words: Sequence[str] = (), reach: Reach | None = None, *, cwd: int | None = None, **how: Any
+        self,
+        code: str,
+        words: Sequence[str] = (),
+        reach: AccessRules | None = None,
+        *,
+        cwd: int | None = None,
+        **how: Any,
     ) -> ChildProcess:
         """Start our own Python on `code`, which finds `words` in `sys.argv` and imports only what it is given there.
 
         Besides its `reach` it may read the system, the interpreter and the packages of `module_paths`.
         """
-        within = Reach(()) if reach is None else reach
+        within = AccessRules(()) if reach is None else reach
         within = replace(within, read=(*within.read, *python_paths()))
         folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if cwd is None else os.dup(cwd)
         try:

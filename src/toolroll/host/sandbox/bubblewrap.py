@@ -15,17 +15,17 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.runtime.launcher import DEVNULL, Reach, cannot_run, check_words, start_process, wait_for
+from toolroll.host.runtime.launcher import DEVNULL, AccessRules, cannot_run, check_words, start_process, wait_for
 from toolroll.host.runtime.state import nameless
 from toolroll.host.sandbox import covers
 from toolroll.host.sandbox import shared_mounts as stage
-from toolroll.host.sandbox.mount_plan import View, resolved, seen_by, view, visible, words
-from toolroll.host.sandbox.network import Network, entered
-from toolroll.host.sandbox.seccomp import Filter
+from toolroll.host.sandbox.mount_plan import MountPlan, is_visible, plan_mounts, resolve_paths, visible_system, words
+from toolroll.host.sandbox.network import Network, enter_network
+from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.sockets import Sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine
 from toolroll.host.sandbox.system import DEV, PROC, beneath
-from toolroll.host.sandbox.tiers import Sandbox, Tier, told
+from toolroll.host.sandbox.tiers import Sandbox, Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ class Bubblewrap(Sandbox):
         self._program = program
         self._sized = tuple(int(one) for one in re.findall(r"\d+", version)[:2]) >= _SIZED
         self._by_descriptor = by_descriptor
-        self._filters = {network: Filter(network, alone=True).program(machine) for network in (False, True)}
+        self._filters = {network: SeccompFilter(network, alone=True).program(machine) for network in (False, True)}
         self._kernel = Kernel(machine.numbers)
         self._lock = threading.Lock()
         self._shares = False
         self._network: Network | None = None
-        self._stages: stage.Stages | None = None
+        self._stages: stage.SharedMountsCache | None = None
         self._sockets = Sockets()
 
     @property
@@ -106,7 +106,7 @@ class Bubblewrap(Sandbox):
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
         other = copy.copy(self)
         other._lock, other._shares = threading.Lock(), True
-        other._stages = stage.Stages(self._kernel, self._program, self._works)
+        other._stages = stage.SharedMountsCache(self._kernel, self._program, self._works)
         return other
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class Bubblewrap(Sandbox):
 
     def spawn(
         self,
-        reach: Reach,
+        reach: AccessRules,
         argv: Sequence[str],
         *,
         cwd: int,
@@ -152,8 +152,8 @@ class Bubblewrap(Sandbox):
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _own(stack, nameless(os.fsencode("\0".join(options)) + b"\0"))
             if place is not None:
-                with told():
-                    stack.enter_context(stage.entered(self._kernel, place))
+                with confinement_errors():
+                    stack.enter_context(stage.enter_mounts(self._kernel, place))
             return start_process(
                 [self._program, "--args", str(arguments), "--", *argv],
                 "/",
@@ -162,9 +162,9 @@ class Bubblewrap(Sandbox):
                 (*pass_fds, filtering, arguments, *fds),
             )
 
-    def _out_of_reach(self, reach: Reach) -> None:
-        locked = resolved(reach.lock)
-        if any(beneath(self._program, one) for one in resolved(reach.write)) and not any(
+    def _out_of_reach(self, reach: AccessRules) -> None:
+        locked = resolve_paths(reach.lock)
+        if any(beneath(self._program, one) for one in resolve_paths(reach.write)) and not any(
             beneath(self._program, one) for one in locked
         ):
             raise ToolError(
@@ -172,12 +172,12 @@ class Bubblewrap(Sandbox):
                 f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
             )
 
-    def _place(self, files: View, stack: ExitStack) -> int | None:
+    def _place(self, files: MountPlan, stack: ExitStack) -> int | None:
         """A descriptor of the stage for a view, until the stack is closed; None if there is none."""
         place = None if self._stages is None else self._stages.open(files)
         return None if place is None else _own(stack, place)
 
-    def _network_words(self, reach: Reach, stack: ExitStack) -> tuple[str, ...]:
+    def _network_words(self, reach: AccessRules, stack: ExitStack) -> tuple[str, ...]:
         """What gives the command its network; the one of the group is entered here, until the stack is closed."""
         if reach.network:
             return ()
@@ -191,16 +191,16 @@ class Bubblewrap(Sandbox):
         if shared is None:
             return ("--unshare-net",)
         stack.callback(os.close, shared)
-        with told():
-            stack.enter_context(entered(self._kernel, shared))
+        with confinement_errors():
+            stack.enter_context(enter_network(self._kernel, shared))
         return ()
 
-    def _view(self, reach: Reach) -> View:
+    def _view(self, reach: AccessRules) -> MountPlan:
         """What the command sees; ToolError when a folder of it is not there."""
         for path in reach.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        return view(reach.write, reach.read, seen_by(reach), self._sized)
+        return plan_mounts(reach.write, reach.read, visible_system(reach), self._sized)
 
     def _kept_words(self, held: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
         """Mount folders on themselves, for a mount point can be neither moved nor removed; what is kept, read-only."""
@@ -210,21 +210,21 @@ class Bubblewrap(Sandbox):
             return [word for path in sorted(ways) for word in (f"{ways[path]}-fd", str(fds[path]), path)]
         return [word for path in sorted(ways) for word in (ways[path], path, path)]
 
-    def _inner_mounts(self, reach: Reach, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
+    def _inner_mounts(self, reach: AccessRules, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
         """The arguments for all that a command may not change or see in its folders, and the descriptors they need."""
         held = {path: _own(stack, fd) for path, fd in _found(reach, reach.hold)}
         kept = {path: _own(stack, fd) for path, fd in _found(reach, reach.keep)}
-        covered = covers.covers(reach, stack)
+        covered = covers.plan_covers(reach, stack)
         pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
         first, last = (covers.words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
         masks = () if reach.network else self._sockets.mask(reach, folder)
         fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
 
-    def _works(self, place: int, files: View) -> bool:
+    def _works(self, place: int, files: MountPlan) -> bool:
         """Whether a command can be started on a stage."""
         words = [*_ALWAYS, *_mounts(files, (), on_stage=True), "--", "/bin/sh", "-c", ":"]
-        with stage.entered(self._kernel, place):
+        with stage.enter_mounts(self._kernel, place):
             process = start_process([self._program, *words], "/", {}, (DEVNULL, DEVNULL, DEVNULL))
         with process:
             status = wait_for(process, _SECONDS)
@@ -233,7 +233,7 @@ class Bubblewrap(Sandbox):
             return status == 0
 
 
-def _mounts(files: View, kept: Sequence[str], *, on_stage: bool) -> list[str]:
+def _mounts(files: MountPlan, kept: Sequence[str], *, on_stage: bool) -> list[str]:
     """The arguments that build the command's view of the files, outer ones first."""
     # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks that
     # they can be written. And without the last one a write outside would seem to have worked; a stage is read-only.
@@ -248,7 +248,7 @@ def _own(stack: ExitStack, fd: int) -> int:
     return fd
 
 
-def _folder(reach: Reach, cwd: int) -> str:
+def _folder(reach: AccessRules, cwd: int) -> str:
     """The path of the folder to work in, which must be one that the command has."""
     path = os.readlink(f"/proc/self/fd/{cwd}")
     try:
@@ -257,17 +257,17 @@ def _folder(reach: Reach, cwd: int) -> str:
         there = False
     if not there:
         raise ToolError(ErrorCode.EXECUTION, "The folder to work in was removed or moved. Name one that is there.")
-    if path != "/" and not visible(path, reach):
+    if path != "/" and not is_visible(path, reach):
         raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} is none that commands may reach.")
     return path
 
 
-def _found(reach: Reach, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
+def _found(reach: AccessRules, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Those of the paths that are there, each with a descriptor for the caller to close.
 
     A link cannot be covered, and where it leads is not ours to guess: a command may have made it.
     """
-    changed = resolved(reach.write)
+    changed = resolve_paths(reach.write)
     for path in paths:
         try:
             above = os.open(os.path.dirname(path), STEP)
@@ -286,13 +286,13 @@ def _found(reach: Reach, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
             yield f"{where}/{os.path.basename(path)}", fd
 
 
-def _find_program(program: str, folder: str, env: Mapping[str, str], reach: Reach) -> None:
+def _find_program(program: str, folder: str, env: Mapping[str, str], reach: AccessRules) -> None:
     """ToolError for a program that is not there, which bubblewrap would tell of too late."""
     if "/" in program:
         places = [os.path.normpath(os.path.join(folder, program))]
     else:
         places = [f"{one}/{program}" for one in env.get("PATH", os.defpath).split(os.pathsep) if one.startswith("/")]
-    if any(os.access(one, os.X_OK) and os.path.isfile(one) and visible(one, reach) for one in places):
+    if any(os.access(one, os.X_OK) and os.path.isfile(one) and is_visible(one, reach) for one in places):
         return
-    there = any(os.path.exists(one) and visible(one, reach) for one in places)
+    there = any(os.path.exists(one) and is_visible(one, reach) for one in places)
     raise cannot_run(program, errno.EACCES if there else errno.ENOENT)

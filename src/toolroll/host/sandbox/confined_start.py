@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import Reach, folder_path, prepare_to_start, start_process
+from toolroll.host.runtime.launcher import AccessRules, folder_path, prepare_to_start, start_process
 from toolroll.host.sandbox import capabilities, landlock
 from toolroll.host.sandbox import seccomp as filter
-from toolroll.host.sandbox.confined_threads import Line
+from toolroll.host.sandbox.confined_threads import ConfinedThreads
 from toolroll.host.sandbox.syscalls import Kernel, Machine
-from toolroll.host.sandbox.system import DEVICES, ETC, PROC, beneath, carved, real, system
-from toolroll.host.sandbox.tiers import Sandbox, Tier, told
+from toolroll.host.sandbox.system import DEVICES, ETC, PROC, beneath, carve_out, real, system
+from toolroll.host.sandbox.tiers import Sandbox, Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MOST_RULESETS = 16
 _Key = tuple[object, ...]
 
 
-class Confined(Sandbox):
+class LandlockSandbox(Sandbox):
     """Files by Landlock, the rest by seccomp and the loss of all capabilities. Needs no program but this one.
 
     It has no world of its own to give, so some things that are harmless there cannot be had here: sockets, even
@@ -50,9 +50,9 @@ class Confined(Sandbox):
         self._abi = abi
         self.gaps = gaps(abi)
         truncation = abi < landlock.TRUNCATE_ABI
-        filters = (filter.Filter(network, alone=False, truncation=truncation) for network in (False, True))
-        self._lines: dict[bool, Line[ChildProcess]] = {
-            one.network: Line(partial(_give_up, kernel, one.program(machine), keep)) for one in filters
+        filters = (filter.SeccompFilter(network, alone=False, truncation=truncation) for network in (False, True))
+        self._lines: dict[bool, ConfinedThreads[ChildProcess]] = {
+            one.network: ConfinedThreads(partial(_give_up, kernel, one.program(machine), keep)) for one in filters
         }
         self._lock = threading.Lock()
         self._rulesets: OrderedDict[_Key, int] = OrderedDict()
@@ -60,7 +60,7 @@ class Confined(Sandbox):
 
     def spawn(
         self,
-        reach: Reach,
+        reach: AccessRules,
         argv: Sequence[str],
         *,
         cwd: int,
@@ -78,7 +78,7 @@ class Confined(Sandbox):
         try:
 
             def start() -> ChildProcess:
-                with told():
+                with confinement_errors():
                     landlock.restrict(self._kernel, rules)
                 return start_process(
                     argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session
@@ -88,7 +88,7 @@ class Confined(Sandbox):
         finally:
             os.close(rules)
 
-    def _ruleset(self, reach: Reach) -> int:
+    def _ruleset(self, reach: AccessRules) -> int:
         """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
         own = system()
         identities = map(_identity, (*reach.write, "", *reach.read, "", *reach.hide))
@@ -115,13 +115,13 @@ def gaps(abi: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _rules(reach: Reach) -> list[tuple[str, int]]:
+def _rules(reach: AccessRules) -> list[tuple[str, int]]:
     own = system()
     hidden = [path for path in reach.hide if os.path.lexists(path)]
     theirs = (*own.folders, *own.files, *own.settings, PROC) if reach.system else ()
     read: tuple[str, ...] = (*theirs, *reach.read)
     if hidden:
-        read = tuple(part for path in read for part in carved(real(path) or path, hidden))
+        read = tuple(part for path in read for part in carve_out(real(path) or path, hidden))
     return [
         *((path, landlock.READ) for path in read),
         *(((ETC, landlock.LIST),) if own.hidden and reach.system else ()),
@@ -130,7 +130,7 @@ def _rules(reach: Reach) -> list[tuple[str, int]]:
     ]
 
 
-def _check(reach: Reach) -> None:
+def _check(reach: AccessRules) -> None:
     """ToolError for what Landlock cannot do: what a folder is granted for, all beneath it is granted for."""
     write = [real(path) or path for path in reach.write]
     for path in (*reach.lock, *reach.hide):
@@ -154,7 +154,7 @@ def _identity(path: str) -> object:
 
 def _give_up(kernel: Kernel, program: bytes, keep: int | None) -> None:
     """Take from the calling thread what no command has, whatever files it may reach."""
-    with told():
+    with confinement_errors():
         kernel.no_new_privileges()
         capabilities.drop(kernel, keep=keep)
         filter.install(kernel, program)

@@ -25,7 +25,7 @@ _LATEST = 10.0  # seconds within which a new thread must run
 _PATIENCE = 1.0  # seconds after which work that nobody took is offered to another thread
 
 
-class Line(Generic[T]):
+class ConfinedThreads(Generic[T]):
     """Does pieces of work, each in a thread that has done nothing else. Safe to use from many threads."""
 
     def __init__(self, prepare: Callable[[], None]) -> None:

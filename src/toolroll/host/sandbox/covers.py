@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.mount_plan import resolved
+from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.sandbox.mount_plan import resolve_paths
 from toolroll.host.sandbox.system import ETC, beneath, system
 from toolroll.result import ErrorCode, ToolError
 
@@ -32,14 +32,14 @@ class Cover:
     fd: int
 
 
-def covers(reach: Reach, stack: ExitStack) -> list[Cover]:
+def plan_covers(reach: AccessRules, stack: ExitStack) -> list[Cover]:
     """The mounts that lock and hide what the reach says; descriptors are closed with the stack.
 
     In the order in which they are made: what holds folders in place, then what is locked, then what is hidden, then
     folders of the command's own inside those.
     """
     own = (*system().folders, ETC) if reach.system else ()
-    changed, seen = resolved(reach.write), resolved((*reach.write, *reach.read, *own))
+    changed, seen = resolve_paths(reach.write), resolve_paths((*reach.write, *reach.read, *own))
     found = [one for path in reach.lock for one in _cover(path, "lock", changed, stack)]
     found += (one for path in reach.hide for one in _cover(path, "hide", seen, stack))
     found = [one for one in found if one.how != "pin" or any(beneath(one.path, folder) for folder in changed)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.sandbox.system import DEV, NO_SYSTEM, PROC, System, beneath, real, system
 from toolroll.host.sandbox.toolchains import outermost
 
@@ -20,7 +20,7 @@ Part = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # remembered: another look is another view
-class View:
+class MountPlan:
     """The mounts and links that a command sees, outer ones first."""
 
     parts: tuple[Part, ...]
@@ -30,19 +30,19 @@ class View:
     """What each has for itself where the others are there already."""
 
 
-def seen_by(reach: Reach) -> System:
+def visible_system(reach: AccessRules) -> System:
     """What of the system's own files a process with this reach sees."""
     return system() if reach.system else NO_SYSTEM
 
 
 @lru_cache(maxsize=32)
-def view(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> View:
+def plan_mounts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> MountPlan:
     """What a command with this reach sees."""
     found = _parts(write, read, own, sized)
     fresh = [path for path, how in found.items() if path in (PROC, _TEMP, _SHARED) or how[0] == "--bind"]
     apart = {path: how for path, how in found.items() if any(beneath(path, one) for one in fresh)}
     fixed = {path: how for path, how in found.items() if path not in apart}
-    return View(_in_order(found), _in_order(fixed), _in_order(apart))
+    return MountPlan(_in_order(found), _in_order(fixed), _in_order(apart))
 
 
 def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> dict[str, tuple[str, ...]]:
@@ -55,8 +55,8 @@ def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bo
         _TEMP: (*size, "--tmpfs", _TEMP),
         "/var/tmp": ("--symlink", "../tmp", "/var/tmp"),
     }
-    changed = resolved(write)
-    shown = resolved((*own.folders, *own.files, *own.etc, *read))
+    changed = resolve_paths(write)
+    shown = resolve_paths((*own.folders, *own.files, *own.etc, *read))
     for path in outermost(path for path in shown if not any(beneath(path, one) for one in (*changed, PROC, DEV))):
         found[path] = ("--ro-bind-try", path, path)
     for path in outermost(changed):
@@ -79,12 +79,12 @@ def words(parts: Iterable[Part]) -> list[str]:
     return [word for _, how in parts for word in how]
 
 
-def visible(path: str, reach: Reach) -> bool:
+def is_visible(path: str, reach: AccessRules) -> bool:
     """Whether a command has anything under this path."""
-    return any(beneath(path, one) for one in _shown(reach.write, reach.read, seen_by(reach)))
+    return any(beneath(path, one) for one in _shown(reach.write, reach.read, visible_system(reach)))
 
 
-def resolved(paths: Iterable[str]) -> list[str]:
+def resolve_paths(paths: Iterable[str]) -> list[str]:
     """Where the paths lead; those that lead nowhere are left out."""
     return [there for path in paths if (there := real(path)) is not None]
 
@@ -93,7 +93,7 @@ def resolved(paths: Iterable[str]) -> list[str]:
 def _shown(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[str, ...]:
     """Under what paths there is anything in a view, as they are named and as they are."""
     roots = (*own.folders, *own.etc, PROC, *write, *read)
-    return tuple(dict.fromkeys((*roots, *resolved(roots))))
+    return tuple(dict.fromkeys((*roots, *resolve_paths(roots))))
 
 
 def _in_order(found: dict[str, tuple[str, ...]]) -> tuple[Part, ...]:

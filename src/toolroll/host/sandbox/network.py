@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolroll.host.sandbox.syscalls import Kernel, apart
+from toolroll.host.sandbox.syscalls import Kernel, run_apart
 
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _SET_FLAGS = 0x8914  # SIOCSIFFLAGS
@@ -23,7 +23,7 @@ class Network:
 
     def __init__(self, kernel: Kernel) -> None:
         """OSError where we have no right to make one."""
-        self._fd = apart(lambda: _made(kernel))
+        self._fd = run_apart(lambda: _made(kernel))
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, os.close, self._fd)
 
@@ -39,7 +39,7 @@ class Network:
 
 
 @contextmanager
-def entered(kernel: Kernel, network: int) -> Iterator[None]:
+def enter_network(kernel: Kernel, network: int) -> Iterator[None]:
     """What the calling thread starts in the block is in this network; the thread itself is back afterwards."""
     back = os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
     try:

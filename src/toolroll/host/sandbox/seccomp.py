@@ -51,7 +51,7 @@ _SHARED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class SeccompFilter:
     """What the filter is to be like."""
 
     network: bool

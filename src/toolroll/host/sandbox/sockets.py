@@ -14,8 +14,8 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.mount_plan import resolved, visible
+from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.sandbox.mount_plan import is_visible, resolve_paths
 from toolroll.host.sandbox.system import beneath, real
 
 _LIST = "/proc/net/unix"
@@ -44,7 +44,7 @@ class Sockets:
         self._elsewhere: set[tuple[str, tuple[str, ...]]] = set()
         """The numbers of sockets with the folders that they are in none of: no command brings them there."""
 
-    def mask(self, reach: Reach, folder: str) -> list[str]:
+    def mask(self, reach: AccessRules, folder: str) -> list[str]:
         """The arguments that cover each of them in the view of a command that works in this folder."""
         bound, roots = dict(_bound()), _roots(reach, folder)
         with self._lock:
@@ -53,7 +53,7 @@ class Sockets:
             if lost := {number: name for number, name in bound.items() if not self._is_placed(number, name, roots)}:
                 self._search(lost, roots)
             found = {path for place in self._places.values() for path in place.paths}
-        return [word for path in sorted(found) if visible(path, reach) for word in ("--ro-bind", "/dev/null", path)]
+        return [word for path in sorted(found) if is_visible(path, reach) for word in ("--ro-bind", "/dev/null", path)]
 
     def _is_placed(self, number: str, name: str, roots: tuple[str, ...]) -> bool:
         """Whether it is known where a socket is, now; a command may have moved one that it can reach."""
@@ -95,9 +95,9 @@ def _bound() -> Iterator[tuple[str, str]]:
             yield columns[_COLUMNS - 1].decode("ascii", "replace"), os.fsdecode(columns[-1])
 
 
-def _roots(reach: Reach, folder: str) -> tuple[str, ...]:
+def _roots(reach: AccessRules, folder: str) -> tuple[str, ...]:
     """The folders in which a command may have moved things: what it may change, and where it works."""
-    return tuple(dict.fromkeys(resolved((*reach.write, *(one for one in reach.read if beneath(folder, one))))))
+    return tuple(dict.fromkeys(resolve_paths((*reach.write, *(one for one in reach.read if beneath(folder, one))))))
 
 
 def _file(path: str) -> tuple[_File, int] | None:

@@ -163,7 +163,7 @@ class Kernel:
         return result
 
 
-def apart(work: Callable[[], T]) -> T:
+def run_apart(work: Callable[[], T]) -> T:
     """The result of `work`, done in a thread that ends: what that makes of itself, others do not become."""
     done: list[T] = []
     failed: list[BaseException] = []

@@ -80,7 +80,7 @@ def _system(changed: int, user: int, groups: frozenset[int]) -> System:  # noqa:
         files,
         hidden,
         tuple(path for path in hidden if _open_to(path, user, groups)),
-        tuple(carved(ETC, hidden)),
+        tuple(carve_out(ETC, hidden)),
     )
 
 
@@ -120,7 +120,7 @@ def _open_to(path: str, user: int, groups: frozenset[int]) -> bool:
     return found.st_uid == user or bool(found.st_mode & others)
 
 
-def carved(path: str, hidden: Iterable[str]) -> Iterator[str]:
+def carve_out(path: str, hidden: Iterable[str]) -> Iterator[str]:
     """The outermost paths that together are all of `path` but what is hidden in it. Links are left out then."""
     inside = [one for one in hidden if beneath(one, path)]
     if not inside:
@@ -132,7 +132,7 @@ def carved(path: str, hidden: Iterable[str]) -> Iterator[str]:
         except OSError:
             return  # not for us to read, so neither for a command
         for child in children:
-            yield from carved(child, inside)
+            yield from carve_out(child, inside)
 
 
 def beneath(path: str, folder: str) -> bool:

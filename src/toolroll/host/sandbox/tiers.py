@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.runtime.launcher import Confinement, Reach, folder_path, start_process
+from toolroll.host.runtime.launcher import AccessRules, Confinement, folder_path, start_process
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Sandbox(ABC):
     @abstractmethod
     def spawn(
         self,
-        reach: Reach,
+        reach: AccessRules,
         argv: Sequence[str],
         *,
         cwd: int,
@@ -71,7 +71,7 @@ class Unconfined(Sandbox):
 
     def spawn(
         self,
-        reach: Reach,  # noqa: ARG002
+        reach: AccessRules,  # noqa: ARG002
         argv: Sequence[str],
         *,
         cwd: int,
@@ -95,7 +95,7 @@ class OwnThread:
     def __init__(self, inner: Confinement) -> None:
         self._inner = inner
 
-    def spawn(self, reach: Reach, argv: Sequence[str], **how: Any) -> ChildProcess:
+    def spawn(self, reach: AccessRules, argv: Sequence[str], **how: Any) -> ChildProcess:
         """As `Confinement` has it."""
         from concurrent.futures import Future
 
@@ -116,7 +116,7 @@ class OwnThread:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def confinement_errors() -> Iterator[None]:
     """An error of the kernel in the block is one that the command is not started for."""
     try:
         yield

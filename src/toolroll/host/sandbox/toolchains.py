@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from toolroll.host.sandbox import credentials
 from toolroll.host.sandbox.layouts import PREFIX, SIGNS, TOOLCHAINS, VARIABLES
-from toolroll.host.sandbox.system import ETC, FOLDERS, carved, real
+from toolroll.host.sandbox.system import ETC, FOLDERS, carve_out, real
 from toolroll.host.sandbox.system import beneath as is_beneath
 from toolroll.result import ErrorCode, ToolError
 
@@ -79,7 +79,7 @@ _SECONDS = 60.0  # after so long credentials are looked for again
 _GIT = (".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes")
 
 
-def readable(environment: Mapping[str, str], extra: Sequence[str] = ()) -> tuple[str, ...]:
+def readable_paths(environment: Mapping[str, str], extra: Sequence[str] = ()) -> tuple[str, ...]:
     """What a command may read by default besides the system's own: toolchains, without the secrets among them.
 
     The running Python, what PATH and variables such as JAVA_HOME name, and what is known of the home folder; never
@@ -110,14 +110,14 @@ def _readable(
         *(one for name, parts in TOOLCHAINS.items() for one in _parts(f"{home}/{name}", parts)),
         *(one for name, value in named for one in _named(name, value)),
         *(one for folder in folders for one in _behind(folder)),
-        *(f"{home}/{name}" for name in _GIT if credentials.harmless(f"{home}/{name}")),
+        *(f"{home}/{name}" for name in _GIT if credentials.holds_no_credential(f"{home}/{name}")),
     ]
     found = {there for one in wanted if (there := _real(one)) is not None and _fair(there, homes)}
     own = {there for one in extra if (there := _real(one)) is not None}
     roots = outermost(found | own)
     secrets = [f"{one}/{name}" for one in homes for name in _SECRET if os.path.lexists(f"{one}/{name}")]
-    secrets += (path for path in credentials.beneath(roots) if path not in own)
-    carvings = [part for path in roots for part in carved(path, secrets)]
+    secrets += (path for path in credentials.find_credentials(roots) if path not in own)
+    carvings = [part for path in roots for part in carve_out(path, secrets)]
     return tuple(sorted({*carvings, *_links(roots, carvings, secrets)}))
 
 
@@ -133,7 +133,7 @@ def _links(roots: Iterable[str], granted: Sequence[str], secrets: Sequence[str])
                     yield entry.path
 
 
-def secrets(homes: Iterable[str]) -> list[str]:
+def secret_paths(homes: Iterable[str]) -> list[str]:
     """Where secrets are in these home folders, whether or not there are any."""
     return [f"{home.rstrip('/')}/{name}" for home in homes for name in _SECRET]
 

@@ -83,7 +83,7 @@ class _Work:
         """Whether ripgrep would have to find the files by itself, and would not find those that there are."""
         if self.engine.name != "ripgrep" or self.ground.is_file or self.scope.ignored:
             return False
-        return (sight is None or not (sight.narrowed or sight.few)) and ignore.is_strange(self.ground.fd)
+        return (sight is None or not (sight.narrowed or sight.few)) and ignore.needs_own_walk(self.ground.fd)
 
     def named(self) -> tuple[dict[str, list[Row]], Stopped | None]:
         """What there is in files that are listed here, newest first."""

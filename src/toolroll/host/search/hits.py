@@ -74,7 +74,7 @@ def shown(ground: Ground, path: str) -> str:
 def all_shown(ground: Ground, paths: list[str]) -> str:
     """The same of many, a line each."""
     above = "".join(f"{part}/" for part in ground.parts)
-    return "\n".join([names.shown(writable(above + path)) for path in paths])
+    return "\n".join([names.show_name(writable(above + path)) for path in paths])
 
 
 def writable(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
-from toolroll.host.files.walk import FOLDER, Chain, Kind, enter, extended, is_ignored, kind_of
+from toolroll.host.files.walk import FOLDER, Chain, Kind, enter, extend_rules, is_ignored, kind_of
 
 if TYPE_CHECKING:
     from toolroll.host.search.query import Ground, Scope
@@ -131,10 +131,10 @@ class _Reader:
         self._hidden = scope.hidden
         self._ignored = scope.ignored
         self._skip = frozenset((*scope.skip, ".git"))
-        self._rules = ignore.Rules(() if scope.ignored else ground.rules)
+        self._rules = ignore.IgnoreRules(() if scope.ignored else ground.rules)
         self._excludes = scope.filter().excludes if scope.exclude else None
         self._picks = bool(self._excludes or scope.skip or scope.hidden)
-        self.above: _Held = ({}, ignore.suspects(self._rules.every) if self._rules else None)
+        self.above: _Held = ({}, ignore.quick_check(self._rules.every) if self._rules else None)
         """The rules that hold everywhere."""
 
     def enter(self, above: _Level) -> tuple[_Level, Files]:
@@ -178,11 +178,11 @@ class _Reader:
 
     def _extended(self, held: _Held, fd: int, path: str, dotted: Files) -> _Held:
         """The rules that hold in a folder with these ignore files, if they are such."""
-        chain = extended(held[0], fd, path, dotted)
+        chain = extend_rules(held[0], fd, path, dotted)
         if chain is held[0]:
             return held
         rules = [self._rules, *(rules for levels in chain.values() for _, rules in levels)]
-        return chain, ignore.suspects(rule for one in rules for rule in one.every)
+        return chain, ignore.quick_check(rule for one in rules for rule in one.every)
 
     def _in_scope(self, path: str, held: _Held, inner: list[str], files: Files) -> tuple[list[str], Files]:
         """Those folders and files that are neither ignored nor excluded."""

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Literal
 
-from toolroll.host.files.walk import Seen
+from toolroll.host.files.walk import WalkEntry
 from toolroll.host.search.query import Ground, Hit, Query, Scope
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -42,7 +42,7 @@ class Scan:
                 lines = pattern.matches(pattern.readable(data), ground)
                 yield path, sum(1 for _ in lines)
 
-    def _walk(self, ground: Ground, scope: Scope) -> Iterator[Seen]:
+    def _walk(self, ground: Ground, scope: Scope) -> Iterator[WalkEntry]:
         return (seen for seen in ground.walk(scope) if seen.kind == "file")
 
     def _contents(self, ground: Ground, scope: Scope) -> Iterator[tuple[str, bytes]]:
@@ -67,7 +67,7 @@ class Scan:
             if data is not None:
                 yield seen.path, _decoded(data)
 
-    def _file(self, seen: Seen) -> bytes | None:
+    def _file(self, seen: WalkEntry) -> bytes | None:
         fd = seen.open()
         try:
             about = os.fstat(fd)

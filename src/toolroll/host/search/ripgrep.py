@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from toolroll.host.runtime import processes
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, Launcher, Reach
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import nameless
 from toolroll.host.search.arguments import Wants, named_args, query_args, row_args, scope_args, wanter
 from toolroll.host.search.query import AGAIN, Ground, Hit, Query, Scope
@@ -46,7 +46,7 @@ class Ripgrep:
 
     name: Literal["ripgrep"] = "ripgrep"
 
-    def __init__(self, program: str, limits: Limits, launcher: Launcher, reach: Reach) -> None:
+    def __init__(self, program: str, limits: Limits, launcher: Launcher, reach: AccessRules) -> None:
         """It reads what is in its `reach` and nothing else: a file may become a link while it runs."""
         self._program = program
         self._limits = limits

@@ -21,36 +21,36 @@ from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import ChildProcess, Launcher, Reach
+    from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher
     from toolroll.host.runtime.stamps import Stamp
-    from toolroll.host.sandbox.git.guard import GitGuard, Guarded
+    from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
     from toolroll.host.sandbox.tiers import Sandbox
-    from toolroll.host.shell.resource_limits import Bounds
-    from toolroll.host.shell.supervisor import Running
+    from toolroll.host.shell.resource_limits import ResourceLimits
+    from toolroll.host.shell.supervisor import RunningCommand
 
 Writes = Literal["workspace", "repository", "nothing"]
 """What a command may change: the workspace but not its repository's own folder, both, or no file of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class StartedCommand:
     """A command on its way."""
 
-    running: Running
+    running: RunningCommand
     at: float
     """When it was started, in seconds since 1970."""
     tier: str
     network: bool
     """Whether it may use the network."""
     cwd: str
-    mended: list[str]
+    restored: list[str]
     """Filled when the command has ended: what it did to the repository and was put back."""
     auto_run: list[str]
     """Filled when the command has ended: which files it has changed that other programs run by themselves."""
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
-        return [*self.mended, *([note(self.auto_run)] if self.auto_run else [])]
+        return [*self.restored, *([note(self.auto_run)] if self.auto_run else [])]
 
 
 class CommandLauncher:
@@ -77,20 +77,20 @@ class CommandLauncher:
         self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
-        self._running: WeakSet[Running] = WeakSet()
+        self._running: WeakSet[RunningCommand] = WeakSet()
         self._starting = 0
         self._closed = False
 
     def sandbox(self, *, confined: bool = True) -> Sandbox:
         """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
-        from toolroll.host.sandbox.choose import strongest
+        from toolroll.host.sandbox.choose import choose_sandbox
 
         if not confined:
-            return strongest("none")
+            return choose_sandbox("none")
         with self._lock:
             self._check()
             if self._sandbox is None:
-                self._sandbox = strongest(self._policy.sandbox).group()
+                self._sandbox = choose_sandbox(self._policy.sandbox).group()
             return self._sandbox
 
     def start(
@@ -106,7 +106,7 @@ class CommandLauncher:
         confined: bool = True,
         on_output: Callable[[bytes], None] | None = None,
         pass_fds: Sequence[int] = (),
-    ) -> Launched:
+    ) -> StartedCommand:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host.shell import supervisor
 
@@ -136,16 +136,17 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        return Launched(running, time.time(), sandbox.label, reach.network, where, watched.mended, watched.auto_run)
+        notes = watched.restored, watched.auto_run
+        return StartedCommand(running, time.time(), sandbox.label, reach.network, where, *notes)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
         from toolroll.host.runtime.launcher import PIPE
-        from toolroll.host.sandbox.choose import strongest
+        from toolroll.host.sandbox.choose import choose_sandbox
         from toolroll.host.sandbox.tiers import OwnThread
 
         # None of the group of our commands: they must not find it in their network.
-        sandbox, temp = strongest(self._policy.sandbox), self.temp()
+        sandbox, temp = choose_sandbox(self._policy.sandbox), self.temp()
         env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
         reach = self._reach(env_here, temp, "nothing")
         return OwnThread(sandbox).spawn(reach, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
@@ -179,10 +180,10 @@ class CommandLauncher:
         """End what still runs, remove the temporary folder, and let go what is kept for the next command."""
         import shutil
 
-        from toolroll.host.shell.process_group import house
+        from toolroll.host.shell.process_group import process_registry
 
         self._end()
-        house().rest()
+        process_registry().rest()
         with self._lock:
             temp, self._temp = self._temp, None
             if self._sandbox is not None:
@@ -210,14 +211,14 @@ class CommandLauncher:
             raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more commands can be started.")
 
     def _end(self) -> None:
-        from toolroll.host.shell.resource_limits import Outcome
+        from toolroll.host.shell.resource_limits import EndReason
 
         with self._lock:
             self._closed = True
             self._lock.wait_for(lambda: self._starting == 0)
             running = [one for one in self._running if not one.over]
         for one in running:
-            one.ask(Outcome.CANCELLED)
+            one.ask(EndReason.CANCELLED)
         for one in running:
             one.settle()
 
@@ -244,8 +245,8 @@ class CommandLauncher:
             raise
 
     def _world(
-        self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: Guarded | None
-    ) -> tuple[dict[str, str], Reach]:
+        self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: GuardedCommand | None
+    ) -> tuple[dict[str, str], AccessRules]:
         """The environment of a command, and what it may reach."""
         from toolroll.policy import environment
 
@@ -254,11 +255,11 @@ class CommandLauncher:
         env = environment.child(self._environ, temp=temp, extra={**names, **extra})
         return env, self._reach(env, temp, writes, guarded)
 
-    def _bounds(self, seconds: float | None) -> Bounds:
-        from toolroll.host.shell.resource_limits import Bounds
+    def _bounds(self, seconds: float | None) -> ResourceLimits:
+        from toolroll.host.shell.resource_limits import ResourceLimits
 
         limits = self._limits
-        return Bounds(
+        return ResourceLimits(
             seconds=seconds,
             memory=limits.memory_bytes,
             processes=limits.processes,
@@ -266,17 +267,19 @@ class CommandLauncher:
             cpu_seconds=limits.cpu_seconds,
         )
 
-    def _reach(self, env: Mapping[str, str], temp: str, writes: Writes, guarded: Guarded | None = None) -> Reach:
-        from toolroll.host.runtime.launcher import Reach
-        from toolroll.host.sandbox.choose import readable
+    def _reach(
+        self, env: Mapping[str, str], temp: str, writes: Writes, guarded: GuardedCommand | None = None
+    ) -> AccessRules:
+        from toolroll.host.runtime.launcher import AccessRules
+        from toolroll.host.sandbox.toolchains import readable_paths
 
         workspace = self._root.path
-        read = readable(env, self._policy.readable)
+        read = readable_paths(env, self._policy.readable)
         if writes == "nothing":
-            reach = Reach((temp,), (*read, workspace), network=self._policy.network)
+            reach = AccessRules((temp,), (*read, workspace), network=self._policy.network)
             return self._root.trust.protect(reach)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        reach = Reach((workspace, temp), read, keep, hold=hold, network=self._policy.network)
+        reach = AccessRules((workspace, temp), read, keep, hold=hold, network=self._policy.network)
         return self._root.trust.protect(reach)
 
     def _watch(self, writes: Writes) -> _Watched:
@@ -289,9 +292,9 @@ class _Watched:
     """Looks after the repository, and after files that other programs run, while a command may write there."""
 
     def __init__(self, git: GitGuard | None, files: AutoRunFiles | None) -> None:
-        self.mended: list[str] = []
+        self.restored: list[str] = []
         self.auto_run: list[str] = []
-        self.guarded: Guarded | None = None
+        self.guarded: GuardedCommand | None = None
         self._git = git
         self._files = files
         self._before: dict[str, Stamp] | None = None
@@ -301,7 +304,7 @@ class _Watched:
         self._before = self._files.look() if self._files is not None else None
         self.guarded = self._git.begin() if self._git is not None else None
 
-    def follow(self, running: Running) -> None:
+    def follow(self, running: RunningCommand) -> None:
         """When the command has been started."""
         if self.guarded is not None:
             self.guarded.stop = running.ask
@@ -309,7 +312,7 @@ class _Watched:
     def end(self) -> None:
         """When nothing of the command runs any more."""
         if self._git is not None and self.guarded is not None:
-            self.mended += self._git.end(self.guarded)
+            self.restored += self._git.end(self.guarded)
         if self._files is not None and self._before is not None:
             self.auto_run += self._files.changes(self._before)
         self._git = self._files = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolroll.host.shell.shell import Ran
+from toolroll.host.shell.shell import CommandRun
 from toolroll.policy import programs
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.shell.hints import hint
@@ -23,7 +23,7 @@ _ENDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class CommandResult:
     """What a command printed and how it ended."""
 
     output: str
@@ -73,7 +73,7 @@ class Finished:
         printed = (part.rstrip("\n") for part in (self.output, self.errors) if part.strip())
         return "\n".join((*printed, *filter(None, [self.ending]))) or "(no output)"
 
-    def checked(self, *, on_failure: On = "say", on_timeout: On = "raise") -> Finished:
+    def checked(self, *, on_failure: On = "say", on_timeout: On = "raise") -> CommandResult:
         """This, unless its end counts as an error: then ToolError, with what was printed."""
         if self.timed_out and on_timeout == "raise":
             raise self._error(ErrorCode.TIMEOUT)
@@ -88,7 +88,7 @@ class Finished:
         return ToolError(code, message, details=details)
 
 
-def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
+def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandResult:
     """A command's output within `most` characters, with what helps to go on."""
     shown, errors = ran.show(most, keep), ran.show_errors(most, keep)
     said = f"{shown.text}\n{errors.text}"
@@ -99,7 +99,7 @@ def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
     notes = (shown.note, errors.note, how or "", why, *ran.launched.notes())
     more = {"spill": shown.handle, "auto_run": ran.launched.auto_run}
     began = int(ran.launched.at * 1000)
-    return Finished(
+    return CommandResult(
         output=shown.text,
         errors=errors.text,
         exit_code=_code(ran.status),
@@ -116,10 +116,10 @@ def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
     )
 
 
-def check(ran: Ran, most: int, keep: Keep = "middle") -> None:
+def check_end(ran: CommandRun, most: int, keep: Keep = "middle") -> None:
     """Raise ToolError if it did not come to an end of its own; nothing is kept of one that did."""
     if ran.outcome != "exited":
-        finished(ran, most, keep).checked()
+        build_result(ran, most, keep).checked()
 
 
 def _code(status: int | None) -> int | None:

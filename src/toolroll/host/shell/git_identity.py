@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.launcher import PIPE, Reach
+from toolroll.host.runtime.launcher import PIPE, AccessRules
 from toolroll.result import ToolError
 from toolroll.text.git.names import decoded
 
@@ -93,7 +93,7 @@ def read_settings(launcher: Launcher, environ: Mapping[str, str], token: Token, 
 
     names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
     given = {name: environ[name] for name in names if name in environ}
-    reach = Reach((), tuple(path for path in given.values() if os.path.isabs(path)))
+    reach = AccessRules((), tuple(path for path in given.values() if os.path.isabs(path)))
     folder = os.open("/", STEP)
     try:
         process = launcher.start([launcher.program("git"), "config", *words], reach, cwd=folder, stdout=PIPE, env=given)

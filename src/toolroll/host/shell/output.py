@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 
-from toolroll.host.files.spill import Spill, Writer
+from toolroll.host.files.spill import Spill, SpillWriter
 
 END_BYTES = 64 * 1024
 FILE_BYTES = 64 << 20
 _NOTICE_BYTES = 100  # room in the file for the line that says what is missing
 
 
-class Captured:
+class CapturedOutput:
     """One stream of output. Any thread may read it while another adds to it; the memory it takes is bounded."""
 
     def __init__(
@@ -28,7 +28,7 @@ class Captured:
         self._most = most
         self._head = bytearray()
         self._tail = bytearray()  # up to twice its size, so that it is not moved for every line
-        self._writer: Writer | None = None
+        self._writer: SpillWriter | None = None
         self._writing = spill is not None
         self._finished = False
         self._kept = 0  # so many bytes from the beginning are in the file
@@ -62,7 +62,7 @@ class Captured:
                     self._stop(error)
                 self._writer.close()
 
-    def _write_end(self, writer: Writer) -> None:
+    def _write_end(self, writer: SpillWriter) -> None:
         if self._kept == self.total or self.note:
             return
         start = max(self._kept, self.total - len(self._tail))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from toolroll.host.shell.output import Captured
+from toolroll.host.shell.output import CapturedOutput
 from toolroll.result import ErrorCode, ToolError
 
 _CHUNK = 1 << 18
@@ -26,14 +26,14 @@ _INPUT_BYTES = 1 << 20
 Live = Callable[[bytes], None]
 
 
-class Pump:
+class Pipes:
     """The pipes of one command and a bell: `turn` waits for any of them. All but `feed` and `ring` is one thread's."""
 
-    def __init__(self, outputs: list[Captured], *, takes_input: bool, on_output: Live | None) -> None:
+    def __init__(self, outputs: list[CapturedOutput], *, takes_input: bool, on_output: Live | None) -> None:
         self.child: list[int] = []
         """The command's ends: stdin, stdout, stderr. Ours to close after the start."""
         self.total = 0
-        self._outputs: dict[int, Captured] = {}
+        self._outputs: dict[int, CapturedOutput] = {}
         self._on_output = on_output
         self._new = bytearray()
         self._told = 0.0
@@ -148,7 +148,7 @@ class Pump:
             os.close(fd)
         self.child = []
 
-    def _open(self, outputs: list[Captured], takes_input: bool) -> None:
+    def _open(self, outputs: list[CapturedOutput], takes_input: bool) -> None:
         try:
             if takes_input:
                 reading, self._input = os.pipe()

@@ -10,11 +10,11 @@ from toolroll.text.terminal import clean, is_binary
 from toolroll.text.truncate import Keep, bound
 
 if TYPE_CHECKING:
-    from toolroll.host.shell.output import Captured
+    from toolroll.host.shell.output import CapturedOutput
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class ShownOutput:
     """The text that is shown, and the handle of the whole when that is more."""
 
     text: str
@@ -26,17 +26,17 @@ class Printed:
         return f"[Cut. The whole output is kept: `read` or `grep` {self.handle!r}.]" if self.handle else ""
 
 
-def printed(output: Captured, spill: Spill, most: int, keep: Keep) -> Printed:
+def show_output(output: CapturedOutput, spill: Spill, most: int, keep: Keep) -> ShownOutput:
     """What was printed so far, within `most` characters; `keep` tells which part stays."""
     head, omitted, tail = output.ends(4 * most)  # a character is at most four bytes
     if is_binary(head or tail):
-        return Printed(f"({output.total} bytes of binary output, not shown)", output.handle())
+        return ShownOutput(f"({output.total} bytes of binary output, not shown)", output.handle())
     if omitted == 0:
         text = clean(head + tail)
         shown = bound(text, most, keep)
-        return Printed(shown.text, (output.handle() or spill.keep(text)) if shown.cut else None)
+        return ShownOutput(shown.text, (output.handle() or spill.keep(text)) if shown.cut else None)
     # Memory may hold all of it still, and a file is the only way to what is left out.
-    return Printed(_ends(clean(head), clean(tail), omitted, most, keep), output.handle(make=True))
+    return ShownOutput(_ends(clean(head), clean(tail), omitted, most, keep), output.handle(make=True))
 
 
 def _ends(head: str, tail: str, omitted: int, most: int, keep: Keep) -> str:

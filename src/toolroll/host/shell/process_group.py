@@ -1,7 +1,7 @@
-"""Which processes belong to which command, however they hide, and the end of all of them.
+"""Track every process a command starts, and kill them all.
 
 A process that leaves its parent, its group and its session becomes a child of the nearest subreaper above it. While
-commands run that is us, so that nobody gets away. The flag is the whole process's, and so is the `House` below.
+commands run, this process is that subreaper. The flag belongs to the whole process, and so does `ProcessRegistry`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import cast
 from toolroll.host.runtime import process_tree as descendants
 from toolroll.host.runtime.process_tree import Process, View
 from toolroll.host.shell import process_marks as marks
-from toolroll.host.shell.process_marks import Marks, Seen
-from toolroll.host.shell.watchdog import Lifeline
+from toolroll.host.shell.process_marks import FoundMarks, ProcessMarks
+from toolroll.host.shell.watchdog import Watchdog
 
 _SUBREAPER, _IS_SUBREAPER = 36, 37  # of prctl
 _FRESH = 0.1  # seconds for which a look at our own children serves everybody
@@ -30,11 +30,11 @@ _LONGEST = 15.0  # seconds for the end of a command; only one that has started h
 _AT_EXIT = 5.0  # and for that of all of them when the program ends
 
 
-class Family:
+class CommandProcesses:
     """The processes of one command."""
 
-    def __init__(self, house: House) -> None:
-        self.marks = Marks(house.name)
+    def __init__(self, house: ProcessRegistry) -> None:
+        self.marks = ProcessMarks(house.name)
         self.born = descendants.ticks() - 1
         self.first = 0
         self.known: dict[int, int] = {}
@@ -49,7 +49,7 @@ class Family:
     def begin(self, pid: int) -> None:
         """The first process runs. It must not be waited for before `end`: until then nobody gets its number."""
         self.first = pid
-        self.marks.brand(pid)
+        self.marks.attach(pid)
         self.sessions = frozenset((pid,))
         self.marks.unblock()
 
@@ -74,7 +74,7 @@ class Family:
             if new is not None and known.get(one.pid) != one.started:
                 new(one)
 
-        found = view.tree(chain(roots, self._house.strays(self, view, fresh=fresh)), each, most)
+        found = view.tree(chain(roots, self._house.orphans(self, view, fresh=fresh)), each, most)
         self.many = sum(one.weight for one in found.values()) > most
         alive = {pid: one for pid, one in found.items() if one.alive}
         self.known = {pid: one.started for pid, one in alive.items()}
@@ -113,7 +113,7 @@ class Family:
         view = descendants.view()
         others = [(pid, started) for pid, started in self.known.items() if pid != self.first]
         seen = [one for pid, started in others if (one := view.get(pid)) is not None and one.started == started]
-        return [*seen, *self._house.strays(self, view, fresh=True)]
+        return [*seen, *self._house.orphans(self, view, fresh=True)]
 
     def _end(self, whole: bool) -> tuple[int, ...]:
         denied: dict[int, int] = {}
@@ -163,22 +163,22 @@ class Family:
             left |= self._left(denied, whole=False)
 
 
-class House:
-    """The commands that run now. There is one for the process: see `house`."""
+class ProcessRegistry:
+    """The commands that run now. There is one for the process: see `process_registry`."""
 
     def __init__(self) -> None:
         self.name = os.urandom(8).hex()
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._lifeline: Lifeline | None = None
+        self._lifeline: Watchdog | None = None
         self._rests = False
-        self._families: dict[Family, Callable[[], None]] = {}
+        self._families: dict[CommandProcesses, Callable[[], None]] = {}
         self._seen: tuple[float, list[int]] = (0.0, [])
         self._adopts = False
         self._raised = False
         self._registered = False
 
-    def enter(self, stop: Callable[[], None]) -> Family:
+    def enter(self, stop: Callable[[], None]) -> CommandProcesses:
         """A new command is about to start in the calling thread, which is for it alone.
 
         `stop` asks for its end when the program itself comes to its own.
@@ -191,15 +191,15 @@ class House:
                 self._registered = True
             self._rests = False
             if self._lifeline is None:
-                self._lifeline = Lifeline(self.name)
+                self._lifeline = Watchdog(self.name)
             if not self._families:
                 self._adopts, self._raised = _become_subreaper()
-            family = Family(self)
+            family = CommandProcesses(self)
             family.marks.block(one.marks for one in self._families)
             self._families[family] = stop
             return family
 
-    def leave(self, family: Family) -> None:
+    def leave(self, family: CommandProcesses) -> None:
         """A command has ended, and all of it."""
         with self._lock:
             del self._families[family]
@@ -218,7 +218,7 @@ class House:
             self._lifeline.close()
             self._lifeline = None
 
-    def strays(self, family: Family, view: View, *, fresh: bool) -> Iterator[Process]:
+    def orphans(self, family: CommandProcesses, view: View, *, fresh: bool) -> Iterator[Process]:
         """Children of ours that are of this command: their parents are gone. The program's own are none of them."""
         with self._lock:
             families = list(self._families)
@@ -260,15 +260,15 @@ class House:
             self.rest()
 
 
-_houses: dict[int, House] = {}
+_houses: dict[int, ProcessRegistry] = {}
 
 
-def house() -> House:
+def process_registry() -> ProcessRegistry:
     """The one house of this process; a forked copy has its own."""
-    return _houses.get(os.getpid()) or _houses.setdefault(os.getpid(), House())
+    return _houses.get(os.getpid()) or _houses.setdefault(os.getpid(), ProcessRegistry())
 
 
-def _owner(one: Process, families: list[Family], view: View) -> Family | None:
+def _owner(one: Process, families: list[CommandProcesses], view: View) -> CommandProcesses | None:
     """Whose a process is that is nobody's child any more; the cheap signs first."""
     limit = marks.limit_of(one.pid)
     for family in families:
@@ -283,11 +283,11 @@ def _owner(one: Process, families: list[Family], view: View) -> Family | None:
         return None  # where orphans do not come to us, others have theirs too
     might = [family for family in families if family.born <= one.started]
     # It is somebody's: it belongs to the last of those that ran when it was started.
-    ours = marks.likely(limit) or (_confined(seen) and (limit is not None or _is_daemon(one, view)))
+    ours = marks.is_likely_command(limit) or (_confined(seen) and (limit is not None or _is_daemon(one, view)))
     return might[0] if len(might) == 1 and ours else None
 
 
-def _confined(seen: Seen) -> bool:
+def _confined(seen: FoundMarks) -> bool:
     """Whether it is held as commands are."""
     return not seen.privileged and seen.filters > marks.look(os.getpid()).filters
 

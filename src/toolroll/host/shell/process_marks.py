@@ -21,7 +21,7 @@ _MOST, _LEAST = 1 << 60, 1 << 40  # of marks
 _SIGNALS = range(46, 62)  # of the real-time ones; programs that use any take the first or the last
 
 
-class Seen(NamedTuple):
+class FoundMarks(NamedTuple):
     """The marks of a process, and what holds it."""
 
     tags: tuple[bytes, ...] = ()
@@ -32,7 +32,7 @@ class Seen(NamedTuple):
     """How many filters of system calls it is under."""
 
 
-class Marks:
+class ProcessMarks:
     """The marks of one command. They are put upon a thread by `block`, which then starts the command."""
 
     def __init__(self, name: str = "") -> None:
@@ -41,7 +41,7 @@ class Marks:
         self.limit = _new_limit()
         self.signals = 0
 
-    def block(self, others: Iterable[Marks]) -> None:
+    def block(self, others: Iterable[ProcessMarks]) -> None:
         """Let what the calling thread starts carry signals that no other command's processes carry."""
         if not hasattr(signal, "SIGRTMIN"):
             return
@@ -56,7 +56,7 @@ class Marks:
         if self.signals:
             mask(signal.SIG_UNBLOCK, _SIGNALS)
 
-    def brand(self, pid: int) -> None:
+    def attach(self, pid: int) -> None:
         """Put the limit on a process for all that it will start, where that can be done: there are other marks."""
         with suppress(ImportError, AttributeError, OSError, ValueError):
             import resource
@@ -64,8 +64,8 @@ class Marks:
             if self.limit:
                 resource.prlimit(pid, _LIMIT, (self.limit, self.limit))
 
-    def branded(self, pid: int) -> bool:
-        """Whether a process has the limit, from `brand` or from the one that started it."""
+    def is_attached(self, pid: int) -> bool:
+        """Whether a process has the limit, from `attach` or from the one that started it."""
         try:
             import resource
 
@@ -73,7 +73,7 @@ class Marks:
         except (ImportError, AttributeError, OSError):
             return False  # no such call here, or the process is gone or not ours
 
-    def on(self, seen: Seen) -> bool:
+    def on(self, seen: FoundMarks) -> bool:
         """Whether a process carries one of them."""
         return seen.signals == self.signals != 0 or self.tag.encode() in seen.tags
 
@@ -97,23 +97,23 @@ def limit_of(pid: int) -> int | None:
     return hard if 0 <= hard < most else None
 
 
-def likely(limit: int | None) -> bool:
+def is_likely_command(limit: int | None) -> bool:
     """Whether nobody but a command of ours would have such a limit."""
     return limit is not None and limit >= _LEAST
 
 
-def look(pid: int) -> Seen:
+def look(pid: int) -> FoundMarks:
     """The marks of a process; nothing where there is no /proc, or it is gone."""
     try:
         status = dict(line.split(b":", 1) for line in _content(pid, "status").splitlines() if b":" in line)
     except OSError:
-        return Seen()
+        return FoundMarks()
     try:
         variables = _content(pid, "environ").split(b"\0")
     except OSError:
         variables = []  # another user's
     name = TAG.encode() + b"="
-    return Seen(
+    return FoundMarks(
         tuple(one.removeprefix(name) for one in variables if one.startswith(name)),
         (int(status.get(b"SigBlk", b"0"), 16) >> (_SIGNALS.start - 1)) & ((1 << len(_SIGNALS)) - 1),
         int(status.get(b"NoNewPrivs", 0)) == 0,

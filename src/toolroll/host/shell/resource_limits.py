@@ -13,7 +13,7 @@ from toolroll.host.runtime import process_tree as descendants
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.process_tree import Process
-    from toolroll.host.shell.process_group import Family
+    from toolroll.host.shell.process_group import CommandProcesses
 
 _FIRST, _OFTEN, _SELDOM = 0.01, 0.02, 0.1  # seconds between two looks
 _SLOW = 1.0  # where a look means to start a program
@@ -21,7 +21,7 @@ _BURST = 8  # so many new processes since the last look, and the next one comes 
 _AGAIN = 1.0  # seconds until an exact count of the memory is made again
 
 
-class Outcome(StrEnum):
+class EndReason(StrEnum):
     """How a command came to its end."""
 
     EXITED = "exited"
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ResourceLimits:
     """What one command and all that it starts may take together; None is no bound."""
 
     seconds: float | None = None
@@ -52,10 +52,10 @@ class Bounds:
     """It is killed when it writes more. None: it may write on, and what is too much is not kept."""
 
 
-class Watch:
+class LimitMonitor:
     """Looks at a command's processes now and then, and tells when they take too much."""
 
-    def __init__(self, bounds: Bounds, family: Family) -> None:
+    def __init__(self, bounds: ResourceLimits, family: CommandProcesses) -> None:
         self._bounds = bounds
         self._family = family
         self._limits = _limits(bounds)
@@ -72,7 +72,7 @@ class Watch:
         self._family.begin(pid)
         self.due = time.monotonic() + _FIRST
 
-    def look(self) -> Outcome | None:
+    def look(self) -> EndReason | None:
         """What the command must be ended for, if anything."""
         most = self._bounds.processes
         alive = self._family.look(new=self._new, most=float("inf") if most is None else most)
@@ -81,17 +81,17 @@ class Watch:
         pause = _OFTEN if grown > _BURST else _SELDOM
         self.due = time.monotonic() + (pause if descendants.quick() else _SLOW)
         if self._family.many:
-            return Outcome.PROCESSES
+            return EndReason.PROCESSES
         if self._bounds.memory is not None and self._takes_more(list(alive.values()), self._bounds.memory):
-            return Outcome.MEMORY
+            return EndReason.MEMORY
         return None
 
     def _new(self, process: Process) -> None:
         # Whoever was started before the first process had its limits has inherited none.
         marks = self._family.marks
-        if process.alive and process.pid != self._family.first and not marks.branded(process.pid):
+        if process.alive and process.pid != self._family.first and not marks.is_attached(process.pid):
             self._limit(process.pid)
-            marks.brand(process.pid)
+            marks.attach(process.pid)
 
     def _takes_more(self, alive: list[Process], most: int) -> bool:
         """Whether they hold more memory: a quick sum first, which counts what they share for each of them."""
@@ -127,7 +127,7 @@ class Watch:
                 prlimit(pid, which, (soft, soft + 1 if which == RLIMIT_CPU and soft != hard else soft))
 
 
-def _limits(bounds: Bounds) -> list[tuple[int, int]]:
+def _limits(bounds: ResourceLimits) -> list[tuple[int, int]]:
     import resource
 
     # The last one is for a flood of processes that would be over before we look; the kernel knows none for a tree.

@@ -14,7 +14,7 @@ class SealedText:
     """A text in a file without a name, which nothing can write to. A command that gets `fd` reads it at `path`."""
 
     def __init__(self, text: str, label: str, *, shown: bool = True, main: bool = False) -> None:
-        """`label` stands for the path where a command is shown; `shown`: the approver reads the text as well.
+        """`label` stands for the path where a command is shown; `display_word`: the approver reads the text as well.
 
         `main`: it is the last word, and the processes that the command starts find it too, as multiprocessing needs.
         """
@@ -53,12 +53,12 @@ Word = str | SealedText
 """A word of a command, or a text that it reads."""
 
 
-def shown(word: Word) -> str:
+def display_word(word: Word) -> str:
     """A word as it is shown and judged."""
     return word.label if isinstance(word, SealedText) else word
 
 
-def handed(argv: Sequence[Word], variables: Mapping[str, Word]) -> tuple[list[str], dict[str, str], list[int]]:
+def prepare_words(argv: Sequence[Word], variables: Mapping[str, Word]) -> tuple[list[str], dict[str, str], list[int]]:
     """The words and variables of a command with the paths of its texts in them, and the descriptors it needs."""
     fds = [one.fd for one in (*argv, *variables.values()) if isinstance(one, SealedText)]
     words, last = [_path(one) for one in argv], argv[-1]

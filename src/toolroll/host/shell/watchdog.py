@@ -32,7 +32,7 @@ done
 """
 
 
-class Lifeline:
+class Watchdog:
     """Holds until it is closed. Where there is no shell there is none, and nothing else is lost."""
 
     def __init__(self, name: str) -> None:

@@ -26,7 +26,7 @@ class Span:
     relation: Relation
 
 
-class Source:
+class EditSource:
     """A file's text in the views that quotes are looked up in. Each is made once, when it is needed."""
 
     def __init__(self, text: str) -> None:
@@ -88,7 +88,7 @@ def cuts_in(text: str, span: Span) -> bool:
     )
 
 
-def closest(source: Source, old: str) -> list[Span]:
+def closest(source: EditSource, old: str) -> list[Span]:
     """The places that the quote may mean, by the cheapest relation; none, one, or several that are no clearer."""
     found: dict[tuple[int, int], Span] = {}
     for quote, reading in relate.readings(old):
@@ -121,7 +121,7 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
     return kept
 
 
-def _related(source: Source, quote: str) -> Iterator[Span]:
+def _related(source: EditSource, quote: str) -> Iterator[Span]:
     """Places of a quote: to the letter, within lines but for their ends, and as whole lines."""
     from toolroll.text.edit import refusals as refusal
 
@@ -144,7 +144,7 @@ def _related(source: Source, quote: str) -> Iterator[Span]:
             yield _span(source, start, end, ended, relation)
 
 
-def _span(source: Source, start: int, end: int, ended: bool, relation: Relation) -> Span:
+def _span(source: EditSource, start: int, end: int, ended: bool, relation: Relation) -> Span:
     """The lines from `start` to before `end` as a span; with the last line feed if the quote had one."""
     last = source.starts[end] - 1
     if ended and last < len(source.text):
@@ -154,7 +154,7 @@ def _span(source: Source, start: int, end: int, ended: bool, relation: Relation)
     return Span(source.starts[start], last, relation)
 
 
-def _across_endings(source: Source, quote: str) -> Iterator[Span]:
+def _across_endings(source: EditSource, quote: str) -> Iterator[Span]:
     """A quote with line feeds in a file with another ending; it may begin and end within lines."""
     if "\n" in quote and "\r\n" in source.text:
         relation = Relation("trailing blanks or line endings", relate.BLANKS, lambda new: new)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.edit.match import Replaced
+from toolroll.text.edit.match import EditResult
 from toolroll.text.edit.match import replace as replace_one
 
 _ELISION = re.compile(r"[ \t]*(?:#|//|--|/\*|<!--)?[ \t]*(?:\.\.\.|\u2026)[^\w\n]*")
 
 
-def replace(text: str, old: str, new: str) -> Replaced:
+def replace(text: str, old: str, new: str) -> EditResult:
     """Replace each piece between elisions by its counterpart; the pieces must be unique and in this order."""
     pieces, wanted = _pieces(old), _pieces(new)
     if len(pieces) < 2 or len(pieces) != len(wanted) or not all(piece.strip() for piece in pieces):
@@ -37,7 +37,7 @@ def replace(text: str, old: str, new: str) -> Replaced:
         spans.append(found)
         done = found[1]
     first, last = (result.count("\n", 0, at) + 1 for at in (spans[0][0], spans[-1][1]))
-    return Replaced(result, tuple(spans), "lines left out", (first, last))
+    return EditResult(result, tuple(spans), "lines left out", (first, last))
 
 
 def _pieces(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Literal
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import Same
 from toolroll.text.edit import relations as relate
-from toolroll.text.edit.candidates import Source, Span, closest, cuts_in, exact
+from toolroll.text.edit.candidates import EditSource, Span, closest, cuts_in, exact
 from toolroll.text.lines import adapt, feeds
 
 Level = Literal["exact", "safe", "lenient"]
@@ -19,7 +19,7 @@ _BLANKS = b" \t"
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class EditResult:
     """The new text, the places replaced (as spans of the old one), and the relation they were found by."""
 
     text: str
@@ -38,7 +38,7 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Spliced:
+class SplicedBytes:
     """The same as bytes; the quote was found to the letter."""
 
     data: bytes
@@ -49,7 +49,7 @@ class Spliced:
     count = 1
 
     @property
-    def made(self) -> Spliced:
+    def made(self) -> SplicedBytes:
         return self
 
 
@@ -62,7 +62,7 @@ def replace(
     near_line: int | None = None,
     first: bool = False,
     level: Level = "safe",
-) -> Replaced:
+) -> EditResult:
     """Replace the one place that `old` means.
 
     `every` replaces each exact occurrence, `first` the first of them, `near_line` the one nearest to a line.
@@ -72,7 +72,7 @@ def replace(
     from toolroll.text.edit import refusals as refusal
 
     _check(old, new)
-    source = Source(text)
+    source = EditSource(text)
     spans = exact(text, old, None if every else _MOST_PLACES)
     if spans and not every and not first:
         _check_apart(source, spans, old, new)
@@ -89,7 +89,7 @@ def replace(
     return _spliced(source, _chosen(source, spans, old, new, every=every, near_line=near_line, first=first), new)
 
 
-def unique(data: bytes, old: str, new: str) -> Spliced | None:
+def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
     """The same in bytes that are ASCII, if the quote stands there once and to the letter; None for all else."""
     try:
         quote, written = old.encode("ascii"), new.encode("utf-8")
@@ -109,11 +109,11 @@ def unique(data: bytes, old: str, new: str) -> Spliced | None:
     last = first + data.count(b"\n", start, max(start, end - 1))
     whole = memoryview(data)
     made = b"".join((whole[:start], written, whole[end:]))
-    return Spliced(made, ((start, end),), (first, last), Same(start, len(data) - end, first - 1))
+    return SplicedBytes(made, ((start, end),), (first, last), Same(start, len(data) - end, first - 1))
 
 
 def _chosen(
-    source: Source, spans: list[Span], old: str, new: str, *, every: bool, near_line: int | None, first: bool
+    source: EditSource, spans: list[Span], old: str, new: str, *, every: bool, near_line: int | None, first: bool
 ) -> list[Span]:
     """Of the places that were found, those to replace; raises ToolError if it is not clear which."""
     from toolroll.text.edit import refusals as refusal
@@ -128,7 +128,7 @@ def _chosen(
     raise refusal.ambiguous(source, spans, old, new, every=every)
 
 
-def _check_apart(source: Source, spans: Sequence[Span], old: str, new: str) -> None:
+def _check_apart(source: EditSource, spans: Sequence[Span], old: str, new: str) -> None:
     """Raise if the quote also stands across two of its places: which of its lines are meant cannot be told then."""
     from toolroll.text.edit import refusals as refusal
 
@@ -159,7 +159,7 @@ def _check(old: str, new: str) -> None:
         raise ToolError(ErrorCode.VALIDATION, "`old` and `new` are the same: nothing would change.")
 
 
-def _nearest(source: Source, spans: list[Span], near_line: int) -> Span:
+def _nearest(source: EditSource, spans: list[Span], near_line: int) -> Span:
     """Of places that are equally good, the one nearest to a line, if one is nearest."""
     from toolroll.text.edit import refusals as refusal
 
@@ -172,7 +172,7 @@ def _nearest(source: Source, spans: list[Span], near_line: int) -> Span:
     return ranked[0][2]
 
 
-def _spliced(source: Source, spans: Sequence[Span], new: str) -> Replaced:
+def _spliced(source: EditSource, spans: Sequence[Span], new: str) -> EditResult:
     """The text with each span replaced; everything outside them is the same to the byte."""
     from toolroll.text.edit import refusals as refusal
 
@@ -185,7 +185,7 @@ def _spliced(source: Source, spans: Sequence[Span], new: str) -> Replaced:
         end = span.end
     first = source.line_at(spans[0].start)
     last = first + source.text.count("\n", spans[0].start, max(spans[-1].start, spans[-1].end - 1))
-    return Replaced(
+    return EditResult(
         "".join([*pieces, source.text[end:]]),
         tuple((span.start, span.end) for span in spans),
         spans[0].relation.name,

@@ -10,7 +10,7 @@ from toolroll.text.lines import ending
 from toolroll.text.patch import direct
 from toolroll.text.patch.model import Hunk
 from toolroll.text.patch.placement import choose
-from toolroll.text.patch.search import Side, View
+from toolroll.text.patch.search import FileLines, Side
 
 _BOM = "\ufeff"
 
@@ -43,7 +43,7 @@ def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str 
     if (found := direct.places(text, hunks)) is not None:
         return _replaced(text, hunks, found)
     sides = [Side(hunk, at) for at, hunk in enumerate(hunks, 1)]
-    view = View.of(text)
+    view = FileLines.of(text)
     out = _Output(view, "\r" in text and ending(text) == "\r\n")
     landed: dict[int, Landed] = {}
     placed = zip(sides, choose(view, sides, name), strict=True)
@@ -57,7 +57,7 @@ def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str 
     return Applied(out.text(), tuple(landed[number] for number in sorted(landed)))
 
 
-def _replaced(text: str, hunks: Sequence[Hunk], found: Sequence[direct.Found]) -> Applied:
+def _replaced(text: str, hunks: Sequence[Hunk], found: Sequence[direct.DirectHit]) -> Applied:
     """The text with hunks in places that are known, one after the other."""
     parts: list[str] = []
     landed: list[Landed] = []
@@ -73,7 +73,7 @@ def _replaced(text: str, hunks: Sequence[Hunk], found: Sequence[direct.Found]) -
 class _Output:
     """The new lines while they are put together."""
 
-    def __init__(self, view: View, crlf: bool) -> None:
+    def __init__(self, view: FileLines, crlf: bool) -> None:
         self.lines: list[str] = []
         self._view = view
         self._crlf = crlf

@@ -21,7 +21,7 @@ _FAR = 200  # lines by which numbers may be off
 _AT_MARGIN = re.compile(r"\n[A-Za-z_$]")
 
 
-class Found(NamedTuple):
+class DirectHit(NamedTuple):
     """Where a hunk goes: between two places of the text."""
 
     start: int
@@ -32,7 +32,7 @@ class Found(NamedTuple):
     exact: bool = True
 
 
-def places(text: str, hunks: Sequence[Hunk]) -> list[Found] | None:
+def places(text: str, hunks: Sequence[Hunk]) -> list[DirectHit] | None:
     """Where each of the hunks goes, in their order; None if that takes a closer look."""
     if "\r" in text or "\ufeff" in text or not all(map(_is_plain, hunks)):
         return None
@@ -48,9 +48,9 @@ def _is_plain(hunk: Hunk) -> bool:
     return not told and hunk.added < len(hunk.marks)
 
 
-def _as_numbered(text: str, hunks: Sequence[Hunk], shift: int = 0) -> list[Found] | None:
+def _as_numbered(text: str, hunks: Sequence[Hunk], shift: int = 0) -> list[DirectHit] | None:
     """The hunks so many lines below where they say, if each surely stands there, and under its section."""
-    found: list[Found] = []
+    found: list[DirectHit] = []
     sections = _Sections(text)
     end = line = 0
     for hunk in hunks:
@@ -59,7 +59,7 @@ def _as_numbered(text: str, hunks: Sequence[Hunk], shift: int = 0) -> list[Found
         if start is None or not sections.hold(hunk, start):
             return None
         end, line = start + len(old), first + len(hunk.marks) - hunk.added
-        found.append(Found(start, end, first, _whole(hunk.new)))
+        found.append(DirectHit(start, end, first, _whole(hunk.new)))
     return found
 
 
@@ -80,7 +80,7 @@ def _below(text: str, block: str, begin: int, lines: int) -> int | None:
     return None
 
 
-def _shifted(text: str, hunks: Sequence[Hunk]) -> list[Found] | None:
+def _shifted(text: str, hunks: Sequence[Hunk]) -> list[DirectHit] | None:
     """All hunks off by as much as the first, which fits in one place only; and none fits where it says."""
     first = hunks[0]
     at = _only_place(text, first)
@@ -133,11 +133,11 @@ def _lines(text: str, at: int, count: int) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _but_for_blanks(text: str, hunks: Sequence[Hunk]) -> list[Found] | None:
+def _but_for_blanks(text: str, hunks: Sequence[Hunk]) -> list[DirectHit] | None:
     """The hunks where they say but for blanks at the ends of lines that stay; as they are, they fit nowhere."""
     if len(hunks) * len(text) > _WORK:
         return None
-    found: list[Found] = []
+    found: list[DirectHit] = []
     sections, closed = _Sections(text), f"{text}\n"
     end = line = 0
     for hunk in hunks:
@@ -153,7 +153,7 @@ def _but_for_blanks(text: str, hunks: Sequence[Hunk]) -> list[Found] | None:
         end, line = start + sum(map(len, own)) + len(own), hunk.first + len(own)
         if not new or end > len(text) or (not exact and _whole(hunk.old) in closed):
             return None
-        found.append(Found(start, end, hunk.first, new, exact))
+        found.append(DirectHit(start, end, hunk.first, new, exact))
     return found
 
 

@@ -14,7 +14,7 @@ _GIT_PAIRS = {*_PAIRS, ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/")}  
 _OURS = ("a/", "b/")
 
 
-def resolved(files: Sequence[FilePatch], strip: int | None, exists: Exists) -> list[FilePatch]:
+def resolve_names(files: Sequence[FilePatch], strip: int | None, exists: Exists) -> list[FilePatch]:
     """The files with their names as paths.
 
     Raises ToolError for a name that leads elsewhere, also when the patch would not use it.

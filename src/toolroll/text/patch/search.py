@@ -52,7 +52,7 @@ class Side:
 
 
 @dataclass(slots=True)
-class View:
+class FileLines:
     """A file as lines without their line feeds."""
 
     lines: list[str]
@@ -69,7 +69,7 @@ class View:
     _sides: Sequence[Side] = ()
 
     @classmethod
-    def of(cls, text: str) -> View:
+    def of(cls, text: str) -> FileLines:
         """The lines of a text."""
         lines = text.split("\n")
         is_open = lines[-1] != ""

@@ -6,7 +6,7 @@ import json
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.shell.command_result import finished
+from toolroll.host.shell.command_result import build_result
 from toolroll.host.shell.sealed_text import SealedText
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
@@ -62,7 +62,7 @@ def profile(
     printed = output.read(max(0, output.total - _TAIL), _TAIL).decode("utf-8", "replace")
     told = profiles.figures(printed, mark)
     if told is None:
-        done = finished(ran, _SHOWN, "tail").checked()
+        done = build_result(ran, _SHOWN, "tail").checked()
         raise ToolError(ErrorCode.EXECUTION, f"The code ended Python before it could be measured.\n{done}")
     return _result(action, told, given["workspace"], timeout)
 

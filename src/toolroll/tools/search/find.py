@@ -74,7 +74,7 @@ def _text(entries: Sequence[Entry]) -> str:
 
 
 def _whole(found: Listing) -> str:
-    return found.whole or _text(names.named(found.entries))
+    return found.whole or _text(names.show_names(found.entries))
 
 
 def _note(found: Listing, limit: int, seconds: float) -> str:

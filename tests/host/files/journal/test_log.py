@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from toolroll import Kit, ToolError
-from toolroll.host.files.journal.entry import Change
-from toolroll.host.files.journal.log import Log
+from toolroll.host.files.journal.entry import PathChange
+from toolroll.host.files.journal.log import JournalLog
 from toolroll.host.runtime.state import State
 
 
@@ -26,7 +26,7 @@ def log_file(kit):
 @pytest.fixture
 def log(tmp_path):
     state = State(str(tmp_path / "state"))
-    yield Log(state)
+    yield JournalLog(state)
     state.close()
 
 
@@ -141,20 +141,20 @@ def test_the_record_of_a_call_is_used_again_and_swept_by_the_next_start(kit, ws,
 
 
 def test_a_record_that_another_left_its_steps_in_or_holds_is_not_used(log, tmp_path):
-    step = Change("a", None, None)
+    step = PathChange("a", None, None)
     with log.under_way() as pending:
         pending.about_to(step)
     (record,) = (tmp_path / "state/journal/pending").iterdir()
     record.write_bytes(msgspec.json.encode(step) + b"\n")  # as a process does that was forked from this one
     with log.under_way() as pending:
-        pending.about_to(Change("b", None, None))
+        pending.about_to(PathChange("b", None, None))
         ((steps, name),) = log.cut_off()
     assert (steps, name) == ([step], record.name)
     assert record.stat().st_size > 0
 
 
 def test_nobody_uses_a_record_while_it_is_looked_at(log, tmp_path):
-    step = Change("a", None, None)
+    step = PathChange("a", None, None)
     with log.under_way() as pending:
         pending.about_to(step)
     for _, name in log.cut_off():

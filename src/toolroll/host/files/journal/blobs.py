@@ -13,7 +13,7 @@ from toolroll.host.files.digests import digest
 from toolroll.host.files.document import read_all
 from toolroll.host.runtime.state import State as Folder
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.diff import common
+from toolroll.text.diff import common_ends
 
 _BLOBS = "journal/blobs"
 _MOST_BYTES = 1_000_000_000  # the oldest go first
@@ -87,7 +87,7 @@ class Blobs:
 
     def _difference(self, data: bytes, name: str, other: bytes) -> _Delta | None:
         """The content as a difference, if it is a small one, from the other or from what that one differs from."""
-        head, tail = common(other, data)
+        head, tail = common_ends(other, data)
         root = name
         if (above := self._delta(name)) is not None:
             root, head, tail = above.root, min(head, above.head), min(tail, above.tail)

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolroll.host.files.journal.entry import Change, Entry, look
-from toolroll.host.files.journal.log import Log, undone
-from toolroll.host.files.journal.recorder import Recorder, same, take_back
+from toolroll.host.files.journal.entry import JournalEntry, PathChange, look
+from toolroll.host.files.journal.log import JournalLog, undone_numbers
+from toolroll.host.files.journal.recorder import Recorder, is_same_state, take_back
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State as Folder
 from toolroll.result import ErrorCode, ToolError
@@ -20,7 +20,7 @@ class Journal:
 
     def __init__(self, root: Root, state: Folder) -> None:
         self._root = root
-        self._log = Log(state)
+        self._log = JournalLog(state)
 
     @contextmanager
     def entry(self, tool: str, session: str, message: str) -> Iterator[Recorder]:
@@ -32,12 +32,12 @@ class Journal:
                     yield recorder
                 if recorder.changes:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
-                    self._log.append(Entry(0, time.time(), tool, session, message, done, undoes, recorder.note))
+                    self._log.append(JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note))
             except BaseException:
                 recorder.roll_back()
                 raise
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Every entry, oldest first."""
         return self._log.entries()
 
@@ -49,10 +49,10 @@ class Journal:
             self._log.forget(name)
         return left
 
-    def choose(self, steps: int, path: str | None, number: int | None) -> list[Entry]:
+    def choose(self, steps: int, path: str | None, number: int | None) -> list[JournalEntry]:
         """The entries that an undo means, newest first."""
         entries = self.entries()
-        gone = undone(entries)
+        gone = undone_numbers(entries)
         if number is not None:
             found = [one for one in entries if one.number == number and number not in gone]
         else:
@@ -63,21 +63,21 @@ class Journal:
             raise _nothing(f"change of {path!r}" if path else "change", len(found), number)
         return found
 
-    def undo(self, entry: Entry, recorder: Recorder) -> None:
+    def undo(self, entry: JournalEntry, recorder: Recorder) -> None:
         """Put everything that an entry touched back; ToolError, and nothing done, if others changed it since."""
         for path, change in _final(entry).items():
             self._check(path, change, entry)
         recorder.undoes.append(entry.number)
         recorder.undo(entry.changes)
 
-    def _check(self, path: str, change: Change, entry: Entry) -> None:
+    def _check(self, path: str, change: PathChange, entry: JournalEntry) -> None:
         try:
             with self._root.place(path, follow=False) as place:
                 now, data = look(place.fd, place.name)
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
         moved_folder = change.source is not None and now is not None and now.kind == "directory"
-        if same(now, change.after) or moved_folder:
+        if is_same_state(now, change.after) or moved_folder:
             return
         shown = ""
         if data is not None and change.after is not None and change.after.kind == "file":
@@ -98,16 +98,16 @@ def _nothing(what: str, found: int, number: int | None) -> ToolError:
     return ToolError(ErrorCode.NOT_FOUND, f"There is nothing to undo: the journal has no {what} that stands.")
 
 
-def _touches(entry: Entry, path: str) -> bool:
+def _touches(entry: JournalEntry, path: str) -> bool:
     return any(one == path or one.startswith(path + "/") for one in entry.paths())
 
 
-def _final(entry: Entry) -> dict[str, Change]:
+def _final(entry: JournalEntry) -> dict[str, PathChange]:
     """What the entry left at each path it touched."""
-    final: dict[str, Change] = {}
+    final: dict[str, PathChange] = {}
     for change in entry.changes:
         if change.source is not None:
-            final[change.source] = Change(change.source, None, None)
+            final[change.source] = PathChange(change.source, None, None)
         final[change.path] = change
     return final
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from toolroll.host.files.journal.blobs import Blobs
-from toolroll.host.files.journal.entry import Change, Entry
+from toolroll.host.files.journal.entry import JournalEntry, PathChange
 from toolroll.host.files.versions import digest
 from toolroll.host.runtime.state import State as Folder
 from toolroll.result import ErrorCode, ToolError
@@ -36,7 +36,7 @@ class _Line(msgspec.Struct):
     entry: _Numbered
 
 
-class Log:
+class JournalLog:
     """Entries in order, each bound to the one before by its hash. Several processes may append."""
 
     def __init__(self, state: Folder) -> None:
@@ -45,7 +45,7 @@ class Log:
         self._lock = threading.Lock()
         self._idle: list[str] = []
 
-    def append(self, entry: Entry) -> Entry:
+    def append(self, entry: JournalEntry) -> JournalEntry:
         """Add an entry; it gets its number here."""
         with self._lock, self._opened() as fd:
             fcntl.flock(fd, fcntl.LOCK_EX)
@@ -59,7 +59,7 @@ class Log:
             self.blobs.sweep()
         return entry
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Every entry, oldest first; ToolError when the chain is broken."""
         found, above = [], _START
         for line in self._lines():
@@ -71,19 +71,19 @@ class Log:
                     f"The journal was changed by others at entry {number}: it is not to be trusted.",
                 )
             above = line["hash"]
-            found.append(msgspec.convert(line["entry"], Entry))
+            found.append(msgspec.convert(line["entry"], JournalEntry))
         return found
 
     @contextlib.contextmanager
-    def under_way(self) -> Iterator[Pending]:
+    def under_way(self) -> Iterator[PendingSteps]:
         """A record of the steps of one call, which outlives a kill; empty when the block ends."""
-        pending = Pending(self._state.folder(_PENDING), self._idle)
+        pending = PendingSteps(self._state.folder(_PENDING), self._idle)
         try:
             yield pending
         finally:
             pending.close()
 
-    def cut_off(self) -> Iterator[tuple[list[Change], str]]:
+    def cut_off(self) -> Iterator[tuple[list[PathChange], str]]:
         """The steps of calls that were killed, oldest step first, each with the name to `forget` it by meanwhile."""
         if not os.path.isdir(os.path.join(self._state.path, _PENDING)):
             return
@@ -91,7 +91,7 @@ class Log:
         for name in sorted(os.listdir(folder)):
             with (
                 contextlib.suppress(FileNotFoundError, BlockingIOError),  # swept by another, or still under way
-                Pending.left(folder, name) as steps,
+                PendingSteps.left(folder, name) as steps,
             ):
                 yield steps, name
 
@@ -116,7 +116,7 @@ class Log:
             return [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
 
 
-class Pending:
+class PendingSteps:
     """The steps of a call that is under way, written before each is taken.
 
     The file is locked as long as the call lives, so that nobody takes it for one that was killed. Afterwards it is
@@ -129,7 +129,7 @@ class Pending:
         self._name = ""
         self._fd: int | None = None
 
-    def about_to(self, *steps: Change) -> None:
+    def about_to(self, *steps: PathChange) -> None:
         """Write down steps that are going to be taken."""
         if self._fd is None:
             self._fd = self._opened()
@@ -162,12 +162,12 @@ class Pending:
 
     @staticmethod
     @contextlib.contextmanager
-    def left(folder: int, name: str) -> Iterator[list[Change]]:
+    def left(folder: int, name: str) -> Iterator[list[PathChange]]:
         """The steps that a killed call had begun, which are ours in the block; BlockingIOError if it lives."""
         fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(fd, "rb") as file:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield [msgspec.json.decode(line, type=Change) for line in file if line.endswith(b"\n")]
+            yield [msgspec.json.decode(line, type=PathChange) for line in file if line.endswith(b"\n")]
 
 
 def _is_free(fd: int) -> bool:
@@ -180,7 +180,7 @@ def _is_free(fd: int) -> bool:
     return status.st_nlink > 0 and status.st_size == 0
 
 
-def undone(entries: Sequence[Entry]) -> set[int]:
+def undone_numbers(entries: Sequence[JournalEntry]) -> set[int]:
     """The numbers of the entries that are undone now; undoing an undoing brings its entry back."""
     gone: set[int] = set()
     for entry in entries:

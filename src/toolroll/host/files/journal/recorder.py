@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from toolroll.host.files import atomic
-from toolroll.host.files.journal.entry import Change, State, look
-from toolroll.host.files.journal.log import Log, Pending
-from toolroll.host.files.path_handle import Folders, Place
+from toolroll.host.files.journal.entry import PathChange, PathState, look
+from toolroll.host.files.journal.log import JournalLog, PendingSteps
+from toolroll.host.files.path_handle import FolderSync, PathHandle
 from toolroll.host.files.root import Root
 from toolroll.result import ErrorCode, ToolError
 
@@ -20,12 +20,12 @@ from toolroll.result import ErrorCode, ToolError
 class Recorder:
     """Records what a call does to the names and contents of the workspace."""
 
-    def __init__(self, log: Log, pending: Pending, root: Root) -> None:
+    def __init__(self, log: JournalLog, pending: PendingSteps, root: Root) -> None:
         self._log = log
         self._pending = pending
         self._root = root
-        self.folders = Folders()
-        self.changes: list[Change] = []
+        self.folders = FolderSync()
+        self.changes: list[PathChange] = []
         self._made: set[str] = set()
         self.undoes: list[int] = []
         self.note: dict[str, Any] = {}
@@ -33,7 +33,7 @@ class Recorder:
     @contextmanager
     def writing(
         self,
-        place: Place,
+        place: PathHandle,
         data: bytes,
         before: bytes | None,
         mode: int | None,
@@ -47,35 +47,35 @@ class Recorder:
 
     def plan(
         self,
-        place: Place,
+        place: PathHandle,
         data: bytes,
         before: bytes | None,
         mode: int | None,
         digests: tuple[bytes | None, bytes | None],
-    ) -> Change:
+    ) -> PathChange:
         """The step that a write will be; what undoing it needs is kept."""
         state = self._kept(place, before, digests[0])
         known = state.mode if state is not None and state.kind == "file" else mode
         like = (state.content, before) if state is not None and before is not None else None
         kept = self._log.blobs.keep(data, digests[1], like)
-        return Change(place.path, state, State("file", known if known is not None else -1, kept))
+        return PathChange(place.path, state, PathState("file", known if known is not None else -1, kept))
 
-    def about_to(self, *steps: Change) -> None:
+    def about_to(self, *steps: PathChange) -> None:
         """Planned steps are going to be taken, in this order: they are taken back if we are killed."""
         self._pending.about_to(*steps)
 
-    def written(self, step: Change, status: os.stat_result) -> None:
+    def written(self, step: PathChange, status: os.stat_result) -> None:
         """A planned write was done, and this stands there now."""
         if step.after is not None:
-            after = State("file", stat.S_IMODE(status.st_mode), step.after.content)
+            after = PathState("file", stat.S_IMODE(status.st_mode), step.after.content)
             if after != step.before:
-                self.changes.append(Change(step.path, step.before, after))
+                self.changes.append(PathChange(step.path, step.before, after))
 
     @contextmanager
-    def setting_mode(self, place: Place, mode: int) -> Iterator[None]:
+    def setting_mode(self, place: PathHandle, mode: int) -> Iterator[None]:
         """Around a change of a file's permissions."""
         state = self._kept(place, None, None)
-        step = Change(place.path, state, None if state is None else replace(state, mode=mode))
+        step = PathChange(place.path, state, None if state is None else replace(state, mode=mode))
         self._pending.about_to(step)
         yield
         if step.after != step.before:
@@ -87,24 +87,24 @@ class Recorder:
         state, data = look(fd, name)
         if data is not None:
             self._log.blobs.keep(data)
-        step = Change(path, state, None)
+        step = PathChange(path, state, None)
         self._pending.about_to(step)
         yield
         self.changes.append(step)
 
     @contextmanager
-    def making(self, place: Place, state: State) -> Iterator[None]:
+    def making(self, place: PathHandle, state: PathState) -> Iterator[None]:
         """Around the making of a folder or a link."""
-        step = Change(place.path, None, state)
+        step = PathChange(place.path, None, state)
         self._pending.about_to(step)
         yield
         self.changes.append(step)
 
     @contextmanager
-    def moving(self, old: Place, new: Place) -> Iterator[None]:
+    def moving(self, old: PathHandle, new: PathHandle) -> Iterator[None]:
         """Around a rename to a name that is free, or will be replaced and was recorded as removed."""
         state, _ = look(old.fd, old.name)
-        step = Change(new.path, None, state, source=old.path)
+        step = PathChange(new.path, None, state, source=old.path)
         self._pending.about_to(step)
         yield
         self.changes.append(step)
@@ -119,25 +119,25 @@ class Recorder:
             missing.append(path)
         for path in reversed(missing):
             self._made.add(path)
-            step = Change(path, None, State("directory", -1))
+            step = PathChange(path, None, PathState("directory", -1))
             self._pending.about_to(step)
             self.changes.append(step)
 
-    def _kept(self, place: Place, data: bytes | None, known: bytes | None) -> State | None:
+    def _kept(self, place: PathHandle, data: bytes | None, known: bytes | None) -> PathState | None:
         if data is None:
             state, data = look(place.fd, place.name)
             if data is not None:
                 self._log.blobs.keep(data)
             return state
         mode = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode
-        return State("file", stat.S_IMODE(mode), self._log.blobs.keep(data, known))
+        return PathState("file", stat.S_IMODE(mode), self._log.blobs.keep(data, known))
 
     def roll_back(self) -> None:
         """Take back everything, the last step first."""
         steps, self.changes = self.changes, []
         take_back(self._root, self._log, steps)
 
-    def undo(self, steps: Sequence[Change]) -> None:
+    def undo(self, steps: Sequence[PathChange]) -> None:
         """Take back the steps of an earlier call, as steps of this one; nothing if any of them was overtaken."""
         for step in reversed(steps):
             self._reverse(step)
@@ -146,7 +146,7 @@ class Recorder:
         self._root.trust.check_remove(parts)
         self.expect(parts)
 
-    def _reverse(self, step: Change) -> None:
+    def _reverse(self, step: PathChange) -> None:
         if step.source is not None:
             with (
                 self._root.place(step.path, follow=False, check=self._root.trust.check_remove) as old,
@@ -169,7 +169,7 @@ class Recorder:
                     _put(place, step.before, b"")
 
 
-def take_back(root: Root, log: Log, steps: Sequence[Change]) -> list[str]:
+def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[str]:
     """Undo steps without recording it, the last first; the paths that others have changed since, left alone."""
     left = []
     for step in reversed(steps):
@@ -182,9 +182,9 @@ def take_back(root: Root, log: Log, steps: Sequence[Change]) -> list[str]:
             continue
         with place:
             now, _ = look(place.fd, place.name)
-            if same(now, step.before):
+            if is_same_state(now, step.before):
                 continue
-            if not same(now, step.after):
+            if not is_same_state(now, step.after):
                 left.append(step.path)
             elif step.before is None:
                 _remove(place)
@@ -194,14 +194,14 @@ def take_back(root: Root, log: Log, steps: Sequence[Change]) -> list[str]:
     return left
 
 
-def same(now: State | None, known: State | None) -> bool:
+def is_same_state(now: PathState | None, known: PathState | None) -> bool:
     """Whether what is there is what is known; -1 is a mode that was not known yet."""
     if now is None or known is None:
         return now is known
     return (now.kind, now.content) == (known.kind, known.content) and known.mode in (now.mode, -1, 0)
 
 
-def _move_back(root: Root, step: Change) -> None:
+def _move_back(root: Root, step: PathChange) -> None:
     if step.source is None:
         return
     try:
@@ -217,11 +217,11 @@ def _move_back(root: Root, step: Change) -> None:
         return
 
 
-def _status(place: Place) -> os.stat_result:
+def _status(place: PathHandle) -> os.stat_result:
     return os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
 
 
-def _exists(place: Place) -> bool:
+def _exists(place: PathHandle) -> bool:
     return place.mode() != 0
 
 
@@ -233,7 +233,7 @@ def _is_folder(root: Root, path: str) -> bool:
     return True
 
 
-def _is_removable(place: Place) -> bool:
+def _is_removable(place: PathHandle) -> bool:
     """Whether it can go: a folder that others have put something into stays."""
     if not stat.S_ISDIR(place.mode()):
         return _exists(place)
@@ -244,7 +244,7 @@ def _is_removable(place: Place) -> bool:
         os.close(fd)
 
 
-def _remove(place: Place) -> None:
+def _remove(place: PathHandle) -> None:
     if stat.S_ISDIR(place.mode()):
         if _is_removable(place):
             os.rmdir(place.name, dir_fd=place.fd)
@@ -252,7 +252,7 @@ def _remove(place: Place) -> None:
         os.unlink(place.name, dir_fd=place.fd)
 
 
-def _put(place: Place, state: State, data: bytes) -> None:
+def _put(place: PathHandle, state: PathState, data: bytes) -> None:
     """Make a place what it was."""
     if state.kind == "file":
         atomic.write(place, data, stage=None, mode=state.mode)

@@ -38,7 +38,7 @@ _MAX_RESTORES, _RESTORES_S = 100, 10.0  # so many in so many seconds are no acci
 
 
 @dataclass(slots=True, eq=False)
-class Guarded:
+class GuardedCommand:
     """One command, job or server while it runs."""
 
     hold: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class GitGuard:
         self._root = root
         self._state = state
         self._lock = threading.RLock()
-        self._running: set[Guarded] = set()
+        self._running: set[GuardedCommand] = set()
         self._baseline = Baseline()
         self._restorer: Restorer | None = None
         self._in_use: InUse | None = None
@@ -88,10 +88,10 @@ class GitGuard:
                 self._recovered += self._recover(in_use)
             return list(self._recovered)
 
-    def begin(self) -> Guarded:
+    def begin(self) -> GuardedCommand:
         """Before something is started that may write to the workspace."""
         with self._lock:
-            guarded = Guarded()
+            guarded = GuardedCommand()
             if not self._running:
                 self._open()
             guarded.hold, guarded.keep = self._mounts
@@ -102,7 +102,9 @@ class GitGuard:
                 self._start_watch()
             return guarded
 
-    def mounts(self, protected: Iterable[str], guarded: Guarded | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def mounts(
+        self, protected: Iterable[str], guarded: GuardedCommand | None
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What a sandbox with mounts holds for something that runs: folders that keep their names, and read-only paths.
 
         `protected` are the names in the workspace that stay as they are.
@@ -110,7 +112,7 @@ class GitGuard:
         keep = tuple(self._path((name,)) for name in protected if guarded is None or name != GIT[0])
         return ((), keep) if guarded is None else (guarded.hold, (*keep, *guarded.keep))
 
-    def end(self, guarded: Guarded) -> list[str]:
+    def end(self, guarded: GuardedCommand) -> list[str]:
         """After its end: put back what it has changed; what was put back while it ran, in sentences."""
         with self._lock:
             if guarded not in self._running:

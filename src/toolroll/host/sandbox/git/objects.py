@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from toolroll.host.files.openat import LIST
 from toolroll.host.runtime.stamps import Stamp, are_old, stamp, stamps
-from toolroll.host.sandbox.dir_entries import Parts, entered
+from toolroll.host.sandbox.dir_entries import Parts, open_dir
 from toolroll.host.sandbox.git.packs import read_indexes
 
 _KEPT_AFTER_REMOVAL_S = 24 * 3600
@@ -108,7 +108,7 @@ class KeptObjects:
 
     @contextmanager
     def _objects(self) -> Iterator[int]:
-        with entered(self._root, (*self._repository, "objects")) as path, _opened(path, ".") as top:
+        with open_dir(self._root, (*self._repository, "objects")) as path, _opened(path, ".") as top:
             yield top
 
     def _keep(self, top: int, name: str, folder: _Folder, deadline: float) -> bool:

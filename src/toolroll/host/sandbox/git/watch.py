@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from toolroll.host.files.openat import LIST
-from toolroll.host.sandbox.dir_entries import Parts, entered
+from toolroll.host.sandbox.dir_entries import Parts, open_dir
 from toolroll.host.search.index.inotify import LostError, Watch
 
 _TOGETHER_S = 0.002  # changes that come so close to each other are looked at once
@@ -69,7 +69,7 @@ class GitWatch:
         numbers = {}
         for parts in self._folders:
             try:
-                with entered(self._root, parts) as path:
+                with open_dir(self._root, parts) as path:
                     fd = os.open(".", LIST, dir_fd=path)
             except OSError:
                 continue  # it is not there: the folder above is watched for it

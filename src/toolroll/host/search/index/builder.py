@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import PIPE, Reach, module_paths, wait_for
+from toolroll.host.runtime.launcher import PIPE, AccessRules, module_paths, wait_for
 from toolroll.host.runtime.state import nameless
 from toolroll.host.search.file_list import SETTLED
 from toolroll.host.search.in_process import SIGNS
@@ -54,7 +54,7 @@ class Builder:
         self.close()
         names = nameless(b"\0".join(map(os.fsencode, paths)))
         given = [self._root.path, self._index, str(names), str(self._most_bytes)]
-        reach = Reach((os.path.dirname(self._index),), (self._root.path,))
+        reach = AccessRules((os.path.dirname(self._index),), (self._root.path,))
         try:
             # The pipe is its lifeline: the child ends when we do.
             self._child = self._launcher.start_python(

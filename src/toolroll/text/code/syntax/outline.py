@@ -10,7 +10,7 @@ from toolroll.text.code.syntax import sketch
 from toolroll.text.code.syntax.languages import LANGUAGES
 from toolroll.text.code.syntax.model import VALUES, Tag, Tags
 from toolroll.text.code.syntax.sketch import Shown
-from toolroll.text.names import shown
+from toolroll.text.names import show_name
 
 _IMPORTS = 20  # names of imports that are shown
 _NAMES = 12  # names of definitions that are shown in one line
@@ -50,7 +50,7 @@ def imports(tags: Tags) -> list[str]:
 
 def header(path: str, tags: Tags) -> str:
     """A source in one line: its name, its language and its length."""
-    return f"{shown(path)} ({LANGUAGES[tags.language].title}, {tags.lines} line{'s' if tags.lines != 1 else ''})"
+    return f"{show_name(path)} ({LANGUAGES[tags.language].title}, {tags.lines} line{'s' if tags.lines != 1 else ''})"
 
 
 def rendered(found: Sequence[Line], indent: str = "") -> list[str]:
