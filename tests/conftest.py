@@ -15,8 +15,8 @@ from hypothesis import settings
 
 from tests.users import bound_by_modes
 from toolroll import Context, Kit
+from toolroll.host.runtime.launcher import Sandbox
 from toolroll.host.sandbox.choose import choose_sandbox, probe_tiers
-from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.kit import preset
 from toolroll.policy.rules import PRESETS
 

@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from bench.cases import Settings
 from bench.measure import Contestant, Race, timed
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_sandbox
-from toolroll.host.sandbox.tiers import Sandbox, Tier
+from toolroll.host.sandbox.tiers import Tier
 from toolroll.host.sandbox.toolchains import readable_paths
 from toolroll.host.shell import supervisor
 from toolroll.result import ToolError
@@ -93,7 +93,7 @@ class _Ways:
         running = supervisor.start(
             argv,
             sandbox=self._sandbox,
-            reach=self._reach,
+            access=self._reach,
             cwd=self._folder,
             env=self._env,
             bounds=supervisor.ResourceLimits(seconds=60),

@@ -9,9 +9,8 @@ import pytest
 
 from tests.host.sandbox.conftest import landlock_abi
 from toolroll.host import doctor as probe
-from toolroll.host.runtime.launcher import AccessRules, python_paths
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
 from toolroll.host.sandbox.choose import probe_tiers
-from toolroll.host.sandbox.tiers import Sandbox
 
 
 def facts(workspace: Path) -> dict[str, probe.Fact]:

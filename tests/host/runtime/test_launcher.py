@@ -1,4 +1,4 @@
-"""One place starts processes, and what it starts for toolroll itself is held to its reach."""
+"""One place starts processes, and what it starts for toolroll itself is held to its access."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def test_nothing_else_starts_a_process() -> None:
     assert found == {"host/runtime/launcher.py": ["subprocess"]}
 
 
-def output(launcher: Launcher, argv: list[str], reach: AccessRules, folder: Path) -> str:
+def output(launcher: Launcher, argv: list[str], access: AccessRules, folder: Path) -> str:
     fd = os.open(folder, os.O_RDONLY)
     try:
-        with stream(launcher.start(argv, reach, cwd=fd, stdout=PIPE, stderr=STDOUT)) as running:
+        with stream(launcher.start(argv, access, cwd=fd, stdout=PIPE, stderr=STDOUT)) as running:
             return b"".join(running).decode()
     finally:
         os.close(fd)
@@ -76,18 +76,18 @@ def world(tmp_path: Path) -> Path:
 
 def test_a_helper_reads_what_it_is_given_and_nothing_else(world: Path) -> None:
     argv = ["/bin/cat", "a", str(world / "outside/secret")]
-    reach = AccessRules((), (str(world / "ws"),))
-    assert output(UNCONFINED, argv, reach, world / "ws") == "ws/a\noutside/secret\n"
-    held = output(LAUNCHER, argv, reach, world / "ws")
+    access = AccessRules((), (str(world / "ws"),))
+    assert output(UNCONFINED, argv, access, world / "ws") == "ws/a\noutside/secret\n"
+    held = output(LAUNCHER, argv, access, world / "ws")
     assert held.startswith("ws/a\n")
     assert held.count("\n") == 2
     assert "Permission denied" in held
 
 
 def test_a_helper_writes_nothing_and_has_no_network(world: Path) -> None:
-    reach = AccessRules((), (str(world),))
+    access = AccessRules((), (str(world),))
     script = "echo x > new; echo x > /tmp/toolroll-new; python3 -c 'import socket; socket.socket()'"
-    output(LAUNCHER, ["/bin/sh", "-c", script], reach, world / "ws")
+    output(LAUNCHER, ["/bin/sh", "-c", script], access, world / "ws")
     assert sorted(os.listdir(world / "ws")) == ["a"]
     assert not os.path.exists("/tmp/toolroll-new")
     code = "import socket\ntry:\n    socket.socket()\nexcept OSError as error:\n    print(error.strerror)"
@@ -97,8 +97,8 @@ def test_a_helper_writes_nothing_and_has_no_network(world: Path) -> None:
 
 def test_without_the_system_not_even_that_is_read(world: Path) -> None:
     program = LAUNCHER.program("rg")
-    reach = AccessRules((), (str(world / "ws"), program), system=False)
-    said = output(LAUNCHER, [program, "--no-messages", "-c", "", "a", "/etc/passwd"], reach, world / "ws")
+    access = AccessRules((), (str(world / "ws"), program), system=False)
+    said = output(LAUNCHER, [program, "--no-messages", "-c", "", "a", "/etc/passwd"], access, world / "ws")
     assert said == "a:1\n"
 
 

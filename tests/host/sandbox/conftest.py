@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import AccessRules, python_paths
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.sandbox.landlock import abi
 from toolroll.host.sandbox.syscalls import Kernel, machine
-from toolroll.host.sandbox.tiers import Sandbox
 
 Run = Callable[..., tuple[int, str]]
 
@@ -60,7 +59,7 @@ def run(ws: Path) -> Run:
         sandbox: Sandbox,
         script: str | list[str],
         *,
-        reach: AccessRules | None = None,
+        access: AccessRules | None = None,
         cwd: Path = ws,
         env: dict[str, str] | None = None,
         **more: object,
@@ -68,7 +67,7 @@ def run(ws: Path) -> Run:
         fd = os.open(cwd, os.O_RDONLY)
         try:
             process = sandbox.spawn(
-                reach or AccessRules((str(ws),)),
+                access or AccessRules((str(ws),)),
                 ["bash", "-c", script] if isinstance(script, str) else script,
                 cwd=fd,
                 env={"PATH": PATH, "HOME": "/nowhere", "LANG": "C.UTF-8", **(env or {})},

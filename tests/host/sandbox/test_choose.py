@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.host.sandbox.conftest import landlock_abi
-from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.sandbox.choose import Probe, choose_sandbox, probe_tiers
 from toolroll.host.sandbox.syscalls import machine
-from toolroll.host.sandbox.tiers import Sandbox, Tier
+from toolroll.host.sandbox.tiers import Tier
 from toolroll.result import ErrorCode, ToolError
 
 Run = Callable[..., tuple[int, str]]
@@ -101,7 +101,7 @@ def test_where_namespaces_are_forbidden_landlock_is_chosen(run: Run, landlock: S
     """As in most containers: there is bubblewrap, and the kernel does not let it work."""
     read, env = ours
     env["TMPDIR"] = str(ws)
-    found = run(landlock, [sys.executable, "-c", CHOOSE], reach=AccessRules((str(ws),), read), env=env)
+    found = run(landlock, [sys.executable, "-c", CHOOSE], access=AccessRules((str(ws),), read), env=env)
     assert found == (0, "landlock\n[('bubblewrap', False), ('landlock', True), ('none', True)]\n")
 
 

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import AccessRules, python_paths
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
 from toolroll.host.sandbox import landlock as rules
 from toolroll.host.sandbox.confined_start import LandlockSandbox, gaps
 from toolroll.host.sandbox.syscalls import Kernel, machine
-from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.result import ErrorCode, ToolError
 
 Run = Callable[..., tuple[int, str]]
@@ -62,15 +61,15 @@ def test_an_older_kernel(run: Run, as_of: Callable[[int], LandlockSandbox], ws: 
     outside.write_text("outside")
     (ws / "empty.py").write_text(EMPTY_IT)
     (ws / "sub").mkdir()
-    reach = AccessRules((str(ws),), (str(outside.parent), *python_paths()))
+    access = AccessRules((str(ws),), (str(outside.parent), *python_paths()))
     with subprocess.Popen(["sleep", "300"]) as other:
         found = [
-            run(sandbox, [sys.executable, "empty.py", str(outside)], reach=reach),
-            run(sandbox, f"cat '{outside}'; cat '{tmp_path}/secret' || echo x > new && cat new", reach=reach)[0],
-            run(sandbox, f"kill -0 {other.pid}", reach=reach)[0],
-            run(sandbox, "echo x > /dev/tcp/127.0.0.1/9", reach=reach)[0],
-            run(sandbox, "mv new sub/new", reach=reach)[0],
-            run(sandbox, "echo long > short; truncate -s 2 short; : > short; echo fine > short", reach=reach)[0],
+            run(sandbox, [sys.executable, "empty.py", str(outside)], access=access),
+            run(sandbox, f"cat '{outside}'; cat '{tmp_path}/secret' || echo x > new && cat new", access=access)[0],
+            run(sandbox, f"kill -0 {other.pid}", access=access)[0],
+            run(sandbox, "echo x > /dev/tcp/127.0.0.1/9", access=access)[0],
+            run(sandbox, "mv new sub/new", access=access)[0],
+            run(sandbox, "echo long > short; truncate -s 2 short; : > short; echo fine > short", access=access)[0],
         ]
         other.kill()
     assert outside.read_text() == "outside"
@@ -91,8 +90,8 @@ def test_a_filter_that_is_needed(run: Run, as_of: Callable[[int], LandlockSandbo
     (tmp_path / "read").mkdir()
     (tmp_path / "read" / "only").write_text("outside")
     (ws / "empty.py").write_text(EMPTY_IT)
-    reach = AccessRules((str(ws),), (str(tmp_path / "read"), *python_paths()))
-    assert run(sandbox, [sys.executable, "empty.py", str(tmp_path / "read" / "only")], reach=reach) == (
+    access = AccessRules((str(ws),), (str(tmp_path / "read"), *python_paths()))
+    assert run(sandbox, [sys.executable, "empty.py", str(tmp_path / "read" / "only")], access=access) == (
         0,
         "denied\n" * 2,
     )
@@ -123,7 +122,7 @@ def test_rulesets_are_closed_with_their_sandbox(run: Run, as_of: Callable[[int],
     sandbox = as_of(1)
     for number in range(20):
         (ws / str(number)).mkdir()
-        run(sandbox, ["true"], reach=AccessRules((str(ws), str(ws / str(number)))))
+        run(sandbox, ["true"], access=AccessRules((str(ws), str(ws / str(number)))))
     assert open_rulesets() == before + 16
     del sandbox
     gc.collect()

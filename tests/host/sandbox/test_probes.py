@@ -22,10 +22,9 @@ from pathlib import Path
 import pytest
 
 from tests.users import need_another_user
-from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.sandbox.syscalls import run_apart
-from toolroll.host.sandbox.tiers import Sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers are of Linux")
 

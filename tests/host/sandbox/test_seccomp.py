@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import AccessRules, python_paths
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
 from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.syscalls import Machine, machines
-from toolroll.host.sandbox.tiers import Sandbox
 
 Run = Callable[..., tuple[int, str]]
 
@@ -174,7 +173,7 @@ HELD = {"io_uring_setup", "unshare", "keyctl", "bpf", "vsock"}
 def test_the_kernel_of_this_machine_agrees(run: Run, sandbox: Sandbox, ws: Path) -> None:
     (ws / "calls.py").write_text(CALLS)
     python = AccessRules((str(ws),), python_paths())
-    status, said = run(sandbox, [sys.executable, "calls.py"], reach=python)
+    status, said = run(sandbox, [sys.executable, "calls.py"], access=python)
     found = dict(line.rsplit(" ", 1) for line in said.splitlines())
     shared = {"shmget", "ptrace", "prlimit", "datagram pair"}
     held = HELD if sandbox.whole else HELD | shared

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.sandbox.mount_plan import plan_mounts
 from toolroll.host.sandbox.shared_mounts import PLACE, SharedMounts, enter_mounts
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
 from toolroll.host.sandbox.system import DEVICES, System, system
-from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.result import ToolError
 
 Run = Callable[..., tuple[int, str]]
@@ -81,10 +80,10 @@ def test_files_are_as_without_it(each: Run, group: Sandbox, folder: str) -> None
 
 def test_mounts_are_as_without_it(each: Run, group: Sandbox, ws: Path, outside: Path) -> None:
     (outside / "tools").mkdir()
-    reach = AccessRules((str(ws),), (str(outside / "tools"),))
+    access = AccessRules((str(ws),), (str(outside / "tools"),))
     found = [
         {path: options.split(",") for path, options, *_ in map(str.split, said.splitlines())}
-        for said in each(group, *[FLAGS] * 2, reach=reach)
+        for said in each(group, *[FLAGS] * 2, access=access)
     ]
     without, on_it = found
     assert [path for path in on_it if path not in without] == []
@@ -152,17 +151,17 @@ def test_a_workspace_inside_of_what_is_read_and_the_other_way_round(each: Run, g
     inner, tools = outside / "tools" / "inner", outside / "tools" / "inner" / ".venv"
     tools.mkdir(parents=True)
     (outside / "tools" / "a").write_text("a")
-    reach = AccessRules((str(inner),), (str(outside / "tools"), str(tools)))
+    access = AccessRules((str(inner),), (str(outside / "tools"), str(tools)))
     script = "cat ../a; (echo x > ../b) 2>/dev/null; echo x > b && echo x > .venv/b && cat b"
-    assert each(group, *[script] * 2, reach=reach, cwd=inner) == ["ax\n"] * 2
+    assert each(group, *[script] * 2, access=access, cwd=inner) == ["ax\n"] * 2
     assert sorted(path.name for path in (outside / "tools").rglob("b")) == ["b", "b"]
 
 
 def test_what_is_kept_stays_read_only(each: Run, group: Sandbox, ws: Path) -> None:
     (ws / ".git").mkdir()
-    reach = AccessRules((str(ws),), keep=(f"{ws}/.git",))
+    access = AccessRules((str(ws),), keep=(f"{ws}/.git",))
     script = "echo x > .git/a; mv .git g; rmdir .git; ls -A; echo x > b"
-    assert each(group, *[f"({script}) 2>/dev/null; {IS_STAGED}"] * 2, reach=reach) == [
+    assert each(group, *[f"({script}) 2>/dev/null; {IS_STAGED}"] * 2, access=access) == [
         ".git\nnot\n",
         ".git\nb\nstaged\n",
     ]
@@ -171,7 +170,7 @@ def test_what_is_kept_stays_read_only(each: Run, group: Sandbox, ws: Path) -> No
 def test_it_follows_when_something_is_made_anew(each: Run, group: Sandbox, ws: Path, outside: Path) -> None:
     """A virtual environment that was removed and built again; settings that were replaced, as editors do."""
     tools, settings = outside / "tools", outside / "settings"
-    reach = AccessRules((str(ws),), (str(tools), str(settings)))
+    access = AccessRules((str(ws),), (str(tools), str(settings)))
     said = []
     for number in range(4):
         shutil.rmtree(tools, ignore_errors=True)
@@ -179,7 +178,7 @@ def test_it_follows_when_something_is_made_anew(each: Run, group: Sandbox, ws: P
         (tools / "a").write_text(f"{number} ")
         (outside / "new").write_text(f"{number} ")
         (outside / "new").rename(settings)
-        said += each(group, f"cat {tools}/a {settings}; {IS_STAGED}", reach=reach)
+        said += each(group, f"cat {tools}/a {settings}; {IS_STAGED}", access=access)
     assert said == ["0 0 not\n", *(f"{number} {number} staged\n" for number in (1, 2, 3))]
 
 
@@ -298,4 +297,4 @@ def test_a_command_that_cannot_enter_it_is_not_started(each: Run, group: Sandbox
 @pytest.mark.parametrize("wide", ["/sys", "/sys/kernel/mm"])
 def test_where_its_place_is_seen_there_is_none(each: Run, group: Sandbox, ws: Path, wide: str) -> None:
     script = f"test -e {wide} && echo there; {IS_STAGED}"
-    assert each(group, *[script] * 2, reach=AccessRules((str(ws),), (wide,))) == ["there\nnot\n"] * 2
+    assert each(group, *[script] * 2, access=AccessRules((str(ws),), (wide,))) == ["there\nnot\n"] * 2

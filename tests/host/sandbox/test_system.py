@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.sandbox.system import _open_to, system
-from toolroll.host.sandbox.tiers import Sandbox
 
 if sys.platform != "linux" or os.geteuid() != 0:
     pytest.skip("needs root on Linux, who alone can give files away", allow_module_level=True)
@@ -71,6 +70,6 @@ def test_what_is_not_covered_cannot_be_read_either(run, bubblewrap: Sandbox, pla
     assert set(found.covered) <= set(found.hidden)
     assert "/etc/shadow" in found.covered
     script = f"cat {' '.join(bare)} </dev/null 2>/dev/null | wc -c"
-    assert run(bubblewrap, script, reach=AccessRules((str(ws),))) == (0, "0\n")
+    assert run(bubblewrap, script, access=AccessRules((str(ws),))) == (0, "0\n")
     files = [path for path in bare if os.path.isfile(path)]
     assert run(plain, script) == (0, f"{sum(os.path.getsize(path) for path in files)}\n")  # the control

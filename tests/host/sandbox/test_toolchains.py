@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.sandbox.system import beneath
+from toolroll.host.runtime.launcher import is_beneath
 from toolroll.host.sandbox.toolchains import outermost, readable_paths
 from toolroll.result import ErrorCode, ToolError
 
@@ -84,7 +84,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def granted(paths: tuple[str, ...], path: Path) -> bool:
-    return any(beneath(str(path), one) for one in paths)
+    return any(is_beneath(str(path), one) for one in paths)
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
             start(
                 ["sh", "-c", script],
                 sandbox=Unconfined(),
-                reach=AccessRules(write=(str(tmp_path),)),
+                access=AccessRules(write=(str(tmp_path),)),
                 cwd=folder,
                 env={"PATH": os.environ["PATH"]},
                 bounds=ResourceLimits(),

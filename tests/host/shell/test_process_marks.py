@@ -74,7 +74,7 @@ def test_a_limit_is_inherited_and_cannot_be_raised() -> None:
 
 
 def test_a_command_that_runs_commands_marks_them_below_its_own() -> None:
-    code = "import os; from toolroll.host import marks; print(os.getpid(), flush=True); input(); print(marks.Marks().limit, marks.limit_of(os.getpid()) is None)"
+    code = "import os; from toolroll.host.shell import process_marks as marks; print(os.getpid(), flush=True); input(); print(marks.ProcessMarks().limit, marks.limit_of(os.getpid()) is None)"
     inner, outer = (
         subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE),
         ProcessMarks(),

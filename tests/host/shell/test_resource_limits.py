@@ -13,9 +13,9 @@ import pytest
 
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime import process_tree as descendants
-from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
-from toolroll.host.sandbox.tiers import Sandbox, Unconfined
+from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.shell.process_marks import ProcessMarks
 from toolroll.host.shell.supervisor import EndReason, ResourceLimits, RunningCommand, start
 
@@ -34,7 +34,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         return start(
             ["bash", "-c", script],
             sandbox=sandbox or Unconfined(),
-            reach=AccessRules(write=(str(tmp_path),)),
+            access=AccessRules(write=(str(tmp_path),)),
             cwd=folder,
             env={"PATH": os.environ["PATH"], "PYTHON": sys.executable},
             bounds=bounds,

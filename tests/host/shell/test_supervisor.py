@@ -40,7 +40,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         running = start(
             ["bash", "-c", script] if isinstance(script, str) else script,
             sandbox=Unconfined(),
-            reach=AccessRules(write=(str(tmp_path),)),
+            access=AccessRules(write=(str(tmp_path),)),
             cwd=folder,
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"},
             bounds=bounds or ResourceLimits(seconds=seconds),

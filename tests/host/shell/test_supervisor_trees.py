@@ -25,10 +25,10 @@ from tests.waiting import until
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime import process_tree as descendants
 from toolroll.host.runtime.cancellation import Token
-from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_sandbox
-from toolroll.host.sandbox.tiers import Sandbox, Unconfined
+from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.shell.process_group import process_registry
 from toolroll.host.shell.supervisor import EndReason, ResourceLimits, RunningCommand, start
 
@@ -67,7 +67,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
         return start(
             ["bash", "-c", script],
             sandbox=sandbox,
-            reach=AccessRules(write=(str(tmp_path),)),
+            access=AccessRules(write=(str(tmp_path),)),
             cwd=folder,
             env={"PATH": "/usr/local/bin:/usr/bin:/bin"},
             bounds=ResourceLimits(seconds=seconds),
@@ -345,8 +345,8 @@ def test_a_confined_daemon_that_nobody_knows(begin: Begin, tmp_path: Path, tag: 
     folder, null = os.open(tmp_path, os.O_RDONLY), os.open(os.devnull, os.O_RDWR)
 
     def confined(script: str) -> subprocess.Popen[bytes]:
-        reach, env = AccessRules(write=(str(tmp_path),)), {"PATH": os.environ["PATH"]}
-        return sandbox.spawn(reach, ["bash", "-c", script], cwd=folder, env=env, stdin=null, stdout=null, stderr=null)
+        access, env = AccessRules(write=(str(tmp_path),)), {"PATH": os.environ["PATH"]}
+        return sandbox.spawn(access, ["bash", "-c", script], cwd=folder, env=env, stdin=null, stdout=null, stderr=null)
 
     other = begin(sandbox, "read line")
     command = begin(sandbox, "read line")

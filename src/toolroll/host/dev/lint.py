@@ -18,7 +18,7 @@ from toolroll.text.dev.lint.model import Finding, Printed, Rewritten
 
 if TYPE_CHECKING:
     from toolroll.host.context import Context
-    from toolroll.host.files.document import TextFile
+    from toolroll.host.files.reader import TextFile
 
 _OUTPUT = 32 << 20
 _FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where nothing ignores them

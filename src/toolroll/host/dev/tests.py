@@ -19,7 +19,7 @@ from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 
 if TYPE_CHECKING:
     from toolroll.host.context import Context
-    from toolroll.host.shell.shell import CommandRun
+    from toolroll.host.shell.command_result import CommandRun
     from toolroll.text.git.plans import Command, Printed
 
 _OUTPUT = 64 << 20

@@ -1,25 +1,115 @@
-"""Reading the files of one workspace: strict, bounded, and remembered."""
+"""Read the text files of one workspace: strict, bounded, and remembered."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from functools import cached_property
 
 from toolroll.host.files import line_window as window
-from toolroll.host.files.digests import DigestCache
-from toolroll.host.files.document import TextFile, read_all
-from toolroll.host.files.line_index import LineIndexCache
-from toolroll.host.files.line_window import Window
-from toolroll.host.files.near import near_names
+from toolroll.host.files.line_window import LineIndexCache, Window
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
-from toolroll.host.files.versions import SeenVersions, Version, stamp_of
+from toolroll.host.files.versions import DigestCache, SeenVersions, Version, stamp_of
 from toolroll.host.runtime.cancellation import Token
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, judge_path
 from toolroll.result import ErrorCode, Suggestion, ToolError
-from toolroll.text import names
+from toolroll.text import diff, names
 from toolroll.text.encoding import HEAD, UTF8, Encoding, choose_encoding, detect
+
+_EXACT = frozenset({"utf-8", "ascii", "iso8859-1"})  # one way to write a text, and decoding takes no other
+_LINEWISE = ("utf-8", "ascii", "iso8859-", "cp125", "koi8-")  # a byte 10 is a line feed, wherever one looks
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A text file as it was at one moment."""
+
+    path: str
+    data: bytes
+    encoding: Encoding
+    version: Version
+
+    @cached_property
+    def text(self) -> str:
+        return self.encoding.decode(self.data)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether each of its bytes is a character, the same in every encoding of text that is in use."""
+        return self.encoding == UTF8 and self.data.isascii()
+
+    @property
+    def round_trips(self) -> bool:
+        """Whether writing the text gives these bytes again."""
+        return self.plain or self.encoding.codec in _EXACT or self.encoding.encode(self.text) == self.data
+
+
+@dataclass(frozen=True, slots=True)
+class ContentChange:
+    """What a write did. `before` is None for a new file."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+    encoding: Encoding
+    same: diff.Same = diff.NOTHING
+    """What is known to be the same in both."""
+
+    @property
+    def created(self) -> bool:
+        return self.before is None
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+    def diff(self) -> str:
+        """The change for the eye; empty for a new file and for one that was no text."""
+        if not self.before:
+            return ""
+        used = self.encoding
+        try:
+            if used.codec.startswith(_LINEWISE):
+                mark = len(used.bom)
+                before, after = (self.before[mark:], self.after[mark:]) if mark else (self.before, self.after)
+                return diff.unified_bytes(before, after, Encoding(used.codec).decode, self.same)
+            return diff.unified(used.decode(self.before), used.decode(self.after))
+        except ToolError:
+            return ""
+
+
+def read_all(fd: int, size: int) -> bytes:
+    """Every byte of an open file, also when it grew since its size was asked."""
+    data = os.read(fd, size + 1)
+    while len(data) > size and (more := os.read(fd, len(data))):
+        data += more
+    return data
+
+
+_MOST = 3
+_LISTED = 5_000  # names of a folder that are compared
+
+
+def near_names(root: Root, where: str) -> list[str]:
+    """Up to three existing paths like a missing one, from the nearest folder above it that exists."""
+    import difflib
+
+    parts = root.text(where).split("/")
+    for depth in range(len(parts) - 1, -1, -1):
+        folder = "/".join(parts[:depth])
+        try:
+            fd = root.folder(folder or ".")
+        except (OSError, ToolError):
+            continue
+        with os.scandir(fd) as found:
+            names = [entry.name for entry, _ in zip(found, range(_LISTED), strict=False)]
+        os.close(fd)
+        near = difflib.get_close_matches(parts[depth], names, n=_MOST, cutoff=0.7)
+        return [f"{folder}/{name}" if folder else name for name in near]
+    return []
 
 
 class FileReader:
@@ -102,7 +192,7 @@ class FileReader:
                 known = self._milestones.of(status)
                 found = window.window_of_file(fd, start, count, used, token, known)
                 self._milestones.keep(fd, status, known)
-                version = Version.of(status)
+                version = Version(stamp_of(status))
         finally:
             os.close(fd)
         self.records.read(real, version, found.encoding)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import PACKAGE
+from toolroll.host.runtime.launcher import PACKAGE, is_beneath
 from toolroll.policy.paths import components, folded
 from toolroll.result import ErrorCode, ToolError
 
@@ -110,24 +110,24 @@ class Trust:
         there = ("/".join(one[start:]) for one in inside if os.path.lexists("/".join((self._workspace, *one))))
         return list(there)
 
-    def protect(self, reach: AccessRules) -> AccessRules:
+    def protect(self, access: AccessRules) -> AccessRules:
         """The reach of a program, without what it may not change or see of this workspace."""
-        granted = (*reach.write, *reach.read, *(_SYSTEM if reach.system else ()))
+        granted = (*access.write, *access.read, *(_SYSTEM if access.system else ()))
         hide = dict.fromkeys(one for one in (*self._own, *self._hide) if any(is_beneath(one, path) for path in granted))
         if not self._lock and not hide:
-            return reach
+            return access
         for path in self._own:  # what is missing cannot be covered, and a command could make it
             if path in hide and not os.path.lexists(path):
                 with suppress(OSError):
                     os.makedirs(path, mode=0o700)
-        write, read = reach.write, reach.read
+        write, read = access.write, access.read
         if self._workspace == "/":
             tops = tuple(self._tops())
             write, read = (
                 tuple(one for path in paths for one in (tops if path == "/" else (path,))) for paths in (write, read)
             )
         lock = tuple(dict.fromkeys(_holder(path, self._workspace) for path in self._lock))
-        return replace(reach, write=write, read=read, lock=(*reach.lock, *lock), hide=(*reach.hide, *hide))
+        return replace(access, write=write, read=read, lock=(*access.lock, *lock), hide=(*access.hide, *hide))
 
     def drop_imports(self) -> None:
         """Remove from `sys.path` what is at, above or beneath the workspace, and nothing that toolroll runs from.
@@ -189,11 +189,6 @@ def _check(here: str, settings: Iterable[str], *, refused: bool) -> None:
         )
     if here == "/dev" or any(is_beneath(here, one) for one in ("/proc", "/sys")):
         raise WorkspaceError(f"The workspace {here!r} holds no files but the kernel's: name a folder of files.")
-
-
-def is_beneath(path: str, folder: str) -> bool:
-    """Whether `path` is the folder or in it, by their names alone."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _imports() -> frozenset[str]:

@@ -14,17 +14,14 @@ from typing import Any
 from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.files import atomic
 from toolroll.host.files import python_syntax as syntax
-from toolroll.host.files.digests import digest
-from toolroll.host.files.document import ContentChange, TextFile, read_all
-from toolroll.host.files.freshness import EditGuard, Freshness, modified_error
 from toolroll.host.files.journal.entry import PathChange as Step
 from toolroll.host.files.journal.entry import check_kept
-from toolroll.host.files.journal.recorder import Recorder
+from toolroll.host.files.journal.journal import Recorder
 from toolroll.host.files.path_handle import PathHandle
-from toolroll.host.files.reader import FileReader
+from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
-from toolroll.host.files.versions import Version, stamp_of
+from toolroll.host.files.versions import EditGuard, Freshness, Version, digest, modified_error, stamp_of
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.runtime.state import State
 from toolroll.policy import paths
@@ -33,7 +30,7 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
-from toolroll.text.edit.match import SplicedBytes
+from toolroll.text.edit.model import SplicedBytes
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, find_encoding
 
 _TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
@@ -245,7 +242,7 @@ class Workspace(FileReader):
                 sync=sync,
             )
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
-        self.records.wrote(place.path, Version(Version.of(status).stamp, digests[1]), encoding)
+        self.records.wrote(place.path, Version(stamp_of(status), digests[1]), encoding)
 
     def _stage(self) -> int | None:
         try:
@@ -294,7 +291,7 @@ class Workspace(FileReader):
             status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
         except FileNotFoundError:
             return False
-        if Version.of(status).stamp == version.stamp:
+        if stamp_of(status) == version.stamp:
             return True
         data = self._existing(place, place.path)[0]
         return version.digest is not None and data is not None and digest(data) == version.digest
@@ -311,7 +308,7 @@ class Workspace(FileReader):
                 raise IsADirectoryError(21, "It is a directory, not a file", path)
             check_kept(path, status.st_size)
             data = read_all(fd, status.st_size) if stat.S_ISREG(status.st_mode) else b""
-            return data, Version(Version.of(status).stamp, self._contents.digest(place.path, data))
+            return data, Version(stamp_of(status), self._contents.digest(place.path, data))
         finally:
             os.close(fd)
 

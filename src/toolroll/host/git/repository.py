@@ -13,9 +13,9 @@ from typing import Any
 from toolroll.host.context import Context
 from toolroll.host.files.openat import PATH
 from toolroll.host.files.root import Root
+from toolroll.host.shell.command_launcher import SealedText, Word
 from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.git_identity import read_settings
-from toolroll.host.shell.sealed_text import SealedText, Word
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
 from toolroll.result import ErrorCode, ToolError

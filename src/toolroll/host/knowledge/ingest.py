@@ -25,7 +25,7 @@ from toolroll.text.knowledge.passages import Document, Form, Found, check_title
 
 if TYPE_CHECKING:
     from toolroll.host.context import Context
-    from toolroll.host.files.document import TextFile as File
+    from toolroll.host.files.reader import TextFile as File
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.knowledge.library import Store
 

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import msgspec
 
-from toolroll.host.files.digests import digest
 from toolroll.host.files.tree import FileTree, TreeItem
+from toolroll.host.files.versions import digest
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.runtime.cancellation import Token
 from toolroll.host.runtime.file_lock import locked

@@ -15,7 +15,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.runtime.launcher import DEVNULL, AccessRules, cannot_run, check_words, start_process, wait_for
+from toolroll.host.runtime.launcher import (
+    DEVNULL,
+    AccessRules,
+    Sandbox,
+    cannot_run,
+    check_words,
+    is_beneath,
+    start_process,
+    wait_for,
+)
 from toolroll.host.runtime.state import nameless
 from toolroll.host.sandbox import covers
 from toolroll.host.sandbox import shared_mounts as stage
@@ -24,8 +33,8 @@ from toolroll.host.sandbox.network import Network, enter_network
 from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.sockets import Sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine
-from toolroll.host.sandbox.system import DEV, PROC, beneath
-from toolroll.host.sandbox.tiers import Sandbox, Tier, confinement_errors
+from toolroll.host.sandbox.system import DEV, PROC
+from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -120,7 +129,7 @@ class Bubblewrap(Sandbox):
 
     def spawn(
         self,
-        reach: AccessRules,
+        access: AccessRules,
         argv: Sequence[str],
         *,
         cwd: int,
@@ -133,17 +142,17 @@ class Bubblewrap(Sandbox):
     ) -> ChildProcess:
         """The command in a world of its own: `keep` and `lock` are read-only there, and `hold` cannot be moved."""
         check_words(argv, env)
-        self._out_of_reach(reach)
-        folder = _folder(reach, cwd)
-        _find_program(argv[0], folder, env, reach)
+        self._out_of_reach(access)
+        folder = _folder(access, cwd)
+        _find_program(argv[0], folder, env, access)
         with ExitStack() as stack:
-            filtering = _own(stack, nameless(self._filters[reach.network]))
-            files = self._view(reach)
-            inner, fds = self._inner_mounts(reach, folder, stack)
+            filtering = _own(stack, nameless(self._filters[access.network]))
+            files = self._view(access)
+            inner, fds = self._inner_mounts(access, folder, stack)
             place = self._place(files, stack) if disposable else None
             options = [
                 *_ALWAYS,
-                *self._network_words(reach, stack),
+                *self._network_words(access, stack),
                 *_mounts(files, inner, on_stage=place is not None),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
@@ -162,10 +171,10 @@ class Bubblewrap(Sandbox):
                 (*pass_fds, filtering, arguments, *fds),
             )
 
-    def _out_of_reach(self, reach: AccessRules) -> None:
-        locked = resolve_paths(reach.lock)
-        if any(beneath(self._program, one) for one in resolve_paths(reach.write)) and not any(
-            beneath(self._program, one) for one in locked
+    def _out_of_reach(self, access: AccessRules) -> None:
+        locked = resolve_paths(access.lock)
+        if any(is_beneath(self._program, one) for one in resolve_paths(access.write)) and not any(
+            is_beneath(self._program, one) for one in locked
         ):
             raise ToolError(
                 ErrorCode.SECURITY,
@@ -177,9 +186,9 @@ class Bubblewrap(Sandbox):
         place = None if self._stages is None else self._stages.open(files)
         return None if place is None else _own(stack, place)
 
-    def _network_words(self, reach: AccessRules, stack: ExitStack) -> tuple[str, ...]:
+    def _network_words(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...]:
         """What gives the command its network; the one of the group is entered here, until the stack is closed."""
-        if reach.network:
+        if access.network:
             return ()
         with self._lock:
             if self._shares and self._network is None:
@@ -195,12 +204,12 @@ class Bubblewrap(Sandbox):
             stack.enter_context(enter_network(self._kernel, shared))
         return ()
 
-    def _view(self, reach: AccessRules) -> MountPlan:
+    def _view(self, access: AccessRules) -> MountPlan:
         """What the command sees; ToolError when a folder of it is not there."""
-        for path in reach.write:
+        for path in access.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        return plan_mounts(reach.write, reach.read, visible_system(reach), self._sized)
+        return plan_mounts(access.write, access.read, visible_system(access), self._sized)
 
     def _kept_words(self, held: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
         """Mount folders on themselves, for a mount point can be neither moved nor removed; what is kept, read-only."""
@@ -210,14 +219,14 @@ class Bubblewrap(Sandbox):
             return [word for path in sorted(ways) for word in (f"{ways[path]}-fd", str(fds[path]), path)]
         return [word for path in sorted(ways) for word in (ways[path], path, path)]
 
-    def _inner_mounts(self, reach: AccessRules, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
+    def _inner_mounts(self, access: AccessRules, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
         """The arguments for all that a command may not change or see in its folders, and the descriptors they need."""
-        held = {path: _own(stack, fd) for path, fd in _found(reach, reach.hold)}
-        kept = {path: _own(stack, fd) for path, fd in _found(reach, reach.keep)}
-        covered = covers.plan_covers(reach, stack)
+        held = {path: _own(stack, fd) for path, fd in _found(access, access.hold)}
+        kept = {path: _own(stack, fd) for path, fd in _found(access, access.keep)}
+        covered = covers.plan_covers(access, stack)
         pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
         first, last = (covers.words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
-        masks = () if reach.network else self._sockets.mask(reach, folder)
+        masks = () if access.network else self._sockets.mask(access, folder)
         fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
 
@@ -248,7 +257,7 @@ def _own(stack: ExitStack, fd: int) -> int:
     return fd
 
 
-def _folder(reach: AccessRules, cwd: int) -> str:
+def _folder(access: AccessRules, cwd: int) -> str:
     """The path of the folder to work in, which must be one that the command has."""
     path = os.readlink(f"/proc/self/fd/{cwd}")
     try:
@@ -257,17 +266,17 @@ def _folder(reach: AccessRules, cwd: int) -> str:
         there = False
     if not there:
         raise ToolError(ErrorCode.EXECUTION, "The folder to work in was removed or moved. Name one that is there.")
-    if path != "/" and not is_visible(path, reach):
+    if path != "/" and not is_visible(path, access):
         raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} is none that commands may reach.")
     return path
 
 
-def _found(reach: AccessRules, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
+def _found(access: AccessRules, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Those of the paths that are there, each with a descriptor for the caller to close.
 
     A link cannot be covered, and where it leads is not ours to guess: a command may have made it.
     """
-    changed = resolve_paths(reach.write)
+    changed = resolve_paths(access.write)
     for path in paths:
         try:
             above = os.open(os.path.dirname(path), STEP)
@@ -280,19 +289,19 @@ def _found(reach: AccessRules, paths: Sequence[str]) -> Iterator[tuple[str, int]
             continue
         finally:
             os.close(above)
-        if stat.S_ISLNK(os.fstat(fd).st_mode) or not any(beneath(where, one) for one in changed):
+        if stat.S_ISLNK(os.fstat(fd).st_mode) or not any(is_beneath(where, one) for one in changed):
             os.close(fd)
         else:
             yield f"{where}/{os.path.basename(path)}", fd
 
 
-def _find_program(program: str, folder: str, env: Mapping[str, str], reach: AccessRules) -> None:
+def _find_program(program: str, folder: str, env: Mapping[str, str], access: AccessRules) -> None:
     """ToolError for a program that is not there, which bubblewrap would tell of too late."""
     if "/" in program:
         places = [os.path.normpath(os.path.join(folder, program))]
     else:
         places = [f"{one}/{program}" for one in env.get("PATH", os.defpath).split(os.pathsep) if one.startswith("/")]
-    if any(os.access(one, os.X_OK) and os.path.isfile(one) and is_visible(one, reach) for one in places):
+    if any(os.access(one, os.X_OK) and os.path.isfile(one) and is_visible(one, access) for one in places):
         return
-    there = any(os.path.exists(one) and is_visible(one, reach) for one in places)
+    there = any(os.path.exists(one) and is_visible(one, access) for one in places)
     raise cannot_run(program, errno.EACCES if there else errno.ENOENT)

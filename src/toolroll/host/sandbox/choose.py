@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, AccessRules, Confinement, read_output
-from toolroll.host.sandbox.tiers import OwnThread, Sandbox, Tier, Unconfined
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, AccessRules, Sandbox, read_output
+from toolroll.host.sandbox.tiers import OwnThread, Tier, Unconfined
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def choose_sandbox(wanted: str = "required") -> Sandbox:
 
 
 @cache
-def choose_for_helpers() -> Confinement:
+def choose_for_helpers() -> Sandbox:
     """What confines the programs that toolroll starts for itself: Landlock, which costs least; else bubblewrap.
 
     They may read files whose modes deny that, if we may: their reach is all that holds them. Where no tier works they
@@ -173,14 +173,14 @@ def _trial(sandbox: Sandbox) -> str:
     return f"a command could not be run in it: {said.strip()[-200:] or f'exit status {status}'}"
 
 
-def _run(sandbox: Sandbox, folder: str, reach: AccessRules, argv: Sequence[str]) -> tuple[int, str]:
+def _run(sandbox: Sandbox, folder: str, access: AccessRules, argv: Sequence[str]) -> tuple[int, str]:
     """The exit status and the output of a short command of our own."""
     from toolroll.host.files.openat import STEP
 
     cwd = os.open(folder, STEP)
     try:
         process = sandbox.spawn(
-            reach,
+            access,
             argv,
             cwd=cwd,
             env={"PATH": _PATH, "LANG": "C.UTF-8"},

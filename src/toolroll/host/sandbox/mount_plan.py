@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolroll.host.runtime.launcher import AccessRules
-from toolroll.host.sandbox.system import DEV, NO_SYSTEM, PROC, System, beneath, real, system
+from toolroll.host.runtime.launcher import AccessRules, is_beneath
+from toolroll.host.sandbox.system import DEV, NO_SYSTEM, PROC, System, real, system
 from toolroll.host.sandbox.toolchains import outermost
 
 _TEMP = "/tmp"
@@ -30,17 +30,17 @@ class MountPlan:
     """What each has for itself where the others are there already."""
 
 
-def visible_system(reach: AccessRules) -> System:
-    """What of the system's own files a process with this reach sees."""
-    return system() if reach.system else NO_SYSTEM
+def visible_system(access: AccessRules) -> System:
+    """What of the system's own files a process with this access sees."""
+    return system() if access.system else NO_SYSTEM
 
 
 @lru_cache(maxsize=32)
 def plan_mounts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> MountPlan:
-    """What a command with this reach sees."""
+    """What a command with this access sees."""
     found = _parts(write, read, own, sized)
     fresh = [path for path, how in found.items() if path in (PROC, _TEMP, _SHARED) or how[0] == "--bind"]
-    apart = {path: how for path, how in found.items() if any(beneath(path, one) for one in fresh)}
+    apart = {path: how for path, how in found.items() if any(is_beneath(path, one) for one in fresh)}
     fixed = {path: how for path, how in found.items() if path not in apart}
     return MountPlan(_in_order(found), _in_order(fixed), _in_order(apart))
 
@@ -57,19 +57,19 @@ def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bo
     }
     changed = resolve_paths(write)
     shown = resolve_paths((*own.folders, *own.files, *own.etc, *read))
-    for path in outermost(path for path in shown if not any(beneath(path, one) for one in (*changed, PROC, DEV))):
+    for path in outermost(path for path in shown if not any(is_beneath(path, one) for one in (*changed, PROC, DEV))):
         found[path] = ("--ro-bind-try", path, path)
     for path in outermost(changed):
-        found = {known: how for known, how in found.items() if not beneath(known, path)}
+        found = {known: how for known, how in found.items() if not is_beneath(known, path)}
         found[path] = ("--bind", path, path)
     for path in own.covered:
-        if path not in read and not any(beneath(path, one) for one in changed):
+        if path not in read and not any(is_beneath(path, one) for one in changed):
             found[path] = (
                 ("--tmpfs", path, "--remount-ro", path) if os.path.isdir(path) else ("--ro-bind-try", "/dev/null", path)
             )
     bound = [path for path, how in found.items() if how[0] in ("--bind", "--ro-bind-try")]
     for path in (*own.folders, *read, *write):
-        if os.path.islink(path) and not any(beneath(path, one) for one in bound):  # else it is there already
+        if os.path.islink(path) and not any(is_beneath(path, one) for one in bound):  # else it is there already
             found[path] = ("--symlink", os.readlink(path), path)
     return found
 
@@ -79,9 +79,9 @@ def words(parts: Iterable[Part]) -> list[str]:
     return [word for _, how in parts for word in how]
 
 
-def is_visible(path: str, reach: AccessRules) -> bool:
+def is_visible(path: str, access: AccessRules) -> bool:
     """Whether a command has anything under this path."""
-    return any(beneath(path, one) for one in _shown(reach.write, reach.read, visible_system(reach)))
+    return any(is_beneath(path, one) for one in _shown(access.write, access.read, visible_system(access)))
 
 
 def resolve_paths(paths: Iterable[str]) -> list[str]:

@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from toolroll.host.files.openat import PATH, STEP
+from toolroll.host.runtime.launcher import is_beneath
 from toolroll.host.sandbox.mount_plan import MountPlan, Part
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
-from toolroll.host.sandbox.system import DEV, DEVICES, beneath
+from toolroll.host.sandbox.system import DEV, DEVICES
 from toolroll.host.sandbox.toolchains import outermost
 from toolroll.result import ToolError
 
@@ -205,7 +206,7 @@ def _seen(fixed: Sequence[Part]) -> list[tuple[int, ...]]:
 def _made(kernel: Kernel, view: MountPlan, program: str) -> int:
     """A descriptor of the namespace, in which the calling thread is from now on."""
     paths = [path for path, _ in (*view.fixed, *view.own)]
-    if any(beneath(path, PLACE) or beneath(PLACE, path) for path in paths) or DEV not in dict(view.fixed):
+    if any(is_beneath(path, PLACE) or is_beneath(PLACE, path) for path in paths) or DEV not in dict(view.fixed):
         raise OSError(errno.EBUSY, "there is no place for it", PLACE)
     root = os.stat("/")
     kernel.call("unshare", _NEW_MOUNTS | _OWN_FOLDER)
@@ -229,7 +230,7 @@ def _leave_out(kernel: Kernel, needed: Sequence[str]) -> None:
     with open(_MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
         points = [line.split(" ", 5)[4] for line in file]
     for point in reversed(points):
-        if "\\" in point or any(beneath(point, one) or beneath(one, point) for one in (*needed, PLACE)):
+        if "\\" in point or any(is_beneath(point, one) or is_beneath(one, point) for one in (*needed, PLACE)):
             continue
         with suppress(OSError):  # it went with another, or must stay: that only takes time
             kernel.call("umount2", os.fsencode(point) + b"\0", _DETACH | _NOFOLLOW)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolroll.host.files.openat import PATH
+from toolroll.host.runtime.launcher import is_beneath
 
 ETC = "/etc"
 PROC = "/proc"
@@ -70,7 +71,7 @@ def system() -> System:
 @lru_cache(maxsize=4)
 def _system(changed: int, user: int, groups: frozenset[int]) -> System:  # noqa: ARG001 - to look again
     resolver = real(_RESOLVER)
-    files = (resolver,) if resolver is not None and not beneath(resolver, ETC) else ()
+    files = (resolver,) if resolver is not None and not is_beneath(resolver, ETC) else ()
     hidden = tuple(_private(ETC)) if user == 0 else ()
     return System(
         (
@@ -122,7 +123,7 @@ def _open_to(path: str, user: int, groups: frozenset[int]) -> bool:
 
 def carve_out(path: str, hidden: Iterable[str]) -> Iterator[str]:
     """The outermost paths that together are all of `path` but what is hidden in it. Links are left out then."""
-    inside = [one for one in hidden if beneath(one, path)]
+    inside = [one for one in hidden if is_beneath(one, path)]
     if not inside:
         yield path
     elif path not in inside:
@@ -133,11 +134,6 @@ def carve_out(path: str, hidden: Iterable[str]) -> Iterator[str]:
             return  # not for us to read, so neither for a command
         for child in children:
             yield from carve_out(child, inside)
-
-
-def beneath(path: str, folder: str) -> bool:
-    """Whether `path` is the folder or in it, by their names alone."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def real(path: str) -> str | None:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
+from toolroll.host.runtime.launcher import is_beneath
 from toolroll.host.sandbox import credentials
 from toolroll.host.sandbox.layouts import PREFIX, SIGNS, TOOLCHAINS, VARIABLES
 from toolroll.host.sandbox.system import ETC, FOLDERS, carve_out, real
-from toolroll.host.sandbox.system import beneath as is_beneath
 from toolroll.result import ErrorCode, ToolError
 
 # In the home folder: never as a whole, for there is more in them than tools.

@@ -1,8 +1,10 @@
-"""How a command is started here: the sandbox, what it may reach, its environment and its temporary folder."""
+"""Start commands: the sandbox, the access rules, the environment, the temporary folder, texts by descriptor."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,18 +17,81 @@ from toolroll.host.approval.auto_run import AutoRunFiles, note
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
+from toolroll.host.runtime.state import nameless
 from toolroll.host.shell.git_identity import GitIdentity
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher
+    from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
     from toolroll.host.runtime.stamps import Stamp
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
-    from toolroll.host.sandbox.tiers import Sandbox
     from toolroll.host.shell.resource_limits import ResourceLimits
     from toolroll.host.shell.supervisor import RunningCommand
+
+
+class SealedText:
+    """A text in a file without a name, which nothing can write to. A command that gets `fd` reads it at `path`."""
+
+    def __init__(self, text: str, label: str, *, shown: bool = True, main: bool = False) -> None:
+        """`label` stands for the path where a command is shown; `display_word`: the approver reads the text as well.
+
+        `main`: it is the last word, and the processes that the command starts find it too, as multiprocessing needs.
+        """
+        self.text = text
+        self.label = label
+        self.shown = shown
+        self.main = main and sys.platform == "linux"
+        self.fd = -1
+        self.fd = nameless(text.encode(), sealed=True)
+        self.path = f"/proc/self/fd/{self.fd}" if sys.platform == "linux" else f"/dev/fd/{self.fd}"
+        self._paths = re.compile(rf"/(?:proc/(?:self|\d+)|dev)/fd/{self.fd}\b")
+
+    def relabelled(self, output: str) -> str:
+        """What a command has printed, with the label in place of the path."""
+        return self._paths.sub(self.label, output)
+
+    def __enter__(self) -> SealedText:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let it go; a command that has been started keeps it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+_EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
+
+Word = str | SealedText
+"""A word of a command, or a text that it reads."""
+
+
+def display_word(word: Word) -> str:
+    """A word as it is shown and judged."""
+    return word.label if isinstance(word, SealedText) else word
+
+
+def prepare_words(argv: Sequence[Word], variables: Mapping[str, Word]) -> tuple[list[str], dict[str, str], list[int]]:
+    """The words and variables of a command with the paths of its texts in them, and the descriptors it needs."""
+    fds = [one.fd for one in (*argv, *variables.values()) if isinstance(one, SealedText)]
+    words, last = [_path(one) for one in argv], argv[-1]
+    if isinstance(last, SealedText) and last.main:
+        # "self" would be another process in each of them; the shell has the number that the program will have.
+        words = ["/bin/sh", "-c", _EXEC, "toolroll", str(last.fd), *words[:-1]]
+    return words, {name: _path(value) for name, value in variables.items()}, fds
+
+
+def _path(word: Word) -> str:
+    return word.path if isinstance(word, SealedText) else word
+
 
 Writes = Literal["workspace", "repository", "nothing"]
 """What a command may change: the workspace but not its repository's own folder, both, or no file of it."""
@@ -114,11 +179,11 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            env, reach = self._world(argv, writes, extra or {}, watched.guarded)
+            env, access = self._world(argv, writes, extra or {}, watched.guarded)
             running = supervisor.start(
                 argv,
                 sandbox=sandbox,
-                reach=reach,
+                access=access,
                 cwd=folder,
                 env=env,
                 bounds=self._bounds(seconds),
@@ -137,7 +202,7 @@ class CommandLauncher:
         finally:
             os.close(folder)
         notes = watched.restored, watched.auto_run
-        return StartedCommand(running, time.time(), sandbox.label, reach.network, where, *notes)
+        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *notes)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
@@ -148,8 +213,8 @@ class CommandLauncher:
         # None of the group of our commands: they must not find it in their network.
         sandbox, temp = choose_sandbox(self._policy.sandbox), self.temp()
         env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
-        reach = self._reach(env_here, temp, "nothing")
-        return OwnThread(sandbox).spawn(reach, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        access = self._access(env_here, temp, "nothing")
+        return OwnThread(sandbox).spawn(access, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
 
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file in the temporary folder that holds this text."""
@@ -253,7 +318,7 @@ class CommandLauncher:
         temp = self.temp()
         names = self._identity.variables(argv) if writes == "workspace" else {}
         env = environment.child(self._environ, temp=temp, extra={**names, **extra})
-        return env, self._reach(env, temp, writes, guarded)
+        return env, self._access(env, temp, writes, guarded)
 
     def _bounds(self, seconds: float | None) -> ResourceLimits:
         from toolroll.host.shell.resource_limits import ResourceLimits
@@ -267,7 +332,7 @@ class CommandLauncher:
             cpu_seconds=limits.cpu_seconds,
         )
 
-    def _reach(
+    def _access(
         self, env: Mapping[str, str], temp: str, writes: Writes, guarded: GuardedCommand | None = None
     ) -> AccessRules:
         from toolroll.host.runtime.launcher import AccessRules
@@ -276,11 +341,11 @@ class CommandLauncher:
         workspace = self._root.path
         read = readable_paths(env, self._policy.readable)
         if writes == "nothing":
-            reach = AccessRules((temp,), (*read, workspace), network=self._policy.network)
-            return self._root.trust.protect(reach)
+            access = AccessRules((temp,), (*read, workspace), network=self._policy.network)
+            return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        reach = AccessRules((workspace, temp), read, keep, hold=hold, network=self._policy.network)
-        return self._root.trust.protect(reach)
+        access = AccessRules((workspace, temp), read, keep, hold=hold, network=self._policy.network)
+        return self._root.trust.protect(access)
 
     def _watch(self, writes: Writes) -> _Watched:
         if writes != "workspace":

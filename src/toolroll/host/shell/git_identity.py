@@ -93,10 +93,12 @@ def read_settings(launcher: Launcher, environ: Mapping[str, str], token: Token, 
 
     names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
     given = {name: environ[name] for name in names if name in environ}
-    reach = AccessRules((), tuple(path for path in given.values() if os.path.isabs(path)))
+    access = AccessRules((), tuple(path for path in given.values() if os.path.isabs(path)))
     folder = os.open("/", STEP)
     try:
-        process = launcher.start([launcher.program("git"), "config", *words], reach, cwd=folder, stdout=PIPE, env=given)
+        process = launcher.start(
+            [launcher.program("git"), "config", *words], access, cwd=folder, stdout=PIPE, env=given
+        )
     finally:
         os.close(folder)
     with stream(process, token=token, deadline=time.monotonic() + _TIMEOUT_S) as running:

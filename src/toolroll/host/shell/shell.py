@@ -14,13 +14,19 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.approval.guard import Consent, Guard, Request
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
-from toolroll.host.shell.command_launcher import CommandLauncher, StartedCommand, Writes
-from toolroll.host.shell.printed import ShownOutput, show_output
-from toolroll.host.shell.sealed_text import SealedText, Word, display_word, prepare_words
+from toolroll.host.shell.command_launcher import (
+    CommandLauncher,
+    SealedText,
+    StartedCommand,
+    Word,
+    Writes,
+    display_word,
+    prepare_words,
+)
+from toolroll.host.shell.command_result import CommandRun
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.truncate import Keep
 
 if TYPE_CHECKING:
     from toolroll.host.context import Progress
@@ -32,41 +38,6 @@ if TYPE_CHECKING:
 
 _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 _QUICK = 1.0  # a job that fails at once is told of at once
-
-
-@dataclass(frozen=True, slots=True)
-class CommandRun:
-    """What became of a command."""
-
-    launched: StartedCommand
-    spill: Spill
-    job: Job | None = None
-
-    @property
-    def outcome(self) -> str:
-        """ "exited", "timed_out", "killed", "memory", "processes" or "output"; "running" when it is a job now."""
-        ended = self.launched.running.ended
-        return "running" if ended is None else str(ended.outcome)
-
-    @property
-    def status(self) -> int | None:
-        """The exit code; negative for a signal."""
-        ended = self.launched.running.ended
-        return None if ended is None else ended.status
-
-    @property
-    def seconds(self) -> float:
-        ended = self.launched.running.ended
-        return 0.0 if ended is None else ended.seconds
-
-    def show(self, most: int, keep: Keep = "middle") -> ShownOutput:
-        """What it printed, within so many characters."""
-        return show_output(self.launched.running.output, self.spill, most, keep)
-
-    def show_errors(self, most: int, keep: Keep = "middle") -> ShownOutput:
-        """What it printed to stderr, when that was asked for apart."""
-        errors = self.launched.running.errors
-        return ShownOutput("") if errors is None else show_output(errors, self.spill, most, keep)
 
 
 @dataclass(frozen=True, slots=True)

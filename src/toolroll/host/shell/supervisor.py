@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.launcher import wait_for
-from toolroll.host.shell.output import CapturedOutput
-from toolroll.host.shell.pipes import Pipes
+from toolroll.host.shell.output import CapturedOutput, Pipes
 from toolroll.host.shell.process_group import process_registry
 from toolroll.host.shell.process_marks import TAG
 from toolroll.host.shell.resource_limits import EndReason, LimitMonitor, ResourceLimits
@@ -21,8 +20,8 @@ from toolroll.host.shell.resource_limits import EndReason, LimitMonitor, Resourc
 if TYPE_CHECKING:
     from toolroll.host.files.spill import Spill
     from toolroll.host.runtime.cancellation import Token
-    from toolroll.host.runtime.launcher import AccessRules, ChildProcess
-    from toolroll.host.sandbox.tiers import Sandbox
+    from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox
+
 
 __all__ = ["CommandEnd", "EndReason", "ResourceLimits", "RunningCommand", "start"]
 
@@ -48,7 +47,7 @@ class _Order:
 
     argv: Sequence[str]
     sandbox: Sandbox
-    reach: AccessRules
+    access: AccessRules
     cwd: int
     env: Mapping[str, str]
     bounds: ResourceLimits
@@ -165,7 +164,7 @@ class RunningCommand:
         try:
             stdin, stdout, stderr = self._pump.child
             process = order.sandbox.spawn(
-                order.reach,
+                order.access,
                 order.argv,
                 cwd=order.cwd,
                 env={**order.env, TAG: family.marks.tag},
@@ -221,7 +220,7 @@ def start(
     argv: Sequence[str],
     *,
     sandbox: Sandbox,
-    reach: AccessRules,
+    access: AccessRules,
     cwd: int,
     env: Mapping[str, str],
     bounds: ResourceLimits,
@@ -240,7 +239,7 @@ def start(
     """
     output, errors = CapturedOutput(spill), None if merge else CapturedOutput(spill)
     pump = Pipes([output] if errors is None else [output, errors], takes_input=input, on_output=on_output)
-    order = _Order(argv, sandbox, reach, cwd, env, bounds, pass_fds, after)
+    order = _Order(argv, sandbox, access, cwd, env, bounds, pass_fds, after)
     running = RunningCommand(order, output, errors, pump)
     try:
         running._begin()

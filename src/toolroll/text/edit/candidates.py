@@ -3,69 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import accumulate, chain, islice
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain, islice
 
-from toolroll.text import code_tokens as code
+from toolroll.text.edit import refusals
 from toolroll.text.edit import relations as relate
+from toolroll.text.edit.model import EditSource, Span
 from toolroll.text.edit.relations import Relation
 from toolroll.text.lines import adapt
 
 _MOST_LINES = 20_000  # that are compared closely with a quote; one that fits more is not one place's quote
 _CUT = Relation("indentation", relate.INDENT, lambda new: new)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A place: where it begins and ends, and how the quote relates to it."""
-
-    start: int
-    end: int
-    relation: Relation
-
-
-class EditSource:
-    """A file's text in the views that quotes are looked up in. Each is made once, when it is needed."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """The lines without their line feeds."""
-        return self.text.split("\n")
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Where each line begins in the text."""
-        return [0, *accumulate(len(line) + 1 for line in self.lines)]
-
-    @cached_property
-    def in_text(self) -> list[bool]:
-        return list(code.inside_text(self.lines))
-
-    @cached_property
-    def squeezed(self) -> str:
-        """All lines without blanks, each between line feeds."""
-        return "\n" + "\n".join(map(relate.squeezed, self.lines)) + "\n"
-
-    @cached_property
-    def squeezed_starts(self) -> list[int]:
-        return [0, *accumulate(len(line) + 1 for line in self.squeezed[1:-1].split("\n"))]
-
-    def line_at(self, place: int) -> int:
-        """The number of the line that a place is in, from 1."""
-        return bisect_right(self.starts, place)
-
-    def windows(self, quoted: Sequence[str]) -> Iterator[int]:
-        """The first line (from 0) of every run of lines that equals the quoted ones but for blanks and marks."""
-        wanted = "\n" + "\n".join(map(relate.squeezed, quoted)) + "\n"
-        at = self.squeezed.find(wanted)
-        while at >= 0:
-            yield bisect_right(self.squeezed_starts, at) - 1
-            at = self.squeezed.find(wanted, at + 1)
 
 
 def exact(text: str, old: str, most: int | None = None) -> list[Span]:
@@ -123,8 +72,6 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
 
 def _related(source: EditSource, quote: str) -> Iterator[Span]:
     """Places of a quote: to the letter, within lines but for their ends, and as whole lines."""
-    from toolroll.text.edit import refusals as refusal
-
     if not quote.strip():
         return
     ended = quote.endswith("\n")
@@ -132,11 +79,11 @@ def _related(source: EditSource, quote: str) -> Iterator[Span]:
     most = max(1, _MOST_LINES // len(quoted))
     for number, span in enumerate(chain(_exact(source.text, quote), _across_endings(source, quote))):
         if number >= most:
-            raise refusal.too_many(number)
+            raise refusals.too_many(number)
         yield span if not cuts_in(source.text, span) else replace(span, relation=_CUT)
     for number, start in enumerate(source.windows(quoted)):
         if number >= most:
-            raise refusal.too_many(number)
+            raise refusals.too_many(number)
         end = start + len(quoted)
         actual = source.lines[start:end]
         relation = relate.of_lines(quoted, actual, source.in_text[start:end])

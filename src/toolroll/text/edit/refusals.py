@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import code_tokens as code
 from toolroll.text.edit import relations as relate
-
-if TYPE_CHECKING:
-    from toolroll.text.edit.candidates import EditSource, Span
+from toolroll.text.edit.model import EditSource, Span
 
 _SHOWN = 3  # places, and lines of each
 _COMMON = 20  # a line that stands more often says nothing about a place

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.files.document import TextFile
+from toolroll.host.files.reader import TextFile
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.host.lsp.servers import ALIASES, language_of
 from toolroll.host.search.search import Query, Row, Scope

@@ -6,8 +6,8 @@ import json
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
+from toolroll.host.shell.command_launcher import SealedText
 from toolroll.host.shell.command_result import build_result
-from toolroll.host.shell.sealed_text import SealedText
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.dev import profiles

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.files.document import TextFile
+from toolroll.host.files.reader import TextFile
 from toolroll.host.search.search import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath

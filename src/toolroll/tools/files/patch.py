@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.files.document import TextFile
+from toolroll.host.files.reader import TextFile
 from toolroll.schema import Field, FilePath
 from toolroll.text.patch.plan import plan
 from toolroll.text.patch.tree import PatchStep

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Annotated
 
 from toolroll.host.context import Context
+from toolroll.host.shell.command_launcher import SealedText
 from toolroll.host.shell.command_result import CommandResult, On, build_result
-from toolroll.host.shell.sealed_text import SealedText
 from toolroll.policy.code import reads_stdin
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolroll.host.files.digests import digest
+from toolroll.host.files.versions import digest
 from toolroll.result import ErrorCode, ToolError
 
 Kind = Literal["file", "directory", "link"]

@@ -1,11 +1,13 @@
 """The digests of contents: those of what is there, however often it comes again."""
 
+from __future__ import annotations
+
 from hashlib import sha256
 
 import pytest
 
-from toolroll.host.files import digests as contents
-from toolroll.host.files.digests import DigestCache, digest
+from toolroll.host.files import versions as contents
+from toolroll.host.files.versions import DigestCache, digest
 
 
 def plain(data):

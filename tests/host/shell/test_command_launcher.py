@@ -1,5 +1,7 @@
 """Texts that are handed over by descriptor: what was shown is what runs."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import time
@@ -8,7 +10,7 @@ import pytest
 
 from toolroll import Effect, ToolError
 from toolroll.host.sandbox.choose import choose_sandbox
-from toolroll.host.shell.sealed_text import SealedText, prepare_words
+from toolroll.host.shell.command_launcher import SealedText, prepare_words
 from toolroll.policy.rules import Policy
 
 # Rewrites every file of the temporary folder, round after round.
