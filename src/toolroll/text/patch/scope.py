@@ -8,7 +8,7 @@ from string import ascii_letters
 from toolroll.text.patch.search import FileLines
 
 _FAR = 20_000  # lines that are walked up for one question
-STARTS = frozenset(ascii_letters + "_$")  # what git takes for the begin of a section
+_STARTS = frozenset(ascii_letters + "_$")  # what git takes for the begin of a section
 _CUT = 60  # bytes from which on a section may be cut off: git shows no more than 80
 
 
@@ -68,7 +68,7 @@ def _head(view: FileLines, text: str, last: int) -> int | None:
         indent = len(line) - len(bare)
         if (least < 0 or indent < least) and begins(bare, text):
             return at
-        if bare[0] in STARTS:  # a brace or a comment at the margin begins nothing
+        if bare[0] in _STARTS:  # a brace or a comment at the margin begins nothing
             least = indent if least < 0 else min(least, indent)
     return None
 
@@ -78,7 +78,7 @@ def _margin_above(view: FileLines, last: int) -> int:
     end = max(-1, last - min(_FAR, max(0, view.work)))
     lines, found = view.keys, last
     asked, known = view.margin
-    while found > end and lines[found][:1] not in STARTS:
+    while found > end and lines[found][:1] not in _STARTS:
         found -= 1
         if found == asked and known > end:  # the hunk before this one lies under the same line
             found = known

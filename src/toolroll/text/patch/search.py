@@ -11,7 +11,7 @@ from operator import eq
 from toolroll.text.patch.model import Hunk
 
 _WORK = 2_000_000  # lines that may be compared for one file
-FEW = 3  # lines that may look alike by chance
+_FEW = 3  # lines that may look alike by chance
 MOST = 16  # places that are looked at for one hunk, unless there are many hunks
 
 
@@ -122,7 +122,7 @@ class FileLines:
         """All of the old lines but one stand at line `at`: someone changed it since."""
         here = blankless(self.keys[at : at + len(side.old)])
         same = sum(map(eq, here, side.bare))
-        return len(side.old) > FEW and same == len(side.old) - 1
+        return len(side.old) > _FEW and same == len(side.old) - 1
 
     def same(self, side: Side, at: int) -> bool:
         """The old lines stand there byte for byte, the newline at the end of the file included."""
