@@ -84,13 +84,13 @@ def test_there_is_no_other() -> None:
 
 
 CHOOSE = """
-from toolroll.host.sandbox.choose import probed, strongest
+from toolroll.host.sandbox.choose import probe_tiers, choose_sandbox
 from toolroll.result import ToolError
 try:
-    print(strongest().tier)
+    print(choose_sandbox().tier)
 except ToolError as error:
     print(error.code, error.message)
-print([(one.tier.value, one.works) for one in probed()])
+print([(one.tier.value, one.works) for one in probe_tiers()])
 """
 
 
@@ -109,8 +109,8 @@ BROKEN = """
 import sys
 from toolroll.host.sandbox import bubblewrap
 bubblewrap._FIRST = (sys.argv[1],)
-from toolroll.host.sandbox.choose import probed, strongest
-print(strongest().label, probed()[0].detail)
+from toolroll.host.sandbox.choose import probe_tiers, choose_sandbox
+print(choose_sandbox().label, probe_tiers()[0].detail)
 """
 
 

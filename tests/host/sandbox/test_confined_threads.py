@@ -135,7 +135,7 @@ def threads():
 
 line._LATEST = 1
 line._IDLE = 1.0 if sys.argv[1] == "idle" else 60
-workers = line.Line(lambda: None)
+workers = line.ConfinedThreads(lambda: None)
 print(work())
 if sys.argv[1] == "forked":
     if (child := os.fork()) == 0:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from toolroll.host.files.system import DEVICES, System, system
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.sandbox.mount_plan import plan_mounts
 from toolroll.host.sandbox.shared_mounts import PLACE, SharedMounts, enter_mounts
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
-from toolroll.host.sandbox.system import DEVICES, System, system
 from toolroll.result import ToolError
 
 Run = Callable[..., tuple[int, str]]
@@ -221,12 +221,12 @@ def test_a_secret_that_was_replaced_is_covered_again(
 
 MOUNTING = """
 import os, subprocess, sys
-from toolroll.host.sandbox.choose import strongest
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.runtime.launcher import AccessRules
 ws, tools, null = sys.argv[1], sys.argv[2], subprocess.DEVNULL
-group = strongest("bubblewrap").group()
+group = choose_sandbox("bubblewrap").group()
 def said(script):
-    with group.spawn(Reach((ws,), (tools,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin"},
+    with group.spawn(AccessRules((ws,), (tools,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin"},
                      stdin=null, stdout=subprocess.PIPE, stderr=null, disposable=True) as process:
         return process.communicate()[0].decode().strip()
 print(said("true") + said("ls " + tools), end=";")

@@ -227,11 +227,11 @@ def test_settings_are_read_but_those_for_root_alone(run: Run, sandbox: Sandbox) 
 
 PARENT = """
 import os, subprocess, sys
-from toolroll.host.sandbox.choose import strongest
-from toolroll.host.runtime.launcher import Reach, python_paths
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.runtime.launcher import AccessRules, python_paths
 ws, tier = sys.argv[1:]
 script = "env; cat /proc/$PPID/environ /proc/[0-9]*/environ /proc/[0-9]*/task/*/environ; ps auxeww; tr '\\\\0' ' ' < /proc/$PPID/cmdline"
-process = strongest(tier).spawn(Reach((ws,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin", "MINE": "shown"},
+process = choose_sandbox(tier).spawn(AccessRules((ws,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin", "MINE": "shown"},
     stdin=subprocess.DEVNULL, stdout=1, stderr=subprocess.DEVNULL)
 process.wait()
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import is_beneath
-from toolroll.host.sandbox.toolchains import outermost, readable_paths
+from toolroll.host.runtime.launcher import is_beneath, outermost
+from toolroll.host.sandbox.toolchains import readable_paths
 from toolroll.result import ErrorCode, ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers are of Linux")

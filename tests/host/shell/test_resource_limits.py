@@ -140,13 +140,13 @@ def test_limits_reach_those_that_were_started_at_once(run: Run) -> None:
 
 def test_limits_reach_those_that_were_started_with_the_mark(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who has the mark of a command is not looked at for limits, so nobody may have the one without the other."""
-    brand = ProcessMarks.attach
+    attach = ProcessMarks.attach
 
     def slowly(self: ProcessMarks, pid: int) -> None:
-        brand(self, pid)
+        attach(self, pid)
         time.sleep(0.2)
 
-    monkeypatch.setattr(ProcessMarks, "brand", slowly)
+    monkeypatch.setattr(ProcessMarks, "attach", slowly)
     running = run(f"sleep 0.1; ({LIMITED})", ResourceLimits(seconds=20, files=64))
     running.wait()
     assert running.output.ends(1000) == (b"64\n", 0, b"")
@@ -154,11 +154,11 @@ def test_limits_reach_those_that_were_started_with_the_mark(run: Run, monkeypatc
 
 FLOOD = """
 import os, sys
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import State
-from toolroll.host.shell.supervisor import Bounds, start
+from toolroll.host.shell.supervisor import ResourceLimits, start
 folder, script, way = sys.argv[1:]
 
 def peak():
@@ -166,8 +166,8 @@ def peak():
 
 def run(script):
     running = start(
-        ["bash", "-c", script], sandbox=Unconfined(), reach=Reach(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
-        env={"PATH": os.environ["PATH"]}, bounds=Bounds(), spill=Spill(State(folder + "/state")),
+        ["bash", "-c", script], sandbox=Unconfined(), access=AccessRules(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
+        env={"PATH": os.environ["PATH"]}, bounds=ResourceLimits(), spill=Spill(State(folder + "/state")),
     )
     return running.wait(), running.output
 

@@ -332,18 +332,18 @@ def test_a_status_that_cannot_be_known(run: Run) -> None:
 
 STARVED = """
 import os, resource, sys
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import State
-from toolroll.host.shell.supervisor import Bounds, start
+from toolroll.host.shell.supervisor import ResourceLimits, start
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 folder = os.open(sys.argv[1], os.O_RDONLY)
 
 def run(*argv):
     return start(
-        argv, sandbox=Unconfined(), reach=Reach(write=(sys.argv[1],)), cwd=folder, env={"PATH": os.environ["PATH"]},
-        bounds=Bounds(), spill=Spill(State(sys.argv[1])),
+        argv, sandbox=Unconfined(), access=AccessRules(write=(sys.argv[1],)), cwd=folder, env={"PATH": os.environ["PATH"]},
+        bounds=ResourceLimits(), spill=Spill(State(sys.argv[1])),
     )
 
 def take_all():

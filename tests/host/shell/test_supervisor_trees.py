@@ -287,15 +287,15 @@ def test_one_whose_first_thread_has_ended(begin: Begin) -> None:
 
 HOST = """
 import os, sys, time
-from toolroll.host.sandbox.choose import strongest
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import State
-from toolroll.host.shell.supervisor import Bounds, start
+from toolroll.host.shell.supervisor import ResourceLimits, start
 folder, tier, script, then = sys.argv[1:]
 running = start(
-    ["bash", "-c", script], sandbox=strongest(tier), reach=Reach(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
-    env={"PATH": "/usr/local/bin:/usr/bin:/bin"}, bounds=Bounds(), spill=Spill(State(folder + "/state")), input=True,
+    ["bash", "-c", script], sandbox=choose_sandbox(tier), access=AccessRules(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
+    env={"PATH": "/usr/local/bin:/usr/bin:/bin"}, bounds=ResourceLimits(), spill=Spill(State(folder + "/state")), input=True,
 )
 print(running.pid, flush=True)
 sys.stdin.readline()

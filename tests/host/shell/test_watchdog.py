@@ -14,8 +14,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 
 HOST = """
 import os, subprocess, sys, time
-from toolroll.host.shell.watchdog import Lifeline
-line = Lifeline(sys.argv[1])
+from toolroll.host.shell.watchdog import Watchdog
+line = Watchdog(sys.argv[1])
 if sys.argv[2] == "closed":
     line.close()
 mine = {**os.environ, "SOME_MARK": f"{sys.argv[1]}.1"}

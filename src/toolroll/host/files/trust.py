@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import PACKAGE, is_beneath
+from toolroll.host.runtime.launcher import PACKAGE, is_beneath, outermost
 from toolroll.policy.paths import components, folded
 from toolroll.result import ErrorCode, ToolError
 
@@ -52,7 +52,7 @@ class Trust:
         self._workspace = workspace
         self._own = tuple(own)
         self._lock, self._hide = (
-            _outermost(one for one in paths if one != workspace and is_beneath(one, workspace))
+            tuple(outermost({one for one in paths if one != workspace and is_beneath(one, workspace)}))
             for paths in (lock, (*hide, *self._own))
         )
         self._locked = self._by_parts(self._lock)
@@ -260,7 +260,7 @@ def _homes() -> set[str]:
 
 def _secrets(workspace: str, homes: Iterable[str]) -> Iterator[str]:
     """The secret paths of every home in a wide workspace."""
-    from toolroll.host.sandbox.toolchains import secret_paths
+    from toolroll.policy.secret_files import secret_paths
 
     every = {home for home in homes if home != "/"} | {"/root"}
     for folder in ("/home", "/Users"):
@@ -271,14 +271,14 @@ def _secrets(workspace: str, homes: Iterable[str]) -> Iterator[str]:
         yield path
         yield os.path.realpath(path)
     if workspace == "/":
-        from toolroll.host.sandbox.system import system
+        from toolroll.host.files.system import system
 
         yield from (*_KERNEL, *system().hidden)
 
 
 def _system_folders(workspace: str) -> Iterator[str]:
     """What of a workspace that is the whole machine is the system's own."""
-    from toolroll.host.sandbox.system import ETC, FOLDERS
+    from toolroll.host.files.system import ETC, FOLDERS
 
     if workspace == "/":
         for path in (*FOLDERS, ETC, *_BOOT):
@@ -289,11 +289,3 @@ def _first(parts: Sequence[str], known: dict[Parts, str]) -> str | None:
     """The known path that the parts name or are beneath."""
     wanted = tuple(map(folded, parts))
     return next((known[wanted[:end]] for end in range(len(wanted) + 1) if wanted[:end] in known), None)
-
-
-def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    found: list[str] = []
-    for path in sorted(set(paths), key=lambda one: one.rstrip("/") + "/"):
-        if not found or not is_beneath(path, found[-1]):
-            found.append(path)
-    return tuple(found)

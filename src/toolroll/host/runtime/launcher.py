@@ -12,7 +12,7 @@ import errno
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -258,6 +258,15 @@ def _is_program(path: str) -> bool:
 def is_beneath(path: str, folder: str) -> bool:
     """Whether `path` is the folder or in it, by their names alone."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def outermost(paths: Iterable[str]) -> list[str]:
+    """The paths without those that lie in another of them, sorted."""
+    found: list[str] = []
+    for path in sorted(paths, key=lambda one: one.rstrip("/") + "/"):
+        if not found or not is_beneath(path, found[-1]):
+            found.append(path)
+    return found
 
 
 def run_for_operator(argv: Sequence[str]) -> int:

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import PATH, STEP
+from toolroll.host.files.system import DEV, PROC
 from toolroll.host.runtime.launcher import (
     DEVNULL,
     AccessRules,
@@ -33,7 +34,6 @@ from toolroll.host.sandbox.network import Network, enter_network
 from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.sockets import Sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine
-from toolroll.host.sandbox.system import DEV, PROC
 from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 

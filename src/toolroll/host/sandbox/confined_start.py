@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from toolroll.host.files.system import DEVICES, ETC, PROC, carve_out, real, system
 from toolroll.host.runtime.launcher import (
     AccessRules,
     Sandbox,
@@ -28,7 +29,6 @@ from toolroll.host.sandbox import capabilities, landlock
 from toolroll.host.sandbox import seccomp as filter
 from toolroll.host.sandbox.confined_threads import ConfinedThreads
 from toolroll.host.sandbox.syscalls import Kernel, Machine
-from toolroll.host.sandbox.system import DEVICES, ETC, PROC, carve_out, real, system
 from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.host.files.openat import PATH, STEP
+from toolroll.host.files.system import ETC, system
 from toolroll.host.runtime.launcher import AccessRules, is_beneath
 from toolroll.host.sandbox.mount_plan import resolve_paths
-from toolroll.host.sandbox.system import ETC, system
 from toolroll.result import ErrorCode, ToolError
 
 How = Literal["pin", "lock", "hide", "open"]

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolroll.host.runtime.launcher import AccessRules, is_beneath
-from toolroll.host.sandbox.system import DEV, NO_SYSTEM, PROC, System, real, system
-from toolroll.host.sandbox.toolchains import outermost
+from toolroll.host.files.system import DEV, NO_SYSTEM, PROC, System, real, system
+from toolroll.host.runtime.launcher import AccessRules, is_beneath, outermost
 
 _TEMP = "/tmp"
 _TEMP_BYTES = 512 << 20

@@ -18,11 +18,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.runtime.launcher import is_beneath
+from toolroll.host.files.system import DEV, DEVICES
+from toolroll.host.runtime.launcher import is_beneath, outermost
 from toolroll.host.sandbox.mount_plan import MountPlan, Part
 from toolroll.host.sandbox.syscalls import Kernel, run_apart
-from toolroll.host.sandbox.system import DEV, DEVICES
-from toolroll.host.sandbox.toolchains import outermost
 from toolroll.result import ToolError
 
 PLACE = "/sys/kernel"

@@ -14,9 +14,9 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from toolroll.host.files.system import real
 from toolroll.host.runtime.launcher import AccessRules, is_beneath
 from toolroll.host.sandbox.mount_plan import is_visible, resolve_paths
-from toolroll.host.sandbox.system import real
 
 _LIST = "/proc/net/unix"
 _COLUMNS = 7  # before the name
