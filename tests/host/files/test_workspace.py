@@ -161,16 +161,16 @@ def test_a_change_between_draft_and_save_is_refused(ctx, put, ws):
     assert (ws / "a.txt").read_text() == "theirs\n"
 
 
-def test_records_tell_when_a_file_was_read_and_written(ctx, put):
+def test_the_version_that_was_read_or_written_last_is_known(ctx, put):
     put({"a.txt": "alpha\n"})
     records = ctx.files.records
-    assert (records.get("a.txt").read_at, records.get("a.txt").written_at) == (0.0, 0.0)
-    ctx.files.read("a.txt")
-    assert records.get("a.txt").read_at > records.get("a.txt").written_at == 0.0
+    assert records.get("a.txt").version is None
+    read = ctx.files.read("a.txt")
+    assert records.get("a.txt") == (read.version, read.encoding)
     ctx.files.write("a.txt", "beta\n")
-    assert records.get("a.txt").written_at == records.get("a.txt").read_at > 0
+    assert records.get("a.txt").version == ctx.files.peek("a.txt").version != read.version
     records.clear()
-    assert records.get("a.txt").read_at == 0.0
+    assert records.get("a.txt").version is None
 
 
 @pytest.mark.parametrize("path", [".git/config", "sub/.git/hooks/x", ".GIT/config", "link/x", ".git", ".hg/hgrc"])

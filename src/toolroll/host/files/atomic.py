@@ -12,8 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Self
 
-from toolroll.host.files.openat import not_a_file, os_error
-from toolroll.host.files.path_handle import PathHandle
+from toolroll.host.files.openat import PathHandle, not_a_file, os_error
 from toolroll.result import ErrorCode, ToolError
 
 Check = Callable[[], None]

@@ -157,7 +157,7 @@ class FileReader:
     def read(self, path: str, encoding: str | None = None) -> TextFile:
         """The whole text file; it then counts as seen."""
         document = self.peek(path, encoding)
-        self.records.read(document.path, document.version, document.encoding)
+        self.records.note(document.path, document.version, document.encoding)
         return document
 
     def peek(self, path: str, encoding: str | None = None) -> TextFile:
@@ -195,7 +195,7 @@ class FileReader:
                 version = Version(stamp_of(status))
         finally:
             os.close(fd)
-        self.records.read(real, version, found.encoding)
+        self.records.note(real, version, found.encoding)
         return found
 
     def data(self, path: str, most: int) -> bytes:

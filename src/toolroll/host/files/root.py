@@ -19,13 +19,14 @@ from toolroll.host.files.openat import (
     PATH,
     STEP,
     STRAIGHT,
+    Check,
     Opener,
+    PathHandle,
     not_a_file,
     openat2,
     os_error,
     walk,
 )
-from toolroll.host.files.path_handle import Check, PathHandle
 from toolroll.host.files.trust import Trust
 from toolroll.host.runtime.launcher import folder_path
 from toolroll.policy import paths

@@ -13,7 +13,7 @@ from typing import Literal
 
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import MOST_KEPT, PathState, look
-from toolroll.host.files.path_handle import PathHandle
+from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.runtime.cancellation import Token
 from toolroll.result import ErrorCode, ToolError

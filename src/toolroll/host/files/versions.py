@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import OrderedDict
 from typing import Literal, NamedTuple
 
@@ -27,10 +26,8 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 class FileRecord(NamedTuple):
-    """When this session last read and wrote a file (0 for never), and the version it knows."""
+    """The version of a file that this session has read or written last; None for a file it has not seen."""
 
-    read_at: float = 0.0
-    written_at: float = 0.0
     version: Version | None = None
     encoding: Encoding | None = None
 
@@ -51,17 +48,13 @@ class SeenVersions:
         with self._lock:
             return self._files.get(path, _UNSEEN)
 
-    def read(self, path: str, version: Version, encoding: Encoding | None = None) -> None:
-        """Remember that this version was shown."""
+    def note(self, path: str, version: Version, encoding: Encoding | None = None) -> None:
+        """Remember that this version was shown, or was written: what we wrote we have seen."""
         with self._lock:
-            known = self._files.get(path, _UNSEEN)
-            self._put(path, FileRecord(time.time(), known.written_at, version, encoding))
-
-    def wrote(self, path: str, version: Version, encoding: Encoding | None = None) -> None:
-        """Remember that we wrote this version; what we wrote we have seen."""
-        now = time.time()
-        with self._lock:
-            self._put(path, FileRecord(now, now, version, encoding))
+            self._files[path] = FileRecord(version, encoding)
+            self._files.move_to_end(path)
+            if len(self._files) > self._most:
+                self._files.popitem(last=False)
 
     def forget(self, path: str) -> None:
         """Drop a path and everything below it."""
@@ -72,12 +65,6 @@ class SeenVersions:
     def clear(self) -> None:
         with self._lock:
             self._files.clear()
-
-    def _put(self, path: str, record: FileRecord) -> None:
-        self._files[path] = record
-        self._files.move_to_end(path)
-        if len(self._files) > self._most:
-            self._files.popitem(last=False)
 
 
 _MOST_BYTES = 16_000_000

@@ -17,7 +17,7 @@ from toolroll.host.files import python_syntax as syntax
 from toolroll.host.files.journal.entry import PathChange as Step
 from toolroll.host.files.journal.entry import check_kept
 from toolroll.host.files.journal.journal import Recorder
-from toolroll.host.files.path_handle import PathHandle
+from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
@@ -182,7 +182,7 @@ class Workspace(FileReader):
         place, draft, recorder = save.place, save.draft, self._recorder
         save.new.put(lambda: self._check_unchanged(place, draft.version))
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
-        self.records.wrote(place.path, Version(stamp_of(status), save.digest), draft.encoding)
+        self.records.note(place.path, Version(stamp_of(status), save.digest), draft.encoding)
         if recorder is not None and save.step is not None:
             recorder.written(save.step, status)
             recorder.folders.add(place)
@@ -242,7 +242,7 @@ class Workspace(FileReader):
                 sync=sync,
             )
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
-        self.records.wrote(place.path, Version(stamp_of(status), digests[1]), encoding)
+        self.records.note(place.path, Version(stamp_of(status), digests[1]), encoding)
 
     def _stage(self) -> int | None:
         try:

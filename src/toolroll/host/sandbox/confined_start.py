@@ -47,7 +47,7 @@ class LandlockSandbox(Sandbox):
     of Python's multiprocessing need, unless /dev/shm is among the folders that may be changed.
     """
 
-    tier = Tier.LANDLOCK
+    tier = label = Tier.LANDLOCK
 
     def __init__(self, machine: Machine, kernel: Kernel, abi: int, *, helpers: bool = False) -> None:
         """`helpers` are programs of ours: they read whatever we may, and stay in our session, where no command is."""

@@ -27,7 +27,7 @@ class Tier(StrEnum):
 class Unconfined(Sandbox):
     """No confinement at all."""
 
-    tier = Tier.NONE
+    tier = label = Tier.NONE
     gaps = ("everything: the command can do whatever the user can",)
 
     def spawn(
@@ -54,7 +54,7 @@ class OwnThread(Sandbox):
     """
 
     def __init__(self, inner: Sandbox) -> None:
-        self.tier, self._inner = inner.tier, inner
+        self.tier, self.label, self._inner = inner.tier, inner.label, inner
 
     def spawn(self, access: AccessRules, argv: Sequence[str], **how: Any) -> ChildProcess:
         """As `Sandbox` has it, from a new thread."""

@@ -5,36 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 
 from toolroll.text.edit import refusals
 from toolroll.text.edit import relations as relate
-from toolroll.text.edit.model import EditSource, Span
-from toolroll.text.edit.relations import Relation
+from toolroll.text.edit.model import BLANKS, INDENT, EditSource, Relation, Span, cuts_in, each_exact
 from toolroll.text.lines import adapt
 
 _MOST_LINES = 20_000  # that are compared closely with a quote; one that fits more is not one place's quote
-_CUT = Relation("indentation", relate.INDENT, lambda new: new)
-
-
-def exact(text: str, old: str, most: int | None = None) -> list[Span]:
-    """Every place where the quote stands to the letter, one behind the other; no more than `most`."""
-    return list(islice(_exact(text, old), most))
-
-
-def _exact(text: str, old: str) -> Iterator[Span]:
-    at = text.find(old)
-    while at >= 0:
-        yield Span(at, at + len(old), relate.AS_IT_IS)
-        at = text.find(old, at + len(old))
-
-
-def cuts_in(text: str, span: Span) -> bool:
-    """Whether a quote that begins with blanks leaves some of its line's indentation out: it was not copied so."""
-    before = text[text.rfind("\n", 0, span.start) + 1 : span.start]
-    return (
-        bool(before) and not before.strip() and text[span.start] in " \t" and not text[span.start : span.end].isspace()
-    )
+_CUT = Relation("indentation", INDENT, lambda new: new)
 
 
 def closest(source: EditSource, old: str) -> list[Span]:
@@ -51,7 +30,7 @@ def closest(source: EditSource, old: str) -> list[Span]:
         return []
     best = ranked[0].relation.cost
     # A quote that is right but for blanks or pasted numbers is clear; a looser one must have no rival at all.
-    return [span for span in ranked if span.relation.cost == best or best > relate.BLANKS]
+    return [span for span in ranked if span.relation.cost == best or best > BLANKS]
 
 
 def _apart(spans: Iterable[Span]) -> list[Span]:
@@ -77,7 +56,7 @@ def _related(source: EditSource, quote: str) -> Iterator[Span]:
     ended = quote.endswith("\n")
     quoted = quote.removesuffix("\n").split("\n")
     most = max(1, _MOST_LINES // len(quoted))
-    for number, span in enumerate(chain(_exact(source.text, quote), _across_endings(source, quote))):
+    for number, span in enumerate(chain(each_exact(source.text, quote), _across_endings(source, quote))):
         if number >= most:
             raise refusals.too_many(number)
         yield span if not cuts_in(source.text, span) else replace(span, relation=_CUT)
@@ -104,6 +83,6 @@ def _span(source: EditSource, start: int, end: int, ended: bool, relation: Relat
 def _across_endings(source: EditSource, quote: str) -> Iterator[Span]:
     """A quote with line feeds in a file with another ending; it may begin and end within lines."""
     if "\n" in quote and "\r\n" in source.text:
-        relation = Relation("trailing blanks or line endings", relate.BLANKS, lambda new: new)
-        for span in _exact(source.text, adapt(quote, "\r\n")):
+        relation = Relation("trailing blanks or line endings", BLANKS, lambda new: new)
+        for span in each_exact(source.text, adapt(quote, "\r\n")):
             yield Span(span.start, span.end, relation)

@@ -9,15 +9,14 @@ from typing import Literal
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import Same
 from toolroll.text.edit import refusals
-from toolroll.text.edit import relations as relate
-from toolroll.text.edit.candidates import closest, cuts_in, exact
-from toolroll.text.edit.model import EditResult, EditSource, Span, SplicedBytes
+from toolroll.text.edit.candidates import closest
+from toolroll.text.edit.model import AS_IT_IS, BLANKS, EditResult, EditSource, Span, SplicedBytes, cuts_in, find_exact
 from toolroll.text.lines import adapt, feeds
 
 Level = Literal["exact", "safe", "lenient"]
 _MOST_TEXT = 8_000_000  # characters of a file that are searched loosely; beyond, only to the letter
 _MOST_PLACES = 50_000  # that are told apart; nobody means one of more by the line it is near
-_BLANKS = b" \t"
+_SPACE = b" \t"
 _ELISION = re.compile(r"[ \t]*(?:#|//|--|/\*|<!--)?[ \t]*(?:\.\.\.|\u2026)[^\w\n]*")
 
 
@@ -39,7 +38,7 @@ def replace(
     """
     _check(old, new)
     source = EditSource(text)
-    spans = exact(text, old, None if every else _MOST_PLACES)
+    spans = find_exact(text, old, None if every else _MOST_PLACES)
     if spans and not every and not first:
         _check_apart(source, spans, old, new)
         if level != "exact" and all(cuts_in(text, span) for span in spans):
@@ -63,7 +62,7 @@ def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
     end = start + len(quote)
     if start < 0 or data.find(quote, start + 1) >= 0:
         return None
-    if quote[0] in _BLANKS and start and data[start - 1] in _BLANKS:
+    if quote[0] in _SPACE and start and data[start - 1] in _SPACE:
         return None  # it may leave out some of its line's indentation
     feed = data.find(b"\n", start)
     feed = feed if feed >= 0 else data.rfind(b"\n", 0, start)
@@ -80,7 +79,7 @@ def _chosen(
     source: EditSource, spans: list[Span], old: str, new: str, *, every: bool, near_line: int | None, first: bool
 ) -> list[Span]:
     """Of the places that were found, those to replace; raises ToolError if it is not clear which."""
-    clear = spans[0].relation.cost <= relate.BLANKS  # a looser quote must not be taken for many
+    clear = spans[0].relation.cost <= BLANKS  # a looser quote must not be taken for many
     if len(spans) == 1 or (every and clear):
         return _disjoint(spans)
     if first and clear:
@@ -99,7 +98,7 @@ def _check_apart(source: EditSource, spans: Sequence[Span], old: str, new: str) 
     for span in spans:
         at = source.text.find(old, span.start + 1, span.end + len(old) - 1)
         if at >= 0:
-            across = Span(at, at + len(old), relate.AS_IT_IS)
+            across = Span(at, at + len(old), AS_IT_IS)
             raise refusals.ambiguous(source, sorted([*spans, across], key=lambda one: one.start), old, new)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import code_tokens as code
-from toolroll.text.edit import relations as relate
-from toolroll.text.edit.model import EditSource, Span
+from toolroll.text.edit.model import EXACT, EditSource, Span, squeezed
 
 _SHOWN = 3  # places, and lines of each
 _COMMON = 20  # a line that stands more often says nothing about a place
@@ -40,7 +39,7 @@ def ambiguous(source: EditSource, spans: Sequence[Span], old: str, new: str, *, 
     """The quote fits several places; `every` if all of them were asked for, and the quote is too loose for that."""
     lines = [source.line_at(span.start) for span in spans[:_TOLD]]
     listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
-    how = "" if spans[0].relation.cost == relate.EXACT else f" (but for {spans[0].relation.name})"
+    how = "" if spans[0].relation.cost == EXACT else f" (but for {spans[0].relation.name})"
     calls = (_widened(source, span, new) for span in spans[:_SHOWN]) if old else ()
     return ToolError(
         ErrorCode.CONFLICT,
@@ -88,7 +87,7 @@ def _near(source: EditSource, quoted: Sequence[str]) -> list[int]:
         places.setdefault(line, []).append(number)
     votes: Counter[int] = Counter()
     for offset, line in enumerate(quoted):
-        found = places.get(relate.squeezed(line), ()) if line.strip() else ()
+        found = places.get(squeezed(line), ()) if line.strip() else ()
         if len(found) <= _COMMON:
             votes.update(number - offset for number in found)
     last = len(source.lines) - len(quoted)
@@ -159,7 +158,7 @@ def _corrected(source: EditSource, start: int, quoted: Sequence[str], new: str) 
     import difflib
 
     actual = [line.removesuffix("\r") for line in source.lines[start : start + len(quoted)]]
-    equal = sum(relate.squeezed(q) == relate.squeezed(a) for q, a in zip(quoted, actual, strict=True))
+    equal = sum(squeezed(q) == squeezed(a) for q, a in zip(quoted, actual, strict=True))
     if equal * 2 < len(quoted) or len(quoted) > 400:
         return None
     wanted = new.replace("\r\n", "\n").removesuffix("\n").split("\n") if new else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from toolroll.host.context import Context
@@ -56,12 +56,8 @@ def stat(ctx: Context, path: Annotated[FilePath, "File or folder."]) -> PathStat
     except ToolError:
         return known  # no text: there are no lines to count
     ending = {"\n": "LF", "\r\n": "CRLF"}[text_lines.ending(document.text)]
-    return PathStatus(
-        known.path,
-        known.kind,
-        known.size,
-        known.modified,
-        known.mode,
+    return replace(
+        known,
         lines=len(text_lines.split(document.text)),
         encoding=document.encoding.codec + (" with BOM" if document.encoding.bom else ""),
         line_ending=ending if "\n" in document.text else None,

@@ -16,7 +16,7 @@ from typing import Any
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
-from toolroll.host.files.path_handle import FolderSync, PathHandle
+from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State as Folder
 from toolroll.result import ErrorCode, ToolError
