@@ -80,7 +80,7 @@ def _unified(
     lines: Callable[[int, int], int],
     same: Same,
 ) -> str:
-    """The diff; `lines` tells how many line feeds stand between two places of the old text."""
+    """The diff; `lines` counts the line feeds between two places of the old text."""
     head = _head(before, after, same.head)
     if head == len(before) == len(after):
         return ""

@@ -16,7 +16,7 @@ class Encoding:
     codec: str = "utf-8"
     bom: bytes = b""
     guessed: bool = field(default=False, compare=False)
-    """The file does not say so, and nobody did."""
+    """Neither the file nor the caller names it."""
 
     def decode(self, data: bytes) -> str:
         """The text of the whole file; raises ToolError at the first byte that is not text."""

@@ -1,4 +1,4 @@
-"""Text shown to a person who decides by it: every character that does not show itself is written as an escape."""
+"""Escape every invisible or control character in text that a person approves."""
 
 from __future__ import annotations
 

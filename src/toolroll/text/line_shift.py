@@ -1,4 +1,4 @@
-"""What is new about a text: things said of its lines, before and after it was changed."""
+"""Find which findings about lines are new after a change of the text."""
 
 from __future__ import annotations
 

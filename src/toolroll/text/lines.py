@@ -52,7 +52,7 @@ def nth_feed(data: bytes, number: int) -> int:
 
 def ending(text: str) -> str:
     """The line ending that most lines have."""
-    if "\r" not in text:  # mostly, and told much sooner than anything is counted
+    if "\r" not in text:  # mostly, and much quicker than counting
         return "\n"
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 

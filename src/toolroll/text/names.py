@@ -1,4 +1,4 @@
-"""Names of files as they are shown: on one line, with nothing in them that could be taken for something else."""
+"""Show names of files on one line, with control and invisible characters escaped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show_name(path: str) -> str:
 
 
 def parse_shown(path: str) -> str:
-    """The path that was shown so."""
+    """The path that `show_name` shows like this."""
     return "/".join(_meant(part) for part in path.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""Replacing a file as a whole: after a crash there is the old content or the new, and nothing else."""
+"""Replace a file atomically: after a crash there is the old content or the new, and nothing else."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Replacement:
         self._stage = stage if staged else None
         with _existing(place) as old, _Blaming(place):
             folder = place.fd if self._stage is None else self._stage
-            self._draft = _Draft(folder, 0o600, nameless=not staged)  # nobody reads it before its mode is known
+            self._draft = _Draft(folder, 0o600, nameless=not staged)  # private until its mode is known
             try:
                 self._draft.fill(data)
                 _keep(self._draft.fd, old)
@@ -225,7 +225,7 @@ def _existing(place: PathHandle) -> Iterator[int]:
             raise ToolError(ErrorCode.CONFLICT, f"{place.shown!r} has just become a link. Look at it and try again.")
         if not stat.S_ISREG(mode):
             raise not_a_file(place.shown, mode)
-        # A rename asks only the folder; whoever made the file read-only meant something by it.
+        # A rename asks only the folder; a read-only file is meant to stay as it is.
         if not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=True):
             read_only = os.fstatvfs(place.fd).f_flag & os.ST_RDONLY
             raise os_error(errno.EROFS if read_only else errno.EACCES, place.shown)
@@ -235,7 +235,7 @@ def _existing(place: PathHandle) -> Iterator[int]:
 
 
 class _Blaming:
-    """An error in the block is told with the path of the caller, to whom the names of drafts mean nothing."""
+    """Report an OSError of the block with the caller's path instead of the name of the draft."""
 
     def __init__(self, place: PathHandle) -> None:
         self._place = place
@@ -266,7 +266,7 @@ def _own(new: int, was: os.stat_result) -> int:
         with suppress(PermissionError):
             os.fchown(new, uid, was.st_gid)
             return mode & ~lost
-    # The group is another one: it gets no more than everybody.
+    # The group is another one: it gets no more rights than others.
     return mode & ~(stat.S_ISUID | stat.S_ISGID | 0o070) | (mode & (mode << 3) & 0o070)
 
 

@@ -1,4 +1,4 @@
-"""Copies of a workspace to work in, and what was changed in them. All are gone in the end."""
+"""Make temporary copies of a workspace, and find what was changed in them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Copies:
 
 
 def _files(folder: str) -> Iterator[tuple[str, tuple[bytes, int]]]:
-    """Each regular file with its content and permissions, as git tells these."""
+    """Each regular file with its content and permissions, as git records them."""
     fd = os.open(folder, _FOLDER)
     try:
         for seen in Walk(fd, hidden=True):

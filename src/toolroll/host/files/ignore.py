@@ -84,7 +84,7 @@ class IgnoreRules:
 
 
 def quick_check(rules: Iterable[IgnoreRule]) -> Callable[[str], object]:
-    """What tells quickly, by the name of a file or folder, whether any of these rules may fit it; mostly none does."""
+    """A quick check by the name of a file or folder whether any of these rules may match it; mostly none does."""
     names, starts, ends, others = set[str](), set[str](), set[str](), set[str]()
     for rule in rules:
         last = rule.segments[-1]  # whatever the rule fits, this fits its name
@@ -144,7 +144,7 @@ def inherited_rules(root: Root, parts: Sequence[str]) -> list[str]:
     """What the ignore files above the folder `parts` of the workspace say about its contents, weakest first.
 
     These are lines for an ignore file in that folder. Nothing above the workspace is looked at. A rule for
-    the folder itself, or for one above it, is left out: who names an ignored folder wants to see into it.
+    the folder itself, or for one above it, is left out: a caller that names an ignored folder wants to see into it.
     """
     lines = list(_above(root, (), ".git/info/exclude", parts))
     for name in reversed(NAMES):

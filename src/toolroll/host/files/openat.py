@@ -37,7 +37,7 @@ def openat2(root: int) -> Opener | None:
     """The kernel's own confined open, or None where it is missing or forbidden."""
     if sys.platform != "linux":
         return None
-    import ctypes  # here because it takes milliseconds, and is not wanted by all who import this module
+    import ctypes  # here because it takes milliseconds, and not every importer of this module needs it
 
     class How(ctypes.Structure):
         _fields_ = [("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64)]
@@ -295,7 +295,7 @@ class PathHandle:
 
 
 def _lock(fd: int) -> None:
-    """Lock a folder, unless somebody keeps it locked for reasons of his own, or its file system has no locks."""
+    """Lock a folder, unless another process keeps it locked, or its file system has no locks."""
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:
         try:

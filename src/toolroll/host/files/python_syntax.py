@@ -1,4 +1,4 @@
-"""Whether a text is a program that parses, asked of a child with limits: hostile sources exhaust memory."""
+"""Check in a child with limits whether a Python text parses: hostile sources exhaust memory."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ class FileReader:
 
 
 def _check_text(path: str, document: TextFile) -> None:
-    """Raise ToolError if the file cannot be decoded; one that surely can is not, as nobody may ask for its text."""
+    """Raise ToolError if the file cannot be decoded; plain ASCII is not decoded here, as its text may not be needed."""
     try:
         _ = document.plain or document.text
     except ToolError as error:

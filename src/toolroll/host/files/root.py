@@ -83,7 +83,7 @@ class Root:
         return fd, _status(fd, path)
 
     def located(self, path: str) -> tuple[int, os.stat_result, tuple[str, ...]]:
-        """The same, and where it is, as `real` tells it: what is found without a link or ".." is where it was named."""
+        """The same, with its real path as `real` gives it; without a link or ".." that is the path itself."""
         where = self._read(path)
         if self.kernel and ".." not in where.parts:
             try:
@@ -121,7 +121,7 @@ class Root:
     def place(self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None) -> PathHandle:
         """Where `path` lives, whether or not there is anything yet.
 
-        `follow` goes through a link to what it names; without it the link itself is meant. `create` makes the
+        `follow` goes through a link to what it names; without it the place is the link itself. `create` makes the
         missing folders; `check` is asked before, with the real components, and may raise.
         """
         where = self._read(path)
@@ -147,7 +147,7 @@ class Root:
     def real(self, fd: int) -> tuple[str, ...]:
         """Where an open file or folder is now, as components beneath the root.
 
-        Without /proc this can only be told of folders; ask for the `place` of a file instead.
+        Without /proc this works for folders only; ask for the `place` of a file instead.
         """
         try:
             above, here = os.readlink(self._link), os.readlink(f"/proc/self/fd/{fd}")

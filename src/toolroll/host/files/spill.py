@@ -1,4 +1,4 @@
-"""Outputs too long to show, kept in the state folder for some days; `read` and `grep` take their handles."""
+"""Keep outputs too long to show in the state folder for some days; `read` and `grep` take their handles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Spill:
         self._last = ("", "")
 
     def keep(self, text: str) -> str:
-        """Keep a text; the handle is how `read` and `grep` are told of it. The same text again has the same one."""
+        """Keep a text and return the handle that `read` and `grep` take. The same text again has the same one."""
         with self._lock:
             folder = self._state.folder(_FOLDER)
             last, name = self._last
@@ -96,7 +96,7 @@ class SpillWriter:
         return taken
 
     def read(self, offset: int, most: int) -> bytes:
-        """Bytes of the file, also after `close`; OSError when somebody has removed it since."""
+        """Bytes of the file, also after `close`; OSError when it was removed since."""
         if self._fd is not None:
             return os.pread(self._fd, most, offset)
         fd = os.open(self._name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)

@@ -45,7 +45,7 @@ class System:
     files: tuple[str, ...]
     """Single files outside them that settings link to."""
     hidden: tuple[str, ...]
-    """What of /etc no command may read: to root, who owns it, its mode says nothing."""
+    """What of /etc no command may read: root owns it, so its mode does not keep root out."""
     covered: tuple[str, ...]
     """Those of them that a command without capabilities could read something in, if nothing else kept it from that."""
     settings: tuple[str, ...]
@@ -86,7 +86,7 @@ def _system(changed: int, user: int, groups: frozenset[int]) -> System:  # noqa:
 
 
 def _private(folder: str) -> Iterator[str]:
-    """The outermost paths beneath `folder` that are not for everybody to read."""
+    """The outermost paths beneath `folder` that are not world-readable."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -112,7 +112,7 @@ def _open_to(path: str, user: int, groups: frozenset[int]) -> bool:
     try:
         found = os.lstat(path)
         if path.endswith(".lock") and stat.S_ISREG(found.st_mode) and not found.st_size:
-            return False  # nobody ever writes into it
+            return False  # a lock file stays empty
         if "system.posix_acl_access" in os.listxattr(path, follow_symlinks=False):
             return True
     except (AttributeError, OSError):

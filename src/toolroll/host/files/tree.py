@@ -1,4 +1,4 @@
-"""The names in a workspace: what is there, and taking away, moving and copying it."""
+"""List, delete, move and copy files and folders of a workspace."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class FileTree:
             os.close(fd)
 
     def item(self, path: str) -> TreeItem:
-        """What a path names; a link is told as a link."""
+        """What a path names; a link is reported as a link."""
         root, where = self._files.where(path)
         if root.text(where) == ".":
             return _item(root.fd, ".", ".")
@@ -149,7 +149,7 @@ class FileTree:
         return True
 
     def set_executable(self, path: str, on: bool) -> None:
-        """Let those run a file who may read it, or nobody."""
+        """Set or clear the right to execute a file, for each class that may read it."""
         self.set_mode(path, lambda now: now | ((now & 0o444) >> 2) if on else now & ~0o111)
 
     def set_mode(self, path: str, change: Callable[[int], int]) -> None:

@@ -14,14 +14,14 @@ Stamp = tuple[int, int, int, int, int]
 
 
 class Version(NamedTuple):
-    """One state of a file. The times tell that nothing happened; the digest tells whether it mattered."""
+    """One state of a file. An equal stamp means no change; with another stamp the digest decides."""
 
     stamp: Stamp
     digest: bytes | None = None
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """What tells that nothing happened to a file."""
+    """Device, inode, size and times: equal stamps mean that the file was not changed."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

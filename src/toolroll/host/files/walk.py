@@ -1,4 +1,4 @@
-"""A walk over a folder on directory descriptors: no link is followed, whatever is swapped meanwhile."""
+"""Walk a folder on directory descriptors: no link is followed, even if one is swapped in meanwhile."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Walk:
         """What was passed over: files and folders that are "hidden" or "ignored", "link"s that were shown but
         not followed, "unreadable" folders, and "special" files such as pipes."""
         self.left: list[tuple[str, Kind]] | None = None
-        """If somebody sets a list: the files and folders that were passed over as hidden or ignored."""
+        """If set to a list: the files and folders that were passed over as hidden or ignored."""
 
     def __iter__(self) -> Iterator[WalkEntry]:
         todo: list[tuple[str, int, Chain]] = [("", 1, {})] if self._depth != 0 else []

@@ -1,4 +1,4 @@
-"""The files of one workspace: strict reads, atomic writes, and a guard against changes nobody has seen."""
+"""The files of one workspace: strict reads, atomic writes, and a guard against overwriting unseen changes."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ class Workspace(FileReader):
         self.root.trust.check_remove(parts)
 
     def _check_unchanged(self, place: PathHandle, version: Version | None) -> None:
-        """Right before a new file takes the name: nobody may have changed the old one meanwhile."""
+        """Raise ToolError if the old file was changed meanwhile; called right before a new one takes its name."""
         if version is not None and not self._is(place, version):
             raise modified_error(place.path)
 

@@ -153,7 +153,7 @@ class Bubblewrap(Sandbox):
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
-            # By descriptor, for the command line of a process is for everybody to read. And nothing of the
+            # By descriptor, for any user can read the command line of a process. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _own(stack, nameless(os.fsencode("\0".join(options)) + b"\0"))
             if place is not None:

@@ -1,4 +1,4 @@
-"""Which tier commands run under: the strongest that has shown on this machine that it holds."""
+"""Choose the sandbox for commands: the strongest tier that passes a trial on this machine."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _check(access: AccessRules) -> None:
 
 
 def _identity(path: str) -> object:
-    """What tells that a path still is the folder that a ruleset was made for."""
+    """The identity of a folder: a ruleset holds as long as it stays the same."""
     try:
         found = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a command may not change or see inside the folders that it has: mounts of bubblewrap over its own view.
+"""Plan bubblewrap mounts that lock or hide paths inside the folders of a command.
 
 A mount point cannot be renamed or removed, but the folders above it can. So every folder between one that the command
 may change and a path that is locked or hidden is mounted upon itself.

@@ -1,4 +1,4 @@
-"""Credentials that lie in folders which commands may read otherwise."""
+"""Find credential files in folders that commands may read."""
 
 from __future__ import annotations
 

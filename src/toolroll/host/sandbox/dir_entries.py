@@ -1,6 +1,6 @@
-"""Single files, folders and links of a writable folder: looked at, put back and set aside, on descriptors alone.
+"""Read, restore and set aside single entries of a folder that others may write, by descriptors alone.
 
-No name is ever followed through a link, so that whoever swaps one meanwhile can lead nobody outside.
+No name is ever followed through a link, so that a name swapped meanwhile leads nowhere outside.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def names(folder: int, name: str, most: int) -> list[str] | None:
 
 
 def look(folder: int, name: str, known: DirEntry | None, most: int) -> DirEntry | None:
-    """What is at `name` now, read up to `most` bytes unless `known` tells already; None if nothing is there."""
+    """What is at `name` now, read up to `most` bytes unless `known` is still current; None if nothing is there."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -136,7 +136,7 @@ def set_aside(folder: int, name: str, where: int) -> str:
 
 
 def change_mode(folder: int, name: str, mode: int) -> None:
-    """Give the folder `name` this mode, even if the present one lets nobody in."""
+    """Give the folder `name` this mode, even if the present one denies access."""
     fd = os.open(name, _FOLDER, dir_fd=folder)
     try:
         if PATH:

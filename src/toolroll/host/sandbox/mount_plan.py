@@ -1,4 +1,4 @@
-"""The files that a command sees under bubblewrap, as its arguments: outer ones first, and which stay the same."""
+"""Plan the mounts that a command sees under bubblewrap, outer ones first."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bo
     found: dict[str, tuple[str, ...]] = {
         PROC: ("--proc", PROC),
         DEV: ("--dev", DEV),
-        # What is in these two is memory of no process, so that nobody counts it: they must have an end themselves.
+        # What is in these two is memory of no process, so that no limit counts it: they must have a size themselves.
         _SHARED: (*size, "--tmpfs", _SHARED),
         _TEMP: (*size, "--tmpfs", _TEMP),
         "/var/tmp": ("--symlink", "../tmp", "/var/tmp"),

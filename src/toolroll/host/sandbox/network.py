@@ -1,4 +1,4 @@
-"""A network with nobody in it but commands: made once, entered by the thread that starts one of them."""
+"""A network namespace for commands alone: made once, entered by the thread that starts one of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HERE = "/proc/thread-self/ns/net"
 
 
 class Network:
-    """A network namespace with a loopback and nothing else. Whoever is in it stays there when it is closed."""
+    """A network namespace with a loopback and nothing else. Processes in it stay there when it is closed."""
 
     def __init__(self, kernel: Kernel) -> None:
         """OSError where we have no right to make one."""
@@ -33,7 +33,7 @@ class Network:
             return os.dup(self._fd) if self._end.alive else None
 
     def close(self) -> None:
-        """Let nobody enter it any more."""
+        """Let no command enter it any more."""
         with self._lock:
             self._end()
 

@@ -1,4 +1,4 @@
-"""What commands see and none of them can change, mounted once: each is started where that is there already.
+"""Read-only mounts that all commands share, made once in a mount namespace that each command enters.
 
 It stands in a mount namespace of its own that nothing but a descriptor holds, so it leaves nothing behind. Whatever of
 the machine's mounts no command has a part in is not in there: bubblewrap reads the list of them again and again.
@@ -40,7 +40,7 @@ _LINKS = {"core": "/proc/kcore", "fd": "/proc/self/fd", "ptmx": "pts/ptmx", **_S
 
 
 class SharedMounts:
-    """The parts of a view that are the same for many commands. Whoever has been started on it stays when it is closed.
+    """The parts of a view that are the same for many commands. Commands started on it go on when it is closed.
 
     It is as the machine was when it was made: ask `stands` before each command.
     """
@@ -55,7 +55,7 @@ class SharedMounts:
         try:
             self._changes = select.poll()
             self._changes.register(self._hold(_MOUNTS, os.O_RDONLY), select.POLLPRI)
-            self._changes.poll(0)  # tells of what comes from here on
+            self._changes.poll(0)  # reports changes from here on
             for path, how in self._fixed:
                 if _covers(path, how):
                     self._hold(path, PATH | os.O_NOFOLLOW)  # so that no other file is given its number
@@ -80,7 +80,7 @@ class SharedMounts:
             return os.dup(self._held[-1])
 
     def close(self) -> None:
-        """Let nobody enter it any more."""
+        """Let no command enter it any more."""
         with self._lock:
             self._end()
 
@@ -144,7 +144,7 @@ class SharedMountsCache:
                 return None
 
     def close(self) -> None:
-        """Let nobody enter any of them any more."""
+        """Let no command enter any of them any more."""
         with self._lock:
             self._let_go()
 
@@ -186,9 +186,9 @@ def _covers(path: str, how: tuple[str, ...]) -> bool:
 
 
 def _seen(fixed: Sequence[Part]) -> list[tuple[int, ...]]:
-    """What tells that the files are still those that were mounted.
+    """The identities of the mounted files: equal ones mean that none was replaced.
 
-    What covers a secret is gone as soon as the name is taken from the file, even if it gets it back: its time tells.
+    What covers a secret is gone as soon as the name is taken from the file, even if it gets it back: see its ctime.
     """
     found: list[tuple[int, ...]] = []
     for path, how in fixed:

@@ -1,4 +1,4 @@
-"""The kernel's own calls that Python does not have, with their numbers on the two machines we know."""
+"""System calls that Python lacks, with their numbers on x86_64 and aarch64."""
 
 from __future__ import annotations
 

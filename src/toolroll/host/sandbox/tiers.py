@@ -69,7 +69,7 @@ class OwnThread(Sandbox):
                 started.set_exception(error)
                 return
             started.set_result(process)
-            with suppress(ChildProcessError):  # who uses it has already waited for it
+            with suppress(ChildProcessError):  # the caller has already waited for it
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
         threading.Thread(target=stay, name="toolroll process", daemon=True).start()

@@ -177,7 +177,7 @@ def check_end(ran: CommandRun, most: int, keep: Keep = "middle") -> None:
 
 
 def _code(status: int | None) -> int | None:
-    """The exit code as a shell tells it: 128 and the number of the signal that ended it."""
+    """The exit code as a shell reports it: 128 plus the number of the signal that ended it."""
     return status if status is None or status >= 0 else 128 - status
 
 
@@ -191,7 +191,7 @@ def _exit(code: int) -> str:
 
 
 def show_output(output: CapturedOutput, spill: Spill, most: int, keep: Keep) -> ShownOutput:
-    """What was printed so far, within `most` characters; `keep` tells which part stays."""
+    """What was printed so far, within `most` characters; `keep` says which part stays."""
     head, omitted, tail = output.ends(4 * most)  # a character is at most four bytes
     if is_binary(head or tail):
         return ShownOutput(f"({output.total} bytes of binary output, not shown)", output.handle())

@@ -1,4 +1,4 @@
-"""The name and e-mail that commits of commands carry: the user's own, given to commands by variables.
+"""The user's name and e-mail for commits, given to commands by environment variables.
 
 The user's git settings hold credentials at times, so commands cannot read them.
 """

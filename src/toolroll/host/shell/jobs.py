@@ -1,4 +1,4 @@
-"""Commands that run on while other calls are made: numbered, and ended with the kit."""
+"""Background jobs: numbered commands that run until they end or the kit is closed."""
 
 from __future__ import annotations
 

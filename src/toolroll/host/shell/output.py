@@ -242,7 +242,7 @@ class Pipes:
 
     @property
     def drained(self) -> bool:
-        """Whether nobody holds the other end of the pipes any more."""
+        """Whether all other ends of the pipes are closed."""
         return not self._outputs
 
     def watch(self, pid: int) -> None:
@@ -286,7 +286,7 @@ class Pipes:
 
     def drain(self) -> None:
         """Take what is in the pipes, without waiting for more."""
-        # By what they hold and not by the clock: a slow machine must lose nothing, and whoever writes on ends it.
+        # By what they hold and not by the clock: a slow machine must lose nothing, and this ends an endless writer.
         most = self.total + _DRAIN_BYTES * len(self._outputs)
         while self._outputs and self.total < most:
             ready = [fd for fd, _ in self._poll.poll(0) if fd in self._outputs]
@@ -323,7 +323,7 @@ class Pipes:
                     os.write(self._rope, (1).to_bytes(8, sys.byteorder))
 
     def close(self) -> None:
-        """Close all of them, whoever still holds the other ends."""
+        """Close all of them, even if the other ends are still open."""
         self.close_child()
         self.forget_process()
         with self._lock:
@@ -388,7 +388,7 @@ class Pipes:
                 self._on_output(new)
 
     def _give(self, *, broken: bool = False) -> None:
-        """Write what waits, as much as the pipe takes, and be told when it takes more."""
+        """Write what waits, as much as the pipe takes, and poll for room for the rest."""
         with self._lock:
             if self._input is None:
                 return
@@ -416,7 +416,7 @@ class Pipes:
 
 
 def _bell() -> tuple[int, int]:
-    """A descriptor to wait on, and the one that wakes who waits; they may be the same."""
+    """A descriptor to wait on, and the one that wakes the waiting thread; they may be the same."""
     if hasattr(os, "eventfd"):
         fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         return fd, fd

@@ -24,8 +24,8 @@ from toolroll.host.shell.process_marks import FoundMarks, ProcessMarks
 from toolroll.host.shell.watchdog import Watchdog
 
 _SUBREAPER, _IS_SUBREAPER = 36, 37  # of prctl
-_FRESH = 0.1  # seconds for which a look at our own children serves everybody
-_PASSES = 10  # looks in a row of which each finds somebody dead
+_FRESH = 0.1  # seconds for which a look at our own children serves every command
+_PASSES = 10  # looks in a row that may each find a dead process
 _LONGEST = 15.0  # seconds for the end of a command; only one that has started hundreds of processes takes so long
 _AT_EXIT = 5.0  # and for that of all of them when the program ends
 
@@ -38,16 +38,16 @@ class CommandProcesses:
         self.born = descendants.ticks() - 1
         self.first = 0
         self.known: dict[int, int] = {}
-        """Who was seen, by number: when it was started."""
+        """The processes that were seen, by number: when each was started."""
         self.sessions: frozenset[int] = frozenset()
-        """Sessions and groups of those alive; while somebody is in one, no stranger can be."""
+        """Sessions and groups of those alive; while one is in use, no other process can join it."""
         self.many = False
         """The last look has found more than it was to."""
         self._house = house
         self._passed_on = False
 
     def begin(self, pid: int) -> None:
-        """The first process runs. It must not be waited for before `end`: until then nobody gets its number."""
+        """The first process runs. It must not be waited for before `end`: until then its number is not reused."""
         self.first = pid
         self.marks.attach(pid)
         self.sessions = frozenset((pid,))
@@ -92,7 +92,7 @@ class CommandProcesses:
         """Kill whatever is left of the command; when this returns, nothing of it runs.
 
         The numbers of those that could not be killed, because they are not ours to kill or the kernel holds them.
-        `over`: the first one has ended. `whole`: all end with it, so that nobody can start another meanwhile.
+        `over`: the first one has ended. `whole`: all end with it, so that none can start another meanwhile.
         """
         try:
             return () if over and self._over(whole) else self._end(whole)
@@ -101,7 +101,7 @@ class CommandProcesses:
             raise
 
     def _over(self, whole: bool) -> bool:
-        """Whether nobody is left of a command whose first process has ended."""
+        """Whether no process is left of a command whose first process has ended."""
         left = self._relatives()
         if left and whole:  # they die with the first one, and need no signal
             ended = [_ended(one) for one in left]
@@ -137,7 +137,7 @@ class CommandProcesses:
     def _left(self, denied: dict[int, int], whole: bool) -> dict[int, Process]:
         """Those that are alive and that we may kill. None means none, not even one that changed hands meanwhile.
 
-        Whoever was not known is stopped when it is found, unless they are `whole`: else it might start more meanwhile.
+        A process not seen before is stopped when it is found, unless `whole`: else it might start more meanwhile.
         """
 
         def stop(one: Process) -> None:
@@ -234,7 +234,7 @@ class ProcessRegistry:
                 yield one
 
     def _candidates(self, view: View, fresh: bool) -> list[int]:
-        """Our children; everybody where orphans do not come to us."""
+        """Our children; all processes where orphans do not become our children."""
         if not fresh:
             at, seen = self._seen
             if time.monotonic() - at < _FRESH:
@@ -269,7 +269,7 @@ def process_registry() -> ProcessRegistry:
 
 
 def _owner(one: Process, families: list[CommandProcesses], view: View) -> CommandProcesses | None:
-    """Whose a process is that is nobody's child any more; the cheap signs first."""
+    """The command that an orphaned process belongs to; the cheap signs first."""
     limit = marks.limit_of(one.pid)
     for family in families:
         known = family.known.get(one.pid) == one.started
@@ -282,7 +282,7 @@ def _owner(one: Process, families: list[CommandProcesses], view: View) -> Comman
     if one.parent != os.getpid():
         return None  # where orphans do not come to us, others have theirs too
     might = [family for family in families if family.born <= one.started]
-    # It is somebody's: it belongs to the last of those that ran when it was started.
+    # It belongs to some command: the last of those that ran when it was started.
     ours = marks.is_likely_command(limit) or (_confined(seen) and (limit is not None or _is_daemon(one, view)))
     return might[0] if len(might) == 1 and ours else None
 
@@ -327,7 +327,7 @@ def _send(one: Process, number: signal.Signals, denied: dict[int, int]) -> None:
 
 
 def _wait_for(pid: int) -> None:
-    with suppress(ChildProcessError):  # who ignores SIGCHLD has no dead children
+    with suppress(ChildProcessError):  # a program that ignores SIGCHLD has no dead children
         os.waitpid(pid, os.WNOHANG)
 
 
@@ -338,11 +338,11 @@ def _ended(one: Process) -> bool:
     descendants.wait_a_moment(one)
     try:
         return os.waitpid(one.pid, os.WNOHANG)[0] == one.pid
-    except ChildProcessError:  # who ignores SIGCHLD has no dead children
+    except ChildProcessError:  # a program that ignores SIGCHLD has no dead children
         return True
 
 
 def _go_first() -> None:
-    """Let the calling thread run before others: many that start more leave no time to whoever is to stop them."""
+    """Let the calling thread run before others: a flood of processes leaves no time to the one that stops them."""
     with suppress(AttributeError, OSError):  # not ours to do, and then the kernel bounds how many there are
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))

@@ -1,8 +1,8 @@
-"""The marks by which a process is known for one of a command's, wherever it has gone.
+"""Inherited marks that tie a process to its command.
 
 All are inherited by what a process starts. The tag is in the environment, which a command may empty. A limit of the
 real-time scheduler, so large that it limits nothing, cannot be taken off, only be made smaller; but it can be set only
-when the first process runs, which may have started others by then. Signals that nobody sends are blocked in the thread
+when the first process runs, which may have started others by then. Unused signals are blocked in the thread
 that starts the command, and so in all of its processes from the beginning, until one of them unblocks them.
 """
 
@@ -36,7 +36,7 @@ class ProcessMarks:
     """The marks of one command. They are put upon a thread by `block`, which then starts the command."""
 
     def __init__(self, name: str = "") -> None:
-        """`name` is that of whoever runs the command, and a part of the tag."""
+        """`name` identifies the process that runs the command, and is a part of the tag."""
         self.tag = f"{name}.{os.urandom(8).hex()}"
         self.limit = _new_limit()
         self.signals = 0
@@ -98,7 +98,7 @@ def limit_of(pid: int) -> int | None:
 
 
 def is_likely_command(limit: int | None) -> bool:
-    """Whether nobody but a command of ours would have such a limit."""
+    """Whether only a command of ours would have such a limit."""
     return limit is not None and limit >= _LEAST
 
 

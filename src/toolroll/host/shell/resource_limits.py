@@ -1,4 +1,4 @@
-"""How much a command may take, and the watch over it."""
+"""Limits on what a command and its processes may use, and the monitor that enforces them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ResourceLimits:
 
 
 class LimitMonitor:
-    """Looks at a command's processes now and then, and tells when they take too much."""
+    """Checks a command's processes from time to time and reports when they use too much."""
 
     def __init__(self, bounds: ResourceLimits, family: CommandProcesses) -> None:
         self._bounds = bounds
@@ -61,13 +61,13 @@ class LimitMonitor:
         self._limits = _limits(bounds)
         self._count = 1
         self._counted: tuple[float, float] = (0.0, 0.0)
-        self._before = float("inf")  # bytes of memory in files, of everybody
+        self._before = float("inf")  # bytes of memory in files, of all processes
         self.due = 0.0
         """When to look next, on the monotonic clock."""
 
     def begin(self, pid: int) -> None:
         """The first process runs: give it its limits, which all that it starts inherit."""
-        # The limits before the mark: whoever is marked has them too, from whomever it was started.
+        # The limits before the mark: a marked process has them too, whichever process started it.
         self._limit(pid)
         self._family.begin(pid)
         self.due = time.monotonic() + _FIRST
@@ -87,7 +87,7 @@ class LimitMonitor:
         return None
 
     def _new(self, process: Process) -> None:
-        # Whoever was started before the first process had its limits has inherited none.
+        # A process started before the first one had its limits has inherited none.
         marks = self._family.marks
         if process.alive and process.pid != self._family.first and not marks.is_attached(process.pid):
             self._limit(process.pid)
@@ -123,7 +123,7 @@ class LimitMonitor:
             with suppress(OSError, ValueError):
                 hard = prlimit(pid, which)[1]
                 soft = most if hard < 0 else min(most, hard)
-                # A second more of work than the limit: the signal before the kill tells what it was.
+                # A second more of work than the limit: the signal before the kill names the limit.
                 prlimit(pid, which, (soft, soft + 1 if which == RLIMIT_CPU and soft != hard else soft))
 
 

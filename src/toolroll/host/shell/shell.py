@@ -1,4 +1,4 @@
-"""Commands: judged, confined, bounded, and gone when they have ended. The only way for a tool to run one."""
+"""Run commands for tools: judged by the policy, confined, bounded, with no process left at the end."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from toolroll.policy.commands import Judgement, Rules
 
 _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
-_QUICK = 1.0  # a job that fails at once is told of at once
+_QUICK = 1.0  # seconds: a job that fails at once is reported at once
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf a command runs: what the approver is shown, who may cancel it, who is told of its output."""
+    """On whose behalf a command runs: what the approver is shown, what cancels it, what gets its output."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -304,11 +304,11 @@ def _check(text: str) -> None:
         raise ToolError(ErrorCode.VALIDATION, "The `command` is empty. Give one to run.")
     if "\0" in text:
         raise ToolError(ErrorCode.VALIDATION, "The `command` holds a NUL byte, which no shell takes. Remove it.")
-    text.encode()  # a lone surrogate is told of by its own error
+    text.encode()  # a lone surrogate raises its own error
 
 
 def _live(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
-    """Tells the caller the newest line while the command runs."""
+    """Report the newest line to the caller while the command runs."""
     from time import monotonic
 
     from toolroll.text.terminal import clean

@@ -1,4 +1,4 @@
-"""Running commands: each has a thread that starts it, takes its output, bounds it, and ends all that it started."""
+"""Supervise commands: a thread for each starts it, takes its output, bounds it, and kills all that it started."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CommandEnd:
 
     outcome: EndReason
     status: int | None
-    """The exit code, or the signal as a negative number; None if somebody else has waited for it."""
+    """The exit code, or the signal as a negative number; None if the status was collected elsewhere."""
     seconds: float
     left: tuple[int, ...] = ()
     """Processes of it that could not be killed: they are another user's, or the kernel holds them."""
@@ -144,7 +144,7 @@ class RunningCommand:
     def _supervise(self) -> None:
         try:
             self._live()
-        except BaseException as error:  # carried to who waits: there is nobody else to see it here
+        except BaseException as error:  # raised again in the thread that waits
             self._failure = error
         finally:
             try:
@@ -152,7 +152,7 @@ class RunningCommand:
                 self.output.finish()
                 if self.errors is not None:
                     self.errors.finish()
-            finally:  # or whoever waits would do so for ever
+            finally:  # or a waiting thread would never return
                 self._begun.set()
                 self._done.set()
 
@@ -243,14 +243,14 @@ def start(
     running = RunningCommand(order, output, errors, pump)
     try:
         running._begin()
-    except BaseException:  # it may run already when somebody interrupts us
+    except BaseException:  # it may run already when an interrupt comes
         running.ask()
         raise
     return running
 
 
 def _has_ended(process: ChildProcess) -> bool:
-    """Whether it has; it stays a zombie, so that nobody else gets its number while we look for its children."""
+    """Whether it has ended; it stays a zombie, so that its number is not reused while we look for its children."""
     if sys.platform == "darwin":
         return process.poll() is not None
     try:
@@ -264,7 +264,7 @@ def _wait(process: ChildProcess) -> int | None:
     if sys.platform != "darwin":
         try:
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:  # somebody waits for all children, or ignores them
+        except ChildProcessError:  # the program waits for all children, or ignores them
             process.returncode = 0
             return None
     return wait_for(process, 1)

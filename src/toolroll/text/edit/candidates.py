@@ -1,4 +1,4 @@
-"""The places in a text that a quote may mean: to the letter, or by the closest relation there is."""
+"""Find the places in a text that a quote may mean, by the closest relation."""
 
 from __future__ import annotations
 

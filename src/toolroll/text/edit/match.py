@@ -15,7 +15,7 @@ from toolroll.text.lines import adapt, feeds
 
 Level = Literal["exact", "safe", "lenient"]
 _MOST_TEXT = 8_000_000  # characters of a file that are searched loosely; beyond, only to the letter
-_MOST_PLACES = 50_000  # that are told apart; nobody means one of more by the line it is near
+_MOST_PLACES = 50_000  # of a quote; with more, `near_line` cannot choose one
 _SPACE = b" \t"
 _ELISION = re.compile(r"[ \t]*(?:#|//|--|/\*|<!--)?[ \t]*(?:\.\.\.|\u2026)[^\w\n]*")
 
@@ -33,7 +33,7 @@ def replace(
     """Replace the one place that `old` means.
 
     `every` replaces each exact occurrence, `first` the first of them, `near_line` the one nearest to a line.
-    `level` tells how a quote may differ: not at all ("exact"), only in what cannot change the meaning ("safe"),
+    `level` says how a quote may differ: not at all ("exact"), only in what cannot change the meaning ("safe"),
     or also by leaving out lines where it says `...` ("lenient").
     """
     _check(old, new)
@@ -90,7 +90,7 @@ def _chosen(
 
 
 def _check_apart(source: EditSource, spans: Sequence[Span], old: str, new: str) -> None:
-    """Raise if the quote also stands across two of its places: which of its lines are meant cannot be told then."""
+    """Raise if the quote also stands across two of its places: it is not clear then which of its lines are meant."""
     if len(spans) == _MOST_PLACES:
         raise refusals.too_many(_MOST_PLACES)
     if len(old) == 1:

@@ -1,4 +1,4 @@
-"""How a quoted block may relate to lines of a file, and what each relation does to the text that replaces them."""
+"""Relations between a quoted block and lines of a file, and how each rewrites the text that replaces them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[boo
     if found is not None:
         return found
     plain = [line.translate(PLAIN_MARKS) for line in quoted]
-    # Only from typographic to plain: which quote mark of the file a plain one stood for could not be told.
+    # Only from typographic to plain: which quote mark of the file a plain one stood for is not known.
     found = _of_lines(plain, actual, in_text) if plain != list(quoted) else None
     if found is None:
         return None
@@ -134,11 +134,11 @@ def _cut(lines: Sequence[str], found: Sequence[re.Match[str] | None]) -> str:
 
 
 def _numbers_off(old: str, plain: str, number: re.Pattern[str], new: str) -> str | None:
-    """The new text without line numbers, if it has such as the quote had; None when that cannot be told."""
+    """The new text without line numbers, if it has such as the quote had; None when that is not certain."""
     lines, quoted = new.split("\n"), [number.match(line) for line in old.removesuffix("\n").split("\n")]
     found = [number.match(line) for line in lines]
     marks = _marks(quoted)
-    if marks == {"\u2192"}:  # which nobody writes but to number lines
+    if marks == {"\u2192"}:  # used only to number lines
         return _cut(lines, [one if one and one[2] == "\u2192" else None for one in found])
     if not _marks(found) & marks:
         return new

@@ -1,4 +1,4 @@
-"""Finding and replacing every occurrence of a text or a regular expression, in time that no pattern can stretch."""
+"""Find and replace every occurrence of a text or a regular expression, in linear time for any pattern."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Finder:
 
     def __init__(self, find: str, *, regex: bool, case: bool, words: bool, compiled: Compile = Linear) -> None:
         self._words = regex and words
-        self._endings = "\r" in find or (regex and r"\r" in find)  # who names them means them
+        self._endings = "\r" in find or (regex and r"\r" in find)  # a pattern that names them means them
         self._plain = find if case and not regex and not words else ""
         source = find if regex else re.escape(find)
         if words:

@@ -17,7 +17,7 @@ _AGAIN = "Read the file and make the patch from what it says now."
 
 
 def no_fit(view: FileLines, side: Side, sides: Sequence[Side], name: str, at: int | None = None) -> ToolError:
-    """The hunk fits nowhere, or not at line `at`, where it must be meant."""
+    """The hunk fits nowhere, or not at line `at`, which is the only place it can mean."""
     if not side.old:
         return _error(
             side,

@@ -1,4 +1,4 @@
-"""The names in a patch as paths beneath the folder that it is for: safe, and without a/ and b/."""
+"""Resolve the names in a patch to safe paths beneath its folder, without a/ and b/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing the place of each hunk: where its number says, or the one place that is meant, or none."""
+"""Choose the place of each hunk: where its number says, or the one other place that fits, or none."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _anchored(view: FileLines, side: Side, sides: Sequence[Side], found: list[in
 
 
 def _in_section(view: FileLines, side: Side, sides: Sequence[Side], found: list[int], name: str) -> list[int]:
-    """The places under the section that the header names, if it tells anything."""
+    """The places under the section that the header names, if it says anything."""
     section = side.hunk.section
     if not section or found == [side.hint] or scope.names(side.keys, section):
         return found

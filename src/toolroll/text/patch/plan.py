@@ -1,4 +1,4 @@
-"""From the text of a patch to the complete list of what is to be done to files: all of it or an error."""
+"""Turn the text of a patch into the complete list of changes to files, or raise an error."""
 
 from __future__ import annotations
 

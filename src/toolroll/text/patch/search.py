@@ -1,4 +1,4 @@
-"""Where the lines of a hunk stand in a file: all places or the nearest ones, with bounded work."""
+"""Find where the lines of a hunk stand in a file: all places or the nearest ones, with bounded work."""
 
 from __future__ import annotations
 

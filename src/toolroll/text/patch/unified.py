@@ -1,4 +1,4 @@
-"""Reading unified and git diffs, with the faults that models make when they write them."""
+"""Parse unified and git diffs, with the faults that models make when they write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the form between `*** Begin Patch` and `*** End Patch`, as codex and its kin write it."""
+"""Parse the form between `*** Begin Patch` and `*** End Patch`, as codex writes it."""
 
 from __future__ import annotations
 

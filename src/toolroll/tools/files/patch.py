@@ -90,7 +90,7 @@ def _below(folder: str, name: str) -> str:
 
 
 def _with_mode(ctx: Context, folder: str, change: PatchStep) -> PatchStep:
-    """A file written anew in the place of another's content takes over whether that one could be run."""
+    """A new file that takes over another's content is executable if that one was."""
     if change.kind != "write" or change.source is None or change.mode is not None:
         return change
     return replace(change, mode=ctx.tree.item(_below(folder, change.source)).mode & 0o777)

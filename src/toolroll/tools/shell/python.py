@@ -40,7 +40,7 @@ def python(
             [ctx.shell.python(), "-P", program],
             cwd=ctx.cwd,
             seconds=timeout,
-            # The workspace holds only what somebody asked for: no compiled files of what the code imports.
+            # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
             extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
         )
     done = build_result(ran, most, keep)

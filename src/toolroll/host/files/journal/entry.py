@@ -1,4 +1,4 @@
-"""The receipts: what stood at a path before and after, and which call did it."""
+"""Journal entries: what stood at a path before and after a call, and which call it was."""
 
 from __future__ import annotations
 

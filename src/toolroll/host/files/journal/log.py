@@ -232,8 +232,8 @@ class JournalLog:
 class PendingSteps:
     """The steps of a call that is under way, written before each is taken.
 
-    The file is locked as long as the call lives, so that nobody takes it for one that was killed. Afterwards it is
-    empty and idle until another call needs one, unless somebody who looks for killed calls sweeps it away.
+    The file is locked as long as the call lives, so that it is not taken for one that was killed. Afterwards it is
+    empty and idle until another call needs one, unless a search for killed calls removes it.
     """
 
     def __init__(self, folder: int, idle: list[str]) -> None:

@@ -186,7 +186,7 @@ def _is_folder(status: os.stat_result) -> bool:
 
 
 def _hold(root: int, parts: Parts) -> int | None:
-    """A descriptor that tells a folder from another of its name; None if there is no folder."""
+    """A descriptor that identifies a folder whatever its name; None if there is no folder."""
     try:
         with open_dir(root, parts) as fd:
             return os.dup(fd)

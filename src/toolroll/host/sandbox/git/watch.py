@@ -1,4 +1,4 @@
-"""A thread that looks at a repository's settings and hooks as soon as they change, while something runs."""
+"""Watch a repository's settings and hooks in a thread while commands run."""
 
 from __future__ import annotations
 
