@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from toolroll.host.files.system import _open_to
+from toolroll.host.files.system import _open_to, system
 
 if sys.platform != "linux" or os.geteuid() != 0:
     pytest.skip("needs root on Linux, who alone can give files away", allow_module_level=True)
@@ -61,3 +62,8 @@ def test_a_list_of_users_counts(tmp_path: Path) -> None:
         pytest.skip(f"no such lists here: {error.strerror}")
     assert _open_to(str(path), US, frozenset((US,)))
     assert _open_to(str(tmp_path / "missing"), US, frozenset((US,)))
+
+
+def test_each_look_at_the_system_is_another_one() -> None:
+    assert system() is system()
+    assert replace(system()) != system()
