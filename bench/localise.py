@@ -114,7 +114,7 @@ def questions(tree: Path, commits: int) -> Iterator[Question]:
 def methods(kit: Kit, other: Aider | None) -> Iterator[tuple[dict[str, Method], int]]:
     """The methods on the tree as it is now, and the number of source files in it."""
     ctx = kit.context()
-    past = ctx.atlas.past(ctx)
+    past = ctx.atlas.past(ctx.repository)
     with ctx.atlas.charted() as charted:
         chart = charted.chart
         sources = [path for path, _ in chart.by_graph().files if is_source(path)]

@@ -1,4 +1,4 @@
-"""Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, README's table.
+"""Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, README's lists.
 
 `python docs/generate.py` writes them; with --check it only names those that are stale and exits with 1.
 """
@@ -30,6 +30,7 @@ from toolroll.tool import Tool
 
 HERE = Path(__file__).resolve().parent
 NOTICE = "<!-- Written by docs/generate.py from the code: change the code, then run `make docs`. -->"
+DIALECTS = re.compile(r"(<!-- dialects -->).*?(<!-- /dialects -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- tools: .*? -->\n).*?(<!-- /tools -->)", re.DOTALL)
 
 # What the examples fill in, by the name of the parameter. A description that says "such as ..." comes first,
@@ -66,7 +67,7 @@ def pages() -> dict[Path, str]:
     return {
         HERE / "tools.md": tools_page(found),
         HERE / "dialects.md": dialects_page(known, found),
-        readme: with_table(readme.read_text(encoding="utf-8"), found),
+        readme: with_dialects(with_table(readme.read_text(encoding="utf-8"), found), known),
     }
 
 
@@ -79,6 +80,12 @@ def with_table(text: str, found: Iterable[Tool]) -> str:
     """The text with the table of tools between its marks renewed."""
     rows = [[f"[`{tool.name}`](docs/tools.md#{tool.name})", _line(tool.description)] for tool in found]
     return TABLE.sub(lambda marks: f"{marks[1]}\n{_table(['tool', 'what it does'], rows)}\n\n{marks[2]}", text)
+
+
+def with_dialects(text: str, known: Sequence[Dialect]) -> str:
+    """The text with the list of dialects between its marks renewed."""
+    names = ", ".join(f"`{dialect.name}`" for dialect in known)
+    return DIALECTS.sub(lambda marks: f"{marks[1]}{names}{marks[2]}", text)
 
 
 def tools_page(found: Sequence[Tool]) -> str:

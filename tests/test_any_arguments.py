@@ -113,7 +113,10 @@ def one_call(kit, data):
 @given(data=st.data())
 def test_every_answer_of_what_runs_programs_is_typed(kit, data):
     """Fewer, for each may start one. What a program itself prints may be a traceback."""
-    entry = data.draw(st.sampled_from([one for one in kit.entries() if Effect.SHELL in one.effects]))
+    running = [one for one in kit.entries() if Effect.SHELL in one.effects]
+    if not running:
+        pytest.skip("This dialect runs no programs.")
+    entry = data.draw(st.sampled_from(running))
     given = data.draw(arguments(entry.schema))
     soon = isinstance(given, dict) and "timeout" in entry.schema["properties"]
     check(kit, entry.name, {**given, "timeout": 2} if soon else given)

@@ -1,10 +1,13 @@
 """Views, bundles and speech: the same tool under other names, units and shapes."""
 
+import re
+from typing import Annotated, Literal
+
 import pytest
 
-from toolroll import Effect, FilePath, Suggestion, ToolError, tool
-from toolroll.dialect import Bundle, Shown, View, from_zero
-from toolroll.render import Speech
+from toolroll import Effect, Field, FilePath, Suggestion, ToolError, tool
+from toolroll.dialect import Bundle, Dialect, Param, Profile, View, from_zero, milliseconds
+from toolroll.render import DialectWording
 
 
 @tool(Effect.READ)
@@ -26,7 +29,7 @@ def test_the_native_view_shows_what_the_tool_shows():
 
 
 def test_a_view_renames_and_hides():
-    view = View("cat", show, {"path": "file", "limit": Shown("lines", default=5)})
+    view = View("cat", show, {"path": "file", "limit": Param("lines", default=5)})
     assert list(view.schema["properties"]) == ["file", "lines"]
     assert view.schema["required"] == ["file"]
     assert view.schema["properties"]["lines"]["default"] == 5
@@ -54,9 +57,106 @@ def test_a_view_of_a_parameter_that_is_not_there_is_refused():
 
 
 def test_a_required_parameter_with_a_default_is_not_required_any_more():
-    view = View("put", change, {"text": Shown(default="")})
+    view = View("put", change, {"text": Param(default="")})
     assert view.schema["required"] == ["path"]
     assert view.bind({"path": "a"}) == {"path": "a", "text": ""}
+
+
+@tool(Effect.READ)
+def wait(
+    seconds: Annotated[float, Field(ge=0.1, le=600)] = 30,
+    style: Literal["slow", "quick"] = "slow",
+    name: Annotated[str, Field(min_length=1)] = "x",
+    loud: bool = False,
+) -> str:
+    """Wait."""
+    return f"{seconds}:{style}:{name}:{loud}"
+
+
+def in_milliseconds(**schema):
+    return Param(default=500, decode=lambda value: value / 1000, schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("params", "fault"),
+    [
+        ({"loud": "-i"}, "'-i' cannot be passed on the command line"),
+        ({"loud": "is loud"}, "'is loud' cannot be passed on the command line"),
+        ({"loud": "a=b"}, "'a=b' cannot be passed on the command line"),
+        ({"loud": "2nd"}, "'2nd' cannot be passed on the command line"),
+        ({"loud": "same", "name": "same"}, "two parameters are called 'same'"),
+        ({"seconds": Param(default=601)}, "'seconds' has the default 601, which its own schema does not allow"),
+        ({"seconds": Param(default=0)}, "the default 0,"),
+        ({"seconds": Param(default="30")}, "the default '30',"),
+        ({"seconds": Param(default=True)}, "the default True,"),
+        ({"seconds": Param(schema={"maximum": 20})}, "the default 30,"),
+        ({"style": Param(default="fast")}, "the default 'fast',"),
+        ({"name": Param(default="")}, "the default '',"),
+        ({"loud": Param(default=0)}, "the default 0,"),
+        ({"seconds": Param(schema={"maximum": 601})}, "the 'maximum' 601, so that the tool would get 601"),
+        ({"seconds": Param(schema={"minimum": 0})}, "the 'minimum' 0, so that the tool would get 0; .* is 0.1"),
+        ({"seconds": Param(schema={"maximum": None})}, "has no 'maximum'"),
+        ({"seconds": Param(schema={"minimum": None})}, "has no 'minimum'"),
+        ({"seconds": Param(decode=lambda value: value / 1000)}, "so it needs a default of its own"),
+        ({"seconds": in_milliseconds()}, "counts in another unit than the tool, so it needs a 'minimum' of its own"),
+        ({"seconds": in_milliseconds(minimum=100)}, "so it needs a 'maximum' of its own"),
+        ({"seconds": in_milliseconds(minimum=1, maximum=600_000)}, "the tool would get 0.001; its own minimum is 0.1"),
+        ({"seconds": in_milliseconds(minimum=100, maximum=700_000)}, "the tool would get 700; its own maximum is 600"),
+    ],
+)
+def test_a_view_that_cannot_be_right_is_refused(params, fault):
+    with pytest.raises(ValueError, match=f"^pause: .*{fault}"):
+        View("pause", wait, params)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"loud": "is-loud_2.x", "name": "_name"},
+        {"seconds": Param(default=600), "style": Param(default="quick"), "loud": Param(default=True)},
+        {"seconds": Param(default=0.1)},
+        {"seconds": Param(default=None), "name": Param(default=None)},
+        {"seconds": Param(schema={"minimum": 0.1, "maximum": 600})},
+        {"seconds": in_milliseconds(minimum=100, maximum=600_000)},
+        {"seconds": milliseconds(120_000, most=600_000)},
+        {"seconds": milliseconds(120_000, most=600_000, clamp=True)},
+        {"seconds": Param(None, 5, lambda value: max(1, min(value, 9)), schema={"minimum": None, "maximum": None})},
+        {"seconds": Param("quickly", True, {True: 1, False: 9}.get, schema={"type": "boolean", "maximum": None})},
+    ],
+)
+def test_a_view_that_is_right_is_made(params):
+    assert View("pause", wait, params).schema["type"] == "object"
+
+
+def test_milliseconds_are_kept_within_the_tool_s_bounds():
+    view = View("pause", wait, {"seconds": milliseconds(120_000, most=600_000, clamp=True)})
+    assert [view.bind({"seconds": value})["seconds"] for value in (1, 99, 100, 2_000, 600_000, 10**9)] == [
+        *(0.1, 0.1, 0.1, 2.0, 600.0, 600.0)
+    ]
+    assert view.bind({})["seconds"] == 120.0
+
+
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [
+        ({"guard": "sean"}, "A profile's guard is 'sean'. There are: 'none', 'fresh', 'seen'."),
+        ({"keep": "start"}, "A profile's keep is 'start'. There are: 'head', 'tail', 'middle'."),
+    ],
+)
+def test_an_unknown_value_of_a_profile_is_refused(profile, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        Profile(**profile)
+
+
+def test_a_dialect_has_each_name_once():
+    with pytest.raises(ValueError, match="The dialect 'x' has two entries 'show'"):
+        Dialect("x", "About.", (View.native(show), View("show", change)))
+
+
+def test_a_dialect_whose_bundle_cannot_be_is_refused():
+    actions = {"a": View("a", show, {"offset": "x"}), "b": View("b", change, {"text": "x"})}
+    with pytest.raises(ValueError, match="another type in action 'b'"):
+        Dialect("x", "About.", (Bundle("both", "Both.", actions),))
 
 
 @pytest.fixture
@@ -140,17 +240,17 @@ def test_one_name_cannot_have_two_types_in_a_bundle():
     ],
 )
 def test_speech_uses_the_words_of_the_dialect(bundle, said, shown):
-    assert Speech({"file": bundle}).message(said, bundle.actions["read"]) == shown
+    assert DialectWording({"file": bundle}).message(said, bundle.actions["read"]) == shown
 
 
 def test_speech_makes_the_calls_of_the_dialect(bundle):
-    speech = Speech({"file": bundle})
+    speech = DialectWording({"file": bundle})
     assert speech.suggestion(Suggestion("show", {"path": "a", "offset": 3})) == Suggestion(
         "file", {"action": "read", "path": "a", "start": 3}
     )
 
 
 def test_speech_suggests_nothing_that_cannot_be_called(bundle):
-    speech = Speech({"file": bundle})
+    speech = DialectWording({"file": bundle})
     assert speech.suggestion(Suggestion("show", {"path": "a", "limit": 3})) is None
     assert speech.suggestion(Suggestion("other", {})) is None

@@ -46,7 +46,7 @@ def test_the_readme_lists_every_command_and_every_dialect_and_no_other() -> None
     text = (ROOT / "README.md").read_text()
     told = set(re.findall(r"`toolroll (\w+)[^`]*`", text[text.index("## Command line") :]))
     assert told == set(cli.COMMANDS)
-    sentence = re.search(r"^Dialects: (.*?)\. Modes", text, re.MULTILINE | re.DOTALL)
+    sentence = re.search(r"^Dialects: (.*?)\.\sModes", text, re.MULTILINE | re.DOTALL)
     assert sentence is not None
     assert set(re.findall(r"`([\w-]+)`", sentence[1])) == set(dialects.names())
 

@@ -1,4 +1,4 @@
-"""The hands of a workspace, all of them at once."""
+"""The services of a workspace: opened, used and closed together."""
 
 import pytest
 
@@ -7,18 +7,18 @@ from toolroll.dialect import Profile
 from toolroll.host.approval.guard import Guard
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
-from toolroll.services import Hands
+from toolroll.services import Services
 
 BAD = {"mcpServers": {"x": 5}}
 
 
 @pytest.fixture
 def opened(ws, tmp_path):
-    """Opens the hands of the workspace."""
+    """Opens the services of the workspace."""
 
     def make(**options):
         guard = Guard(Policy(), "code")
-        return Hands(ws, tmp_path / "state", "s1", Profile(), Limits(), guard, **options)
+        return Services(ws, tmp_path / "state", "s1", Profile(), Limits(), guard, **options)
 
     return make
 
@@ -28,34 +28,34 @@ def open_files():
 
 
 def test_what_a_call_gets_is_the_same_for_every_call_but_what_is_its_own(opened):
-    hands = opened()
-    one, other = hands.context(message="m1"), hands.context(message="m2")
+    services = opened()
+    one, other = services.context(message="m1"), services.context(message="m2")
     fixed = ("files", "search", "journal", "commands", "servers", "structure", "atlas", "http", "remote")
     assert all(getattr(one, name) is getattr(other, name) for name in (*fixed, "meaning", "limits"))
     assert one.token is not other.token
     assert [(ctx.session, ctx.message, ctx.cwd) for ctx in (one, other)] == [("s1", "m1", "."), ("s1", "m2", ".")]
-    hands.close()
+    services.close()
 
 
 def test_a_call_may_begin_in_another_folder(opened, put):
     put({"sub/a.txt": "inner\n", "a.txt": "outer\n"})
-    hands = opened()
-    inner = hands.context(cwd="sub")
+    services = opened()
+    inner = services.context(cwd="sub")
     assert inner.files.read("a.txt").text == "inner\n"
     assert [item.path for item in inner.tree.folder(".", 1, inner.token)[1]] == ["sub/a.txt"]
-    assert hands.context().files.read("a.txt").text == "outer\n"
-    hands.close()
+    assert services.context().files.read("a.txt").text == "outer\n"
+    services.close()
 
 
 def test_all_are_closed_together_and_more_than_once(opened, put):
     put({"a.txt": "one\n"})
     before = open_files()
-    hands = opened()
-    hands.context().files.read("a.txt")
-    hands.spill.keep("x")
+    services = opened()
+    services.context().files.read("a.txt")
+    services.spill.keep("x")
     assert open_files() != before
-    hands.close()
-    hands.close()
+    services.close()
+    services.close()
     assert open_files() == before
 
 

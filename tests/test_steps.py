@@ -9,8 +9,8 @@ import pytest
 from toolroll import Effect, FilePath, Token, ToolError, tool
 from toolroll.dialect import View
 from toolroll.host.approval.guard import Guard
+from toolroll.policy.decision import Rule
 from toolroll.policy.rules import Policy
-from toolroll.policy.shell.rule_tables import Rule
 from toolroll.steps import Authorised, Concurrency, Journalled, Locks, chain, time_limit
 
 WAIT = 5  # seconds that a test waits for what must happen at once

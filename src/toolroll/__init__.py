@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.context import Context
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, Image, Result, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+Token = CancelToken  # its former name
+
 __all__ = [
+    "CancelToken",
     "Context",
     "Effect",
     "ErrorCode",

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, Fault, Result, ToolError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Chain:
         longer.steps = (*self.steps, Step(tool, dict(arguments or {}), output))
         return longer
 
-    def run(self, kit: Kit, inputs: Mapping[str, Any] | None = None, *, token: Token | None = None) -> Chained:
+    def run(self, kit: Kit, inputs: Mapping[str, Any] | None = None, *, token: CancelToken | None = None) -> Chained:
         """Carry it out."""
         work = self._work(inputs or {})
         found = next(work)
@@ -131,7 +131,9 @@ class Chain:
             found = work.send(kit.call(*found, token=Under(token)))
         return found
 
-    async def arun(self, kit: Kit, inputs: Mapping[str, Any] | None = None, *, token: Token | None = None) -> Chained:
+    async def arun(
+        self, kit: Kit, inputs: Mapping[str, Any] | None = None, *, token: CancelToken | None = None
+    ) -> Chained:
         """`run` for coroutines; cancelling the task cancels the step that runs."""
         work = self._work(inputs or {})
         found = next(work)
@@ -160,7 +162,9 @@ class Chain:
         yield Chained(tuple(results), known, self.steps)
 
 
-def parallel(kit: Kit, calls: Iterable[Call], *, most: int | None = None, token: Token | None = None) -> list[Result]:
+def parallel(
+    kit: Kit, calls: Iterable[Call], *, most: int | None = None, token: CancelToken | None = None
+) -> list[Result]:
     """Carry out calls side by side, at most so many at once; their results in the order of the calls.
 
     When one raises a system error, or the caller is interrupted, the others are cancelled.
@@ -183,7 +187,7 @@ def parallel(kit: Kit, calls: Iterable[Call], *, most: int | None = None, token:
 
 
 async def aparallel(
-    kit: Kit, calls: Iterable[Call], *, most: int | None = None, token: Token | None = None
+    kit: Kit, calls: Iterable[Call], *, most: int | None = None, token: CancelToken | None = None
 ) -> list[Result]:
     """`parallel` for coroutines."""
     import asyncio
@@ -202,12 +206,12 @@ async def aparallel(
         raise
 
 
-class Under(Token):
+class Under(CancelToken):
     """A token of its own deadline that is also cancelled with the one above it."""
 
     __slots__ = ("_above",)
 
-    def __init__(self, above: Token | None) -> None:
+    def __init__(self, above: CancelToken | None) -> None:
         super().__init__()
         self._above = above
         self.deadline = above.deadline if above is not None else None

@@ -1,23 +1,39 @@
-"""The machinery of dialects: the same tools under other names, units and shapes. It names no dialect."""
+"""The machinery of dialects: the same tools under other names, units and shapes. It names no dialect.
+
+A view, a profile and a dialect check themselves when they are made: ValueError says what is wrong with which one.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, Result, ToolError
 from toolroll.schema import Checker, Parameter, object_schema
+from toolroll.text.truncate import Keep
 from toolroll.tool import Tool
 
 _OWN = object()  # "as the tool itself has it", where None would be a value
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")  # what `toolroll call TOOL name=value` and the providers can pass
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "object": (dict,),
+}
+_MIN_SECONDS = 0.1  # the shortest time that tools take
+_HUGE = 10**12  # larger than any bound: shows whether a conversion bounds its result
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Param:
     """How one parameter of a tool looks in a dialect."""
 
     name: str | None = None
@@ -33,9 +49,9 @@ class Shown:
     required: bool | None = None
 
 
-def from_zero(name: str | None = None, description: str | None = None) -> Shown:
+def from_zero(name: str | None = None, description: str | None = None) -> Param:
     """A line number that the dialect counts from 0 and the tool from 1."""
-    return Shown(
+    return Param(
         name,
         default=0,
         decode=lambda value: value + 1,
@@ -45,12 +61,15 @@ def from_zero(name: str | None = None, description: str | None = None) -> Shown:
     )
 
 
-def milliseconds(default: int, *, most: int, clamp: bool = False) -> Shown:
-    """A time that the dialect counts in milliseconds and the tool in seconds; `clamp` takes more for `most`."""
+def milliseconds(default: int, *, most: int, clamp: bool = False) -> Param:
+    """A time that the dialect counts in milliseconds and the tool in seconds; `clamp` takes more for `most`.
+
+    Less than the tool's shortest time counts as that.
+    """
     bounds = {"type": "integer", "minimum": 1, "maximum": None if clamp else most}
-    return Shown(
+    return Param(
         default=default,
-        decode=lambda value: min(value, most) / 1000,
+        decode=lambda value: max(_MIN_SECONDS, min(value, most) / 1000),
         encode=lambda value: int(value * 1000),
         description=f"Timeout in milliseconds (max {most})",
         schema=bounds,
@@ -80,7 +99,7 @@ class View:
         self,
         name: str,
         tool: Tool,
-        params: Mapping[str, str | Shown] | None = None,
+        params: Mapping[str, str | Param] | None = None,
         *,
         fixed: Mapping[str, Any] | None = None,
         description: str | None = None,
@@ -107,15 +126,23 @@ class View:
         """The tool under its own name, with every parameter that it shows by itself."""
         return cls(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
 
-    def _choose(self, params: Mapping[str, str | Shown]) -> dict[str, tuple[Parameter, Shown]]:
+    def _choose(self, params: Mapping[str, str | Param]) -> dict[str, tuple[Parameter, Param]]:
         known = {one.name: one for one in self.tool.parameters}
         if unknown := (set(params) | set(self.fixed)) - set(known):
             raise ValueError(f"{self.name}: tool {self.tool.name!r} has no parameter {', '.join(sorted(unknown))}.")
         wanted = [*params, *(one.name for one in known.values() if one.required and one.name not in params)]
         order = [name for name in known if name in wanted and name not in self.fixed]
         chosen = {name: params.get(name, name) for name in order}
-        looks = {name: look if isinstance(look, Shown) else Shown(look) for name, look in chosen.items()}
-        return {look.name or name: (known[name], look) for name, look in looks.items()}
+        looks = {name: look if isinstance(look, Param) else Param(look) for name, look in chosen.items()}
+        shown: dict[str, tuple[Parameter, Param]] = {}
+        for own, look in looks.items():
+            name = look.name or own
+            if name in shown:
+                raise ValueError(f"{self.name}: two parameters are called {name!r}.")
+            if fault := _fault(name, known[own], look):
+                raise ValueError(f"{self.name}: the parameter {name!r} {fault}.")
+            shown[name] = known[own], look
+        return shown
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -168,11 +195,11 @@ class View:
         return {one.name: name for name, (one, _) in self._shown.items()}
 
 
-def _required(one: Parameter, look: Shown) -> bool:
+def _required(one: Parameter, look: Param) -> bool:
     return look.required if look.required is not None else one.required and look.default is _OWN
 
 
-def _schema(one: Parameter, look: Shown) -> dict[str, Any]:
+def _schema(one: Parameter, look: Param) -> dict[str, Any]:
     schema = {word: value for word, value in {**one.schema, **look.schema}.items() if value is not None}
     if look.description is not None:
         schema["description"] = look.description
@@ -181,6 +208,55 @@ def _schema(one: Parameter, look: Shown) -> dict[str, Any]:
         if look.default is not None:
             schema["default"] = look.default
     return schema
+
+
+def _fault(name: str, one: Parameter, look: Param) -> str:
+    """What is wrong with how a parameter is shown, as the end of a sentence; empty if nothing is."""
+    if not _NAME.fullmatch(name):
+        return "cannot be passed on the command line: a name begins with a letter and has no blanks or signs but _.-"
+    schema = _schema(one, look)
+    number = schema.get("type") in ("integer", "number")
+    default = schema.get("default")
+    if number and look.decode and look.default is _OWN and default is not None and look.decode(default) != default:
+        return "counts in another unit than the tool, so it needs a default of its own"
+    if default is not None and not _fits(default, schema):
+        return f"has the default {default!r}, which its own schema does not allow"
+    if not number:
+        return ""
+    return _bound_fault(one, look, "minimum", -_HUGE) or _bound_fault(one, look, "maximum", _HUGE)
+
+
+def _bound_fault(one: Parameter, look: Param, word: str, huge: int) -> str:
+    """What is wrong with a bound of a number: after the conversion to the tool's unit, the tool's own must hold."""
+    own = one.schema.get(word)
+    if own is None:
+        return ""
+    decode = look.decode or (lambda value: value)
+    if word not in look.schema:
+        same = decode(own) == own
+        return "" if same else f"counts in another unit than the tool, so it needs a {word!r} of its own"
+    bound = look.schema[word]
+    reached = decode(huge if bound is None else bound)
+    if reached < own if word == "minimum" else reached > own:
+        given = f"no {word!r}" if bound is None else f"the {word!r} {bound}"
+        return f"has {given}, so that the tool would get {reached:g}; its own {word} is {own:g}"
+    return ""
+
+
+def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a value is one of a parameter's: its type, its choices and its bounds."""
+    if "anyOf" in schema and not any(_fits(value, one) for one in schema["anyOf"]):
+        return False
+    kind = schema.get("type")
+    if kind is not None and (not isinstance(value, _TYPES[kind]) or (kind != "boolean" and isinstance(value, bool))):
+        return False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    if len(value) < schema.get("minLength", 0) if isinstance(value, str) else False:
+        return False
+    if not isinstance(value, int | float):
+        return True
+    return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
 
 
 class Bundle:
@@ -285,6 +361,7 @@ class Relay:
 
 
 Entry = View | Bundle | Relay
+Freshness = Literal["none", "fresh", "seen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,21 +369,27 @@ class Profile:
     """What differs between dialects besides names: limits, guards and the shape of the result."""
 
     limits: Limits = field(default_factory=Limits)
-    guard: Literal["none", "fresh", "seen"] = "fresh"
+    guard: Freshness = "fresh"
     """Before a change: nothing, unchanged since it was last read, or also read before."""
     new_file_mode: int | None = None
     """Permissions of new files; None leaves it to the umask."""
     new_folder_mode: int = 0o777
     """The same of folders that are made for them, less the umask."""
     guess_encoding: bool = False
-    """Read text of another encoding than UTF-8 in the likeliest one: for dialects where nobody can name it."""
-    keep: Literal["head", "tail", "middle"] = "head"
+    """Read text of another encoding than UTF-8 in the likeliest one: for dialects without an encoding parameter."""
+    keep: Keep = "head"
     """Which part of a result that is too long is shown."""
     extensions: frozenset[str] | None = None
     """When set, only files of these types (and files without one) are opened."""
     commands: str = "standard"
     """The built-in table that commands are judged by."""
     wire: Callable[[Result], Any] = lambda result: result.text
+
+    def __post_init__(self) -> None:
+        """Refuse values that no code knows: a misspelled guard would switch it off."""
+        for name, value, known in (("guard", self.guard, get_args(Freshness)), ("keep", self.keep, get_args(Keep))):
+            if value not in known:
+                raise ValueError(f"A profile's {name} is {value!r}. There are: {', '.join(map(repr, known))}.")
 
 
 @dataclass(frozen=True)
@@ -317,3 +400,13 @@ class Dialect:
     about: str
     entries: tuple[Entry, ...] | None = None
     profile: Profile = field(default_factory=Profile)
+
+    def __post_init__(self) -> None:
+        """Refuse two entries of one name, and a bundle whose actions do not go together."""
+        names: set[str] = set()
+        for entry in self.entries or ():
+            if entry.name in names:
+                raise ValueError(f"The dialect {self.name!r} has two entries {entry.name!r}.")
+            names.add(entry.name)
+            if isinstance(entry, Bundle):
+                _ = entry.schema

@@ -12,7 +12,8 @@ from toolroll.host.approval.auto_run import note
 from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
-from toolroll.render import Speech, render
+from toolroll.host.runtime.call import Call
+from toolroll.render import DialectWording, render
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
 from toolroll.steps import Authorised, Observer, Proceed, Record, Step, chain
 from toolroll.text.truncate import bound as cut
@@ -40,46 +41,48 @@ class Executor:
         self._spill = spill
         self._steps: tuple[Step, ...] = (Authorised(guard), *steps)
         self._observers = observers
-        self._speech = Speech(entries)
-        self._ways: dict[View, Proceed] = {}
+        self._wording = DialectWording(entries)
+        self._chains: dict[View, Proceed] = {}
 
     def call(self, name: str, given: Arguments, ctx: Context) -> Result:
         """Carry out one call."""
         started = perf_counter()
-        ctx.name = name
+        call = ctx.call
+        call.name = name
         status, code = "raised", None
         try:
-            result = self._performed(given, ctx)
-            if result.meta or len(result.text) > ctx.limits.output_chars:  # else there is nothing to cut
-                self._bound(result, ctx)
+            result = self._run(given, ctx)
+            if result.meta or len(result.text) > call.limits.output_chars:  # else there is nothing to cut
+                self._bound(result, call.limits.output_chars)
             result.wire = self._wire(result)
             status, code = result.status, result.error.code if result.error else None
         finally:
             seconds = perf_counter() - started
             arguments = given if isinstance(given, _OBJECT) else {"": given}
-            record = Record(ctx.name, arguments, ctx.session, ctx.message, status, code, seconds)
+            record = Record(call.name, arguments, call.session, call.message, status, code, seconds)
             for observe in self._observers:
                 observe(record)
         result.meta["seconds"] = seconds
         return result
 
-    def _performed(self, given: Arguments, ctx: Context) -> Result:
-        """The call that the context names, as it ended, also in an error that the model can act on."""
+    def _run(self, given: Arguments, ctx: Context) -> Result:
+        """Run the call that the context names; an error that the model can act on is a result too."""
+        call = ctx.call
         view: View | None = None
         bound: dict[str, Any] = {}
         coerced: list[str] = []
         try:
-            entry = self.entries.get(ctx.name)
+            entry = self.entries.get(call.name)
             if entry is None or isinstance(entry, Relay):
-                entry, given = self._meant(entry, given, ctx)
+                entry, given = self._resolve_relay(entry, given, call)
             if not isinstance(given, dict):
                 given = formats.arguments(given)
-            ctx.arguments, coerced = entry.checker.check(given)
-            view = entry if isinstance(entry, View) else entry.pick(ctx.arguments)
-            bound = view.bind(ctx.arguments)
-            way = self._ways.get(view) or self._lay(view)
-            result = render(way(ctx, bound), view, self._speech)
-            ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), ctx.arguments, result.text)
+            call.arguments, coerced = entry.checker.check(given)
+            view = entry if isinstance(entry, View) else entry.pick(call.arguments)
+            bound = view.bind(call.arguments)
+            run = self._chains.get(view) or self._build_chain(view)
+            result = render(run(ctx, bound), view, self._wording)
+            ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), call.arguments, result.text)
         except Exception as error:
             failed = as_tool_error(error)
             if failed is None:
@@ -92,21 +95,21 @@ class Executor:
             result.meta["auto_run"] = ctx.auto_run
         return result
 
-    def _meant(self, relay: Relay | None, given: Arguments, ctx: Context) -> tuple[View | Bundle, Arguments]:
-        """What a call that stands for another one is, which the context then names."""
+    def _resolve_relay(self, relay: Relay | None, given: Arguments, call: Call) -> tuple[View | Bundle, Arguments]:
+        """The entry and the arguments that a relayed call stands for; the call takes its name."""
         if relay is None:
-            raise self._unknown(ctx.name)
+            raise self._unknown(call.name)
         name, given = relay.opened(formats.arguments(given))
         entry = self.entries.get(name)
         if entry is None or isinstance(entry, Relay):
             raise self._unknown(name)
-        ctx.name = name
+        call.name = name
         return entry, given
 
-    def _lay(self, view: View) -> Proceed:
-        """The steps around the view's tool; done when it is first called."""
-        way = self._ways[view] = chain(self._steps, view)
-        return way
+    def _build_chain(self, view: View) -> Proceed:
+        """Wrap the view's tool in the steps, when it is first called."""
+        run = self._chains[view] = chain(self._steps, view)
+        return run
 
     def _unknown(self, name: str) -> ToolError:
         import difflib
@@ -119,21 +122,21 @@ class Executor:
     def _failure(self, error: ToolError, view: View | None, bound: Mapping[str, Any]) -> Result:
         message = error.message  # before there is a view, all was said in the words of the dialect
         if view is not None:
-            message = self._speech.message(message, view)
-        shown = (self._speech.suggestion(_with_paths(call, view, bound)) for call in error.suggest)
+            message = self._wording.message(message, view)
+        shown = (self._wording.suggestion(_with_paths(call, view, bound)) for call in error.suggest)
         suggest = tuple(call for call in shown if call is not None)
         fault = Fault(error.code, message, error.details, suggest)
         return Result("error", message, error=fault)
 
-    def _bound(self, result: Result, ctx: Context) -> None:
-        """Hold the text to the limit; what is cut is kept and named, so that it can be read on."""
+    def _bound(self, result: Result, most_chars: int) -> None:
+        """Cut the text to the limit; the whole text is spilled to a file that the result names."""
         whole = result.meta.pop("whole", None)
-        if whole is None and len(result.text) <= ctx.limits.output_chars:
+        if whole is None and len(result.text) <= most_chars:
             return
-        shown = cut(result.text, ctx.limits.output_chars, self._keep)
+        shown = cut(result.text, most_chars, self._keep)
         handle = self._spill.keep(whole if whole is not None else result.text)
         result.meta |= {"spill": handle, "truncated": True}
-        note = self._speech.message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
+        note = self._wording.message(f"[Cut. The whole text is kept: `read` or `grep` {handle!r}.]", None)
         result.text = f"{shown.text}\n{note}"
 
 

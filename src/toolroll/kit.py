@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from toolroll import dialects, formats
 from toolroll import tools as builtin
 from toolroll.catalogue import CALL, FIND, Catalogue, Choice, chosen
-from toolroll.dialect import Dialect, Entry, View, plain
+from toolroll.dialect import Dialect, Entry, Profile, View, plain
 from toolroll.executor import Executor
-from toolroll.host.approval import user_rules as settings
 from toolroll.host.approval.guard import Approver, Guard
+from toolroll.host.approval.user_rules import read_rules
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, PRESETS, Policy
 from toolroll.registry import Registry, discover
 from toolroll.result import Result
-from toolroll.services import Hands, Options
+from toolroll.services import Options, Services
 from toolroll.steps import (
     Audit,
     AutoRunAsked,
@@ -75,9 +75,7 @@ class Kit:
         """
         self.dialect = dialects.load(dialect) if isinstance(dialect, str) else dialect
         self.mode = _one_of("mode", mode, MODES)
-        self.policy = policy if isinstance(policy, Policy) else preset(policy)
-        if self.policy.extensions is None and self.dialect.profile.extensions is not None:
-            self.policy = replace(self.policy, extensions=self.dialect.profile.extensions)
+        self.policy = _policy(policy, self.dialect.profile)
         self.limits = _limits(self.dialect.profile.limits, limits or {})
         self.session = session or os.urandom(8).hex()
         self.registry = Registry()
@@ -86,11 +84,12 @@ class Kit:
         self._catalogue = Catalogue(chosen(tools, "core" if self.dialect.entries is None else "all"), self._allowed)
         entries = self._dialect_entries(None if isinstance(tools, str) else tools)
         guard = Guard(self.policy, self.mode, approve)
-        self._hands = Hands(workspace, state_dir, self.session, self.dialect.profile, self.limits, guard, servers, mcp)
-        self.journal, self.recovered, self.remote = self._hands.journal, self._hands.recovered, self._hands.remote
+        services = Services(workspace, state_dir, self.session, self.dialect.profile, self.limits, guard, servers, mcp)
+        self._services = services
+        self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._audit, self._metrics = Audit(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
-        self._steps = self._around()
+        self._steps = self._build_steps()
         self._add(entries)
         for server in self.remote.expanded():
             self.register(server)
@@ -110,32 +109,32 @@ class Kit:
                 for view in entry.views():
                     if self.registry.get(view.tool.name) is None:
                         self.registry.register(view.tool)
-            self._renew()
+            self._rebuild_executor()
         self._catalogue.tell()
 
-    def _renew(self) -> None:
+    def _rebuild_executor(self) -> None:
         self._executor = self._executor_of(self._entries | {way.name: way for way in self._catalogue.ways()})
 
-    def _around(self) -> tuple[Step, ...]:
-        """What is done around every call, the outermost first."""
-        hands = self._hands
+    def _build_steps(self) -> tuple[Step, ...]:
+        """The steps around every call, the outermost first."""
+        services = self._services
         at_once = Concurrency(self.limits.concurrency)
-        kept = AutoRunAsked(hands.guard), Journalled(hands.journal), Remembered(hands.calls)
-        return hands.while_open, outgoing, time_limit, at_once, Locks(), *kept
+        kept = AutoRunAsked(services.guard), Journalled(services.journal), Remembered(services.calls)
+        return services.while_open, outgoing, time_limit, at_once, Locks(), *kept
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
-        hands = self._hands
-        return Executor(entries, self.dialect.profile, hands.guard, hands.spill, self._steps, self._observers)
+        services = self._services
+        return Executor(entries, self.dialect.profile, services.guard, services.spill, self._steps, self._observers)
 
     @property
     def workspace(self) -> str:
         """The absolute path of the workspace."""
-        return self._hands.root.path
+        return self._services.root.path
 
     @property
     def state_dir(self) -> str:
         """Where the kit keeps what is its own."""
-        return self._hands.state.path
+        return self._services.state.path
 
     def names(self) -> list[str]:
         """The tools that may be called in this mode, as the dialect names them."""
@@ -173,14 +172,14 @@ class Kit:
         `message` is that of the conversation which the call belongs to; `cwd` is where relative paths begin; `token`
         cancels it; `progress` is told how far it is.
         """
-        return self._hands.context(**options)
+        return self._services.context(**options)
 
     def call(self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[Options]) -> Result:
         """Call a tool; `arguments` may be JSON text. Errors that the model can act on are results too.
 
         Options are those of `context`.
         """
-        return self._executor.call(name, arguments, self._hands.context(**options))
+        return self._executor.call(name, arguments, self._services.context(**options))
 
     async def acall(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[Options]
@@ -188,7 +187,7 @@ class Kit:
         """`call` in a worker thread; cancelling the task cancels the work."""
         import asyncio
 
-        token = options["token"] = options.get("token") or Token()
+        token = options["token"] = options.get("token") or CancelToken()
         try:
             return await asyncio.to_thread(self.call, name, arguments, **options)
         except asyncio.CancelledError:
@@ -237,7 +236,7 @@ class Kit:
             self._entries = {known: one for known, one in self._entries.items() if known != name}
             for view in entry.views():
                 self.registry.unregister(view.tool.name)
-            self._renew()
+            self._rebuild_executor()
         self._catalogue.tell()
         return True
 
@@ -260,7 +259,7 @@ class Kit:
 
     def close(self) -> None:
         """Give everything back, end every job; the kit cannot be used afterwards."""
-        self._hands.close()
+        self._services.close()
 
     def __enter__(self) -> Kit:
         return self
@@ -282,12 +281,23 @@ def _native() -> tuple[Entry, ...]:
 
 
 def _from_server(one: Offered) -> Tool:
-    return Tool(one.name, one.description, one.effects, (), one.call, category="mcp", schema=one.schema)
+    def call(ctx: Context, /, **arguments: Any) -> Any:
+        return one.call(ctx.call, **arguments)
+
+    return Tool(one.name, one.description, one.effects, (), call, category="mcp", schema=one.schema)
 
 
 def preset(name: str) -> Policy:
     """A policy by its name, with the rules of the user's own configuration."""
-    return replace(PRESETS[_one_of("policy", name, PRESETS)], rules=settings.rules())
+    return replace(PRESETS[_one_of("policy", name, PRESETS)], rules=read_rules())
+
+
+def _policy(policy: str | Policy, profile: Profile) -> Policy:
+    """The policy, with the dialect's file types where it names none."""
+    found = policy if isinstance(policy, Policy) else preset(policy)
+    if found.extensions is None and profile.extensions is not None:
+        return replace(found, extensions=profile.extensions)
+    return found
 
 
 def _limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:

@@ -30,7 +30,7 @@ _SAID = ("status", "control", "images", "meta", "note", "more", "whole")
 _ASIDE = frozenset({*_SAID, "form"})
 
 
-def render(output: Any, view: View, speech: Speech) -> Result:
+def render(output: Any, view: View, speech: DialectWording) -> Result:
     """The result of a successful call in the view's own words and shape."""
     if output is None or isinstance(output, str):
         return Result("success", output or "")
@@ -80,7 +80,7 @@ def _asides(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in _SAID if kind.__dictoffset__ or hasattr(kind, name))
 
 
-def _take(result: Result, said: Mapping[str, Any], view: View, speech: Speech) -> None:
+def _take(result: Result, said: Mapping[str, Any], view: View, speech: DialectWording) -> None:
     """Give the result what its output says of itself."""
     result.status = said.get("status", result.status)
     result.control = said.get("control")
@@ -94,7 +94,7 @@ def _take(result: Result, said: Mapping[str, Any], view: View, speech: Speech) -
         result.meta["whole"] = whole()
 
 
-def _add_more(result: Result, more: Suggestion, speech: Speech) -> None:
+def _add_more(result: Result, more: Suggestion, speech: DialectWording) -> None:
     """Name the call that shows what was left out, if the model can make it."""
     if (shown := speech.suggestion(more)) is not None:
         result.meta["next"] = {"name": shown.name, "arguments": shown.arguments}
@@ -102,7 +102,7 @@ def _add_more(result: Result, more: Suggestion, speech: Speech) -> None:
         result.text += f"\n[More: {shown.name} {arguments}]"
 
 
-class Speech:
+class DialectWording:
     """Speaks of tools and parameters in the words of the entries in use."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:

@@ -14,7 +14,7 @@ from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.code.repo_map import Atlas
 from toolroll.host.code.structure import Structure
-from toolroll.host.context import Context, Progress, silent
+from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
@@ -26,8 +26,10 @@ from toolroll.host.knowledge.semantic import Meaning
 from toolroll.host.lsp.language_servers import Servers
 from toolroll.host.mcp.config import Config
 from toolroll.host.mcp.servers import Remotes
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.call import Call
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import Launcher
+from toolroll.host.runtime.progress import Progress, silent
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard import GitGuard
@@ -46,12 +48,12 @@ class Options(TypedDict, total=False):
     """The message of the conversation that it belongs to: changes are recorded with it."""
     cwd: str
     """The folder that relative paths are taken from."""
-    token: Token | None
+    token: CancelToken | None
     progress: Progress
 
 
-class Hands:
-    """The hands of one workspace."""
+class Services:
+    """The engines of one workspace. Opens them together, gives them to every call, closes them together."""
 
     def __init__(
         self,
@@ -135,11 +137,13 @@ class Hands:
         closing.callback(self.meaning.close)
         self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)
-        self.remote = Remotes(mcp, self.root, self.state, self.guard, self.http, self.limits, environ, self.git)
+        self.remote = Remotes(
+            mcp, self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
+        )
         closing.callback(self.remote.close)
 
     def context(
-        self, *, message: str = "", cwd: str = ".", token: Token | None = None, progress: Progress = silent
+        self, *, message: str = "", cwd: str = ".", token: CancelToken | None = None, progress: Progress = silent
     ) -> Context:
         """What one call gets of them. It is made for every call, so it makes nothing that not every call needs."""
         return Context(
@@ -155,12 +159,8 @@ class Hands:
             self.remote,
             self.meaning,
             self.taint,
-            self.limits,
-            token or Token(),
-            self.session,
-            message,
+            Call(self.limits, token or CancelToken(), self.session, message, progress),
             cwd,
-            progress,
         )
 
     def while_open(self, _view: View, proceed: Proceed) -> Proceed:

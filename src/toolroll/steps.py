@@ -18,7 +18,7 @@ from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.knowledge.call_log import Calls
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.result import as_tool_error
 
@@ -49,12 +49,13 @@ class Authorised:
 
         def authorised(ctx: Context, arguments: dict[str, Any]) -> Any:
             # A copy that only this call has: what is asked about and what runs are the same arguments.
-            ctx.arguments = given = copy.deepcopy(dict(ctx.arguments))
+            call = ctx.call
+            call.arguments = given = copy.deepcopy(dict(call.arguments))
             arguments = view.bind(given)
-            action = "" if view.name == ctx.name else view.name
-            guard.authorise(ctx.name, effects, given, action)
+            action = "" if view.name == call.name else view.name
+            guard.authorise(call.name, effects, given, action)
             paths = (ctx.files.key(one) for one in tool.paths_in(arguments))
-            guard.authorise_paths(ctx.name, effects, given, lambda: paths, action)
+            guard.authorise_paths(call.name, effects, given, lambda: paths, action)
             return proceed(ctx, arguments)
 
         return authorised
@@ -67,7 +68,7 @@ def outgoing(view: View, proceed: Proceed) -> Proceed:
         return proceed
 
     def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
-        ctx.taint.check_call(ctx, view.effects)
+        ctx.taint.check_call(ctx.call, view.effects)
         return proceed(ctx, arguments)
 
     return checked
@@ -77,7 +78,8 @@ def time_limit(_view: View, proceed: Proceed) -> Proceed:
     """Gives the call its deadline, which the host checks wherever it could stay long."""
 
     def limited(ctx: Context, arguments: dict[str, Any]) -> Any:
-        ctx.token.limit(ctx.limits.call_seconds)
+        call = ctx.call
+        call.token.limit(call.limits.call_seconds)
         return proceed(ctx, arguments)
 
     return limited
@@ -98,7 +100,7 @@ class Concurrency:
             try:
                 places.get_nowait()
             except Empty:
-                self._wait(ctx.token)
+                self._wait(ctx.call.token)
             try:
                 return proceed(ctx, arguments)
             finally:
@@ -106,15 +108,14 @@ class Concurrency:
 
         return in_turn
 
-    def _wait(self, token: Token) -> None:
+    def _wait(self, token: CancelToken) -> None:
         while True:
             try:
-                return self._places.get(timeout=_TICK)
+                return self._places.get(timeout=POLL_SECONDS)
             except Empty:
                 token.check()
 
 
-_TICK = 0.1  # seconds; how late a call that waits for its turn notices that it was cancelled
 _CHANGES = Effect.WRITE | Effect.DELETE
 _TELLING = Effect.SHELL | Effect.RUN | Effect.NETWORK | Effect.STATE
 
@@ -141,7 +142,7 @@ class Locks:
             named = named or [()]  # a change that names no path may be of any
             with lock:  # all at once or not at all, so that two calls can never wait for each other
                 if changes or self._changed:  # reads alone bar nobody
-                    self._wait(named, taken, ctx.token)
+                    self._wait(named, taken, ctx.call.token)
                 taken.append(named)
             try:
                 return proceed(ctx, arguments)
@@ -153,10 +154,10 @@ class Locks:
 
         return locked
 
-    def _wait(self, named: Paths, taken: list[Paths], token: Token) -> None:
+    def _wait(self, named: Paths, taken: list[Paths], token: CancelToken) -> None:
         while self._barred(named, taken):
             self._waiting += 1
-            self._given_back.wait(_TICK)
+            self._given_back.wait(POLL_SECONDS)
             self._waiting -= 1
             token.check()
 
@@ -186,7 +187,7 @@ class AutoRunAsked:
             return proceed
 
         def asked(ctx: Context, arguments: dict[str, Any]) -> Any:
-            check = AutoRunCheck(guard, ctx.name, effects, ctx.arguments)
+            check = AutoRunCheck(guard, ctx.call.name, effects, ctx.call.arguments)
             ctx.files = ctx.files.asking(check)
             output = proceed(ctx, arguments)
             ctx.auto_run = check.written
@@ -207,7 +208,7 @@ class Journalled:
             return proceed
 
         def journalled(ctx: Context, arguments: dict[str, Any]) -> Any:
-            with self._journal.entry(tool.name, ctx.session, ctx.message) as recorder:
+            with self._journal.entry(tool.name, ctx.call.session, ctx.call.message) as recorder:
                 ctx.files = ctx.files.recording(recorder)
                 try:
                     return proceed(ctx, arguments)
@@ -235,9 +236,9 @@ class Remembered:
                 output = proceed(ctx, arguments)
             except Exception as error:
                 known = as_tool_error(error)
-                self._calls.keep(ctx, str(known.code) if known else type(error).__name__)
+                self._calls.keep(ctx.call, str(known.code) if known else type(error).__name__)
                 raise
-            self._calls.keep(ctx, "success")
+            self._calls.keep(ctx.call, "success")
             return output
 
         return remembered

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from toolroll import dialects
 from toolroll.cli import COMMANDS
 
 Run = Callable[..., tuple[int, str, str]]
@@ -16,7 +17,7 @@ CANDIDATES = [
     ([""], [*COMMANDS, "--version", "--help"]),
     (["to"], ["tools"]),
     (["completion", ""], ["bash", "zsh", "fish"]),
-    (["tools", "--dialect", ""], ["cdd", "coding-agent", "fosscode", "koopa", "native", "pigo"]),
+    (["tools", "--dialect", ""], dialects.names()),
     (["tools", "--f"], ["--format"]),
     (["tools", "-C", ""], []),
     (["call", "gr"], ["grep"]),
@@ -41,10 +42,10 @@ def test_candidates(quick: Run, words: list[str], candidates: list[str]) -> None
 
 
 BASH = [
-    ("toolroll ", "tools call mcp agent swarm journal undo models doctor completion --version --help"),
+    ("toolroll ", " ".join([*COMMANDS, "--version", "--help"])),
     ("toolroll call repl", "replace_lines"),
     ("toolroll call grep output=c", "content count"),
-    ("toolroll tools --dialect ", "cdd coding-agent fosscode koopa native pigo"),
+    ("toolroll tools --dialect ", " ".join(dialects.names())),
 ]
 
 

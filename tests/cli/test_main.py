@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import toolroll as package
+from toolroll import dialects
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -50,7 +51,7 @@ WRONG = [
     (("tools", "--dialect"), "Argument --dialect/-d: expected one argument."),
     (
         ("tools", "--dialect", "pgo"),
-        "no dialect 'pgo'. Did you mean 'pigo'? There are: cdd, coding-agent, fosscode, koopa, native, pigo.",
+        f"no dialect 'pgo'. Did you mean 'pigo'? There are: {', '.join(dialects.names())}.",
     ),
     (("tools", "--mode", "yolo"), "There is no mode 'yolo'. There are: code, thinking."),
     (("tools", "--format", "opnai"), "Did you mean 'openai'? There are: openai, anthropic, gemini, mcp."),
@@ -59,7 +60,7 @@ WRONG = [
     (("doctor", "-C", ""), "The workspace is empty."),
     (
         ("call", "ls", "--help", "-d", "pgo"),
-        "There is no dialect 'pgo'. There are: cdd, coding-agent, fosscode, koopa, native, pigo.",
+        f"There is no dialect 'pgo'. There are: {', '.join(dialects.names())}.",
     ),
     (("completion",), "Which shell? There are: bash, zsh, fish."),
     (("completion", "csh"), "There is no shell 'csh'. Did you mean 'zsh'?"),

@@ -51,7 +51,7 @@ def odd() -> str:
 
 
 @dataclass
-class Shown:
+class Param:
     """An output with a picture."""
 
     images: tuple[Image, ...] = (Image(b"\x89PNG", "image/png"),)
@@ -61,9 +61,9 @@ class Shown:
 
 
 @tool(Effect.READ)
-def picture() -> Shown:
+def picture() -> Param:
     """Show a picture."""
-    return Shown()
+    return Param()
 
 
 @tool(Effect.READ)

@@ -16,17 +16,17 @@ from toolroll.policy.commands import (
     PRESETS,
     STANDARD,
     TERMINAL,
+    CommandRules,
+    JudgedPart,
     Judgement,
-    Part,
-    Row,
+    RefusedProgram,
     Rule,
-    Rules,
     check_examples,
     judge,
     judge_argv,
     parse_rules,
 )
-from toolroll.policy.shell.read_only.programs import Reader
+from toolroll.policy.shell.read_only.programs import ReadOnlyProgram
 
 TABLES = Path(__file__).parent / "shell" / "verdicts"
 
@@ -183,16 +183,18 @@ def test_nothing_but_a_comment_runs_nothing():
 
 def test_the_parts_of_a_text():
     assert judge("cd src && timeout 5 make test > log; cat $x").parts == (
-        Part(None, "> log", "ask", "'> log' needs approval: it writes to a file."),
-        Part(("cd", "src"), "cd src", "allow"),
-        Part(("timeout", "5", "make", "test"), "timeout 5 make test", "allow"),
-        Part(
+        JudgedPart(None, "> log", "ask", "'> log' needs approval: it writes to a file."),
+        JudgedPart(("cd", "src"), "cd src", "allow"),
+        JudgedPart(("timeout", "5", "make", "test"), "timeout 5 make test", "allow"),
+        JudgedPart(
             ("make", "test"),
             "make test",
             "ask",
             "'make test' needs approval: 'make' is not one of the read-only programs.",
         ),
-        Part(None, "cat $x", "ask", "'cat $x' needs approval: with these words 'cat' is not certain to only read."),
+        JudgedPart(
+            None, "cat $x", "ask", "'cat $x' needs approval: with these words 'cat' is not certain to only read."
+        ),
     )
 
 
@@ -251,27 +253,27 @@ def test_every_row_has_examples_of_both_kinds():
     ("rules", "message"),
     [
         (
-            Rules("x", {"c": (Row(("curl",), "no", None, ("ls",)),)}),
+            CommandRules("x", {"c": (RefusedProgram(("curl",), "no", None, ("ls",)),)}),
             r"x, banned, c \(curl\): the example 'ls' must be judged 'deny'",
         ),
         (
-            Rules("x", {"c": (Row(("curl",), "no", None, (), ("curl a",)),)}),
+            CommandRules("x", {"c": (RefusedProgram(("curl",), "no", None, (), ("curl a",)),)}),
             r"\(curl\): the example 'curl a' must not be",
         ),
         (
-            Rules("x", destructive=(Row(("rm",), "no", None, ("ls",)),)),
+            CommandRules("x", destructive=(RefusedProgram(("rm",), "no", None, ("ls",)),)),
             r"x, destructive \(rm\): the example 'ls' must be",
         ),
         (
-            Rules("x", read=(Reader(("ls",), allows=("ls -l",)),)),
+            CommandRules("x", read=(ReadOnlyProgram(("ls",), allows=("ls -l",)),)),
             r"x, read \(ls\): the example 'ls -l' must be judged 'allow'",
         ),
         (
-            Rules("x", read=(Reader(("ls",), asks=("ls",)),)),
+            CommandRules("x", read=(ReadOnlyProgram(("ls",), asks=("ls",)),)),
             r"x, read \(ls\): the example 'ls' must not be judged 'allow'",
         ),
         (
-            Rules("x", user=(Rule("deny", ("a",), match=("b",)),)),
+            CommandRules("x", user=(Rule("deny", ("a",), match=("b",)),)),
             "user rule 1: the example 'b' must match the command 'a'",
         ),
     ],
@@ -450,7 +452,7 @@ def test_the_reason_of_a_rule_is_told():
     rules = replace(STANDARD, user=(*OWN, Rule("deny", ("*",))))
     reason = "A rule of the user says so for '*'."
     assert judge("git push", rules).reason == "The user pushes."
-    assert judge("ls", rules) == Judgement("deny", reason, (Part(("ls",), "ls", "deny", reason, by_rule=True),))
+    assert judge("ls", rules) == Judgement("deny", reason, (JudgedPart(("ls",), "ls", "deny", reason, by_rule=True),))
 
 
 @pytest.mark.parametrize(

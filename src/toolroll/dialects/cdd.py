@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from toolroll.dialect import Dialect, Profile, Shown, View, fields, from_zero, milliseconds
+from toolroll.dialect import Dialect, Param, Profile, View, fields, from_zero, milliseconds
 from toolroll.policy.limits import Limits
 from toolroll.tools.files.edit import edit
 from toolroll.tools.files.read import ShownLines as Lines
@@ -12,7 +12,7 @@ from toolroll.tools.search.find import find
 from toolroll.tools.search.grep import Matches, grep
 from toolroll.tools.shell.bash import bash
 
-_PATH = Shown("file_path", description="Absolute path to file")
+_PATH = Param("file_path", description="Absolute path to file")
 _WALK = {"ignored": True, "skip": ("node_modules", "vendor", "__pycache__")}
 
 DIALECT = Dialect(
@@ -43,7 +43,7 @@ DIALECT = Dialect(
         View(
             "write",
             write,
-            {"path": _PATH, "content": Shown(schema={"minLength": 1})},
+            {"path": _PATH, "content": Param(schema={"minLength": 1})},
             fixed={"unchanged": "refuse"},
             description="Write or create files",
         ),
@@ -52,8 +52,8 @@ DIALECT = Dialect(
             edit,
             {
                 "path": _PATH,
-                "old": Shown("old_string", default="", description="Text to find (empty = create new file)"),
-                "new": Shown("new_string", default="", description="Replacement text (empty = delete)"),
+                "old": Param("old_string", default="", description="Text to find (empty = create new file)"),
+                "new": Param("new_string", default="", description="Replacement text (empty = delete)"),
                 "replace_all": "replace_all",
             },
             fixed={"create": True, "match": "exact"},
@@ -63,9 +63,9 @@ DIALECT = Dialect(
             "bash",
             bash,
             {
-                "command": Shown(description="Command to execute", schema={"minLength": 1}),
-                "description": Shown(description="Brief description"),
-                "cwd": Shown("working_dir", description="Execution directory"),
+                "command": Param(description="Command to execute", schema={"minLength": 1}),
+                "description": Param(description="Brief description"),
+                "cwd": Param("working_dir", description="Execution directory"),
                 "timeout": milliseconds(120_000, most=600_000, clamp=True),
             },
             fixed={"detach": False},

@@ -1,6 +1,6 @@
 """Coding Agent (seed 002): one tool a subject, an action picks the operation."""
 
-from toolroll.dialect import Bundle, Dialect, Profile, Shown, View
+from toolroll.dialect import Bundle, Dialect, Param, Profile, View
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.text.git.names import several
@@ -32,35 +32,35 @@ from toolroll.tools.shell.python import python
 from toolroll.tools.shell.terminal import terminal
 from toolroll.tools.web.web_search import web_search
 
-_PATH = Shown(description="Relative file/directory path (sandboxed to workspace)", required=True)
-_START = Shown("start_line", description="Start line, 1-based (default: 1; `insert` without it appends)")
-_END = Shown("end_line", description="End line, inclusive")
-_NUMBERS = Shown("show_line_numbers", description="Show line numbers in `read` output (default: true)")
-_CONTENT = Shown(description="File content for `write`/`insert`/`replace_lines`")
-_OLD = Shown("old_string", description="String to find (`edit` action)")
-_TIMEOUT = Shown(default=30, description="Timeout in seconds (default: 30)", schema={"type": "integer", "minimum": 1})
-_CODE = Shown("code", description="Code or command to execute")
-_NEW = Shown("new_string", description="Replacement string (`edit` action)")
-_TARGET = Shown("target", description="Test target: file, directory, or `path::test_func`")
-_VERBOSE = Shown(default=True, description="Verbose output (default: true)")
-_KEYWORD = Shown(description="Filter tests by keyword expression (pytest `-k`)")
-_LINTED = Shown(description="Relative file or directory path", schema={"default": None}, required=True)
-_SELECT = Shown(description="Rule selection (e.g., `E,W,F` or `E501,F401`)")
+_PATH = Param(description="Relative file/directory path (sandboxed to workspace)", required=True)
+_START = Param("start_line", description="Start line, 1-based (default: 1; `insert` without it appends)")
+_END = Param("end_line", description="End line, inclusive")
+_NUMBERS = Param("show_line_numbers", description="Show line numbers in `read` output (default: true)")
+_CONTENT = Param(description="File content for `write`/`insert`/`replace_lines`")
+_OLD = Param("old_string", description="String to find (`edit` action)")
+_TIMEOUT = Param(default=30, description="Timeout in seconds (default: 30)", schema={"type": "integer", "minimum": 1})
+_CODE = Param("code", description="Code or command to execute")
+_NEW = Param("new_string", description="Replacement string (`edit` action)")
+_TARGET = Param("target", description="Test target: file, directory, or `path::test_func`")
+_VERBOSE = Param(default=True, description="Verbose output (default: true)")
+_KEYWORD = Param(description="Filter tests by keyword expression (pytest `-k`)")
+_LINTED = Param(description="Relative file or directory path", schema={"default": None}, required=True)
+_SELECT = Param(description="Rule selection (e.g., `E,W,F` or `E501,F401`)")
 _STRATEGIES = {f"{one}_based": one for one in ("importance", "time", "capacity")}
 _STRINGS = {"type": "array", "items": {"type": "string"}}
-_PATTERN = Shown(description="Regex (`search`) or glob (`find_files`) pattern")
-_FILES = Shown("file_pattern", description="File glob filter, e.g., `*.py`")
-_WHERE = Shown(description="Subdirectory or file to search in")
-_CASE = Shown(
+_PATTERN = Param(description="Regex (`search`) or glob (`find_files`) pattern")
+_FILES = Param("file_pattern", description="File glob filter, e.g., `*.py`")
+_WHERE = Param(description="Subdirectory or file to search in")
+_CASE = Param(
     "case_sensitive",
     default=True,
     decode=lambda value: not value,
     encode=lambda value: not value,
     description="Case-sensitive search (default: true)",
 )
-_MOST = Shown("max_results", default=50, description="Maximum matches (default: 50)")
-_SYMBOL = Shown("symbol", description="Symbol name for `find_references` / `ast_search`")
-_QUERY_TYPE = Shown(
+_MOST = Param("max_results", default=50, description="Maximum matches (default: 50)")
+_SYMBOL = Param("symbol", description="Symbol name for `find_references` / `ast_search`")
+_QUERY_TYPE = Param(
     "query_type",
     description="For `ast_search`: what to look for",
     schema={"enum": ["functions", "classes", "imports", "calls", "decorators"], "default": None},
@@ -94,16 +94,16 @@ DIALECT = Dialect(
                 "insert": View(
                     "insert",
                     insert,
-                    {"path": _PATH, "line": Shown("start_line", default=None), "content": "content"},
+                    {"path": _PATH, "line": Param("start_line", default=None), "content": "content"},
                     fixed={"syntax": True},
                 ),
                 "replace_lines": View(
                     "replace_lines",
                     replace_lines,
-                    {"path": _PATH, "start": Shown("start_line", default=1), "end": _END, "content": Shown(default="")},
+                    {"path": _PATH, "start": Param("start_line", default=1), "end": _END, "content": Param(default="")},
                     fixed={"syntax": True, "keep_flow": True},
                 ),
-                "undo": View("undo", undo, {"path": Shown(required=True)}, fixed={"once": True}),
+                "undo": View("undo", undo, {"path": Param(required=True)}, fixed={"once": True}),
                 "list_dir": View("list_dir", ls, {"path": _PATH}, fixed={"limit": 200, "hidden": True}),
                 "file_info": View("file_info", stat, {"path": _PATH}),
             },
@@ -127,7 +127,7 @@ DIALECT = Dialect(
                         "pattern": _PATTERN,
                         "include": _FILES,
                         "path": _WHERE,
-                        "context": Shown("context_lines", default=2, description="Context lines around matches"),
+                        "context": Param("context_lines", default=2, description="Context lines around matches"),
                         "ignore_case": _CASE,
                         "limit": _MOST,
                     },
@@ -149,8 +149,8 @@ DIALECT = Dialect(
                     "repo_map",
                     repo_map,
                     {
-                        "query": Shown(description="Keywords for `repo_map` ranking"),
-                        "max_tokens": Shown(description="Token budget for `repo_map` (default: 2048)"),
+                        "query": Param(description="Keywords for `repo_map` ranking"),
+                        "max_tokens": Param(description="Token budget for `repo_map` (default: 2048)"),
                         "path": _WHERE,
                     },
                 ),
@@ -183,18 +183,18 @@ DIALECT = Dialect(
             "git",
             git,
             {
-                "action": Shown(description="One of the 9 actions"),
-                "files": Shown(
+                "action": Param(description="One of the 9 actions"),
+                "files": Param(
                     default=".",
                     decode=several,
                     description="File path(s), space-separated (default: `.`)",
                     schema={"type": None, "items": None, "anyOf": [{"type": "string"}, _STRINGS]},
                 ),
-                "message": Shown(description="Commit message (required for `commit`)"),
-                "limit": Shown(description="Log entry count (default: 10)"),
-                "ref": Shown(description="Git ref (commit hash, branch, tag)"),
-                "name": Shown("branch_name", description="Branch name for branch operations"),
-                "sub": Shown(
+                "message": Param(description="Commit message (required for `commit`)"),
+                "limit": Param(description="Log entry count (default: 10)"),
+                "ref": Param(description="Git ref (commit hash, branch, tag)"),
+                "name": Param("branch_name", description="Branch name for branch operations"),
+                "sub": Param(
                     "sub_action",
                     description="`list`/`create`/`switch`/`delete` (branch) or `save`/`pop`/`list`/`drop` (stash)",
                 ),
@@ -205,33 +205,33 @@ DIALECT = Dialect(
             "profiler",
             profile,
             {
-                "action": Shown(
+                "action": Param(
                     decode={"profile": "hotspots", "timeit": "time", "memory": "memory"}.__getitem__,
                     encode={"hotspots": "profile", "time": "timeit", "memory": "memory"}.__getitem__,
                     description="profile, timeit, or memory",
                     schema={"enum": ["profile", "timeit", "memory"]},
                 ),
-                "path": Shown(description="File path for `profile` action"),
-                "code": Shown(description="Code snippet for `timeit` and `memory`"),
-                "top": Shown("top_n", description="Number of top results (default: 15)"),
-                "number": Shown(default=1000, description="Iterations for timeit (default: 1000)"),
-                "repeat": Shown(description="Repetitions for timeit (default: 5)"),
-                "setup": Shown(description="Setup code for timeit"),
+                "path": Param(description="File path for `profile` action"),
+                "code": Param(description="Code snippet for `timeit` and `memory`"),
+                "top": Param("top_n", description="Number of top results (default: 15)"),
+                "number": Param(default=1000, description="Iterations for timeit (default: 1000)"),
+                "repeat": Param(description="Repetitions for timeit (default: 5)"),
+                "setup": Param(description="Setup code for timeit"),
             },
             description="Performance profiling using Python's standard library.",
         ),
         View(
             "terminal",
             terminal,
-            {"command": Shown(description="Command to execute (whitelist enforced)")},
+            {"command": Param(description="Command to execute (whitelist enforced)")},
             description="Terminal with a command whitelist for safe filesystem and text-processing operations.",
         ),
         View(
             "search",
             web_search,
             {
-                "query": Shown("input", description="Search query"),
-                "engine": Shown(
+                "query": Param("input", description="Search query"),
+                "engine": Param(
                     "backend",
                     default="hybrid",
                     decode=lambda name: {"hybrid": "auto"}.get(name, name),
@@ -239,7 +239,7 @@ DIALECT = Dialect(
                     description="Search engine; hybrid takes the first that answers",
                     schema={"enum": ["hybrid", "tavily", "serpapi", "duckduckgo", "searxng", "perplexity"]},
                 ),
-                "limit": Shown("max_results", default=5, description="Maximum results (default: 5)"),
+                "limit": Param("max_results", default=5, description="Maximum results (default: 5)"),
             },
             description="Web search with several engines and a hybrid order.",
         ),
@@ -247,13 +247,13 @@ DIALECT = Dialect(
             "rag",
             rag,
             {
-                "action": Shown(description="What to do"),
-                "path": Shown("file_path", description="File or folder to add (`add_document`)"),
-                "text": Shown(description="Text to add (`add_text`)"),
+                "action": Param(description="What to do"),
+                "path": Param("file_path", description="File or folder to add (`add_document`)"),
+                "text": Param(description="Text to add (`add_text`)"),
                 "title": "title",
-                "query": Shown(description="Question (`ask`) or search query (`search`)"),
+                "query": Param(description="Question (`ask`) or search query (`search`)"),
                 "limit": "limit",
-                "confirm": Shown(description="Must be true for `clear`"),
+                "confirm": Param(description="Must be true for `clear`"),
             },
             description="Document retrieval-augmented generation with multi-format support.",
         ),
@@ -261,12 +261,12 @@ DIALECT = Dialect(
             "memory",
             memory,
             {
-                "content": Shown(description="What to remember (`add`, `update`)"),
-                "query": Shown(description="Search query (`search`)"),
-                "id": Shown("memory_id", description="Memory ID (`update`, `remove`)"),
-                "type": Shown("memory_type"),
-                "importance": Shown(description="Importance score, 0.0 to 1.0"),
-                "strategy": Shown(
+                "content": Param(description="What to remember (`add`, `update`)"),
+                "query": Param(description="Search query (`search`)"),
+                "id": Param("memory_id", description="Memory ID (`update`, `remove`)"),
+                "type": Param("memory_type"),
+                "importance": Param(description="Importance score, 0.0 to 1.0"),
+                "strategy": Param(
                     default="importance_based",
                     decode=_STRATEGIES.__getitem__,
                     encode="{}_based".format,
@@ -283,10 +283,10 @@ DIALECT = Dialect(
             "note",
             note,
             {
-                "id": Shown("note_id"),
+                "id": Param("note_id"),
                 "title": "title",
                 "content": "content",
-                "type": Shown("note_type"),
+                "type": Param("note_type"),
                 "tags": "tags",
                 "query": "query",
                 "limit": "limit",
@@ -301,7 +301,7 @@ DIALECT = Dialect(
                     action,
                     mcp,
                     {
-                        name: Shown(required=name in needed)
+                        name: Param(required=name in needed)
                         for name in ("server", "name", "arguments", "uri")
                         if name in used
                     },
@@ -314,7 +314,7 @@ DIALECT = Dialect(
         View(
             "finish",
             finish,
-            {"result": Shown(description="Final answer or description of the solution")},
+            {"result": Param(description="Final answer or description of the solution")},
             description="Signal task completion and break the agent loop immediately.",
             text=lambda done: done.marked,
         ),

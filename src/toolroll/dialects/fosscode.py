@@ -1,7 +1,7 @@
 """fosscode (seed 001): camelCase, results as {success, data, error, metadata}."""
 
 from toolroll import formats
-from toolroll.dialect import Dialect, Profile, Shown, View, fields, milliseconds
+from toolroll.dialect import Dialect, Param, Profile, View, fields, milliseconds
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.tools.code.diagnostics import diagnostics
@@ -20,17 +20,17 @@ from toolroll.tools.shell.bash import bash
 from toolroll.tools.web.fetch import fetch
 from toolroll.tools.web.web_search import web_search
 
-_FILE = Shown("filePath")
+_FILE = Param("filePath")
 _LIST = {"type": "array", "items": {"type": "string"}}
 _MEGABYTE = 1024 * 1024
 _NOT_WHILE_THINKING = Effect.STATE  # its document lets that mode read, search in files and fetch, and nothing else
-_SEARCH: dict[str, str | Shown] = {
-    "query": Shown(description="The search query to execute"),
-    "limit": Shown("maxResults", default=10),
-    "snippets": Shown("includeSnippets", default=True),
-    "metadata": Shown("includeMetadata", default=True),
+_SEARCH: dict[str, str | Param] = {
+    "query": Param(description="The search query to execute"),
+    "limit": Param("maxResults", default=10),
+    "snippets": Param("includeSnippets", default=True),
+    "metadata": Param("includeMetadata", default=True),
     "safe": "safeSearch",
-    "language": Shown(default="en"),
+    "language": Param(default="en"),
     "within": "timeRange",
     "site": "siteSearch",
     "exclude": "excludeTerms",
@@ -55,8 +55,8 @@ DIALECT = Dialect(
             "bash",
             bash,
             {
-                "command": Shown(description="Command to execute", schema={"minLength": 1}),
-                "cwd": Shown(description="Working directory"),
+                "command": Param(description="Command to execute", schema={"minLength": 1}),
+                "cwd": Param(description="Working directory"),
                 "timeout": milliseconds(30_000, most=30_000),
                 "shell": "shell",
             },
@@ -77,9 +77,9 @@ DIALECT = Dialect(
             {
                 "path": _FILE,
                 "encoding": "encoding",
-                "offset": Shown("startLine"),
-                "end": Shown("endLine"),
-                "limit": Shown("maxLines", default=1_000_000),
+                "offset": Param("startLine"),
+                "end": Param("endLine"),
+                "limit": Param("maxLines", default=1_000_000),
             },
             fixed={"most": _MEGABYTE},
             description="Secure file content reading with size and type restrictions.",
@@ -95,7 +95,7 @@ DIALECT = Dialect(
                 "content": "content",
                 "encoding": "encoding",
                 "mode": "mode",
-                "overwrite": Shown(default=False, description="Allow overwrite"),
+                "overwrite": Param(default=False, description="Allow overwrite"),
             },
             description="Secure file creation and content writing.",
             data=fields(filePath="path", bytesWritten="bytes", created="created"),
@@ -108,7 +108,7 @@ DIALECT = Dialect(
                 "old": "oldString",
                 "new": "newString",
                 "replace_all": "replaceAll",
-                "backup": Shown("createBackup", default=True, description="Create backup (default: true)"),
+                "backup": Param("createBackup", default=True, description="Create backup (default: true)"),
                 "encoding": "encoding",
             },
             fixed={"match": "exact", "first": True},
@@ -124,14 +124,14 @@ DIALECT = Dialect(
                 "path": "path",
                 "include": "include",
                 "exclude": "exclude",
-                "depth": Shown(
+                "depth": Param(
                     "recursive",
                     default=True,
                     decode={True: None, False: 1}.get,
                     description="Recursive search",
                     schema={"type": "boolean", "minimum": None},
                 ),
-                "limit": Shown("maxResults"),
+                "limit": Param("maxResults"),
             },
             description="Fast content search with regular expression support.",
             data=fields(matches="rows", totalMatches="shown", allMatches="total", filesWithMatches="files"),
@@ -141,10 +141,10 @@ DIALECT = Dialect(
             ls,
             {
                 "path": "path",
-                "hidden": Shown("showHidden"),
-                "sort": Shown("sortBy"),
-                "recursive": Shown(default=False),
-                "depth": Shown("maxDepth", default=10, decode=lambda value: min(value, 100), schema={"maximum": None}),
+                "hidden": Param("showHidden"),
+                "sort": Param("sortBy"),
+                "recursive": Param(default=False),
+                "depth": Param("maxDepth", default=10, decode=lambda value: min(value, 100), schema={"maximum": None}),
             },
             description="Directory listing and file system exploration.",
             fixed={"sizes": True},
@@ -155,16 +155,16 @@ DIALECT = Dialect(
             find,
             {
                 "path": "path",
-                "exclude": Shown("ignore"),
-                "limit": Shown("maxResults", default=1000),
-                "type": Shown(
+                "exclude": Param("ignore"),
+                "limit": Param("maxResults", default=1000),
+                "type": Param(
                     "includeDirs",
                     default=False,
                     decode={True: "both", False: "file"}.get,
                     description="Include directories",
                     schema={"type": "boolean", "enum": None},
                 ),
-                "sort": Shown("sortBy", default="path", schema={"enum": ["name", "path", "modified"]}),
+                "sort": Param("sortBy", default="path", schema={"enum": ["name", "path", "modified"]}),
             },
             description="Fast file pattern matching with glob patterns for efficient file discovery.",
             data=fields(files="entries", totalMatches="total", returnedMatches="returned"),
@@ -174,8 +174,8 @@ DIALECT = Dialect(
             multiedit,
             {
                 "path": "path",
-                "include": Shown(decode=formats.one_glob, schema=_LIST),
-                "exclude": Shown(decode=formats.one_glob, schema=_LIST),
+                "include": Param(decode=formats.one_glob, schema=_LIST),
+                "exclude": Param(decode=formats.one_glob, schema=_LIST),
                 "max_files": "maxFiles",
                 "preview": "preview",
                 "case_sensitive": "caseSensitive",
@@ -196,9 +196,9 @@ DIALECT = Dialect(
             patch,
             {
                 "path": "path",
-                "dry_run": Shown("validateOnly"),
-                "backup": Shown("createBackup", default=True, description="Create backup files (default: true)"),
-                "strip": Shown(default=0),
+                "dry_run": Param("validateOnly"),
+                "backup": Param("createBackup", default=True, description="Create backup files (default: true)"),
+                "strip": Param(default=0),
                 "reverse": "reverse",
             },
             description="Apply diff patches to files with validation and rollback capability.",
@@ -209,7 +209,7 @@ DIALECT = Dialect(
         View(
             "todowrite",
             todo_write,
-            {"todos": Shown(description="The whole todo list")},
+            {"todos": Param(description="The whole todo list")},
             description="Task management and progress tracking: write the todo list.",
             data=_TODOS,
         ),
@@ -224,12 +224,12 @@ DIALECT = Dialect(
             "webfetch",
             fetch,
             {
-                "url": Shown(schema={"minLength": 1}),
+                "url": Param(schema={"minLength": 1}),
                 "method": "method",
                 "headers": "headers",
                 "body": "body",
                 "timeout": milliseconds(30_000, most=120_000),
-                "follow": Shown("followRedirects"),
+                "follow": Param("followRedirects"),
             },
             description="HTTP client with redirects, headers and body, for fetching web content.",
             data=fields(
@@ -256,7 +256,7 @@ DIALECT = Dialect(
             web_search,
             {
                 **_SEARCH,
-                "engine": Shown(
+                "engine": Param(
                     decode=lambda name: {"searx": "searxng"}.get(name, name),
                     description="Search engine",
                     schema={"enum": ["auto", "google", "bing", "duckduckgo", "searx"]},
@@ -272,12 +272,12 @@ DIALECT = Dialect(
             {
                 "files": "files",
                 "language": "language",
-                "severity": Shown(
+                "severity": Param(
                     default="all",
                     decode=lambda name: {"information": "info"}.get(name, name),
                     schema={"enum": ["error", "warning", "info", "information", "hint", "all"]},
                 ),
-                "snippets": Shown("includeSource", default=True),
+                "snippets": Param("includeSource", default=True),
                 "limit": "maxResults",
                 "folder": "workingDirectory",
             },
@@ -298,13 +298,13 @@ DIALECT = Dialect(
             {
                 "path": "file",
                 "line": "line",
-                "character": Shown(
+                "character": Param(
                     decode=lambda value: value + 1, encode=lambda value: value - 1, schema={"minimum": 0}
                 ),
                 "language": "language",
                 "span": "includeRange",
-                "definition": Shown("includeDefinition", default=True),
-                "context": Shown("contextLines", default=2),
+                "definition": Param("includeDefinition", default=True),
+                "context": Param("contextLines", default=2),
             },
             also=_NOT_WHILE_THINKING,
             description="Get hover information for symbols.",

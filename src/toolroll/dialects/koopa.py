@@ -1,7 +1,7 @@
 """Koopa (seed 003): camelCase tools whose results are {status, message, data, error}."""
 
 from toolroll import formats
-from toolroll.dialect import Dialect, Profile, Shown, View, fields
+from toolroll.dialect import Dialect, Param, Profile, View, fields
 from toolroll.policy.limits import Limits
 from toolroll.tools.files.delete import delete
 from toolroll.tools.files.ls import ls
@@ -14,11 +14,11 @@ from toolroll.tools.session.time import time
 from toolroll.tools.shell.bash import bash
 from toolroll.tools.web.fetch import fetch
 
-_PATH = Shown(description="Path of the file")
-_FOLDER = Shown(description="Path of the directory", required=True)
-_QUESTION: dict[str, str | Shown] = {
-    "query": Shown(description="What to search for"),
-    "limit": Shown("topK", description="Most results"),
+_PATH = Param(description="Path of the file")
+_FOLDER = Param(description="Path of the directory", required=True)
+_QUESTION: dict[str, str | Param] = {
+    "query": Param(description="What to search for"),
+    "limit": Param("topK", description="Most results"),
 }
 _WHOLE = 10 * 1024 * 1024  # bytes of the largest file, which may hold as many lines
 _PASSAGES = fields(results="passages", count="total")
@@ -56,8 +56,8 @@ DIALECT = Dialect(
             "executeCommand",
             bash,
             {
-                "command": Shown(description="Program to run", schema={"minLength": 1}),
-                "args": Shown(
+                "command": Param(description="Program to run", schema={"minLength": 1}),
+                "args": Param(
                     default=[],
                     description="Its arguments",
                     schema={"type": "array", "items": {"type": "string"}, "anyOf": None},
@@ -70,7 +70,7 @@ DIALECT = Dialect(
         View(
             "getEnv",
             env,
-            {"name": Shown("key", description="Name of the variable", required=True, schema={"minLength": 1})},
+            {"name": Param("key", description="Name of the variable", required=True, schema={"minLength": 1})},
             description="Read environment variables (sensitive vars filtered)",
             data=fields(key="name", value="value"),
         ),
@@ -78,7 +78,7 @@ DIALECT = Dialect(
         View(
             "httpGet",
             fetch,
-            {"url": Shown(description="Address to get", schema={"minLength": 1})},
+            {"url": Param(description="Address to get", schema={"minLength": 1})},
             description="HTTP GET request with SSRF protection, size limits and timeout",
             data=fields(url="url", status="status_code", contentType="content_type", body="fenced"),
         ),

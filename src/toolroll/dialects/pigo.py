@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from toolroll.dialect import Dialect, Profile, Shown, View
+from toolroll.dialect import Dialect, Param, Profile, View
 from toolroll.policy.limits import Limits
 from toolroll.tools.files.edit import edit
 from toolroll.tools.files.ls import FolderListing, ls
@@ -20,9 +20,9 @@ DIALECT = Dialect(
             "read",
             read,
             {
-                "path": Shown(description="Absolute path to file"),
+                "path": Param(description="Absolute path to file"),
                 "offset": "offset",
-                "limit": Shown(default=1_000_000),
+                "limit": Param(default=1_000_000),
             },
             fixed={"raw": True},
             description="Reads a file's contents with line numbers.",
@@ -39,8 +39,8 @@ DIALECT = Dialect(
             "bash",
             bash,
             {
-                "command": Shown(description="Shell command", schema={"minLength": 1}),
-                "timeout": Shown(
+                "command": Param(description="Shell command", schema={"minLength": 1}),
+                "timeout": Param(
                     decode=lambda seconds: min(seconds, 600),
                     description="Timeout in seconds (default: 120); more than 600 counts as 600",
                     schema={"type": "integer", "minimum": 1, "maximum": None},
@@ -59,14 +59,14 @@ DIALECT = Dialect(
         View(
             "find",
             find,
-            {"path": "path", "type": Shown(default="both")},
+            {"path": "path", "type": Param(default="both")},
             fixed={"limit": 1000},
             description="Discovers files and directories matching a glob pattern.",
         ),
         View(
             "ls",
             ls,
-            {"path": Shown(required=True), "hidden": Shown("all", description="Show hidden files.")},
+            {"path": Param(required=True), "hidden": Param("all", description="Show hidden files.")},
             fixed={"limit": 1000},
             description="Lists directory contents with type indicators.",
             text=partial(FolderListing.marked, form="[{kind}] {name}"),

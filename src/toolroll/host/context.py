@@ -1,39 +1,41 @@
-"""What a tool is given of the world."""
+"""The context of a call: everything a tool may use. The only module that knows all engines; no engine imports it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from toolroll.policy.limits import Limits
+from toolroll.host.runtime.call import Call
 
 if TYPE_CHECKING:
     from toolroll.host.approval.taint import Taint
     from toolroll.host.code.repo_map import Atlas
     from toolroll.host.code.structure import Structure
+    from toolroll.host.convert.converter import Converter
+    from toolroll.host.dev.projects import Projects
     from toolroll.host.files.journal.journal import Journal
     from toolroll.host.files.tree import FileTree
     from toolroll.host.files.workspace import Workspace
+    from toolroll.host.git.repository import Repository
     from toolroll.host.http.client import Client
+    from toolroll.host.knowledge.history import History
+    from toolroll.host.knowledge.ingest import Ingest
+    from toolroll.host.knowledge.library import Store
     from toolroll.host.knowledge.semantic import Meaning
     from toolroll.host.lsp.language_servers import Servers
     from toolroll.host.mcp.servers import Remotes
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
+    from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
     from toolroll.host.shell.shell import Shell
-
-Progress = Callable[[float, float | None, str], None]
-
-
-def silent(_done: float, _total: float | None, _note: str) -> None:
-    """The progress of a caller that did not ask for any."""
+    from toolroll.policy.limits import Limits
 
 
 @dataclass(slots=True)
 class Context:
-    """The hands of one call, its limits, and whom it is for."""
+    """The engines of a kit and the call that uses them."""
 
     files: Workspace
     search: Search
@@ -41,7 +43,7 @@ class Context:
     launcher: Launcher
     """Starts the programs that an engine needs."""
     commands: Shell
-    """The kit's; a tool takes `shell`."""
+    """The kit's shell; tools use `shell`, which is bound to the call."""
     servers: Servers
     structure: Structure
     atlas: Atlas
@@ -49,21 +51,33 @@ class Context:
     remote: Remotes
     """Other people's MCP servers."""
     meaning: Meaning
-    """What ranks by meaning, as far as that is set up."""
+    """Ranks by meaning, where an embedding model is set up."""
     taint: Taint
-    """What was read that must not be sent unasked."""
-    limits: Limits
-    token: Token
-    session: str = ""
-    message: str = ""
+    """Secrets that were read and must not be sent without a question."""
+    call: Call
     cwd: str = "."
-    progress: Progress = silent
-    name: str = ""
-    """Of the tool, as the dialect calls it."""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    """As they were given."""
     auto_run: list[str] = field(default_factory=list)
-    """Files that other programs run by themselves and that the call has changed without asking."""
+    """Changed files that other programs run by themselves, where the call did not ask first."""
+
+    @property
+    def token(self) -> CancelToken:
+        return self.call.token
+
+    @property
+    def limits(self) -> Limits:
+        return self.call.limits
+
+    @property
+    def progress(self) -> Progress:
+        return self.call.progress
+
+    @property
+    def session(self) -> str:
+        return self.call.session
+
+    @property
+    def message(self) -> str:
+        return self.call.message
 
     @property
     def tree(self) -> FileTree:
@@ -75,16 +89,50 @@ class Context:
     @property
     def shell(self) -> Shell:
         """Runs commands on behalf of this call."""
-        from toolroll.host.shell.shell import Caller
-
-        return self.commands.on(Caller(self.name, self.arguments, self.token, self.progress))
+        return self.commands.on(self.call)
 
     @property
     def environment(self) -> Mapping[str, str]:
         """The variables that the kit was started with."""
         return self.commands.environment
 
-    def searching(self, path: str) -> tuple[Search, str]:
-        """The search that a path belongs to, and the path there: the workspace's, or that of kept outputs."""
+    @property
+    def converter(self) -> Converter:
+        """Converts documents to text on behalf of this call."""
+        from toolroll.host.convert.converter import Converter
+
+        return Converter(lambda: self.commands.tier, self.token, self.progress)
+
+    @property
+    def projects(self) -> Projects:
+        """Finds projects in the workspace, their programs and their files."""
+        from toolroll.host.dev.projects import Projects
+
+        return Projects(self.files, self.search, self.shell, self.call)
+
+    @property
+    def history(self) -> History:
+        """Searches earlier calls, notes and guidance."""
+        from toolroll.host.knowledge.call_log import Calls
+        from toolroll.host.knowledge.history import History
+
+        calls = Calls(self.files.state, self.environment)
+        return History(self.files, self.journal, calls, self.meaning, self.call)
+
+    def ingest(self, store: Store) -> Ingest:
+        """Adds documents to a library."""
+        from toolroll.host.knowledge.ingest import Ingest
+
+        engines = self.files, self.search, self.structure, self.launcher, self.converter
+        return Ingest(store, *engines, self.call)
+
+    def repository(self, path: str, seconds: float) -> Repository:
+        """The git repository that a path belongs to; ToolError when there is none in reach."""
+        from toolroll.host.git.repository import Repository
+
+        return Repository.containing(path, self.files, self.shell, self.call, seconds)
+
+    def search_of(self, path: str) -> tuple[Search, str]:
+        """The search that a path belongs to, the workspace's or that of spilled outputs, and the path there."""
         root, where = self.files.where(path)
         return self.search.on(root), where

@@ -1,6 +1,6 @@
 """Files that other programs run by themselves: an editor, an agent, a shell or a CI system, without being asked to.
 
-Whoever writes one runs code outside every sandbox, later. A pure table with an example beside each row.
+A write to one of them runs code outside every sandbox later. A pure table with an example beside each row.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ NOT_IN_TABLE = (
     "envrc",
     ".gitignore",
 )
-"""Examples of what no row is about."""
+"""Examples that match no row."""
 
 REPOSITORY = AutoRun(".git/", "git", "sub/.git/hooks/pre-commit")
-"""What a nested repository is told by; it is seen by what is in a folder, not by a name."""
+"""The row of a nested repository, which is recognised by the contents of a folder and not by its name."""
 _IN_REPOSITORY = frozenset("HEAD config config.worktree commondir objects refs hooks info".lower().split())
 
 

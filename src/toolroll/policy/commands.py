@@ -1,4 +1,4 @@
-"""May this command run? A shell text is taken apart, and every command that it would run is judged.
+"""Judge shell commands: parse the text and decide about every command that it would run.
 
 The verdict is advice that stops mistakes and gives good messages; the sandbox is the boundary. `deny` means that a
 banned or destructive program is certain to run, `allow` that every command only reads, `ask` is all the rest.
@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from toolroll.policy.decision import Rule
 from toolroll.policy.shell.examples import check_examples, parse_rules
 from toolroll.policy.shell.parse.analysis import analyse, analyse_words
 from toolroll.policy.shell.parse.words import plain
 from toolroll.policy.shell.presets import PRESETS, STANDARD, TERMINAL
-from toolroll.policy.shell.rule_tables import Row, Rule, Rules
-from toolroll.policy.shell.verdicts import Judgement, Part, judged
+from toolroll.policy.shell.rule_tables import CommandRules, RefusedProgram
+from toolroll.policy.shell.verdicts import JudgedPart, Judgement, judge_analysis
 
 __all__ = [
     "PRESETS",
     "STANDARD",
     "TERMINAL",
+    "CommandRules",
+    "JudgedPart",
     "Judgement",
-    "Part",
-    "Row",
+    "RefusedProgram",
     "Rule",
-    "Rules",
     "check_examples",
     "judge",
     "judge_argv",
@@ -32,19 +33,19 @@ __all__ = [
 ]
 
 
-def judge(text: str, rules: Rules = STANDARD) -> Judgement:
+def judge(text: str, rules: CommandRules = STANDARD) -> Judgement:
     """The judgement about a text for `bash -c`."""
-    return judged(text, analyse(text), rules)
+    return judge_analysis(text, analyse(text), rules)
 
 
-def judge_argv(argv: Sequence[str], rules: Rules = STANDARD) -> Judgement:
+def judge_argv(argv: Sequence[str], rules: CommandRules = STANDARD) -> Judgement:
     """The judgement about a program that is run with these words, without a shell."""
     if not argv or not argv[0]:
         return Judgement("ask", "No program is named. Give its name as the first word.")
-    return judged(" ".join(argv), analyse_words([plain(word) for word in argv]), rules)
+    return judge_analysis(" ".join(argv), analyse_words([plain(word) for word in argv]), rules)
 
 
-def judge_input(text: str, reader: str, rules: Rules = STANDARD) -> Judgement:
+def judge_input(text: str, reader: str, rules: CommandRules = STANDARD) -> Judgement:
     """The judgement about a text that a running program reads. That may be a shell, so the user's rules hold."""
     ruled = tuple(part for part in judge(text, rules).parts if part.by_rule and part.decision != "allow")
     for part in ruled:

@@ -1,4 +1,4 @@
-"""The environment of a command: what it needs of ours, no secrets, and nothing that makes it wait for a person."""
+"""Build the environment of a command: allowed variables, no secrets, and settings that prevent prompts and pagers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a typed path says, read as text only. Where it really leads is for `host/files/root.py` to find out."""
+"""Parse typed paths as text. `host/files/root.py` resolves where they lead on the disk."""
 
 from __future__ import annotations
 

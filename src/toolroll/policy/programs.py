@@ -1,4 +1,4 @@
-"""Programs that are missing: what a shell says of them, and how they could be had."""
+"""Missing programs: recognise the message of the shell, and suggest how to install them."""
 
 from __future__ import annotations
 

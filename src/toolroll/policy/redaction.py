@@ -1,4 +1,4 @@
-"""Texts without secrets: what a transcript may hold."""
+"""Redact secrets from texts such as transcripts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _PAIR = re.compile(
 )
 _WORD = re.compile(r"[^\s\"'\\`<>(){}\[\],;]{12,}")
 _SCHEMES = ("bearer", "basic")
-_LEAST = 8  # characters; a shorter value is found everywhere
-_AT_ONCE, _OVERLAP = 30_000, 2_000  # characters; about as much as can be judged at once
+_MIN_CHARACTERS = 8  # characters; a shorter value is found everywhere
+_CHUNK_CHARACTERS, _OVERLAP_CHARACTERS = 30_000, 2_000  # characters; about as much as can be judged at once
 
 
 class Redaction:
@@ -27,13 +27,15 @@ class Redaction:
 
     def __init__(self, environment: Mapping[str, str], also: Iterable[str] = ()) -> None:
         values = {value for name, value in environment.items() if is_secret(name, value)} | set(also)
-        self._values = sorted((one for one in values if len(one) >= _LEAST), key=len, reverse=True)
+        self._values = sorted((one for one in values if len(one) >= _MIN_CHARACTERS), key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         """The text with each secret replaced."""
         for value in self._values:
             text = text.replace(value, HIDDEN)
-        parts = [text[at : at + _AT_ONCE + _OVERLAP] for at in range(0, len(text), _AT_ONCE)]
+        parts = [
+            text[at : at + _CHUNK_CHARACTERS + _OVERLAP_CHARACTERS] for at in range(0, len(text), _CHUNK_CHARACTERS)
+        ]
         if not any(is_secret("", part) for part in parts) and _PAIR.search(text) is None:
             return text
         text = _PRIVATE_KEY.sub(HIDDEN, text)

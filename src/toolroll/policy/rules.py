@@ -1,18 +1,15 @@
-"""Who may do what: modes, and an operator's policy over effects and paths. The guard carries the decisions out."""
+"""Modes and the operator's policy: what tools may do, by effect and path. The guard carries the decisions out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
 
-if TYPE_CHECKING:
-    from toolroll.policy.commands import Rule
-
-Decision = Literal["allow", "ask", "deny"]
 Confinement = Literal["required", "bubblewrap", "landlock", "none"]
 
 EVERYTHING = ~Effect.NONE
@@ -21,16 +18,6 @@ MODES: dict[str, Effect] = {
     "code": EVERYTHING,
     "thinking": Effect.READ | Effect.NETWORK,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A decision and the reason that is told."""
-
-    decision: Decision
-    reason: str = ""
-    rule: Rule | None = field(default=None, kw_only=True)
-    """The operator's rule that decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +40,7 @@ class Policy:
     network: bool = False
     """Whether commands may use the network."""
     hosts: tuple[str, ...] = ()
-    """Private or local hosts that may be fetched from all the same, such as "127.0.0.1:8080"."""
+    """Private or local hosts that may be fetched from nevertheless, such as "127.0.0.1:8080"."""
     readable: tuple[str, ...] = ()
     """Folders outside the workspace that commands may read, besides the system and its toolchains."""
     wide: bool = False
@@ -107,8 +94,7 @@ def _names(pattern: str, path: str) -> bool:
 
 
 def _strictest(rules: Iterable[Rule]) -> Verdict | None:
-    order = ("allow", "ask", "deny")
-    found = max(rules, key=lambda rule: order.index(rule.decision), default=None)
+    found = max(rules, key=lambda rule: rule.decision, default=None)
     if found is None:
         return None
     words = {"allow": "", "ask": "needs approval", "deny": "not allowed by a rule"}[found.decision]

@@ -1,4 +1,4 @@
-"""Files that hold secrets: by their names, and by what is in them."""
+"""Recognise files that hold secrets, by name and by content."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ALWAYS = re.compile(
     """),
     re.IGNORECASE,
 )
-# A file of such a name is configuration, or a key that anybody may have: what is in it decides.
+# A file of such a name is configuration, or a public key: the content decides.
 _MAYBE = re.compile(
     _either(r"""
     \.?npmrc \.?yarnrc(?:\.yml)? \.?bunfig\.toml pip\.conf pip\.ini uv\.toml poetry\.toml \.?condarc \.?mambarc
@@ -46,8 +46,8 @@ _ASSIGNED = re.compile(
     r"(?m)(?<![\w$.-])[\"']?([A-Za-z][A-Za-z0-9_.-]{1,80})[\"']?(?:=|\s{0,4}[:=]\s{1,4})[\"']?([^\s\"'$<{(\[,;]{4,400})"
 )
 _CONFIGURED = re.compile(r"[A-Z][A-Z0-9_]*|[a-z0-9_.-]*(?:password|passwd|secret|token|api_?key|access_?key)")
-LONGEST = 1 << 20
-"""Characters that are looked through; what is behind them is not."""
+MAX_CHARACTERS = 1 << 20
+"""Only so much of a text is searched."""
 
 
 def is_secret_name(path: str) -> bool:
@@ -70,15 +70,15 @@ def holds_credential(name: str, data: bytes) -> bool:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a text that somebody reads shows a secret: a private key, a token, an assigned password."""
-    return bool(next(iter(secret_values(text)), None)) or has_shape(text[:LONGEST])
+    """Whether a text shows a secret: a private key, a token, an assigned password."""
+    return bool(next(iter(secret_values(text)), None)) or has_shape(text[:MAX_CHARACTERS])
 
 
 def secret_values(text: str) -> list[str]:
     """The values in a text that are assigned to names of secrets, as in `DB_PASSWORD=...`."""
     return [
         value
-        for name, value in _ASSIGNED.findall(text[:LONGEST])
+        for name, value in _ASSIGNED.findall(text[:MAX_CHARACTERS])
         if _CONFIGURED.fullmatch(name) and is_literal(value) and is_secret(name, value)
     ]
 

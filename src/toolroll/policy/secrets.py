@@ -50,7 +50,7 @@ _TRAILING = _words("""
     OLD NEW BACKUP BAK PREV PREVIOUS NEXT CURRENT PROD PRODUCTION DEV STAGING TEST TESTING LOCAL BASE64 B64 HEX ENC
     ENCODED RAW FILE PATH ID DEFAULT MAIN PRIMARY SECONDARY VALUE STRING TEXT PEM JSON
 """)
-# A name that ends so tells about a secret and does not hold it.
+# A variable whose name ends so describes a secret and does not hold it.
 _ABOUT = _words("""
     EXPIRY EXPIRES EXPIRE EXPIRATION TTL LIFETIME TIMEOUT MINUTES SECONDS DAYS HOURS AGE LENGTH LEN SIZE LIMIT COUNT
     BUDGET MAX MIN TYPE ALGORITHM ALG ALGO POLICY ENABLED DISABLED REQUIRED FORMAT ISSUER AUDIENCE ENDPOINT ROTATION
@@ -178,11 +178,11 @@ _ASSIGNED = re.compile(
 _BASIC = re.compile(r"\s*basic\s{1,9}([A-Za-z0-9+/=]{4,})\s*", re.IGNORECASE)
 _FORTY = re.compile(r"[A-Za-z0-9/+]{40}")
 _ENCODED = re.compile(r"(?:LS0tLS1CRUdJT|eyJ[A-Za-z0-9+/]{4})[A-Za-z0-9+/=\s]*")
-_LONGEST = 32_768  # characters; what is longer is not looked through, and not shown
+_MAX_CHARACTERS = 32_768  # a longer value is not searched, and not shown
 
 
 def _secret_value(value: str) -> bool:
-    if len(value) > _LONGEST:
+    if len(value) > _MAX_CHARACTERS:
         return True
     if any(shape.search(value) for shape in (_SHAPES, _ADDRESS, _ASSIGNED)):
         return True

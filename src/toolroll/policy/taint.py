@@ -1,4 +1,4 @@
-"""Which requests could carry a secret out, after one was read."""
+"""Decide which requests could carry a secret out, after one was read."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from toolroll.policy.secret_files import is_secret_name, secret_values
 
 LOOKING = frozenset({"GET", "HEAD"})
 """Methods that ask a server for something and change nothing there."""
-MOST_CARRIED = 300
+MAX_CARRIED_CHARACTERS = 300
 """Characters of a path, a query and headers that a request may have after a secret was read."""
 
-_LEAST = 6  # characters of a value; a shorter one is found everywhere
-_MOST_TEXT = 100_000  # characters of one argument that are looked through
+_MIN_VALUE_CHARACTERS = 6  # characters of a value; a shorter one is found everywhere
+_MAX_TEXT_CHARACTERS = 100_000  # characters of one argument that are looked through
 _PLACE = re.compile(r"[\w./~@+-]+")
 _LONG = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 
@@ -30,7 +30,7 @@ def secret_file_in(arguments: Any) -> str:
     """The first file of secrets that a command, or another text among the arguments of a call, speaks of."""
     for text in _texts(arguments):
         # A word alone, such as `credentials`, is more often prose than a file.
-        words = (one.strip(".-") if one.endswith(".") else one for one in _PLACE.findall(text[:_MOST_TEXT]))
+        words = (one.strip(".-") if one.endswith(".") else one for one in _PLACE.findall(text[:_MAX_TEXT_CHARACTERS]))
         if found := secret_file(word for word in words if any(sign in word for sign in "./_")):
             return found
     return ""
@@ -38,21 +38,21 @@ def secret_file_in(arguments: Any) -> str:
 
 def values_in(text: str) -> set[str]:
     """The parts of a text with secrets that must not be seen in an address."""
-    return {one for one in (*secret_values(text), *_LONG.findall(text)) if len(one) >= _LEAST}
+    return {one for one in (*secret_values(text), *_LONG.findall(text)) if len(one) >= _MIN_VALUE_CHARACTERS}
 
 
 def objection(method: str, url: str, headers: Mapping[str, str], *, body: bool, values: Iterable[str]) -> str:
     """What of a request could carry a secret; empty if nothing can."""
     if method not in LOOKING or body:
         return f"a {method} request can carry it"
-    return spoken(f"{url.partition('//')[2]} {' '.join(headers.values())}", values)
+    return objection_to_text(f"{url.partition('//')[2]} {' '.join(headers.values())}", values)
 
 
-def spoken(text: str, values: Iterable[str]) -> str:
+def objection_to_text(text: str, values: Iterable[str]) -> str:
     """What of a text that is sent could carry a secret; empty if nothing can."""
     if carries(text, values):
         return "this one holds it"
-    if len(text) > MOST_CARRIED:
+    if len(text) > MAX_CARRIED_CHARACTERS:
         return f"this one has {len(text)} characters of address and headers, which could hold it"
     return ""
 
@@ -70,7 +70,7 @@ def _forms(value: str) -> Iterator[str]:
     for before in range(3):  # in base64 what stands before shifts all that follows; the ends depend on neighbours
         whole = b64encode(b"\0" * before + data).decode().rstrip("=").lower()
         part = whole[2 * before : -1] if before else whole[:-1]
-        if len(part) >= _LEAST:
+        if len(part) >= _MIN_VALUE_CHARACTERS:
             yield part
             yield part.replace("+", "-").replace("/", "_")
 

@@ -1,4 +1,4 @@
-"""Arguments checked against exactly the schema that the model saw; every fault reported at once."""
+"""Check arguments against exactly the schema that the model saw; report every fault at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slips that models make again and again, mended only after checking has failed, and always reported."""
+"""Repair common mistakes in arguments, only after a check has failed; every repair is reported."""
 
 from __future__ import annotations
 

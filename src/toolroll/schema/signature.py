@@ -1,4 +1,4 @@
-"""From a typed function to its parameters: the signature is the schema."""
+"""Derive parameters and JSON Schema from a typed function: the signature is the schema."""
 
 from __future__ import annotations
 

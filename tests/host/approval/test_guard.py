@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from toolroll import Effect
-from toolroll.host.approval import user_rules as settings
 from toolroll.host.approval.guard import CannotAskError, Consent, Guard, Request
-from toolroll.policy.commands import Rule
+from toolroll.policy.decision import Rule
 from toolroll.policy.rules import Policy
 
 ASK = Policy(ask=Effect.SHELL)
@@ -189,27 +188,3 @@ def test_what_became_of_a_question_can_be_decided_upon():
 
 
 # The user's own rules.
-
-
-def test_the_user_s_rules_are_read_from_a_file(open_kit, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    file = tmp_path / "toolroll" / settings.FILE
-    assert settings.path() == str(file)
-    assert settings.rules() == ()
-    file.parent.mkdir()
-    file.write_text('[[rule]]\ndecision = "deny"\ncommand = "make deploy"\nreason = "by hand only"\n')
-    result = open_kit().call("bash", {"command": "true && make deploy"})
-    assert result.error.code == "SecurityError"
-    assert "by hand only" in result.text
-    file.write_text("[[rule]]\ndecision = 'perhaps'\ncommand = 'x'\n")
-    with pytest.raises(ValueError, match=settings.FILE):
-        open_kit()
-
-
-def test_a_rule_whose_example_is_wrong_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "toolroll").mkdir()
-    rule = '[[rule]]\ndecision = "deny"\ncommand = "git push"\nmatch = ["git pull"]\n'
-    (tmp_path / "toolroll" / settings.FILE).write_text(rule)
-    with pytest.raises(ValueError, match="git pull"):
-        settings.rules()

@@ -283,7 +283,7 @@ def commit(ws, message):
 
 
 def touched(atlas, ctx, word, path="."):
-    past = atlas.past(ctx, path)
+    past = atlas.past(ctx.repository, path)
     return None if past is None else sorted(past.scores({word: 1.0}))
 
 
@@ -292,8 +292,8 @@ def test_the_past_is_that_of_the_commit_one_is_at(tree, atlas, ctx, ws):
     assert touched(atlas, ctx, "zebras") is None  # nothing is committed yet
     commit(ws, "Speak of zebras")
     assert touched(atlas, ctx, "zebras") == ["a.py", "core.py", "data.bin", "notes.txt", "web/b.ts"]
-    held = atlas.past(ctx)
-    assert atlas.past(ctx) is held
+    held = atlas.past(ctx.repository)
+    assert atlas.past(ctx.repository) is held
     (ws / "notes.txt").write_text("stripes")
     commit(ws, "Stripes now")
     assert touched(atlas, ctx, "stripes") == ["notes.txt"]
@@ -330,4 +330,4 @@ def test_a_repository_that_makes_no_sense_has_no_past(tree, atlas, ctx, ws, head
 
 
 def test_without_a_repository_there_is_no_past(tree, atlas, ctx):
-    assert atlas.past(ctx) is None
+    assert atlas.past(ctx.repository) is None

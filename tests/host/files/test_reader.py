@@ -98,7 +98,7 @@ def test_a_missing_file_with_names_like_it(files, ws):
     for number in range(5):
         (ws / f"name{number}").touch()
     assert len(files.missing("name9").details["near"]) == 3
-    with pytest.raises(ToolError, match="Did you mean 'a.txt'"):
+    with pytest.raises(ToolError, match=r"Did you mean 'a\.txt'"):
         files.read("a.tx")
 
 

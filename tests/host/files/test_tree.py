@@ -38,7 +38,7 @@ def test_a_folder_down_to_some_depth(tree, ws):
         tree.folder("none", 1, Token())
     token = Token()
     token.cancel()
-    with pytest.raises(ToolError, match="(?i)cancel"):
+    with pytest.raises(ToolError, match=r"(?i)cancel"):
         tree.folder(".", 1, token)
 
 
@@ -162,7 +162,7 @@ def test_a_copy_of_too_many_entries_is_refused(tree, monkeypatch):
         tree.copy("d", "g", False, Token())
     token = Token()
     token.cancel()
-    with pytest.raises(ToolError, match="(?i)cancel"):
+    with pytest.raises(ToolError, match=r"(?i)cancel"):
         tree.copy("a.sh", "h", False, token)
 
 

@@ -233,7 +233,7 @@ def test_a_write_that_is_too_large_or_not_wanted_changes_nothing(open_kit, put, 
         files.write("a.txt", "12345")
     with pytest.raises(ToolError, match="the limit is 4"):
         files.save(files.draft("a.txt"), "12345")
-    with pytest.raises(ToolError, match="'a.txt' exists. Set `overwrite`"):
+    with pytest.raises(ToolError, match=r"'a\.txt' exists\. Set `overwrite`"):
         files.write("a.txt", "2", overwrite=False)
     with pytest.raises(ToolError, match="is a kept output"):
         files.write("spill:x", "2")

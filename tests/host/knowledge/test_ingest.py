@@ -10,9 +10,9 @@ import pytest
 from tests.host.convert import files
 from tests.host.convert.files import paragraph
 from toolroll import ErrorCode, Kit
-from toolroll.host.convert.converter import Converted
+from toolroll.host.convert.converter import Converted, Converter
 from toolroll.host.convert.formats import Format
-from toolroll.host.knowledge import conversions as shelving
+from toolroll.host.knowledge import conversions
 
 
 def add(kit: Kit, path: str, **options: object) -> str:
@@ -92,13 +92,13 @@ def test_a_file_that_could_not_be_read_costs_a_folder_nothing(kit: Kit, monkeypa
     (folder / "a.docx").write_bytes(b"PK damaged")
     (folder / "b.docx").write_bytes(files.docx(paragraph("Candles burn wax.")))
     converted: list[str] = []
-    real = shelving.Converter.convert
+    real = Converter.convert
 
-    def noted(self: shelving.Converter, data: bytes, path: str, format: Format) -> Converted:
+    def noted(self: Converter, data: bytes, path: str, format: Format) -> Converted:
         converted.append(path)
         return real(self, data, path, format)
 
-    monkeypatch.setattr(shelving.Converter, "convert", noted)
+    monkeypatch.setattr(Converter, "convert", noted)
     said = "Not added: 1 without text that can be read."
     assert said in add(kit, ".")
     assert said in add(kit, ".")
@@ -113,6 +113,6 @@ def test_a_folder_that_takes_long_is_added_in_several_calls(kit: Kit, monkeypatc
     folder = Path(kit.workspace)
     for name in ("a", "b"):
         (folder / f"{name}.odt").write_bytes(files.opened(f"<text:p>Lantern {name}</text:p>"))
-    monkeypatch.setattr(shelving, "SECONDS", 0.0)
+    monkeypatch.setattr(conversions, "SECONDS", 0.0)
     assert "1 that would take too long now: add the folder again" in add(kit, ".")
     assert add(kit, ".").startswith("Added b.odt, Unchanged: a.odt (1 piece).")

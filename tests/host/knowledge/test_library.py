@@ -14,7 +14,7 @@ from toolroll import ToolError
 from toolroll.host.knowledge import library
 from toolroll.host.knowledge import postings as entries
 from toolroll.host.knowledge.library import Library, Stats
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge import passages
 from toolroll.text.knowledge.chunks import Chunk, plain
@@ -29,7 +29,7 @@ def document(source, version="1", kind="file", form="markdown"):
 
 @pytest.fixture
 def kept(state):
-    return Library(state, Token())
+    return Library(state, CancelToken())
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_nothing_is_made_before_something_is_kept(state, kept):
 def test_a_document_is_found_again_and_private(state, kept, tmp_path):
     assert kept.put(document("guide.md"), GUIDE) is False
     state.close()
-    again = Library(State(state.path), Token())
+    again = Library(State(state.path), CancelToken())
     assert again.knows(document("guide.md"))
     found = again.search("how often are keys renewed for deployment", 1)
     (best,) = found.passages
@@ -151,10 +151,10 @@ WRITER = """
 import sys
 from toolroll.host.knowledge.library import Library
 from toolroll.host.runtime.state import State
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.text.knowledge.chunks import Chunk, plain
 from toolroll.text.knowledge.passages import Document
-kept = Library(State(sys.argv[1]), Token())
+kept = Library(State(sys.argv[1]), CancelToken())
 print("ready", flush=True)
 for turn in range(int(sys.argv[3])):
     pieces = [Chunk(f"turn{turn} piece {at}", at, at) for at in range(1, 20)]
@@ -171,7 +171,7 @@ def writer(state, name, turns):
 def test_two_processes_and_threads_lose_nothing(state, kept, raw):
     children = [writer(state, name, 10) for name in ("a", "b")]
     threads = [
-        threading.Thread(target=Library(state, Token()).put, args=(document(f"t{number}"), GUIDE))
+        threading.Thread(target=Library(state, CancelToken()).put, args=(document(f"t{number}"), GUIDE))
         for number in range(8)
     ]
     for thread in threads:
@@ -250,7 +250,7 @@ def test_terms_that_cannot_be_read_are_told(kept, tmp_path):
 
 
 def test_a_call_that_is_cancelled_keeps_nothing(state, kept):
-    token = Token()
+    token = CancelToken()
     token.cancel()
     with pytest.raises(ToolError, match="cancelled"):
         Library(state, token).put(document("a"), GUIDE)
@@ -280,7 +280,7 @@ def test_passages_can_be_judged_once_more(state):
         asked.append((query, [one.text for one in passages]))
         return [one.start for one in passages]
 
-    kept = Library(state, Token(), rerank=rerank)
+    kept = Library(state, CancelToken(), rerank=rerank)
     kept.put(document("a"), [Chunk("soup soup", 1, 1), Chunk("soup with bread", 2, 2), Chunk("tea", 3, 3)])
     found = kept.search("soup", 1)
     assert [(one.start, one.score) for one in found.passages] == [(2, 2)]

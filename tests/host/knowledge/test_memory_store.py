@@ -17,14 +17,14 @@ from toolroll.host.http.client import Client
 from toolroll.host.knowledge import memory_store as memories
 from toolroll.host.knowledge.memory_store import Memories
 from toolroll.host.knowledge.semantic import Meaning
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge.memories import WORKING, Memory, missing
 
 
 @pytest.fixture
 def kept(state):
-    return Memories(state, Token())
+    return Memories(state, CancelToken())
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_memory_is_found_again_and_private(state, kept, tmp_path):
     made, new, _ = kept.add(" tabs ", "semantic", 0.9)
     assert (made.number, new, before <= made.created == made.updated <= time.time()) == (1, True, True)
     state.close()
-    again = Memories(State(state.path), Token())
+    again = Memories(State(state.path), CancelToken())
     assert again.all() == [Memory(1, "tabs", "semantic", 0.9, made.created, made.updated)]
     assert sorted(os.listdir(tmp_path / "state/memories")) == ["lock", "memories.sqlite"]
     assert oct((tmp_path / "state/memories/memories.sqlite").stat().st_mode)[-3:] == "600"
@@ -177,7 +177,7 @@ def test_a_newer_database_is_left_alone(kept, raw):
 
 def test_who_waits_can_be_cancelled(state, kept):
     kept.add("a", "working", 0.5)
-    token = Token(0.1)
+    token = CancelToken(0.1)
     with kept._base.opened(), pytest.raises(ToolError, match="time limit"):
         Memories(state, token).all()
 
@@ -186,9 +186,9 @@ WRITER = """
 import sys, sqlite3
 from toolroll.host.knowledge.memory_store import Memories
 from toolroll.host.runtime.state import State
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 _, path, name, count, way = sys.argv
-kept = Memories(State(path), Token())
+kept = Memories(State(path), CancelToken())
 number = max(one.number for one in kept.all())
 print("ready", flush=True)
 sys.stdin.readline()
@@ -218,7 +218,7 @@ def test_threads_that_start_at_once_make_one_database(state):
         start.wait()
         try:
             for at in range(5):
-                Memories(state, Token()).add(f"{number} {at}", "episodic", 0.5)
+                Memories(state, CancelToken()).add(f"{number} {at}", "episodic", 0.5)
         except Exception as error:
             failed.append(error)
 
@@ -227,7 +227,7 @@ def test_threads_that_start_at_once_make_one_database(state):
         one.start()
     for one in threads:
         one.join()
-    found = Memories(state, Token()).all()
+    found = Memories(state, CancelToken()).all()
     assert (failed, len({one.content for one in found}), {one.number for one in found}) == ([], 40, set(range(1, 41)))
 
 
@@ -236,8 +236,8 @@ import os, signal, sys
 from contextlib import contextmanager
 from toolroll.host.knowledge import memory_store as memories
 from toolroll.host.runtime.state import State
-from toolroll.host.runtime.cancellation import Token
-kept = memories.Memories(State(sys.argv[1]), Token())
+from toolroll.host.runtime.cancellation import CancelToken
+kept = memories.Memories(State(sys.argv[1]), CancelToken())
 if sys.argv[2] == "naive":
     kept._base.changing = kept._base.opened  # without a transaction
 drop = memories._drop
@@ -264,8 +264,8 @@ KILLED = """
 import sys
 from toolroll.host.knowledge.memory_store import Memories
 from toolroll.host.runtime.state import State
-from toolroll.host.runtime.cancellation import Token
-kept = Memories(State(sys.argv[1]), Token())
+from toolroll.host.runtime.cancellation import CancelToken
+kept = Memories(State(sys.argv[1]), CancelToken())
 for number in range(100_000):
     print(kept.add(f"number {number}", "episodic", 0.5)[0].number, flush=True)
 """
@@ -290,7 +290,7 @@ def server():
 
 @pytest.fixture
 def with_vectors(state, server):
-    return Memories(state, Token(), Meaning(state, Client(), server.environment))
+    return Memories(state, CancelToken(), Meaning(state, Client(), server.environment))
 
 
 def found(kept, query):
@@ -346,7 +346,7 @@ def test_an_embedder_that_fails_leaves_the_words(server, kept, with_vectors):
 
 def test_an_embedder_is_not_needed_to_be_cancelled(state, server, kept):
     kept.add("car", "semantic", 0.5)
-    token = Token()
+    token = CancelToken()
     server.answer = lambda _asked: token.cancel() or reply("{}")
     with pytest.raises(ToolError, match="cancelled"):
         Memories(state, token, Meaning(state, Client(), server.environment)).search("car", None, 5)

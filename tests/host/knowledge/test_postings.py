@@ -9,7 +9,7 @@ import pytest
 from toolroll.host.knowledge import library
 from toolroll.host.knowledge import postings as entries
 from toolroll.host.knowledge.library import Library
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge import passages
@@ -27,7 +27,7 @@ def made(tmp_path):
 
     def make(name):
         states.append(State(str(tmp_path / name)))
-        return Library(states[-1], Token())
+        return Library(states[-1], CancelToken())
 
     yield make
     for state in states:
@@ -117,7 +117,7 @@ def test_nothing_is_left_of_what_has_gone(made, tmp_path):
 def test_a_library_of_an_earlier_layout_is_kept(made, tmp_path):
     state = State(str(tmp_path / "old"))
     held = {f"file{at}": chunks(random.Random(at)) for at in range(8)}
-    with Database(state, Token(), "library", library._TABLES, library._SECOND, library._THIRD).changing() as base:
+    with Database(state, CancelToken(), "library", library._TABLES, library._SECOND, library._THIRD).changing() as base:
         for source, pieces in held.items():
             before(base, source, pieces)
     state.close()
@@ -156,11 +156,11 @@ def test_the_best_and_those_that_are_asked_for_get_scores(made, tmp_path, monkey
     changed(made("one"))
     base = opened(tmp_path / "one")
     monkeypatch.setattr(entries, "_BEST", 10**6)
-    every, total = entries.best(base, QUESTION, (), Token())
+    every, total = entries.best(base, QUESTION, (), CancelToken())
     order = sorted(every, key=lambda number: (-every[number], number))
     monkeypatch.setattr(entries, "_BEST", 5)
     also = [order[-1], order[7], 10**7, 0]
-    found, count = entries.best(base, QUESTION, also, Token())
+    found, count = entries.best(base, QUESTION, also, CancelToken())
     base.close()
     assert len(order) > 50
     assert (count, found) == (total, {number: every[number] for number in (*order[:5], order[-1], order[7])})

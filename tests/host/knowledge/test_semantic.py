@@ -9,7 +9,7 @@ from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge import semantic as meaning
 from toolroll.host.knowledge.semantic import Meaning
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
 
@@ -54,7 +54,7 @@ def test_an_endpoint_needs_no_weights(opened, tmp_path):
         made = opened(TOOLROLL_MODELS=str(tmp_path / "none"), **server.environment)
         assert (made.lacks, made.embedder.name, made.vectors.name) == ("", "by-subject", "edge")
         assert made.embedder is made.embedder
-        assert made.embedder.embed(["car"], Token()).shape == (1, 4)
+        assert made.embedder.embed(["car"], CancelToken()).shape == (1, 4)
 
 
 def test_a_server_for_vectors(opened):

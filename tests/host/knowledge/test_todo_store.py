@@ -6,7 +6,7 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.host.knowledge.todo_store import TodoFile
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge.todos import Item, Todo, written
 
@@ -14,11 +14,11 @@ ONE = (Todo("a", "pending", "medium", "1"),)
 
 
 def put(state, session, todos=ONE, anew=True):
-    return TodoFile(state, session, Token()).change(lambda _: todos, anew=anew)
+    return TodoFile(state, session, CancelToken()).change(lambda _: todos, anew=anew)
 
 
 def get(state, session):
-    return TodoFile(state, session, Token()).read()
+    return TodoFile(state, session, CancelToken()).read()
 
 
 def test_nothing_is_made_before_something_is_kept(state):
@@ -62,7 +62,7 @@ def test_a_broken_list_is_told_of_and_can_be_written_anew(state, tmp_path, data)
 def test_what_fails_leaves_the_list(state, tmp_path):
     put(state, "s")
     with pytest.raises(ToolError):
-        TodoFile(state, "s", Token()).change(lambda kept: written(kept, [Item()], merge=True), anew=False)
+        TodoFile(state, "s", CancelToken()).change(lambda kept: written(kept, [Item()], merge=True), anew=False)
     with pytest.raises(UnicodeEncodeError):
         put(state, "s", (Todo("\ud800", "pending", "low", "1"),))
     (tmp_path / "state/todos/.new").write_text("left by a process that was killed")
@@ -86,9 +86,9 @@ WRITER = """
 import sys
 from toolroll.host.runtime.state import State
 from toolroll.host.knowledge.todo_store import TodoFile
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.text.knowledge.todos import Item, written
-file = TodoFile(State(sys.argv[1]), "s", Token())
+file = TodoFile(State(sys.argv[1]), "s", CancelToken())
 known = file.read()
 print("ready", flush=True)
 sys.stdin.readline()

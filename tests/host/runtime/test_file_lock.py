@@ -9,14 +9,14 @@ import time
 import pytest
 
 from toolroll import ToolError
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import locked
 
 HOLD = """
 import os, sys
 from toolroll.host.runtime.file_lock import locked
-from toolroll.host.runtime.cancellation import Token
-with locked(os.open(sys.argv[1], os.O_RDONLY), "lock", Token()):
+from toolroll.host.runtime.cancellation import CancelToken
+with locked(os.open(sys.argv[1], os.O_RDONLY), "lock", CancelToken()):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -33,7 +33,7 @@ def test_threads_take_turns(folder):
     inside, most = [], []
 
     def work():
-        with locked(folder, "lock", Token()):
+        with locked(folder, "lock", CancelToken()):
             inside.append(1)
             most.append(len(inside))
             time.sleep(0.002)
@@ -52,12 +52,12 @@ def test_another_process_is_waited_for_until_it_is_gone(folder, tmp_path):
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(ToolError) as caught, locked(folder, "lock", Token(0.05)):
+        with pytest.raises(ToolError) as caught, locked(folder, "lock", CancelToken(0.05)):
             raise AssertionError("it was not ours")
         assert caught.value.code == "TimeoutError"
-        with locked(folder, "another", Token(0.05)):
+        with locked(folder, "another", CancelToken(0.05)):
             pass
         holder.kill()
         holder.wait()
-        with locked(folder, "lock", Token(10)):
+        with locked(folder, "lock", CancelToken(10)):
             pass

@@ -14,7 +14,7 @@ import pytest
 
 from tests.waiting import alive, gone
 from toolroll.host.runtime import processes
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, folder_path, start_process
 from toolroll.host.runtime.processes import Stream
 from toolroll.host.runtime.state import nameless
@@ -105,7 +105,7 @@ def test_the_deadline_ends_it(folder: int, script: str) -> None:
 
 @pytest.mark.timeout(60)
 def test_a_token_ends_it(folder: int) -> None:
-    token = Token()
+    token = CancelToken()
     with stream(["sh", "-c", "echo $$; sleep 300"], cwd=folder, token=token) as running:
         chunks = iter(running)
         pid = int(next(chunks))

@@ -11,7 +11,7 @@ import pytest
 
 from toolroll.policy import git
 from toolroll.policy.git.verbs import CHANGES, READS
-from toolroll.policy.git.words import spec
+from toolroll.policy.git.words import parse_option_spec
 
 RULES = (*git.DESTRUCTIVE, *git.FOREIGN)
 
@@ -198,7 +198,7 @@ def commands(chance):
     verbs = sorted(READS)
     while True:
         verb = chance.choice(verbs)
-        known = spec(READS[verb])
+        known = parse_option_spec(READS[verb])
         words = verb.split()
         for _ in range(chance.randrange(4)):
             pick = chance.random()
@@ -261,7 +261,7 @@ def usage(verb):
 @pytest.mark.parametrize("verb", sorted({**READS, **CHANGES}.keys() - {"rev-list"}))  # its help is no table
 def test_options_take_values_as_git_says(verb):
     """An option wrongly thought to take a value would hide the word behind it."""
-    ours = spec(READS.get(verb) or CHANGES.get(verb, "")).kinds
+    ours = parse_option_spec(READS.get(verb) or CHANGES.get(verb, "")).kinds
     theirs = usage(verb)
     both = {name: kind.replace("@", ":") for name, kind in ours.items() if name in theirs}
     assert both == {name: theirs[name] for name in both}

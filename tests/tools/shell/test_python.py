@@ -25,6 +25,12 @@ def test_code_that_waits_for_input_is_refused(kit, code):
     assert "stdin" in result.text
 
 
+def test_input_that_only_running_shows_gets_a_hint(kit):
+    result = kit.call("python", {"code": "ask = input\nask()"})
+    assert result.data["exit_code"] == 1
+    assert "Programs have no standard input (stdin) here: put the values into the code" in result.text
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -1,1 +1,4 @@
-"""Who may do what, and who is asked. `guard.Guard` is the front."""
+"""Authorise calls and commands: carry out the policy, ask the approver, remember the answers.
+
+Front: `guard.Guard`. Imports only `host.runtime`, `policy` and `text`.
+"""

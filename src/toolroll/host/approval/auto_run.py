@@ -1,26 +1,24 @@
-"""Files that other programs run by themselves: file tools ask before they change one, changes by commands are named."""
+"""Guard files that other programs run by themselves: ask before a file tool changes one, report changes by commands."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.request import Consent, Request
-from toolroll.host.files.openat import LIST
 from toolroll.host.runtime.stamps import Stamp, are_old, stamp
 from toolroll.policy.auto_run import REPOSITORY, AutoRun, could_be_repository, runs_by_itself
+from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, ToolError
-
-if TYPE_CHECKING:
-    from toolroll.host.approval.guard import Guard
-    from toolroll.policy.effects import Effect
 
 _MAX_FILES = 500
 _MAX_DEPTH = 6
 _MAX_FOLDERS = 500  # that are looked into for nested repositories
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "target", "vendor"})
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _BARE = ("HEAD", "objects", "refs")
 
 
@@ -56,7 +54,7 @@ class AutoRunCheck:
 
 
 def note(paths: list[str]) -> str:
-    """The line of a result that names files which other programs run by themselves."""
+    """The line of a result that names auto-run files."""
     named = ", ".join(map(repr, paths[:10])) + (f" and {len(paths) - 10} more" if len(paths) > 10 else "")
     be, it = ("is", "it") if len(paths) == 1 else ("are", "them")
     themselves = "itself" if len(paths) == 1 else "themselves"
@@ -64,7 +62,7 @@ def note(paths: list[str]) -> str:
 
 
 class AutoRunFiles:
-    """Sees which of the files that other programs run by themselves a command has changed."""
+    """Detects which auto-run files a command has changed."""
 
     def __init__(self, root: int) -> None:
         """`root` is a descriptor of the workspace; it stays the caller's."""
@@ -72,8 +70,8 @@ class AutoRunFiles:
         self._top: tuple[Stamp | None, list[str]] = None, []
         self._nested: list[str] | None = None
 
-    def look(self) -> dict[str, Stamp]:
-        """The files that there are now."""
+    def scan(self) -> dict[str, Stamp]:
+        """The auto-run files of the workspace, with their stamps."""
         if self._nested is None:
             self._nested = list(_nested(self._root))
         found = dict(self._listed())
@@ -85,7 +83,7 @@ class AutoRunFiles:
 
     def changes(self, before: dict[str, Stamp]) -> list[str]:
         """The files that differ from those of before; the settings of a new repository are its own."""
-        now = self.look()
+        now = self.scan()
         differ = (path for path in sorted({*before, *now}) if before.get(path) != now.get(path))
         return [path for path in differ if path in before or not path.endswith(".git/config")]
 
@@ -145,7 +143,7 @@ def _hooks(root: int, git: str) -> list[str]:
 def _names(root: int, path: str) -> list[str]:
     """The names in a folder. They are only compared, so that a link that was put in its place does no harm."""
     try:
-        fd = os.open(path, LIST | os.O_NOFOLLOW, dir_fd=root)
+        fd = os.open(path, _OPEN_FOLDER, dir_fd=root)
     except OSError:
         return []
     try:

@@ -1,4 +1,4 @@
-"""What the approver has granted for always, kept with the workspace's state."""
+"""Lasting grants: requests that the approver has allowed for always, stored with the workspace's state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Grants:
         self.keys = self._load()
 
     def add(self, key: Key) -> None:
-        """Keep this one too, besides what others have added to the file or taken from it meanwhile."""
+        """Store one more key; keys that other processes added or removed meanwhile are respected."""
         from toolroll.host.runtime.file_lock import locked
 
         with locked(self._state.folder(_FOLDER), ".lock", Token()):

@@ -1,4 +1,4 @@
-"""The door that every call and every command passes: carries out the policy and asks the approver."""
+"""Authorise every call and every command: carry out the policy and ask the approver."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.approval.request import MOST_ROWS, Answer, Approver, CannotAskError, Consent, Request
+from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
-from toolroll.policy.rules import Policy, Verdict, has_paths, judge, judge_path
+from toolroll.policy.rules import Policy, has_paths, judge, judge_path
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.grants import Grants
-    from toolroll.policy.commands import Judgement, Rule
+    from toolroll.policy.commands import Judgement
 
 __all__ = ["Answer", "Approver", "CannotAskError", "Consent", "Guard", "Request"]
 
@@ -40,7 +41,7 @@ class Guard:
         self._by_path = has_paths(policy)
 
     def remember(self, grants: Grants) -> None:
-        """Take over what was granted for always, and keep there what will be."""
+        """Load lasting grants, and store new ones there."""
         self._grants = grants
         self._granted.update(grants.keys)
 
@@ -114,7 +115,7 @@ class Guard:
         return self._ask(request)[0]
 
     def _ask(self, request: Request) -> tuple[Consent, str]:
-        """What became of the question, and why it could not be asked."""
+        """The approver's consent, and why it could not be asked."""
         if self._is_granted(request):  # and so waits for no other question
             return Consent.GIVEN, ""
         if self._approve is None:
@@ -161,7 +162,7 @@ def _calls(name: str, action: str) -> str:
 
 
 def _rule_key(rule: Rule | None) -> tuple[str, ...]:
-    """What tells the questions of one rule from those of another."""
+    """The part of a key that keeps questions of different rules apart."""
     return () if rule is None else (rule.path or "", rule.effect or "", rule.reason)
 
 

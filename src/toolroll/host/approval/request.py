@@ -1,4 +1,4 @@
-"""What an approver is asked, as one object with one rendering, and what it can answer."""
+"""The approval request: what an approver is shown, and what it can answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CannotAskError(Exception):
 
 
 class Consent(StrEnum):
-    """What became of a question."""
+    """The outcome of a request."""
 
     GIVEN = "given"
     DECLINED = "declined"

@@ -1,28 +1,42 @@
-"""What a session has read that must not leave the machine unasked, and the question before something could carry it."""
+"""Track secrets that a session has read, and ask before a request could carry one out."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
+from toolroll.host.approval.guard import Guard
+from toolroll.host.approval.request import Request
+from toolroll.host.runtime.call import Call
 from toolroll.policy import taint
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import MODES
 from toolroll.policy.secret_files import holds_secret
 from toolroll.result import ErrorCode, ToolError
 
-if TYPE_CHECKING:
-    from toolroll.host.approval.guard import Guard
-    from toolroll.host.context import Context
-    from toolroll.host.http.request import Request as HTTPRequest
+_MAX_WAITING_CHARACTERS = 1 << 20  # of results that are not scanned yet
+_MAX_VALUES = 2_000
 
-_MOST_WAITING = 1 << 20  # characters of results that are not looked through yet
-_MOST_VALUES = 2_000
+
+class OutgoingRequest(Protocol):
+    """What is judged of an HTTP request."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> bytes | None: ...
+
+
+SentT = TypeVar("SentT", bound=OutgoingRequest)
 
 
 class Taint:
-    """Of one kit. Results are only kept at first: they are looked through when something is about to be sent."""
+    """The secrets that one kit has read. Results are queued and scanned only when something is about to be sent."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -33,12 +47,12 @@ class Taint:
         self._values: set[str] = set()
 
     def notice_files(self, paths: Iterable[str]) -> None:
-        """Take note of files whose contents are about to be shown."""
+        """Record files whose contents are about to be shown."""
         if name := taint.secret_file(paths):
             self._keep(f"The secret file {name!r}", "")
 
     def notice_result(self, effects: Effect, paths: Iterable[str], arguments: Mapping[str, Any], text: str) -> None:
-        """Take note of what a call has shown. `paths` are those that it names; without any, its texts are looked at."""
+        """Record what a call has shown. `paths` are those that it names; without any, its arguments are searched."""
         if Effect.NETWORK in effects and self._guard.policy.taint == "foreign":
             self._keep("Text from another machine", "")
         if effects == Effect.NETWORK:
@@ -50,7 +64,7 @@ class Taint:
         if source or text:
             self._keep(f"The secret file {source!r}" if source else "", text)
 
-    def check_request(self, ctx: Context, request: HTTPRequest) -> HTTPRequest:
+    def check_request(self, call: Call, request: SentT) -> SentT:
         """The request; ToolError if it must not be sent: it does more than look, or could carry a secret."""
         guard, method = self._guard, request.method
         if method not in taint.LOOKING and Effect.WRITE not in MODES[guard.mode] & ~guard.policy.deny:
@@ -59,47 +73,45 @@ class Taint:
         if source := self.source:
             carried = request.body is not None
             why = taint.objection(method, request.url, request.headers, body=carried, values=self._values)
-            self._require(ctx, source, why)
+            self._require(call, source, why)
         return request
 
-    def check_text(self, ctx: Context, text: str) -> None:
+    def check_text(self, call: Call, text: str) -> None:
         """The same for a text that goes to a server of the operator's choice."""
         if source := self.source:
-            self._require(ctx, source, taint.spoken(text, self._values))
+            self._require(call, source, taint.objection_to_text(text, self._values))
 
-    def check_call(self, ctx: Context, effects: Effect) -> None:
+    def check_call(self, call: Call, effects: Effect) -> None:
         """The same for a call of a program that may send its arguments where it likes."""
         if Effect.NETWORK in effects and (source := self.source):
-            self._require(ctx, source, "a call of this tool can carry it")
+            self._require(call, source, "a call of this tool can carry it")
 
     @property
     def source(self) -> str:
-        """What secret was read; empty if none was."""
+        """The first secret that was read, in words; empty if none was."""
         with self._lock:
-            self._look()
+            self._scan()
             return self._source
 
     def _keep(self, source: str, text: str) -> None:
         with self._lock:
             self._waiting.append((source, text))
             self._size += len(text)
-            if self._size > _MOST_WAITING:
-                self._look()
+            if self._size > _MAX_WAITING_CHARACTERS:
+                self._scan()
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         waiting, self._waiting, self._size = self._waiting, [], 0
         for source, text in waiting:
             if not source and not holds_secret(text):
                 continue
             self._source = self._source or source or "A text that looks like a secret"
-            if len(self._values) < _MOST_VALUES:
+            if len(self._values) < _MAX_VALUES:
                 self._values |= taint.values_in(text)
 
-    def _require(self, ctx: Context, source: str, objection: str) -> None:
+    def _require(self, call: Call, source: str, objection: str) -> None:
         """Ask for something that could carry a secret out; without an objection there is nothing to ask."""
         if not objection:
             return
-        from toolroll.host.approval.guard import Request
-
         why = f"{source} was read in this session, and {objection}"
-        self._guard.require(Request(ctx.name, Effect.NETWORK, ctx.arguments, why))
+        self._guard.require(Request(call.name, Effect.NETWORK, call.arguments, why))

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from toolroll.policy.commands import Rule
+from toolroll.policy.decision import Rule
 
 FILE = "rules.toml"
 
 
-def path() -> str:
-    """Where the user's rules are, whether or not there are any."""
+def rules_path() -> str:
+    """The path of the rules file, whether or not it exists."""
     import platformdirs
 
     return os.path.join(platformdirs.user_config_dir("toolroll"), FILE)
 
 
-def rules() -> tuple[Rule, ...]:
-    """The user's rules; ValueError when they cannot be read, for rules must not be lost by a typing error."""
-    where = path()
+def read_rules() -> tuple[Rule, ...]:
+    """The user's rules; ValueError when they cannot be read, so that a typing error cannot disable them."""
+    where = rules_path()
     try:
         with open(where, "rb") as file:
             text = file.read()

@@ -19,9 +19,9 @@ from toolroll.text.code.map.ranking import Chart
 
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
-    from toolroll.host.context import Progress
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
 
 _TREES = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,10 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     from toolroll.host.code.map_builder import Charted, Charts
     from toolroll.host.code.structure import Structure
-    from toolroll.host.context import Context, Progress
     from toolroll.host.files.workspace import Workspace
+    from toolroll.host.git.repository import Repository
     from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
     from toolroll.policy.rules import Policy
     from toolroll.text.code.map.commit_history import Past
@@ -62,9 +63,8 @@ class Atlas:
         finally:
             self._lock.release()
 
-    def past(self, ctx: Context, path: str = ".") -> Past | None:
+    def past(self, open_repository: Callable[[str, float], Repository], path: str = ".") -> Past | None:
         """The changes of the repository that a folder is in; None if there is none in reach, or git cannot tell."""
-        from toolroll.host.git.repository import Repository
         from toolroll.text.code.map import commit_history as past
         from toolroll.text.git.plans import Command, Plan
 
@@ -72,7 +72,7 @@ class Atlas:
             return (yield Command((*_LOG, f"-n{past.COMMITS}", f"--format={past.FORMAT}"))).out
 
         try:
-            repository = Repository.of(ctx, path, _SECONDS)
+            repository = open_repository(path, _SECONDS)
             if repository.place.parts is None:
                 return None  # above the workspace, where commands do not reach
             known_by = (repository.place.folder, _head(repository.place.folder))

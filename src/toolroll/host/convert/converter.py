@@ -10,16 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolroll.host.context import Progress, silent
 from toolroll.host.convert import errors as troubles
 from toolroll.host.convert import formats, limits
 from toolroll.host.convert.formats import Format
+from toolroll.host.runtime.progress import Progress, silent
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import terminal
 from toolroll.text.knowledge.chunks import Part
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
     from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.processes import Stream
 
@@ -73,10 +72,9 @@ class Converter:
         self._token = token
         self._progress = progress
 
-    @classmethod
-    def of(cls, ctx: Context, *, quiet: bool = False) -> Converter:
-        """The converter of a call; a quiet one leaves the progress to its caller."""
-        return cls(lambda: ctx.commands.tier, ctx.token, silent if quiet else ctx.progress)
+    def without_progress(self) -> Converter:
+        """The same converter; the caller reports the progress."""
+        return Converter(self._tier, self._token)
 
     def convert(self, data: bytes, path: str, format: Format) -> Converted:
         """The text of a file; ToolError that says what to do if it has none, or cannot be read."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev import projects
+from toolroll.host.dev.projects import above, driver_source, read_report
+from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
 from toolroll.host.shell.command_result import check_end
 from toolroll.result import ErrorCode, ToolError
@@ -17,7 +18,7 @@ from toolroll.text.dev.lint.engines import Action, Ask, Engine, Rewrite
 from toolroll.text.dev.lint.model import Finding, Printed, Rewritten
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
+    from toolroll.host.dev.projects import Projects
     from toolroll.host.files.reader import TextFile
 
 _OUTPUT = 32 << 20
@@ -34,16 +35,16 @@ class Chosen:
     files: tuple[str, ...]
 
 
-def choose(ctx: Context, action: Action, path: str) -> tuple[list[Chosen], str]:
+def choose(projects: Projects, action: Action, path: str) -> tuple[list[Chosen], str]:
     """The engines to ask about a file or folder, and a note on what none of them knows."""
-    files = _files(ctx, path)
+    files = _files(projects, path)
     found: dict[str, Chosen] = {}
     missing: dict[str, int] = {}
     for engine in engines.candidates(action, files):
         own = tuple(one for one in files if one.rpartition(".")[2] in engine.suffixes)
         if engine.language in found:
             continue
-        program = _program(ctx, engine, path)
+        program = _program(projects, engine, path)
         if program is None:
             missing[engine.language] = len(own)
         else:
@@ -55,19 +56,19 @@ def choose(ctx: Context, action: Action, path: str) -> tuple[list[Chosen], str]:
     return list(found.values()), "\n".join(notes)
 
 
-def _files(ctx: Context, path: str) -> list[str]:
-    where = "/".join(ctx.files.key(path)) or "."
-    if ctx.tree.item(path).kind != "directory":
+def _files(projects: Projects, path: str) -> list[str]:
+    where = "/".join(projects.files.key(path)) or "."
+    if FileTree(projects.files).item(path).kind != "directory":
         return [where]
-    found = ctx.search.find(engines.pattern(), Scope(where, skip=_FOREIGN), sort="path", token=ctx.token)
+    found = projects.find_files(engines.pattern(), Scope(where, skip=_FOREIGN))
     return [one.path for one in found.entries if "\n" not in one.path]
 
 
-def _program(ctx: Context, engine: Engine, path: str) -> str | None:
-    folder = "/".join(ctx.files.key(path)) or "."
+def _program(projects: Projects, engine: Engine, path: str) -> str | None:
+    folder = "/".join(projects.files.key(path)) or "."
     if not engine.program:
-        return projects.python(ctx, folder)
-    return projects.program(ctx, engine.program, folder)
+        return projects.python(folder)
+    return projects.program(engine.program, folder)
 
 
 def _nothing(action: Action, path: str, files: Sequence[str], lacking: dict[str, int]) -> ToolError:
@@ -82,10 +83,10 @@ def _nothing(action: Action, path: str, files: Sequence[str], lacking: dict[str,
 class Linter:
     """One engine at work for one call."""
 
-    def __init__(self, ctx: Context, chosen: Chosen, path: str, select: str, seconds: float) -> None:
-        self._ctx = ctx
+    def __init__(self, projects: Projects, chosen: Chosen, path: str, select: str, seconds: float) -> None:
+        self._projects = projects
         self._chosen = chosen
-        self._path = "/".join(ctx.files.key(path)) or "."
+        self._path = "/".join(projects.files.key(path)) or "."
         self._select = select
         self._seconds = seconds
 
@@ -110,27 +111,27 @@ class Linter:
         return list(zip(drafts, self._filtered(rewrite, drafts), strict=True)), faults
 
     def _absolute(self, path: str) -> str:
-        return f"{self._ctx.files.root.path}/{path}"
+        return f"{self._projects.root}/{path}"
 
     def _draft(self, path: str) -> TextFile:
-        return self._ctx.files.draft(self._absolute(path))
+        return self._projects.files.draft(self._absolute(path))
 
     def _ask(self, words: engines.Words) -> Printed:
         texts = {"report": ("", ".json")}
         if not self._chosen.engine.program:
-            texts["script"] = (projects.source("check_syntax"), ".py")
-        with projects.scripts(self._ctx, texts) as made:
+            texts["script"] = (driver_source("check_syntax"), ".py")
+        with self._projects.scripts(texts) as made:
             argv = [self._chosen.program, *words(self._wanted(made))]
             printed = self._run(argv)
-            told = projects.left(made["report"])
+            told = read_report(made["report"])
         return Printed(told.decode("utf-8", "replace"), printed.out, printed.status, printed.root) if told else printed
 
     def _wanted(self, made: dict[str, str]) -> Ask:
         manifest = ""
         if self._chosen.engine.language == "Rust":
-            folders = projects.above(self._path)
+            folders = above(self._path)
             manifest = next(
-                filter(None, (projects.text(self._ctx, self._absolute(f"{one}/Cargo.toml")) for one in folders)), ""
+                filter(None, (self._projects.read_text(self._absolute(f"{one}/Cargo.toml")) for one in folders)), ""
             )
         return Ask(
             path=self._path,
@@ -142,7 +143,7 @@ class Linter:
         )
 
     def _run(self, argv: list[str]) -> Printed:
-        shell, root = self._ctx.shell, self._ctx.files.root.path
+        shell, root = self._projects.shell, self._projects.root
         extra = {"NO_COLOR": "1"}
         if self._chosen.engine.foreign:
             ran = shell.words(argv, seconds=self._seconds, extra=extra)
@@ -163,7 +164,7 @@ class Linter:
                     ErrorCode.UNSUPPORTED, f"{draft.path!r} is {draft.encoding.codec}, not UTF-8. Leave it out."
                 )
         names = "".join(f"./{one.path}\n" for one in drafts)
-        with projects.scripts(self._ctx, {"list": (names, ".list")}) as made:
+        with self._projects.scripts({"list": (names, ".list")}) as made:
             words = rewrite.filter(self._wanted({}))
             command = words if words[:1] == ["sh"] else [self._chosen.program, *words]
             out = f"{made['list']}.d"
@@ -171,7 +172,7 @@ class Linter:
             if printed.status:
                 said = f"{printed.out}{printed.errors}".strip()
                 raise ToolError(ErrorCode.EXECUTION, f"{self._chosen.engine.name} failed, nothing was changed:\n{said}")
-            new = [projects.left(made["list"], f".d/{number}") for number in range(len(drafts))]
+            new = [read_report(made["list"], f".d/{number}") for number in range(len(drafts))]
         for draft, data in zip(drafts, new, strict=True):
             # A fix may leave nothing, such as of a file with an unused import only; a formatter never does.
             if not data and draft.data.strip() and rewrite is not self._chosen.engine.fix:
@@ -185,9 +186,9 @@ def _faults(printed: Printed) -> list[Finding]:
     return faults(printed)
 
 
-def save(ctx: Context, drafts: Sequence[tuple[TextFile, str]]) -> list[Rewritten]:
+def save(projects: Projects, drafts: Sequence[tuple[TextFile, str]]) -> list[Rewritten]:
     """Write new texts, those that differ; what was changed."""
     changed = [(draft, text) for draft, text in drafts if draft.text != text]
     for draft, text in changed:
-        ctx.files.save(draft, text)
+        projects.files.save(draft, text)
     return [Rewritten(draft.path, diff.unified(draft.text, text)) for draft, text in changed]

@@ -6,13 +6,18 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.root import Root
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
+    from toolroll.host.files.workspace import Workspace
+    from toolroll.host.runtime.call import Call
+    from toolroll.host.search.query import Scope
+    from toolroll.host.search.search import Listing, Search
+    from toolroll.host.shell.shell import Shell
 
 _MOST_BYTES = 64 << 20
 _ENVIRONMENTS = (".venv/bin", "venv/bin")
@@ -26,57 +31,72 @@ def above(folder: str) -> Iterator[str]:
     yield "."
 
 
-def program(ctx: Context, name: str, folder: str = ".") -> str | None:
-    """A program by its name: the project's own, else the one beside our Python, else one on PATH."""
-    root = ctx.files.root.path
-    for where in above(folder):
-        for place in (*_ENVIRONMENTS, "node_modules/.bin"):
-            path = os.path.join(root, where, place, name)
-            if os.access(path, os.X_OK):
-                return os.path.normpath(path)
-    beside = os.path.join(os.path.dirname(sys.executable), name)
-    if os.access(beside, os.X_OK):
-        return beside
-    return name if ctx.shell.has(name) else None
+@dataclass(frozen=True, slots=True)
+class Projects:
+    """The projects of a workspace, for one call: their files and their own programs."""
 
+    files: Workspace
+    search: Search
+    shell: Shell
+    """Runs on behalf of the call."""
+    call: Call
 
-def python(ctx: Context, folder: str = ".") -> str:
-    """The Python of the project in this folder: its own environment's, else the workspace's, else ours."""
-    for where in above(folder):
-        for place in _ENVIRONMENTS:
-            path = os.path.join(ctx.files.root.path, where, place, "python")
-            if os.access(path, os.X_OK):
-                return os.path.normpath(path)
-    return ctx.shell.python()
+    @property
+    def root(self) -> str:
+        """The absolute path of the workspace."""
+        return self.files.root.path
 
+    def find_files(self, pattern: str, scope: Scope) -> Listing:
+        """The files of a folder that a glob matches, by path."""
+        return self.search.find(pattern, scope, sort="path", token=self.call.token)
 
-def names(ctx: Context, folder: str) -> set[str]:
-    """What lies in a folder of the workspace."""
-    fd = ctx.files.root.folder(folder)
-    try:
-        return set(os.listdir(fd))
-    finally:
-        os.close(fd)
+    def program(self, name: str, folder: str = ".") -> str | None:
+        """A program by its name: the project's own, else the one beside our Python, else one on PATH."""
+        root = self.root
+        for where in above(folder):
+            for place in (*_ENVIRONMENTS, "node_modules/.bin"):
+                path = os.path.join(root, where, place, name)
+                if os.access(path, os.X_OK):
+                    return os.path.normpath(path)
+        beside = os.path.join(os.path.dirname(sys.executable), name)
+        if os.access(beside, os.X_OK):
+            return beside
+        return name if self.shell.has(name) else None
 
+    def python(self, folder: str = ".") -> str:
+        """The Python of the project in this folder: its own environment's, else the workspace's, else ours."""
+        for where in above(folder):
+            for place in _ENVIRONMENTS:
+                path = os.path.join(self.root, where, place, "python")
+                if os.access(path, os.X_OK):
+                    return os.path.normpath(path)
+        return self.shell.python()
 
-def text(ctx: Context, path: str) -> str:
-    """A small file of the project, or nothing when it cannot be read as text."""
-    try:
-        return ctx.files.peek(path).text
-    except (ToolError, OSError):
-        return ""
+    def file_names(self, folder: str) -> set[str]:
+        """What lies in a folder of the workspace."""
+        fd = self.files.root.folder(folder)
+        try:
+            return set(os.listdir(fd))
+        finally:
+            os.close(fd)
 
+    def read_text(self, path: str) -> str:
+        """A small file of the project, or nothing when it cannot be read as text."""
+        try:
+            return self.files.peek(path).text
+        except (ToolError, OSError):
+            return ""
 
-@contextmanager
-def scripts(ctx: Context, texts: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, str]]:
-    """Temporary files outside the workspace by name, from texts and suffixes; they go at the end."""
-    made: dict[str, str] = {}
-    try:
-        for name, (content, suffix) in texts.items():
-            made[name] = ctx.shell.script(content, suffix)
-        yield made
-    finally:
-        _remove(made.values())
+    @contextmanager
+    def scripts(self, texts: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, str]]:
+        """Temporary files outside the workspace by name, from texts and suffixes; they go at the end."""
+        made: dict[str, str] = {}
+        try:
+            for name, (content, suffix) in texts.items():
+                made[name] = self.shell.script(content, suffix)
+            yield made
+        finally:
+            _remove(made.values())
 
 
 def _remove(paths: Iterable[str]) -> None:
@@ -90,7 +110,7 @@ def _remove(paths: Iterable[str]) -> None:
             shutil.rmtree(path + beside, ignore_errors=True)
 
 
-def left(path: str, inner: str = "") -> bytes:
+def read_report(path: str, inner: str = "") -> bytes:
     """What a program has written to a temporary file, or to a file beside it whose name goes on with `inner`."""
     folder, name = os.path.split(path)
     # The program could have put a link there: nothing outside that folder is read.
@@ -103,7 +123,7 @@ def left(path: str, inner: str = "") -> bytes:
         return file.read(_MOST_BYTES)
 
 
-def source(name: str) -> str:
+def driver_source(name: str) -> str:
     """The text of one of our drivers."""
     from importlib.resources import files
 

@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.dev import projects
+from toolroll.host.dev.projects import above, driver_source, read_report
+from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.dev.tests import javascript
@@ -18,7 +19,7 @@ from toolroll.text.dev.tests.frameworks import FRAMEWORKS, MARKERS, PYTHON_TESTS
 from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
+    from toolroll.host.dev.projects import Projects
     from toolroll.host.shell.command_result import CommandRun
     from toolroll.text.git.plans import Command, Printed
 
@@ -44,45 +45,45 @@ class Project:
     """On another framework of the same folder."""
 
 
-def find(ctx: Context, path: str, asked: str) -> Project:
+def find(projects: Projects, path: str, asked: str) -> Project:
     """The project that a path belongs to; raises ToolError when there is none with tests."""
-    item = ctx.tree.item(path)
-    where = "/".join(ctx.files.key(path)) or "."
+    item = FileTree(projects.files).item(path)
+    where = "/".join(projects.files.key(path)) or "."
     start = where if item.kind != "file" else where.rpartition("/")[0] or "."
     wanted = FRAMEWORKS[asked].language if asked != "auto" else None
     if item.kind == "file" and wanted is None:
         wanted = SUFFIXES.get(where.rpartition(".")[2])
-    for folder in projects.above(start):
-        known = _known(ctx, folder, wanted, asked)
+    for folder in above(start):
+        known = _known(projects, folder, wanted, asked)
         if len(known) > 1:
             also = known[1].framework.name
             return replace(known[0], note=f"There is also {also} here: set `framework` to {also!r} for its tests.")
         if known:
             return known[0]
-    return _without_marker(ctx, start, wanted, asked)
+    return _without_marker(projects, start, wanted, asked)
 
 
-def _known(ctx: Context, folder: str, wanted: str | None, asked: str) -> list[Project]:
+def _known(projects: Projects, folder: str, wanted: str | None, asked: str) -> list[Project]:
     """The projects that the files of a folder tell of, Python's first."""
-    there = projects.names(ctx, folder)
+    there = projects.file_names(folder)
     found = []
     for language, markers in MARKERS.items():
         marker = next((one for one in markers if one in there), None)
         if marker is None or wanted not in (None, language):
             continue
-        manifest = projects.text(ctx, f"{ctx.files.root.path}/{folder}/{marker}")
+        manifest = projects.read_text(f"{projects.root}/{folder}/{marker}")
         name = asked if asked != "auto" else named_by(language, manifest)
         if name is not None:
             found.append(Project(folder, FRAMEWORKS[name], manifest, asked))
     return found
 
 
-def _without_marker(ctx: Context, start: str, wanted: str | None, asked: str) -> Project:
+def _without_marker(projects: Projects, start: str, wanted: str | None, asked: str) -> Project:
     """A project further down, or Python tests that belong to none."""
 
     def paths(patterns: Iterable[str]) -> list[str]:
         glob = f"{{{','.join(patterns)}}}"
-        return [one.path for one in ctx.search.find(glob, Scope(start), sort="path", token=ctx.token).entries]
+        return [one.path for one in projects.find_files(glob, Scope(start)).entries]
 
     markers = [one for language, ones in MARKERS.items() if wanted in (None, language) for one in ones]
     folders: list[str] = []
@@ -93,7 +94,7 @@ def _without_marker(ctx: Context, start: str, wanted: str | None, asked: str) ->
         loose = [one for one in paths(PYTHON_TESTS) if not any(one.startswith(f"{above}/") for above in folders)]
         if loose or (wanted and not folders):
             return Project(".", FRAMEWORKS[asked if asked != "auto" else "pytest"], "", asked)
-    known = [project for folder in folders for project in _known(ctx, folder, wanted, asked)]
+    known = [project for folder in folders for project in _known(projects, folder, wanted, asked)]
     if len({one.folder for one in known}) == 1:
         return known[0]
     hint = f" Give one of these as `path`: {', '.join(one.folder for one in known[:10])}." if known else ""
@@ -126,7 +127,7 @@ class Finish:
 
 
 def run(
-    ctx: Context,
+    projects: Projects,
     project: Project,
     action: Action,
     chosen: Chosen,
@@ -136,40 +137,40 @@ def run(
     """Run the tests, or list them, and read what became of it."""
     framework = project.framework
     name = project.asked if framework.language == "python" else framework.name
-    program = _program(ctx, project)
-    with projects.scripts(ctx, _files(framework)) as made:
+    program = _program(projects, project)
+    with projects.scripts(_files(framework)) as made:
         report = made.pop("report")
         temp = os.path.dirname(report)
         ask = Ask(action, chosen.targets, keyword, report, made, chosen.changed, name)
-        ran = ctx.shell.words(
+        ran = projects.shell.words(
             [program, *framework.words(ask)],
             cwd=project.folder,
             seconds=seconds,
             extra={name: value.format(temp=temp) for name, value in framework.environment.items()},
         )
         output = plain(ran.launched.running.output.read(0, _OUTPUT).decode("utf-8", "replace"))
-        told = projects.left(report).decode("utf-8", "replace")
-        extra = projects.left(report, framework.extra).decode("utf-8", "replace") if framework.extra else ""
+        told = read_report(report).decode("utf-8", "replace")
+        extra = read_report(report, framework.extra).decode("utf-8", "replace") if framework.extra else ""
         named = bool(keyword or any(one for _, one in chosen.targets))
-        raw = Raw(action, ctx.files.root.path, project.folder, told, output, extra, project.manifest, named)
+        raw = Raw(action, projects.root, project.folder, told, output, extra, project.manifest, named)
     found = framework.read(raw)
     found.framework = found.framework or framework.name
     found.engine = found.engine or framework.name
     return Finish(found, ran, output, program)
 
 
-def titles(ctx: Context, project: Project, chosen: Chosen, keyword: str) -> Run:
+def titles(projects: Projects, project: Project, chosen: Chosen, keyword: str) -> Run:
     """The tests of a framework that cannot tell them without running them, by the texts of their files."""
-    raw = Raw("discover", ctx.files.root.path, ".", "", "")
+    raw = Raw("discover", projects.root, ".", "", "")
     inner = chosen.targets[0][0] if chosen.targets else ""
     where = f"{project.folder}/{inner}".removeprefix("./").rstrip("/") or "."
     texts = {}
-    if ctx.tree.is_file(f"{raw.root}/{where}"):
-        texts[where] = projects.text(ctx, f"{raw.root}/{where}")
+    if FileTree(projects.files).is_file(f"{raw.root}/{where}"):
+        texts[where] = projects.read_text(f"{raw.root}/{where}")
     else:
         for glob in project.framework.files:
-            for entry in ctx.search.find(glob, Scope(where), sort="path", token=ctx.token).entries:
-                texts[entry.path] = projects.text(ctx, f"{raw.root}/{entry.path}")
+            for entry in projects.find_files(glob, Scope(where)).entries:
+                texts[entry.path] = projects.read_text(f"{raw.root}/{entry.path}")
     run = javascript.titles(raw, dict(sorted(texts.items())))
     if not run.tests:
         raise ToolError(ErrorCode.NOT_FOUND, f"No tests found in {where!r} by {project.framework.name}.")
@@ -178,11 +179,11 @@ def titles(ctx: Context, project: Project, chosen: Chosen, keyword: str) -> Run:
     return run
 
 
-def _program(ctx: Context, project: Project) -> str:
+def _program(projects: Projects, project: Project) -> str:
     framework = project.framework
     if framework.language == "python":
-        return projects.python(ctx, project.folder)
-    found = projects.program(ctx, framework.program, project.folder)
+        return projects.python(project.folder)
+    found = projects.program(framework.program, project.folder)
     if found is None:
         raise ToolError(
             ErrorCode.UNSUPPORTED, f"{framework.name} is not installed here. Ask the user to add it: {framework.add}"
@@ -194,16 +195,16 @@ def _files(framework: Framework) -> dict[str, tuple[str, str]]:
     """The report's file, empty, and the parts of our driver."""
     texts = {"report": ("", ".report")}
     for name in _DRIVERS.get(framework.language, ()):
-        texts[name] = (javascript.REPORTER, ".mjs") if name == "reporter" else (projects.source(name), ".py")
+        texts[name] = (javascript.REPORTER, ".mjs") if name == "reporter" else (driver_source(name), ".py")
     return texts
 
 
-def changed(ctx: Context) -> list[str] | None:
+def changed(projects: Projects) -> list[str] | None:
     """The files of the workspace that differ from the last commit, new ones included; None without git."""
     from toolroll.host.git.repository import Repository
 
     try:
-        repository = Repository.of(ctx, ".", _GIT_SECONDS)
+        repository = Repository.containing(".", projects.files, projects.shell, projects.call, _GIT_SECONDS)
         records = repository.carry_out(_status())
     except ToolError as error:
         if error.code in (ErrorCode.CANCELLED, ErrorCode.TIMEOUT):
@@ -221,19 +222,19 @@ def _status() -> Generator[Command, Printed, list[str]]:
     return [record[3:] for record in printed.out.split("\0") if record]
 
 
-def choose(ctx: Context, project: Project, targets: tuple[tuple[str, str], ...]) -> Chosen:
+def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str], ...]) -> Chosen:
     """The tests that uncommitted changes affect, or more when that cannot be told."""
-    files = changed(ctx)
+    files = changed(projects)
     kind = project.framework
     if files is None:
         return Chosen(targets, note="All tests: what has changed cannot be told without a git repository.")
     if not files:
         return Chosen((), note="No test is affected: nothing has changed since the last commit.", nothing=True)
     if kind.related:
-        return Chosen(targets, tuple(f"{ctx.files.root.path}/{one}" for one in files), f"Affected by {_few(files)}.")
+        return Chosen(targets, tuple(f"{projects.root}/{one}" for one in files), f"Affected by {_few(files)}.")
     if kind.language != "python":
         return Chosen(targets, note=f"All tests: which ones a change affects is not known of {kind.name}.")
-    found = _reached(ctx, project, files)
+    found = _reached(projects, project, files)
     if found.everything:
         return Chosen(targets, note=f"All tests, for {found.everything}.")
     prefix = "" if project.folder == "." else f"{project.folder}/"
@@ -254,25 +255,25 @@ def _few(files: list[str]) -> str:
     return ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
 
 
-def _reached(ctx: Context, project: Project, files: list[str]) -> Affected:
+def _reached(projects: Projects, project: Project, files: list[str]) -> Affected:
     """The Python test files that changes of these files affect."""
-    found = ctx.search.find("*.py", Scope(project.folder), sort="path", token=ctx.token)
+    found = projects.find_files("*.py", Scope(project.folder))
     sources: dict[str, str] = {}
     for entry in found.entries:
-        ctx.token.check()
-        sources[entry.path] = projects.text(ctx, f"{ctx.files.root.path}/{entry.path}")
-    result = affected(sources, files, _recalled(ctx))
+        projects.call.token.check()
+        sources[entry.path] = projects.read_text(f"{projects.root}/{entry.path}")
+    result = affected(sources, files, _recalled(projects))
     return result if found.complete else replace(result, everything="there are too many files to look through")
 
 
-def remember(ctx: Context, touched: Mapping[str, list[str]]) -> None:
+def remember(projects: Projects, touched: Mapping[str, list[str]]) -> None:
     """Keep which files each test file has reached, for the next time that affected tests are asked for."""
-    ctx.files.state.put("tests", _MEMORY, json.dumps({**_recalled(ctx), **touched}).encode())
+    projects.files.state.put("tests", _MEMORY, json.dumps({**_recalled(projects), **touched}).encode())
 
 
-def _recalled(ctx: Context) -> dict[str, list[str]]:
+def _recalled(projects: Projects) -> dict[str, list[str]]:
     with suppress(OSError, ValueError):
-        fd = os.open(_MEMORY, os.O_RDONLY | os.O_CLOEXEC, dir_fd=ctx.files.state.folder("tests"))
+        fd = os.open(_MEMORY, os.O_RDONLY | os.O_CLOEXEC, dir_fd=projects.files.state.folder("tests"))
         with os.fdopen(fd, "rb") as file:
             known = json.load(file)
         return {str(test): list(map(str, files)) for test, files in known.items()}

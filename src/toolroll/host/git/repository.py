@@ -8,9 +8,8 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolroll.host.context import Context
 from toolroll.host.files.openat import PATH
 from toolroll.host.files.root import Root
 from toolroll.host.shell.command_launcher import SealedText, Word
@@ -22,6 +21,13 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.git.names import decoded
 from toolroll.text.git.plans import Command, Plan, Printed, refusal
 from toolroll.text.git.settings import ENVIRONMENT, SENTINEL, harmless, variables
+
+if TYPE_CHECKING:
+    from toolroll.host.files.workspace import Workspace
+    from toolroll.host.runtime.call import Call
+    from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.host.runtime.launcher import Launcher
+    from toolroll.host.shell.shell import Shell
 
 _MOST = 4_000_000  # bytes of an answer that are taken apart
 _ERRORS = 20_000
@@ -50,26 +56,27 @@ class Place:
 class Repository:
     """Runs git for one call."""
 
-    def __init__(self, ctx: Context, place: Place, seconds: float) -> None:
+    def __init__(self, place: Place, files: Workspace, shell: Shell, call: Call, seconds: float) -> None:
+        """`shell` runs on behalf of the call."""
         self.place = place
-        self._ctx = ctx
+        self._files, self._shell, self._call = files, shell, call
         self._until = time.monotonic() + seconds
         self._names: list[str] = []
         self._user: dict[str, Word] | None = None
 
     @classmethod
-    def of(cls, ctx: Context, start: str, seconds: float) -> Repository:
-        """The nearest repository from a path on upwards; raises ToolError when there is none in reach."""
-        if ctx.launcher.find("git") is None:
+    def containing(cls, path: str, files: Workspace, shell: Shell, call: Call, seconds: float) -> Repository:
+        """The nearest repository from a path upwards; raises ToolError when there is none in reach."""
+        if shell.programs.find("git") is None:
             raise ToolError(ErrorCode.UNSUPPORTED, f"There is no git here. {how_to_install('git') or ''}".rstrip())
-        return cls(ctx, find(ctx.files.root, ctx.files.key(start)), seconds)
+        return cls(find(files.root, files.key(path)), files, shell, call, seconds)
 
     @property
     def prefix(self) -> str:
         """What git puts before paths of the workspace, when its working tree is larger."""
         if self.place.parts is not None:
             return ""
-        inner = beneath(self._ctx.files.root.path, self.place.top) or ()
+        inner = beneath(self._files.root.path, self.place.top) or ()
         return "".join(f"{name}/" for name in inner)
 
     @property
@@ -79,7 +86,7 @@ class Repository:
 
     def relative(self, path: str) -> str:
         """A path of the workspace, relative to where git runs."""
-        parts = self._ctx.files.key(path)
+        parts = self._files.key(path)
         own = self.place.parts or ()
         if parts[: len(own)] != own:
             raise ToolError(
@@ -91,7 +98,7 @@ class Repository:
     def exists(self, path: str) -> bool:
         """Whether something is at a path of the workspace."""
         try:
-            with self._ctx.files.root.place(self._ctx.files.where(path)[1], follow=False) as place:
+            with self._files.root.place(self._files.where(path)[1], follow=False) as place:
                 os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
         except (OSError, ToolError):
             return False
@@ -121,7 +128,7 @@ class Repository:
             if pause is None or not (printed.status and ".lock': File exists" in printed.errors):
                 break
             time.sleep(pause)
-            self._ctx.token.check()
+            self._call.token.check()
         if command.changes and any(name.startswith("include") for name in self._names):
             self._names = []  # another branch, or a file of the working tree, may have brought other settings
         return printed
@@ -150,11 +157,11 @@ class Repository:
             "GIT_DIR": self.place.folder,
             "GIT_WORK_TREE": self.place.top,
             **({} if changes else {"GIT_OPTIONAL_LOCKS": "0"}),
-            **{name: value for name, value in self._ctx.environment.items() if name in _AUTHOR},
+            **{name: value for name, value in self._shell.environment.items() if name in _AUTHOR},
         }
-        run = self._ctx.shell.words if changes else self._ctx.shell.program  # only changes need anybody's leave
+        run = self._shell.words if changes else self._shell.program  # only changes need anybody's leave
         ran = run(
-            [self._ctx.launcher.program("git"), *words],  # there is no terminal, so it does not page
+            [self._shell.programs.program("git"), *words],  # there is no terminal, so it does not page
             cwd="/".join(self.place.parts or ()) or ".",
             seconds=max(1.0, self._until - time.monotonic()),
             merge=False,
@@ -169,8 +176,8 @@ class Repository:
     def _own(self) -> dict[str, Word]:
         """What is taken over of the user's own settings; the repository's come before them."""
         if self._user is None:
-            user = own_settings(self._ctx)
-            name = str(user.get("user.name") or "") or self._ctx.environment.get("USER") or "toolroll"
+            user = own_settings(self._shell.programs, self._shell.environment, self._call.token)
+            name = str(user.get("user.name") or "") or self._shell.environment.get("USER") or "toolroll"
             user.setdefault("user.name", name)
             user.setdefault("user.email", f"{name.replace(' ', '.')}@localhost")
             self._user = user
@@ -266,13 +273,13 @@ def _is_repository(root: Root, name: str) -> bool:
     return False
 
 
-def own_settings(ctx: Context) -> dict[str, Word]:
+def own_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, Word]:
     """The user's name and address, line endings and ignored files, as their own git settings have them."""
-    found = _user_settings(ctx)
+    found = _user_settings(programs, environment, token)
     names = ("user.name", "user.email", "core.autocrlf")
     settings: dict[str, Word] = {name: value for name, value in found.items() if name in names}
-    home = ctx.environment.get("HOME", "")
-    folder = ctx.environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    home = environment.get("HOME", "")
+    folder = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     ignore = os.path.expanduser(found.get("core.excludesfile", "")) or os.path.join(folder, "git", "ignore")
     with suppress(OSError, UnicodeDecodeError):
         fd = os.open(ignore, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -283,10 +290,10 @@ def own_settings(ctx: Context) -> dict[str, Word]:
     return settings
 
 
-def _user_settings(ctx: Context) -> dict[str, str]:
+def _user_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, str]:
     """What the user's settings say, asked of git itself: the repository's are not read."""
     words = ("--global", "--includes", "-z", "--get-regexp", _OWN)
-    return dict(_pairs(read_settings(ctx.launcher, ctx.environment, ctx.token, words)))
+    return dict(_pairs(read_settings(programs, environment, token, words)))
 
 
 def _pairs(records: Iterable[str]) -> Iterable[tuple[str, str]]:

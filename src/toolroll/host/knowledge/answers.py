@@ -11,8 +11,11 @@ from toolroll.text.knowledge import answering
 from toolroll.text.knowledge.answering import Answered
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
-    from toolroll.host.knowledge.ingest import Shelf
+    from collections.abc import Mapping
+
+    from toolroll.host.http.client import Client
+    from toolroll.host.knowledge.ingest import Ingest
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.text.knowledge.passages import Found
 
 _PASSAGES = "so this is no answer yet but the passages for one. Answer from them alone, and cite them by their numbers."
@@ -20,20 +23,22 @@ _NO_MODEL = f"No language model is set up here, {_PASSAGES}"
 _UNKNOWN = "No passage answers this: the library does not know. Do not answer from it."
 
 
-def ask(ctx: Context, shelf: Shelf, query: str, limit: int) -> Answered | Found:
+def ask(
+    library: Ingest, query: str, limit: int, *, http: Client, environment: Mapping[str, str], token: CancelToken
+) -> Answered | Found:
     """An answer that cites its passages; without a model, or if it fails or does not keep to them, the passages."""
     from toolroll.host.models.chat.config import configured
 
-    model = configured(ctx.environment, ctx.http)
-    found = shelf.search(query, limit, lead="" if model else _NO_MODEL, none=_UNKNOWN)
+    model = configured(environment, http)
+    found = library.search(query, limit, lead="" if model else _NO_MODEL, none=_UNKNOWN)
     if model is None or not found.passages:
         return found
     mark = os.urandom(8).hex()
     said = answering.question(query, found.passages, mark)
     try:
-        answer = model.answer(answering.instruction(mark), said, ctx.token).strip()
+        answer = model.answer(answering.instruction(mark), said, token).strip()
     except ToolError as error:  # what was found is there without it
-        ctx.token.check()  # unless it is the call itself that ends
+        token.check()  # unless it is the call itself that ends
         return replace(found, lead=f"The model gave no answer, {_PASSAGES} {error.message}")
     if why := answering.refusal(answer, len(found.passages)):
         return replace(found, lead=f"{why} What the library has that is nearest:")

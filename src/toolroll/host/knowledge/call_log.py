@@ -17,7 +17,7 @@ import msgspec
 from toolroll.policy.redaction import Redaction
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
+    from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.state import State
 
 _FOLDER, _NOW, _BEFORE = "calls", "calls.jsonl", "calls.1.jsonl"
@@ -45,10 +45,10 @@ class Calls:
         self._state = state
         self._environment = environment
 
-    def keep(self, ctx: Context, outcome: str) -> None:
-        """Add the call that this context is for, if there is room; what it did must not be lost for want of that."""
-        text = msgspec.json.encode(dict(ctx.arguments), enc_hook=str).decode()[:_MOST_TEXT]
-        said = (ctx.name, self._redacted(text), outcome, ctx.session, self._redacted(ctx.message[:_MOST_TEXT]))
+    def keep(self, call: Call, outcome: str) -> None:
+        """Append the call. A full disk is no error: the call itself has succeeded."""
+        text = msgspec.json.encode(dict(call.arguments), enc_hook=str).decode()[:_MOST_TEXT]
+        said = (call.name, self._redacted(text), outcome, call.session, self._redacted(call.message[:_MOST_TEXT]))
         line = msgspec.json.encode(Called(time.time(), *said)) + b"\n"
         with suppress(OSError):
             self._append(line)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.converter import Converter
 from toolroll.host.convert.failure_cache import Unreadable
 from toolroll.host.convert.formats import Format
 from toolroll.host.files.versions import digest
@@ -17,8 +16,10 @@ from toolroll.text.knowledge.chunks import Chunk
 from toolroll.text.knowledge.passages import Document
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
+    from toolroll.host.convert.converter import Converter
     from toolroll.host.files.workspace import Workspace
+    from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.host.runtime.state import State
 
 SECONDS = 240.0
 """After which no more documents of a folder are converted in one call."""
@@ -33,10 +34,10 @@ class TiredError(Exception):
 class Conversions:
     """The conversions of one call. `remarks` gathers what was left out of documents, or is less sure than it looks."""
 
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
+    def __init__(self, converter: Converter, state: State, token: CancelToken) -> None:
+        self._converter = converter
         self._spent = 0.0
-        self._unreadable = Unreadable(ctx.files.state, ctx.token)
+        self._unreadable = Unreadable(state, token)
         self.remarks: list[str] = []
 
     def load(
@@ -58,7 +59,8 @@ class Conversions:
                 raise TiredError
         began = time.monotonic()
         try:
-            found = Converter.of(self._ctx, quiet=one_of_many).convert(data, source, format)
+            converter = self._converter.without_progress() if one_of_many else self._converter
+            found = converter.convert(data, source, format)
         except ToolError as error:
             self._unreadable.keep(known_by, format.reader, error)
             raise

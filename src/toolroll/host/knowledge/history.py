@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.journal.log import undone_numbers
-from toolroll.host.knowledge.call_log import Called, Calls
+from toolroll.host.knowledge.call_log import Called
 from toolroll.host.knowledge.note_store import Notes, path
 from toolroll.result import ToolError
 from toolroll.text.knowledge import fusion, passages
@@ -18,8 +18,12 @@ from toolroll.text.knowledge.passages import Hits, Passage, Ranking
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolroll.host.context import Context
     from toolroll.host.files.journal.entry import JournalEntry
+    from toolroll.host.files.journal.journal import Journal
+    from toolroll.host.files.workspace import Workspace
+    from toolroll.host.knowledge.call_log import Calls
+    from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.runtime.call import Call
 
 _CALLS = 5_000  # the latest that are looked through
 _PATHS = 20  # of one call
@@ -28,46 +32,64 @@ _WHEN = re.compile(r"\A\d{4}-\d\d-\d\d \d\d:\d\d |; in session \S+")  # which ha
 _SECONDS = 2.0  # for making vectors during a search
 
 
-def search(ctx: Context, known: Sequence[Passage], query: str, limit: int) -> Hits:
-    """Those of the passages that answer, ranked by words and meaning; of equals, the one that comes later."""
-    words = passages.scored(known, passages.check_query(query))
-    near, ranking = _near(ctx, known, query)
-    # From the last to the first, so that of equals the later one comes first.
-    last = len(known) - 1
-    turned = ({last - at: value for at, value in one.items()} for one in (words, near))
-    best = [(last - at, score) for at, score in fusion.fused(*turned)]
-    made = [replace(known[at], score=round(score, 4)) for at, score in best[:limit]]
-    return Hits(made, len(best), ranking)
+@dataclass(frozen=True, slots=True)
+class History:
+    """Searches passages that are not in the library, on behalf of one call."""
 
+    files: Workspace
+    journal: Journal
+    call_log: Calls
+    semantic: Meaning
+    call: Call
 
-def _near(ctx: Context, known: Sequence[Passage], query: str) -> tuple[dict[int, float], Ranking]:
-    """How like the question the passages are, the latest in any case; vectors are kept for the next time."""
-    if lacks := ctx.meaning.lacks:
-        return {}, Ranking(reason=lacks)
-    if not known:
-        return {}, Ranking("meaning and words")
-    from toolroll.host.models.embedding.vector_cache import Kept
+    def calls(self) -> list[Passage]:
+        """The calls that changed files, ran programs or asked others, the oldest first."""
+        entries = self.journal.entries()
+        gone = undone_numbers(entries)
+        made = [(one.time, _call(one, one.number in gone)) for one in entries[-_CALLS:]]
+        made += [(one.time, _called(one)) for one in self.call_log.all()[-_CALLS:]]
+        return [passage for _, passage in sorted(made, key=lambda pair: pair[0])]
 
-    try:
-        embedder = ctx.meaning.embedder
-        (asked,) = embedder.embed([query], ctx.token)
-        texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
-        made = Kept(ctx.files.state, ctx.token, embedder).vectors(texts, _SECONDS, len(asked))
-    except ToolError as error:
-        ctx.token.check()  # unless it is the call itself that ends
-        return {}, Ranking(reason=error.message)
-    near = {len(known) - 1 - at: float(one @ asked) for at, one in enumerate(made) if one is not None}
-    left = len(known) - len(near)
-    return near, Ranking("meaning and words", f"{left} of {len(known)} by words alone, for now." if left else "")
+    def notes(self) -> list[Passage]:
+        """The notes of this workspace in pieces, the last changed last."""
+        made = []
+        for note in reversed(Notes(self.files, self.call.token).all()[0]):
+            tags = "".join(f" #{tag}" for tag in note.tags)
+            for part in markdown(note.content):
+                title = " > ".join(filter(None, [note.title, part.title]))
+                made.append(Passage(path(note.id), f"{note.type} note{tags}: {title}", part.text, 0.0))
+        return made
 
+    def search(self, known: Sequence[Passage], query: str, limit: int) -> Hits:
+        """Those of the passages that answer, ranked by words and meaning; of equals, the one that comes later."""
+        words = passages.scored(known, passages.check_query(query))
+        near, ranking = self._near(known, query)
+        # From the last to the first, so that of equals the later one comes first.
+        last = len(known) - 1
+        turned = ({last - at: value for at, value in one.items()} for one in (words, near))
+        best = [(last - at, score) for at, score in fusion.fused(*turned)]
+        made = [replace(known[at], score=round(score, 4)) for at, score in best[:limit]]
+        return Hits(made, len(best), ranking)
 
-def calls(ctx: Context) -> list[Passage]:
-    """The calls that did something in this workspace, the oldest first: what changed files, and what ran or asked."""
-    entries = ctx.journal.entries()
-    gone = undone_numbers(entries)
-    made = [(one.time, _call(one, one.number in gone)) for one in entries[-_CALLS:]]
-    made += [(one.time, _called(one)) for one in Calls(ctx.files.state, ctx.environment).all()[-_CALLS:]]
-    return [passage for _, passage in sorted(made, key=lambda pair: pair[0])]
+    def _near(self, known: Sequence[Passage], query: str) -> tuple[dict[int, float], Ranking]:
+        """How like the question the passages are, the latest in any case; vectors are kept for the next time."""
+        if lacks := self.semantic.lacks:
+            return {}, Ranking(reason=lacks)
+        if not known:
+            return {}, Ranking("meaning and words")
+        from toolroll.host.models.embedding.vector_cache import Kept
+
+        try:
+            embedder = self.semantic.embedder
+            (asked,) = embedder.embed([query], self.call.token)
+            texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
+            made = Kept(self.files.state, self.call.token, embedder).vectors(texts, _SECONDS, len(asked))
+        except ToolError as error:
+            self.call.token.check()  # unless it is the call itself that ends
+            return {}, Ranking(reason=error.message)
+        near = {len(known) - 1 - at: float(one @ asked) for at, one in enumerate(made) if one is not None}
+        left = len(known) - len(near)
+        return near, Ranking("meaning and words", f"{left} of {len(known)} by words alone, for now." if left else "")
 
 
 def _called(one: Called) -> Passage:
@@ -79,17 +101,6 @@ def _called(one: Called) -> Passage:
 
 def _at(moment: float) -> str:
     return datetime.datetime.fromtimestamp(int(moment), datetime.UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def notes(ctx: Context) -> list[Passage]:
-    """The notes of this workspace in pieces, the last changed last."""
-    made = []
-    for note in reversed(Notes(ctx.files, ctx.token).all()[0]):
-        tags = "".join(f" #{tag}" for tag in note.tags)
-        for part in markdown(note.content):
-            title = " > ".join(filter(None, [note.title, part.title]))
-            made.append(Passage(path(note.id), f"{note.type} note{tags}: {title}", part.text, 0.0))
-    return made
 
 
 def guidance() -> list[Passage]:

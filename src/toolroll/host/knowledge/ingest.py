@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.convert import errors as troubles
 from toolroll.host.convert import formats, limits
 from toolroll.host.files.spill import PREFIX
+from toolroll.host.files.tree import FileTree
 from toolroll.host.files.versions import digest
 from toolroll.host.knowledge.conversions import Conversions, TiredError
 from toolroll.host.search.query import Scope
@@ -24,10 +25,15 @@ from toolroll.text.knowledge.chunks import Chunk
 from toolroll.text.knowledge.passages import Document, Form, Found, check_title
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
+    from toolroll.host.code.structure import Structure
+    from toolroll.host.convert.converter import Converter
     from toolroll.host.files.reader import TextFile as File
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.knowledge.library import Store
+    from toolroll.host.runtime.call import Call
+    from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.host.runtime.launcher import Launcher
+    from toolroll.host.search.search import Search
 
 MOST_BYTES = 10_000_000
 """Of one document."""
@@ -85,13 +91,23 @@ class Added:
         return f"{', '.join(said)}{pieces}." if said else "Nothing was added."
 
 
-class Shelf:
-    """Puts documents into a library and finds passages in it, on behalf of one call."""
+class Ingest:
+    """Adds documents to a library and finds passages in it, on behalf of one call."""
 
-    def __init__(self, ctx: Context, store: Store) -> None:
-        self._ctx = ctx
+    def __init__(
+        self,
+        store: Store,
+        files: Workspace,
+        search: Search,
+        structure: Structure,
+        launcher: Launcher,
+        converter: Converter,
+        call: Call,
+    ) -> None:
         self._store = store
-        self._conversions = Conversions(ctx)
+        self._files, self._search, self._structure, self._launcher = files, search, structure, launcher
+        self._call = call
+        self._conversions = Conversions(converter, files.state, call.token)
 
     def add(self, path: str) -> Added:
         """Take in a file, or the files of a folder; ToolError if a file cannot be taken, or nothing of a folder."""
@@ -102,8 +118,8 @@ class Shelf:
         paths, made.stopped = self._listed(path)
         skipped: Counter[str] = Counter()
         for done, one in enumerate(paths):
-            self._ctx.token.check()
-            self._ctx.progress(done, len(paths), one)
+            self._call.token.check()
+            self._call.progress(done, len(paths), one)
             try:
                 fresh = self._fresh(f"./{one}", top=True)
             except TiredError:
@@ -114,7 +130,7 @@ class Shelf:
                 skipped[_REASONS[error.code]] += 1
             else:
                 self._put(made, *fresh)
-        self._ctx.progress(len(paths), len(paths), "")
+        self._call.progress(len(paths), len(paths), "")
         made.skipped = dict(skipped)
         if not (made.added or made.replaced or made.unchanged):
             raise ToolError(ErrorCode.VALIDATION, f"No file in {path!r} can be added. {made.note}".rstrip())
@@ -142,7 +158,7 @@ class Shelf:
 
     def _changed(self, source: str, known_by: str) -> bool:
         try:
-            return digest(self._ctx.files.at(".").data(source, limits.BYTES)).hex() != known_by
+            return digest(self._files.at(".").data(source, limits.BYTES)).hex() != known_by
         except (ToolError, OSError):
             return True
 
@@ -162,7 +178,7 @@ class Shelf:
         self._conversions.remarks.clear()
 
     def _is_folder(self, path: str) -> bool:
-        root, where = self._ctx.files.where(path)
+        root, where = self._files.where(path)
         try:
             os.close(root.folder(where))
         except (FileNotFoundError, NotADirectoryError):
@@ -170,18 +186,18 @@ class Shelf:
         return True
 
     def _listed(self, path: str) -> tuple[list[str], bool]:
-        search, where = self._ctx.searching(path)
-        listing = search.find("**", Scope(where), sort="path", token=self._ctx.token)
+        root, where = self._files.where(path)
+        listing = self._search.on(root).find("**", Scope(where), sort="path", token=self._call.token)
         paths = [entry.path for entry in listing.entries if entry.kind == "file"]
         return paths[:FILES], len(paths) > FILES or not listing.complete
 
     def _loaded(self, path: str, *, top: bool = False) -> tuple[Document, Callable[[], list[Chunk]]]:
         """A file as a document, and what cuts it; converting waits until it is known to be new."""
-        files = self._ctx.files.at(".") if top else self._ctx.files
+        files = self._files.at(".") if top else self._files
         if (format := formats.of_name(path)) is not None:
             return self._conversions.load(files, path, format, one_of_many=top)
         suffix = formats.suffix(path)
-        if suffix in formats.REFUSED and (top or self._ctx.tree.is_file(path)):
+        if suffix in formats.REFUSED and (top or FileTree(self._files).is_file(path)):
             raise troubles.refused(path, *formats.REFUSED[suffix])
         files.data(path, MOST_BYTES)  # which refuses what is larger
         file = _text_of(files, path)
@@ -192,7 +208,7 @@ class Shelf:
 
     def _cut(self, file: File, form: Form) -> list[Chunk]:
         if form == "html":
-            return _checked(chunks.markdown(_converted(file, self._ctx)), file.path)
+            return _checked(chunks.markdown(_html_text(file, self._call.token, self._launcher)), file.path)
         if form == "notebook":
             return _checked(chunks.plain(notebook.cells(file.text)), file.path)
         if form == "code":
@@ -203,7 +219,7 @@ class Shelf:
         if file.path.startswith(PREFIX):
             return chunks.plain(file.text)
         try:
-            tags = self._ctx.structure.tags_of(file.path, self._ctx.token)
+            tags = self._structure.tags_of(file.path, self._call.token)
         except ToolError as error:
             if error.code not in _NO_STRUCTURE:
                 raise
@@ -229,9 +245,9 @@ def _text_of(files: Workspace, path: str) -> File:
     return file
 
 
-def _converted(file: File, ctx: Context) -> str:
+def _html_text(file: File, token: CancelToken, launcher: Launcher) -> str:
     try:
-        return pages.read(file.data, "text/html", "", "main", ctx.token, ctx.launcher).text
+        return pages.read(file.data, "text/html", "", "main", token, launcher).text
     except ToolError as error:
         if error.code is not ErrorCode.TOO_LARGE:
             raise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from toolroll.host.knowledge import postings as entries
 from toolroll.host.knowledge.vectors import backfill as behind
 from toolroll.host.knowledge.vectors.backfill import Behind
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
@@ -21,8 +21,8 @@ from toolroll.text.knowledge.passages import Document, Hits, Kind, Passage, Rank
 if TYPE_CHECKING:
     import sqlite3
 
-    from toolroll.host.context import Progress
     from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.runtime.progress import Progress
 
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]
 """A question and the passages that seem to answer it, to how well each of them does."""
@@ -100,7 +100,7 @@ class Library:
     """
 
     def __init__(
-        self, state: State, token: Token, meaning: Meaning | None = None, rerank: Rerank | None = None
+        self, state: State, token: CancelToken, meaning: Meaning | None = None, rerank: Rerank | None = None
     ) -> None:
         """`rerank` judges the best passages once more; without it, what `meaning` has for that, if it has."""
         self._token = token
@@ -239,7 +239,7 @@ class Library:
         return held
 
 
-def _reranking(meaning: Meaning, token: Token) -> Rerank:
+def _reranking(meaning: Meaning, token: CancelToken) -> Rerank:
     def rerank(query: str, best: Sequence[Passage]) -> list[float]:
         return meaning.reranker.scores(query, [f"{one.title}\n{one.text}".strip() for one in best], token)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
@@ -40,7 +40,7 @@ _SECOND = ("drop trigger gone", "drop trigger changed", "drop table vectors")  #
 class Memories:
     """Keeps and finds memories. Nothing is opened before it is needed, and nothing stays open."""
 
-    def __init__(self, state: State, token: Token, meaning: Meaning | None = None) -> None:
+    def __init__(self, state: State, token: CancelToken, meaning: Meaning | None = None) -> None:
         self._state = state
         self._token = token
         self._meaning = meaning

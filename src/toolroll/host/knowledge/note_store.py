@@ -14,7 +14,7 @@ import msgspec
 from toolroll.host.files.tree import FileTree, TreeItem
 from toolroll.host.files.versions import digest
 from toolroll.host.files.workspace import Workspace
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import locked
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.knowledge import notes
@@ -31,7 +31,7 @@ _ALIKE = 1000  # notes of one name
 class Notes:
     """Makes, changes and finds notes. The folder is made with the first one; each note's id is its file's name."""
 
-    def __init__(self, files: Workspace, token: Token) -> None:
+    def __init__(self, files: Workspace, token: CancelToken) -> None:
         self._files = files.at(".")
         self._tree = FileTree(self._files)
         self._token = token

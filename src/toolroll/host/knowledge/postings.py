@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime import numeric
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.text.knowledge import passages
 from toolroll.text.knowledge.passages import ENTRY, Bm25
 
@@ -78,7 +78,9 @@ def forget(base: sqlite3.Connection, block: int, numbers: range, words: Sequence
         base.execute(f"{text} term = ? and block = ?", (left, term, block))
 
 
-def best(base: sqlite3.Connection, query: str, also: Collection[int], token: Token) -> tuple[dict[int, float], int]:
+def best(
+    base: sqlite3.Connection, query: str, also: Collection[int], token: CancelToken
+) -> tuple[dict[int, float], int]:
     """The scores of the passages that share most with a question, and of `also`; how many share anything."""
     question = passages.asked(query)
     texts, length = base.execute("select pieces, length from totals").fetchone()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import locked
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
@@ -35,7 +35,7 @@ class _File:
 class TodoFile:
     """One session's list. Whoever opens the same session later finds it; two processes may write at once."""
 
-    def __init__(self, state: State, session: str, token: Token) -> None:
+    def __init__(self, state: State, session: str, token: CancelToken) -> None:
         self._state = state
         self._session = session
         self._token = token

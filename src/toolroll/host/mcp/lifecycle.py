@@ -14,6 +14,7 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
+    from toolroll.host.approval.taint import Taint
     from toolroll.host.http.client import Client
     from toolroll.host.mcp.config import Entry
     from toolroll.host.mcp.pins import Pins
@@ -37,6 +38,7 @@ class World:
     http: Client
     pins: Pins
     guard: Guard
+    taint: Taint
     environment: Mapping[str, str]
     memory: int
     """Bytes that one server and all that it started may hold."""

@@ -11,18 +11,18 @@ from toolroll.host.mcp.definitions import visible
 from toolroll.host.mcp.results import Answer, Content
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
     from toolroll.host.mcp.server import Known, Remote
     from toolroll.host.mcp.servers import Remotes
+    from toolroll.host.runtime.call import Call
 
 _LINE = 200
 _NAME = 300
 
 
-def show(action: str, remotes: Remotes, name: str | None, ctx: Context) -> Answer:
+def show(action: str, remotes: Remotes, name: str | None, call: Call) -> Answer:
     """The tools, resources or prompts of a server; without a name of every server, and more briefly."""
     what = action.removeprefix("list_")
-    found, failed = remotes.each(name, lambda one: _rows(what, one, ctx))
+    found, failed = remotes.each(name, lambda one: _rows(what, one, call))
     brief = len(found) + len(failed) > 1
     content = Content(notes=[f"{error.message}" for error in failed])
     for server, rows in found.items():
@@ -32,13 +32,13 @@ def show(action: str, remotes: Remotes, name: str | None, ctx: Context) -> Answe
         content.notes.append("With `server`, its list comes in full.")
     structured = [{"server": server, **row} for server, rows in found.items() for row in rows]
     origin = ", ".join(found) or "none"
-    return content.answer(origin, f"list of {what}", structured, ctx.limits.output_chars, lambda text: text)
+    return content.answer(origin, f"list of {what}", structured, call.limits.output_chars, lambda text: text)
 
 
-def _rows(what: str, remote: Remote, ctx: Context) -> list[dict[str, Any]]:
+def _rows(what: str, remote: Remote, call: Call) -> list[dict[str, Any]]:
     if what == "tools":
-        return [_tool(name, known) for name, known in remote.tools(ctx.token).items()]
-    items = remote.resources(ctx.token) if what == "resources" else remote.prompts(ctx.token)
+        return [_tool(name, known) for name, known in remote.tools(call.token).items()]
+    items = remote.resources(call.token) if what == "resources" else remote.prompts(call.token)
     return [_item(one) for one in items]
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from toolroll.policy.effects import Effect
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
     from toolroll.host.mcp.config import Entry
     from toolroll.host.mcp.definitions import Definition
     from toolroll.host.mcp.results import Answer
     from toolroll.host.mcp.server import Remote
+    from toolroll.host.runtime.call import Call
 
 Follow = Callable[[Iterable[str], Iterable["Offered"]], None]
 """Takes the names of tools that are gone or are others now, and what there is in their place."""
@@ -42,9 +42,9 @@ class Offered:
     def follow(self, _follow: Follow) -> None:
         """It stays as it was registered; a call of it that has become another asks first."""
 
-    def call(self, ctx: Context, /, **arguments: Any) -> Answer:
+    def call(self, call: Call, /, **arguments: Any) -> Answer:
         """Call it on the server; the kit's guard has let the call pass."""
-        return self.server.call(self.own_name, arguments, ctx, authorised=True)
+        return self.server.call(self.own_name, arguments, call, authorised=True)
 
 
 def shown_name(entry: Entry, own: str) -> str:

@@ -20,10 +20,10 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Checker
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Context
     from toolroll.host.mcp.config import Entry
     from toolroll.host.mcp.results import Answer
     from toolroll.host.mcp.session import Session
+    from toolroll.host.runtime.call import Call
 
 _OLD = 60.0  # seconds after which a server that cannot tell of changes is asked for its tools again
 _BETWEEN = 0.2  # seconds between two looks at the tools of a server that says on and on that they are others
@@ -92,43 +92,43 @@ class Remote:
             self._list(token)
         return self._tools
 
-    def call(self, name: str, arguments: Mapping[str, Any], ctx: Context, *, authorised: bool = False) -> Answer:
+    def call(self, name: str, arguments: Mapping[str, Any], call: Call, *, authorised: bool = False) -> Answer:
         """What a tool answers. `authorised`: the guard has let this very call pass already."""
-        known = self._find(name, ctx.token)
+        known = self._find(name, call.token)
         if known.now.problem:
             raise ToolError(ErrorCode.UNSUPPORTED, f"The tool {name!r} cannot be used: {known.now.problem}.")
         checked, _ = known.checker.check(arguments)
         if not authorised:
             self._world.guard.authorise(shown_name(self.entry, name), self._effects(known.now), checked)
         if known.change:
-            self._confirm(known, ctx.token)
-        ctx.taint.check_call(ctx, self._effects(known.now))
+            self._confirm(known, call.token)
+        self._world.taint.check_call(call, self._effects(known.now))
         params, headers = {"name": name, "arguments": checked}, mirrored(known.now.schema, checked)
 
         def ask(session: Session, deadline: float) -> dict[str, Any]:
-            return session.ask("tools/call", params, ctx.token, deadline, progress=ctx.progress, headers=headers)
+            return session.ask("tools/call", params, call.token, deadline, progress=call.progress, headers=headers)
 
-        result = self._life.use(ctx.token, ask, again=False)
-        answer = answers.called(result, self.name, name, ctx.limits.output_chars, self._life.hide)
-        ctx.taint.notice_result(self._effects(known.now), (), checked, str(answer))
+        result = self._life.use(call.token, ask, again=False)
+        answer = answers.called(result, self.name, name, call.limits.output_chars, self._life.hide)
+        self._world.taint.notice_result(self._effects(known.now), (), checked, str(answer))
         return answer
 
-    def read(self, uri: str, ctx: Context) -> Answer:
+    def read(self, uri: str, call: Call) -> Answer:
         """What is in a resource."""
-        self._require("resources", ctx.token)
-        ctx.taint.check_call(ctx, self._outside)
-        result = self._ask("resources/read", {"uri": uri}, ctx.token)
-        answer = answers.contents(result, self.name, uri, ctx.limits.output_chars, self._life.hide)
-        ctx.taint.notice_result(Effect.READ | self._outside, (uri,), {}, str(answer))
+        self._require("resources", call.token)
+        self._world.taint.check_call(call, self._outside)
+        result = self._ask("resources/read", {"uri": uri}, call.token)
+        answer = answers.contents(result, self.name, uri, call.limits.output_chars, self._life.hide)
+        self._world.taint.notice_result(Effect.READ | self._outside, (uri,), {}, str(answer))
         return answer
 
-    def prompt(self, name: str, arguments: Mapping[str, Any], ctx: Context) -> Answer:
+    def prompt(self, name: str, arguments: Mapping[str, Any], call: Call) -> Answer:
         """A prompt with its blanks filled in."""
-        self._require("prompts", ctx.token)
-        ctx.taint.check_call(ctx, self._outside)
+        self._require("prompts", call.token)
+        self._world.taint.check_call(call, self._outside)
         texts = {key: value if isinstance(value, str) else str(value) for key, value in arguments.items()}
-        result = self._ask("prompts/get", {"name": name, "arguments": texts}, ctx.token)
-        return answers.prompt(result, self.name, name, ctx.limits.output_chars, self._life.hide)
+        result = self._ask("prompts/get", {"name": name, "arguments": texts}, call.token)
+        return answers.prompt(result, self.name, name, call.limits.output_chars, self._life.hide)
 
     def resources(self, token: Token) -> list[Mapping[str, Any]]:
         """Its resources, and the templates of further ones."""

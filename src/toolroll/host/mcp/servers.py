@@ -11,6 +11,7 @@ from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
+    from toolroll.host.approval.taint import Taint
     from toolroll.host.files.root import Root
     from toolroll.host.http.client import Client
     from toolroll.host.mcp.server import Remote
@@ -31,6 +32,7 @@ class Remotes:
         root: Root,
         state: State,
         guard: Guard,
+        taint: Taint,
         http: Client,
         limits: Limits,
         environment: Mapping[str, str],
@@ -38,7 +40,7 @@ class Remotes:
     ) -> None:
         """`config` is a file, or what would be in one; ValueError for one that cannot be understood."""
         self._entries: dict[str, Entry] = load(config, environment)
-        self._parts = (root, state, guard, http, limits, environment, git)
+        self._parts = (root, state, guard, taint, http, limits, environment, git)
         self._lock = threading.Lock()
         self._remotes: dict[str, Remote] = {}
         self.problems: dict[str, str] = {}
@@ -118,6 +120,6 @@ class Remotes:
         from toolroll.host.mcp.server import Remote
         from toolroll.host.mcp.spawn import Spawner
 
-        root, state, guard, http, limits, environment, git = self._parts
+        root, state, guard, taint, http, limits, environment, git = self._parts
         spawner = Spawner(root, state, guard, environment, git)
-        return Remote(entry, World(spawner, http, Pins(state), guard, environment, limits.memory_bytes))
+        return Remote(entry, World(spawner, http, Pins(state), guard, taint, environment, limits.memory_bytes))

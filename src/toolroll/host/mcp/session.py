@@ -13,8 +13,8 @@ from toolroll.host.mcp.http import STATELESS
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Progress
     from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.progress import Progress
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 _WE = {"name": "toolroll", "version": "0.1"}

@@ -1,4 +1,4 @@
-"""Cancellation and deadlines: one token for each call, which the host checks wherever it could stay long."""
+"""Cancellation and deadlines: one token for each call, which engines check wherever they could take long."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import time
 
 from toolroll.result import ErrorCode, ToolError
 
+POLL_SECONDS = 0.05
+"""How often code that waits checks its token: a cancellation is noticed at most this late."""
 
-class Token:
+
+class CancelToken:
     """Cancel from any thread; work under it calls `check` and stops with a ToolError."""
 
     __slots__ = ("_event", "deadline")
@@ -26,7 +29,7 @@ class Token:
         return self._event is not None and self._event.is_set()
 
     def limit(self, seconds: float) -> None:
-        """Let the work take at most this long from now on; an earlier deadline stays. Raises as `check` does."""
+        """Set a deadline this many seconds from now, unless an earlier one is set. Raises as `check` does."""
         if self._event is not None or self.deadline is not None:
             self.check()
         at = time.monotonic() + seconds
@@ -48,3 +51,7 @@ class Token:
         if self._event is None:
             self._event = threading.Event()
         return self._event
+
+
+Token = CancelToken
+"""The former name."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import locked
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
@@ -31,7 +31,9 @@ _KINDS = {
 class Database:
     """One file with tables. Nothing is opened before it is needed, and nothing stays open."""
 
-    def __init__(self, state: State, token: Token, what: str, *versions: Sequence[str], derived: bool = False) -> None:
+    def __init__(
+        self, state: State, token: CancelToken, what: str, *versions: Sequence[str], derived: bool = False
+    ) -> None:
         """`what` names it, in messages and on disk; each of `versions` holds what makes it of the one before.
 
         The file of one that is `derived` from others is deleted when it is broken.

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 _PAUSE = 0.005  # seconds
 
 
 @contextmanager
-def locked(folder: int, name: str, token: Token) -> Iterator[None]:
+def locked(folder: int, name: str, token: CancelToken) -> Iterator[None]:
     """Hold the lock of this name in a folder of the state; ToolError if the call ends while it waits."""
     # Opened anew each time: a lock belongs to what was opened, so threads of one process exclude each other too.
     fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.cancellation import POLL_SECONDS
 from toolroll.host.runtime.process_tree import kill_group
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import ChildProcess
 
 _CHUNK = 1 << 18
@@ -27,14 +28,12 @@ _LOG_BYTES = 4 << 20
 BOUNDED = sys.platform == "linux"
 """Whether the memory of a program can be bounded."""
 
-_TICK = 0.05  # how late a cancellation may be noticed while the program is silent
-
 
 class Stream:
     """What a running program writes to stdout, as chunks of bytes. Iterate over it once."""
 
     def __init__(
-        self, process: ChildProcess, token: Token | None, deadline: float | None, log: int | None = None
+        self, process: ChildProcess, token: CancelToken | None, deadline: float | None, log: int | None = None
     ) -> None:
         self._process = process
         self._log = log
@@ -71,7 +70,7 @@ class Stream:
         pause = 0.0002
         while (status := exit_status(self._process)) is None:  # and not waited for: `close` must know what to kill
             time.sleep(min(pause, self._wait()))
-            pause = min(2 * pause, _TICK)
+            pause = min(2 * pause, POLL_SECONDS)
         self.status = status
 
     def close(self) -> None:
@@ -93,11 +92,11 @@ class Stream:
         if self._token is not None:
             self._token.check()
         if self._deadline is None:
-            return _TICK
+            return POLL_SECONDS
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("the program did not end in time")
-        return min(left, _TICK)
+        return min(left, POLL_SECONDS)
 
 
 @contextmanager
@@ -105,7 +104,7 @@ def stream(
     process: ChildProcess,
     *,
     log: int | None = None,
-    token: Token | None = None,
+    token: CancelToken | None = None,
     deadline: float | None = None,
     memory: int | None = None,
 ) -> Iterator[Stream]:

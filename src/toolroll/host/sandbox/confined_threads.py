@@ -14,7 +14,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from toolroll.host.shell.process_marks import mask
+from toolroll.host.runtime.signals import mask
 
 T = TypeVar("T")
 _Queue = SimpleQueue[Callable[[RuntimeError | None], None]]

@@ -366,7 +366,7 @@ class _Watched:
 
     def begin(self) -> None:
         """Before the command is started."""
-        self._before = self._files.look() if self._files is not None else None
+        self._before = self._files.scan() if self._files is not None else None
         self.guarded = self._git.begin() if self._git is not None else None
 
     def follow(self, running: RunningCommand) -> None:

@@ -8,12 +8,13 @@ that starts the command, and so in all of its processes from the beginning, unti
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
 import os
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple, cast
+from typing import NamedTuple
+
+from toolroll.host.runtime.signals import mask
 
 TAG = "TOOLROLL_RUN"
 _LIMIT = 15  # RLIMIT_RTTIME
@@ -76,14 +77,6 @@ class ProcessMarks:
     def on(self, seen: FoundMarks) -> bool:
         """Whether a process carries one of them."""
         return seen.signals == self.signals != 0 or self.tag.encode() in seen.tags
-
-
-def mask(how: int, signals: Iterable[int]) -> set[int]:
-    """Change which signals the calling thread blocks; those that it blocked before, as plain numbers.
-
-    `signal.pthread_sigmask` looks for the name of each of them, which takes longer than to start a thread.
-    """
-    return cast("set[int]", _signal.pthread_sigmask(how, signals))
 
 
 def limit_of(pid: int) -> int | None:

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.approval.guard import Consent, Guard, Request
@@ -29,25 +29,15 @@ from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.context import Progress
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
+    from toolroll.host.runtime.progress import Progress
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
-    from toolroll.policy.commands import Judgement, Rules
+    from toolroll.policy.commands import CommandRules, Judgement
 
 _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 _QUICK = 1.0  # seconds: a job that fails at once is reported at once
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """On whose behalf a command runs: what the approver is shown, what cancels it, what gets its output."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    token: Token
-    progress: Progress
 
 
 class Shell:
@@ -67,7 +57,8 @@ class Shell:
     ) -> None:
         """`launcher` knows where the shells are."""
         self.environment = environment
-        self._programs = launcher
+        self.programs = launcher
+        """Finds installed programs."""
         self._root, self._spill, self._guard = root, spill, guard
         self._limits = limits
         self._table = guard.policy.commands or table
@@ -76,12 +67,12 @@ class Shell:
         # Shared by the copies that `on` makes: none or one, and where each session is.
         self._jobs: list[Jobs] = []
         self._entered: dict[str, str] = {}
-        self._caller: Caller | None = None
+        self._call: Call | None = None
 
-    def on(self, caller: Caller) -> Shell:
+    def on(self, call: Call) -> Shell:
         """The same shell on behalf of one call."""
         other = copy.copy(self)
-        other._caller = caller
+        other._call = call
         return other
 
     @property
@@ -187,7 +178,7 @@ class Shell:
         """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
         import shlex
 
-        argv = [self._programs.program(argv[0]), *argv[1:]]
+        argv = [self.programs.program(argv[0]), *argv[1:]]
         command = shlex.join(argv)
         request = Request(self._for().name, Effect.RUN, {"command": command}, why, (command,))
         if self._guard.ask(request) is not Consent.GIVEN:
@@ -237,13 +228,13 @@ class Shell:
             one.close()
         self._launcher.close()
 
-    def _for(self) -> Caller:
-        assert self._caller is not None, "a command runs on behalf of a call"
-        return self._caller
+    def _for(self) -> Call:
+        assert self._call is not None, "a command runs on behalf of a call"
+        return self._call
 
     @contextmanager
     def _argv(self, text: str, program: str = "bash") -> Iterator[list[Word]]:
-        shell = self._programs.find(program) or program  # not one that a command has put on its PATH
+        shell = self.programs.find(program) or program  # not one that a command has put on its PATH
         if len(text) < _ARGUMENT_BYTES // 4 or len(text.encode()) < _ARGUMENT_BYTES:
             yield [shell, "-c", text]
             return
@@ -258,10 +249,10 @@ class Shell:
         extra: Mapping[str, Word] | None = None,
         **how: Any,
     ) -> StartedCommand:
-        caller = self._for()
-        caller.token.check()
+        call = self._for()
+        call.token.check()
         words, variables, fds = prepare_words(argv, extra or {})
-        tell = _live(caller.progress, seconds)
+        tell = _live(call.progress, seconds)
         with self._launcher.held():
             return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
 
@@ -289,11 +280,11 @@ class Shell:
 
     def _authorise(self, judgement: Judgement, runs: tuple[str, ...], cwd: str | None, program: str = "") -> None:
         """`cwd`: the folder that a lasting answer is for; None when every time is asked about."""
-        caller = self._for()
+        call = self._for()
         folder = None if cwd is None else os.path.normpath(cwd)
-        self._guard.authorise_command(caller.name, caller.arguments, judgement, runs, folder, program)
+        self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program)
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> CommandRules:
         from toolroll.policy.commands import PRESETS
 
         return replace(PRESETS[self._table], user=tuple(rule for rule in self._guard.policy.rules if rule.command))

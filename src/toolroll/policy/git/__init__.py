@@ -1,7 +1,10 @@
-"""What a git command would do, told from its words alone: read, change, destroy, or run other programs."""
+"""Judge git commands by their words: what reads, changes, destroys, or runs other programs.
 
-from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, Rule
+Front: `judge`. Imports only `policy.decision`.
+"""
+
+from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, GitRule
 from toolroll.policy.git.values import check_value
 from toolroll.policy.git.verdict import judge
 
-__all__ = ["DESTRUCTIVE", "FOREIGN", "Rule", "check_value", "judge"]
+__all__ = ["DESTRUCTIVE", "FOREIGN", "GitRule", "check_value", "judge"]

@@ -1,11 +1,11 @@
-"""What the names in a git command say: places elsewhere, addresses that run programs, references that are forced."""
+"""Judge the operands of a git command: places elsewhere, addresses that run programs, forced references."""
 
 from __future__ import annotations
 
 import re
 
 from toolroll.policy.git.values import climbs
-from toolroll.policy.git.words import Words
+from toolroll.policy.git.words import GitWords
 from toolroll.policy.paths import components, protected
 
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")  # "ext::sh -c ..." names a program
@@ -49,7 +49,7 @@ _WRITING = frozenset({
 })  # fmt: skip
 
 
-def reason(key: str, words: Words) -> str | None:
+def reason(key: str, words: GitWords) -> str | None:
     """Why a command reaches beyond the repository, or None."""
     if any(one.is_path and one.value is not None and outside(one.value) for one in words.options):
         return "reads or writes outside the repository"
@@ -64,7 +64,7 @@ def reason(key: str, words: Words) -> str | None:
     return _setting(words) if key == "config" else None
 
 
-def lost(key: str, words: Words) -> str | None:
+def lost(key: str, words: GitWords) -> str | None:
     """Why the names of a command would lose work, or None."""
     if key in ("push", "send-pack") and any(one[:1] in "+:" and one != ":" for one in words.names):
         return "overwrites or deletes a branch of the remote"
@@ -84,7 +84,7 @@ def outside(path: str) -> bool:
     return path.startswith(("/", "~/")) or climbs(path) or protected(components(path)) is not None
 
 
-def _places(key: str, words: Words) -> list[str]:
+def _places(key: str, words: GitWords) -> list[str]:
     """The names that are paths: all of them, or those behind an address."""
     if key in ("clone", "submodule add"):
         return [*words.names[1:], *words.paths[1 if not words.names else 0 :]]
@@ -93,13 +93,13 @@ def _places(key: str, words: Words) -> list[str]:
     return [*words.names, *words.paths]
 
 
-def _addresses(key: str, words: Words) -> list[str]:
+def _addresses(key: str, words: GitWords) -> list[str]:
     at = _ADDRESS.get(key, len(words.names) + len(words.paths))
     option = words.has(_ADDRESSES)
     return [*[*words.names, *words.paths][at : at + 1], *([option.value] if option and option.value else [])]
 
 
-def _names_program(words: Words) -> bool:
+def _names_program(words: GitWords) -> bool:
     addresses = [*words.names, *words.paths]
     values = [one.value for one in words.options if one.value is not None]
     return any(_HELPER.match(one) for one in (*addresses, *values)) or any(
@@ -117,7 +117,7 @@ def _forced(refspec: str) -> bool:
     return refspec.startswith("+") and bool(target) and not target.startswith("refs/remotes/")
 
 
-def _takes_files(words: Words) -> bool:
+def _takes_files(words: GitWords) -> bool:
     if words.paths:
         return True
     if words.has(_CREATING):
@@ -125,13 +125,13 @@ def _takes_files(words: Words) -> bool:
     return len(words.names) > 1 or any(_FILE.fullmatch(one) for one in words.names)
 
 
-def _moves_branch(words: Words) -> bool:
+def _moves_branch(words: GitWords) -> bool:
     if words.paths or len(words.names) != 1 or words.names[0] in ("HEAD", "@"):
         return False
     return _REVISION.fullmatch(words.names[0]) is not None
 
 
-def _setting(words: Words) -> str | None:
+def _setting(words: GitWords) -> str | None:
     """Reading settings is a question; writing one that may run a program, or the user's own, is denied."""
     names = list(words.names)
     if words.has(_READING_SETTINGS) or (names and names[0] in ("get", "list")):

@@ -1,4 +1,4 @@
-"""Values that become words of a git command: none may turn into an option, a path elsewhere, or two words."""
+"""Check values before they become words of a git command: no option, no path elsewhere, no second word."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ READS: dict[str, str] = {
 """Verbs that only look, with the options that keep them so. Any other option makes it a question."""
 
 LISTS = {"branch": 0, "tag": 0, "remote": 0, "reflog": 0, "symbolic-ref": 1}
-"""Verbs that look only with so few names, unless they are told to list."""
+"""Verbs that only read with at most so many names, unless `--list` is given."""
 
 CHANGES: dict[str, str] = {
     "add": "--chmod: --pathspec-from-file@",

@@ -1,15 +1,15 @@
-"""The judge of git commands: what only looks is allowed, what destroys or reaches out denied, the rest a question."""
+"""Judge a git command: reading is allowed, destroying and reaching out are denied, the rest asks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from toolroll.policy.decision import Verdict
 from toolroll.policy.git import places
-from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, Rule
+from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, GitRule
 from toolroll.policy.git.values import climbs
 from toolroll.policy.git.verbs import CHANGES, GROUPS, LISTS, READS
-from toolroll.policy.git.words import Spec, Words, spec, take_apart
-from toolroll.policy.rules import Verdict
+from toolroll.policy.git.words import GitOptionSpec, GitWords, parse_option_spec, split_words
 
 _PLAIN = frozenset({
     "--no-pager", "-P", "--no-replace-objects", "--no-lazy-fetch", "--no-optional-locks", "--no-advice",
@@ -50,10 +50,10 @@ def judge(argv: Sequence[str], *, destructive: bool = False) -> Verdict:
 def _judge(verb: str, rest: list[str], destructive: bool) -> Verdict:
     key = _key(verb, rest)
     reaching, losing = ([rule for rule in rules if {key, verb} & rule.names] for rules in (FOREIGN, DESTRUCTIVE))
-    known = spec(READS.get(key) or CHANGES.get(key) or READS.get(verb) or CHANGES.get(verb, ""))
+    known = parse_option_spec(READS.get(key) or CHANGES.get(key) or READS.get(verb) or CHANGES.get(verb, ""))
     spoken = {name for rule in (*reaching, *losing) for name in rule.wanted | rule.harmless | rule.with_one_of}
     more = frozenset(name for name in spoken if name.startswith("--"))
-    words = take_apart(rest, known, more)
+    words = split_words(rest, known, more)
     if key != verb:
         words.names = words.names[1:]
     inner = verb.startswith("remote-") or "--" in verb
@@ -66,8 +66,8 @@ def _judge(verb: str, rest: list[str], destructive: bool) -> Verdict:
     return _look(verb, key, words, known)
 
 
-def _look(verb: str, key: str, words: Words, known: Spec) -> Verdict:
-    """Allow what only looks; everything else needs somebody to agree."""
+def _look(verb: str, key: str, words: GitWords, known: GitOptionSpec) -> Verdict:
+    """Allow what only reads; everything else asks."""
     if words.has(_HELPING) and key not in READS:
         return Verdict("ask", f"`git {key}` may open its manual.")
     if key == "help" and not words.options and not words.names:
@@ -93,14 +93,14 @@ def _key(verb: str, rest: Iterable[str]) -> str:
     """The verb with its own verb, if it has one: "stash" alone is "stash push"."""
     if verb not in GROUPS:
         return verb
-    known = spec(CHANGES.get(verb, ""))
-    first = next(iter(take_apart(list(rest), known, frozenset()).names), None)
+    known = parse_option_spec(CHANGES.get(verb, ""))
+    first = next(iter(split_words(list(rest), known, frozenset()).names), None)
     if first is None:
         return "stash push" if verb == "stash" else verb
     return f"{verb} {first}"
 
 
-def _broken(rules: Iterable[Rule], words: Words) -> str | None:
+def _broken(rules: Iterable[GitRule], words: GitWords) -> str | None:
     for rule in rules:
         if words.has(rule.harmless):
             continue

@@ -1,4 +1,4 @@
-"""The words of a git command taken apart as git itself does it: options, their values, names, paths."""
+"""Parse the words of a git command as git does: options, their values, names, paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COUNT = re.compile(r"-[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class GitOption:
     """One option: the names it may stand for (git takes any beginning of a long one), and its value."""
 
     names: tuple[str, ...]
@@ -22,21 +22,21 @@ class Option:
 
 
 @dataclass(slots=True)
-class Words:
+class GitWords:
     """A command behind its verb."""
 
-    options: list[Option] = field(default_factory=list)
+    options: list[GitOption] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     """What stands behind `--`: never an option, never a revision."""
 
-    def has(self, wanted: frozenset[str]) -> Option | None:
+    def has(self, wanted: frozenset[str]) -> GitOption | None:
         """The first option that is, or that may be short for, one of these."""
         return next((one for one in self.options if not wanted.isdisjoint(one.names)), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class GitOptionSpec:
     """The options of a verb: name to kind. A kind is a flag (""), ":" with a value, "@" with a path, "?" with a
     value that only counts when attached."""
 
@@ -59,7 +59,7 @@ class Spec:
 
 
 @lru_cache(maxsize=256)
-def spec(text: str) -> Spec:
+def parse_option_spec(text: str) -> GitOptionSpec:
     """The options written as in `verbs.py`: `n: L: M? -q --output@ --force!`, and `#` for numbers."""
     kinds: dict[str, str] = {}
     changing: set[str] = set()
@@ -71,12 +71,12 @@ def spec(text: str) -> Spec:
         if kind.endswith("!"):
             changing.add(name)
     counts = kinds.pop("-#", None) is not None
-    return Spec(kinds, frozenset(changing), counts)
+    return GitOptionSpec(kinds, frozenset(changing), counts)
 
 
-def take_apart(argv: Sequence[str], known: Spec, more: frozenset[str]) -> Words:
+def split_words(argv: Sequence[str], known: GitOptionSpec, more: frozenset[str]) -> GitWords:
     """The words behind a verb. `more` are long options that some rule speaks of."""
-    words, rest = Words(), iter(argv)
+    words, rest = GitWords(), iter(argv)
     for word in rest:
         if word == "--":
             words.paths = list(rest)
@@ -93,27 +93,27 @@ def take_apart(argv: Sequence[str], known: Spec, more: frozenset[str]) -> Words:
     return words
 
 
-def _long(word: str, rest: Iterator[str], known: Spec, more: frozenset[str]) -> Option:
+def _long(word: str, rest: Iterator[str], known: GitOptionSpec, more: frozenset[str]) -> GitOption:
     given, equals, attached = word.partition("=")
     names = known.resolve(given, more)
     kind = known.kinds.get(names[0], "") if len(names) == 1 else ""
     if equals and kind == "?" and attached in ("false", "no", "never"):
-        return Option((f"--no-{given[2:]}",))
+        return GitOption((f"--no-{given[2:]}",))
     apart = not equals and kind in (":", "@")
     value = next(rest, None) if apart else attached if equals else None
-    return Option(names, value, kind == "@", apart)
+    return GitOption(names, value, kind == "@", apart)
 
 
-def _short(letters: str, rest: Iterator[str], known: Spec) -> list[Option]:
+def _short(letters: str, rest: Iterator[str], known: GitOptionSpec) -> list[GitOption]:
     """`-qf` is two options, `-mtext` and `-m text` are one."""
-    found: list[Option] = []
+    found: list[GitOption] = []
     for at, letter in enumerate(letters, 1):
         name = f"-{letter}"
         kind = known.kinds.get(name, "")
         if kind == "":
-            found.append(Option((name,)))
+            found.append(GitOption((name,)))
             continue
         apart = at == len(letters) and kind != "?"
         value = next(rest, None) if apart else letters[at:] or None
-        return [*found, Option((name,), value, kind == "@", apart)]
+        return [*found, GitOption((name,), value, kind == "@", apart)]
     return found

@@ -1,1 +1,5 @@
-"""What a line of shell would run: read, never executed. `toolroll.policy.commands` is the front."""
+"""Judge shell text without running it: what only reads, what is refused, what needs approval.
+
+Front: `toolroll.policy.commands`. `parse/` finds the commands, `read_only/` and `destructive/` are the tables,
+`verdicts` decides. Imports only `policy.decision`.
+"""

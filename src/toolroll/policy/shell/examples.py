@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from typing import Any
 
-from toolroll.policy.rules import Decision
+from toolroll.policy.decision import DECISIONS, Decision, Rule
 from toolroll.policy.shell.parse.analysis import analyse
-from toolroll.policy.shell.parse.commands import Simple
-from toolroll.policy.shell.rule_tables import Rule, Rules
-from toolroll.policy.shell.verdicts import holds, judged
+from toolroll.policy.shell.parse.commands import SimpleCommand
+from toolroll.policy.shell.rule_tables import CommandRules
+from toolroll.policy.shell.verdicts import judge_analysis, rule_matches
 
 KEYS = frozenset({"decision", "command", "path", "effect", "reason", "match", "not_match", "exact"})
 
 
-def check_examples(rules: Rules) -> None:
+def check_examples(rules: CommandRules) -> None:
     """ValueError with the row's name when an example of a row is not judged as the row says."""
     for alone, examples, wanted in _rows(rules):
         for text, expected in examples:
-            found = judged(text, analyse(text), alone).decision == wanted
+            found = judge_analysis(text, analyse(text), alone).decision == wanted
             if found is not expected:
                 verb = "must" if expected else "must not"
                 raise ValueError(f"{alone.name}: the example {text!r} {verb} be judged {wanted!r}.")
@@ -27,18 +27,18 @@ def check_examples(rules: Rules) -> None:
         _check_rule(rule, f"user rule {place}")
 
 
-def _rows(rules: Rules) -> Iterator[tuple[Rules, list[tuple[str, bool]], Decision]]:
+def _rows(rules: CommandRules) -> Iterator[tuple[CommandRules, list[tuple[str, bool]], Decision]]:
     """Every row as a policy of its own, with its examples."""
     for category, rows in rules.banned.items():
         for row in rows:
             name = f"{rules.name}, banned, {category} ({row.programs[0]})"
-            yield Rules(name, {category: (row,)}), _pairs(row.denies, row.passes), "deny"
+            yield CommandRules(name, {category: (row,)}), _pairs(row.denies, row.passes), "deny"
     for row in rules.destructive:
         name = f"{rules.name}, destructive ({row.programs[0]})"
-        yield Rules(name, destructive=(row,)), _pairs(row.denies, row.passes), "deny"
+        yield CommandRules(name, destructive=(row,)), _pairs(row.denies, row.passes), "deny"
     for reader in rules.read:
         name = f"{rules.name}, read ({reader.programs[0]})"
-        yield Rules(name, read=(reader,)), _pairs(reader.allows, reader.asks), "allow"
+        yield CommandRules(name, read=(reader,)), _pairs(reader.allows, reader.asks), "allow"
 
 
 def _pairs(yes: tuple[str, ...], no: tuple[str, ...]) -> list[tuple[str, bool]]:
@@ -65,7 +65,7 @@ def _parse(row: Mapping[str, Any], name: str) -> Rule:
     if unknown:
         raise ValueError(f"{name}: there is no key {unknown[0]!r}. There are: {', '.join(sorted(KEYS))}.")
     decision: Any = row.get("decision")
-    if decision not in get_args(Decision):
+    if decision not in DECISIONS:
         raise ValueError(f"{name}: decision is {decision!r}, it must be 'allow', 'ask' or 'deny'.")
     texts = {key: row.get(key) for key in ("path", "effect", "reason")}
     for key, value in texts.items():
@@ -112,7 +112,7 @@ def _check_rule(rule: Rule, name: str) -> None:
     if (rule.match or rule.not_match) and not rule.command:
         raise ValueError(f"{name}: examples need a command.")
     for text, expected in _pairs(rule.match, rule.not_match):
-        commands = [one.item for one in analyse(text).found if isinstance(one.item, Simple)]
-        if any(holds(rule, command) for command in commands) is not expected:
+        commands = [one.item for one in analyse(text).found if isinstance(one.item, SimpleCommand)]
+        if any(rule_matches(rule, command) for command in commands) is not expected:
             verb = "must" if expected else "must not"
             raise ValueError(f"{name}: the example {text!r} {verb} match the command {' '.join(rule.command)!r}.")

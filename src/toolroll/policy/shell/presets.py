@@ -1,20 +1,20 @@
-"""The policies by name, as the dialects ask for them."""
+"""The built-in command policies by name."""
 
 from __future__ import annotations
 
 from toolroll.policy.shell.destructive import banned
 from toolroll.policy.shell.destructive.table import DESTRUCTIVE
-from toolroll.policy.shell.read_only.table import READERS, TERMINAL_NAMES, cut
-from toolroll.policy.shell.rule_tables import Rules
+from toolroll.policy.shell.read_only.table import READERS, TERMINAL_NAMES, select_programs
+from toolroll.policy.shell.rule_tables import CommandRules
 
-STANDARD = Rules("standard", banned.STANDARD, DESTRUCTIVE, READERS)
-TERMINAL = Rules("terminal", banned.STANDARD, DESTRUCTIVE, cut(READERS, TERMINAL_NAMES), wraps=False)
+STANDARD = CommandRules("standard", banned.STANDARD, DESTRUCTIVE, READERS)
+TERMINAL = CommandRules("terminal", banned.STANDARD, DESTRUCTIVE, select_programs(READERS, TERMINAL_NAMES), wraps=False)
 
-PRESETS: dict[str, Rules] = {
+PRESETS: dict[str, CommandRules] = {
     "standard": STANDARD,
-    "cdd": Rules("cdd", banned.STANDARD, DESTRUCTIVE, READERS),
-    "coding-agent": Rules("coding-agent", {}, DESTRUCTIVE, READERS),
-    "koopa": Rules("koopa", banned.KOOPA, DESTRUCTIVE, READERS),
-    "plain": Rules("plain", {}, DESTRUCTIVE, READERS),
+    "cdd": CommandRules("cdd", banned.STANDARD, DESTRUCTIVE, READERS),
+    "coding-agent": CommandRules("coding-agent", {}, DESTRUCTIVE, READERS),
+    "koopa": CommandRules("koopa", banned.KOOPA, DESTRUCTIVE, READERS),
+    "plain": CommandRules("plain", {}, DESTRUCTIVE, READERS),
     "terminal": TERMINAL,
 }

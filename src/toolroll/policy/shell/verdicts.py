@@ -1,23 +1,21 @@
-"""The decision about each thing that a text would run, and about the text as a whole."""
+"""Decide about each item that a shell text would run, and about the text as a whole."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from toolroll.policy.rules import Decision
+from toolroll.policy.decision import Decision, Rule
 from toolroll.policy.shell.parse import targets as places
 from toolroll.policy.shell.parse.analysis import Analysis
-from toolroll.policy.shell.parse.commands import Assign, Bomb, Item, Redirect, Simple, Unclear
+from toolroll.policy.shell.parse.commands import Assignment, ForkBomb, Item, Redirection, SimpleCommand, UnclearPart
 from toolroll.policy.shell.parse.words import plain
-from toolroll.policy.shell.read_only.programs import FOLDERS, is_version, reads
-from toolroll.policy.shell.rule_tables import Row, Rule, Rules
-
-STRICTER: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
+from toolroll.policy.shell.read_only.programs import FOLDERS, is_read_only, is_version
+from toolroll.policy.shell.rule_tables import CommandRules, RefusedProgram
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JudgedPart:
     """One simple command, redirection or assignment of a text, with its own decision."""
 
     words: tuple[str, ...] | None
@@ -35,108 +33,114 @@ class Judgement:
 
     decision: Decision
     reason: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[JudgedPart, ...] = ()
 
 
-def judged(text: str, analysis: Analysis, rules: Rules) -> Judgement:
+def judge_analysis(text: str, analysis: Analysis, rules: CommandRules) -> Judgement:
     """The judgement about what was found in `text`."""
     reached = analysis.reached()
-    parts: list[Part] = []
+    parts: list[JudgedPart] = []
     for index, one in enumerate(analysis.found):
-        name = one.item.program if isinstance(one.item, Simple) else None
+        name = one.item.program if isinstance(one.item, SimpleCommand) else None
         if one.owner not in reached:
             reason = f"It stands in the function {one.owner!r}, which is not called here."
-            parts.append(Part(None, one.item.text, "ask", reason))
+            parts.append(JudgedPart(None, one.item.text, "ask", reason))
         elif name is not None and analysis.functions.get(name, index + 1) <= index:
-            parts.append(Part(None, one.item.text, "ask", f"{name!r} is a function of the text itself."))
+            parts.append(JudgedPart(None, one.item.text, "ask", f"{name!r} is a function of the text itself."))
         else:
             parts.append(_part(one.item, rules))
     by_user = any(part.by_rule and part.decision == "allow" for part in parts)
     if not by_user and not analysis.plain and all(part.decision == "allow" for part in parts):
-        parts.append(Part(None, text, "ask", f"{shown(text)} does more than run plain commands, so it needs approval."))
-    worst = max(parts, key=lambda part: STRICTER[part.decision], default=Part(None, text, "allow"))
+        parts.append(
+            JudgedPart(None, text, "ask", f"{quote(text)} does more than run plain commands, so it needs approval.")
+        )
+    worst = max(parts, key=lambda part: part.decision, default=JudgedPart(None, text, "allow"))
     return Judgement(worst.decision, worst.reason, tuple(parts))
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """The text as a message shows it: short, with controls made visible."""
     line = text.strip()
     return repr(line if len(line) <= 80 else f"{line[:77]}...")
 
 
-def _part(item: Item, rules: Rules) -> Part:
-    if isinstance(item, Simple):
+def _part(item: Item, rules: CommandRules) -> JudgedPart:
+    if isinstance(item, SimpleCommand):
         return _command(item, rules)
-    if isinstance(item, Redirect):
+    if isinstance(item, Redirection):
         return _redirect(item, rules)
-    if isinstance(item, Assign):
+    if isinstance(item, Assignment):
         return _assign(item)
-    if isinstance(item, Bomb):
-        row = rules.destruction(Simple((plain(":|:&"),), item.text))
+    if isinstance(item, ForkBomb):
+        row = rules.destruction(SimpleCommand((plain(":|:&"),), item.text))
         if row:
-            return Part(None, item.text, "deny", f"{shown(item.text)} is refused: {row.reason}.")
-        return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: it starts itself.")
+            return JudgedPart(None, item.text, "deny", f"{quote(item.text)} is refused: {row.reason}.")
+        return JudgedPart(None, item.text, "ask", f"{quote(item.text)} needs approval: it starts itself.")
     return _unclear(item)
 
 
-def _unclear(item: Unclear) -> Part:
-    return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: {item.reason}.")
+def _unclear(item: UnclearPart) -> JudgedPart:
+    return JudgedPart(None, item.text, "ask", f"{quote(item.text)} needs approval: {item.reason}.")
 
 
-def _command(command: Simple, rules: Rules) -> Part:
+def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
     of_workspace = places.of_workspace(command.where, command.words[0])
     if row := rules.destruction(command) if command.whole and not of_workspace else None:
         return _refused(command, row)
-    rule, maybe = user_rule(command, rules.user)
+    rule, maybe = find_user_rule(command, rules.user)
     if rule:
         why = rule.reason or f"A rule of the user says so for {' '.join(rule.command)!r}."
-        return Part(command.literal, command.text, rule.decision, "" if rule.decision == "allow" else why, by_rule=True)
+        return JudgedPart(
+            command.literal, command.text, rule.decision, "" if rule.decision == "allow" else why, by_rule=True
+        )
     if row := rules.ban(command) if command.sure and not of_workspace else None:
         return _banned(command, row)
     wraps = command.clear and (rules.wraps or rules.reader(command.program or "") is not None)
     if not maybe and (wraps or _only_reads(command, rules)):
-        return Part(command.literal, command.text, "allow")
-    return Part(command.literal, command.text, "ask", _why_ask(command, rules))
+        return JudgedPart(command.literal, command.text, "allow")
+    return JudgedPart(command.literal, command.text, "ask", _why_ask(command, rules))
 
 
-def _why_ask(command: Simple, rules: Rules) -> str:
+def _why_ask(command: SimpleCommand, rules: CommandRules) -> str:
     name = command.program
     if name is None:
-        return f"{shown(command.text)} needs approval: the program is computed when it runs. Name the program plainly."
+        return f"{quote(command.text)} needs approval: the program is computed when it runs. Name the program plainly."
     row = rules.reader(name)
     if row and row.words is not is_version:
-        return f"{shown(command.text)} needs approval: with these words {name!r} is not certain to only read."
-    return f"{shown(command.text)} needs approval: {name!r} is not one of the read-only programs."
+        return f"{quote(command.text)} needs approval: with these words {name!r} is not certain to only read."
+    return f"{quote(command.text)} needs approval: {name!r} is not one of the read-only programs."
 
 
-def _refused(command: Simple, row: Row) -> Part:
-    return Part(command.literal, command.text, "deny", f"{shown(command.text)} is refused: {row.reason}.")
+def _refused(command: SimpleCommand, row: RefusedProgram) -> JudgedPart:
+    return JudgedPart(command.literal, command.text, "deny", f"{quote(command.text)} is refused: {row.reason}.")
 
 
-def _banned(command: Simple, row: Row) -> Part:
-    return Part(command.literal, command.text, "deny", f"{command.program!r} is not allowed: {row.reason}.")
+def _banned(command: SimpleCommand, row: RefusedProgram) -> JudgedPart:
+    return JudgedPart(command.literal, command.text, "deny", f"{command.program!r} is not allowed: {row.reason}.")
 
 
-def _only_reads(command: Simple, rules: Rules) -> bool:
+def _only_reads(command: SimpleCommand, rules: CommandRules) -> bool:
     row = rules.reader(command.program or "")
-    return row is not None and command.sure and reads(row, command)
+    return row is not None and command.sure and is_read_only(row, command)
 
 
 # Redirections and assignments.
 
 
-def _redirect(item: Redirect, rules: Rules) -> Part:
+def _redirect(item: Redirection, rules: CommandRules) -> JudgedPart:
     if item.writes:
-        command = Simple((plain(">"), item.target), item.text, item.where)
+        command = SimpleCommand((plain(">"), item.target), item.text, item.where)
         row = rules.destruction(command) if item.whole else None
         if row:
             return _refused(command, row)
         if item.target.literal and item.target.text == "/dev/null":
-            return Part(None, item.text, "allow")
-        return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: it writes to a file.")
+            return JudgedPart(None, item.text, "allow")
+        return JudgedPart(None, item.text, "ask", f"{quote(item.text)} needs approval: it writes to a file.")
     if not item.target.literal or re.match(r"/+dev/+(tcp|udp)", item.target.text):
-        return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: it reads from what cannot be known.")
-    return Part(None, item.text, "allow")
+        return JudgedPart(
+            None, item.text, "ask", f"{quote(item.text)} needs approval: it reads from what cannot be known."
+        )
+    return JudgedPart(None, item.text, "allow")
 
 
 HARMLESS = re.compile(
@@ -145,7 +149,7 @@ HARMLESS = re.compile(
 )
 
 
-def _assign(item: Assign) -> Part:
+def _assign(item: Assignment) -> JudgedPart:
     value = item.value.text if item.value is not None and item.value.literal else None
     plain_value = item.value is None or (value is not None and re.fullmatch(r"[\w.,:+@%-]*", value))
     if (
@@ -154,28 +158,30 @@ def _assign(item: Assign) -> Part:
         and not item.lasting
         and ("PAGER" not in item.name or value in ("cat", ""))
     ):
-        return Part(None, item.text, "allow")
-    return Part(None, item.text, "ask", f"{shown(item.text)} needs approval: a variable can change what programs do.")
+        return JudgedPart(None, item.text, "allow")
+    return JudgedPart(
+        None, item.text, "ask", f"{quote(item.text)} needs approval: a variable can change what programs do."
+    )
 
 
 # Rules of the user.
 
 
-def user_rule(command: Simple, rules: tuple[Rule, ...]) -> tuple[Rule | None, bool]:
+def find_user_rule(command: SimpleCommand, rules: tuple[Rule, ...]) -> tuple[Rule | None, bool]:
     """The strictest rule that holds for the command, and whether a stricter one might, by computed words."""
     best, maybe = None, False
     for rule in rules:
-        held = holds(rule, command)
+        held = rule_matches(rule, command)
         if held is None:
             maybe = maybe or rule.decision != "allow"
-        elif held and (best is None or STRICTER[rule.decision] > STRICTER[best.decision]):
+        elif held and (best is None or rule.decision > best.decision):
             best = rule
     if maybe and best is not None and best.decision == "allow":
         return None, True
     return best, maybe
 
 
-def holds(rule: Rule, command: Simple) -> bool | None:
+def rule_matches(rule: Rule, command: SimpleCommand) -> bool | None:
     """Whether the command begins with the rule's words; None when that cannot be known."""
     wanted = rule.command[:-1] if rule.command[-1:] == ("*",) else rule.command
     if not rule.command:

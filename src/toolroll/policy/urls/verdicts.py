@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from toolroll.policy import rules
+from toolroll.policy import decision
 from toolroll.policy.urls import addresses, names, ports
 from toolroll.policy.urls.target import Target, check_characters, parse
 
@@ -19,7 +19,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(rules.Verdict):
+class Verdict(decision.Verdict):
     """A decision about a URL. An allowed one is fetched from one of `addresses` and nowhere else."""
 
     addresses: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ _NETWORK = re.compile(
 _DENIED = re.compile(
     r"permission denied|operation not permitted|read-only file system|EACCES|EPERM|EROFS", re.IGNORECASE
 )
+_NO_INPUT = re.compile(r"(?m)^EOFError: EOF when reading a line\s*$")
 _TAIL = 20_000  # characters; a program says at the end why it gives up
 
 
@@ -24,6 +25,8 @@ def hint(output: str, *, confined: bool, network: bool) -> str:
     said = output[-_TAIL:]
     if _TERMINAL.search(said):
         return "Commands have no terminal: use the program's options for running without questions."
+    if _NO_INPUT.search(said):
+        return "Programs have no standard input (stdin) here: put the values into the code or give them as arguments."
     if confined and not network and _NETWORK.search(said):
         return "Commands have no network here: use another tool to fetch, or ask the user to allow it."
     if confined and _DENIED.search(said):

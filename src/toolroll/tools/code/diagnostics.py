@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.lsp.answers import SEVERITIES, Problem, Report, Severity
-from toolroll.host.lsp.targets import meant, unseen
+from toolroll.host.lsp.targets import resolve_files, unseen
 from toolroll.result import ErrorCode, Status, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines, names
@@ -87,7 +87,7 @@ def diagnostics(
     folder: Annotated[FilePath, "Folder that relative names start from."] = ".",
 ) -> Problems:
     """Check files with a language server: the errors and warnings of the code as it is now."""
-    paths = meant(ctx, files, language, folder)
+    paths = resolve_files(ctx.files, ctx.search, ctx.token, files, language, folder)
     reports = ctx.servers.diagnose(paths[:_MOST_FILES], ctx.token, language)
     unknown = {one.path: one.reason for one in reports if one.problems is None}
     if len(unknown) == len(reports):

@@ -77,7 +77,7 @@ def repo_map(
         ctx.structure.is_file(ctx.structure.place(ctx.files, one))  # one that is not there is told of
     play = {"/".join(ctx.files.key(one)) for one in files}
     query = query.strip()
-    past = ctx.atlas.past(ctx, path) if query else None
+    past = ctx.atlas.past(ctx.repository, path) if query else None
     with ctx.atlas.charted(where, ctx.token, ctx.progress) as charted:
         chart = charted.chart
         ranking = chart.by_question(query, past, play) if query else chart.by_graph(play)

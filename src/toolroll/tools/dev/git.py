@@ -35,13 +35,12 @@ def git(
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
 ) -> Any:
     """Use the git repository. Hooks and programs that its settings name are not run."""
-    from toolroll.host.git.repository import Repository
     from toolroll.text.git.plans import Asked, plan
 
     ref, name, message = ref or None, name or None, message or None  # models fill in what they do not need
     _check(ref, name, message)
     _check_paths(ctx, files)
-    repository = Repository.of(ctx, files[0] if files else ".", timeout)
+    repository = ctx.repository(files[0] if files else ".", timeout)
     named = [repository.relative(path) for path in files]
     everything = set(named) <= {"."} and action != "add" and not repository.prefix
     asked = Asked(

@@ -25,8 +25,9 @@ def lint(
 
     if "\0" in select or select.startswith("-"):
         raise ToolError(ErrorCode.VALIDATION, f"`select` {select!r} is no list of rules: give codes such as E,F401.")
-    chosen, note = linting.choose(ctx, action, path)
-    linters = [(one, linting.Linter(ctx, one, path, select, timeout)) for one in chosen]
+    projects = ctx.projects
+    chosen, note = linting.choose(projects, action, path)
+    linters = [(one, linting.Linter(projects, one, path, select, timeout)) for one in chosen]
     names = [one.engine.name for one in chosen]
     checked = len({file for one in chosen for file in one.files})
     if action == "check":
@@ -39,7 +40,7 @@ def lint(
         new, wrong = linter.rewrite(rewrite)
         drafts += new
         faults += wrong
-    changed = linting.save(ctx, drafts)
+    changed = linting.save(projects, drafts)
     left = [finding for _, one in linters for finding in one.check()] if action == "fix" and changed else faults
     fixed = max(0, len(faults) - len(left)) if action == "fix" else 0
     return linted(action, names, checked, left, changed, fixed=fixed, note=note)

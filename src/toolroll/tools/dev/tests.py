@@ -45,7 +45,8 @@ def tests(
     from toolroll.host.shell.command_result import build_result
 
     place, _, name = path.partition("::")
-    project = testing.find(ctx, place or ".", framework)
+    projects = ctx.projects
+    project = testing.find(projects, place or ".", framework)
     if action == "coverage" and not project.framework.covers:
         what = project.framework.name
         raise ToolError(
@@ -53,13 +54,13 @@ def tests(
         )
     chosen = testing.Chosen(_targets(ctx, project.folder, place, name))
     if affected:
-        chosen = testing.choose(ctx, project, chosen.targets)
+        chosen = testing.choose(projects, project, chosen.targets)
         if chosen.nothing:
             return results.report(testing.nothing(project), 0.0, chosen.note, whole=True, verbose=False)
     notes = [*filter(None, [project.note, chosen.note])]
     if action == "discover" and project.framework.files:
-        return results.found(testing.titles(ctx, project, chosen, keyword), "\n".join(notes))
-    done = testing.run(ctx, project, action, chosen, keyword, timeout)
+        return results.found(testing.titles(projects, project, chosen, keyword), "\n".join(notes))
+    done = testing.run(projects, project, action, chosen, keyword, timeout)
     ended = build_result(done.ran, _SAID, "tail")
     if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
         return results.report(
@@ -67,7 +68,7 @@ def tests(
         )
     _check(done, ended, project, keyword, name)
     if done.run.touched:
-        testing.remember(ctx, done.run.touched)
+        testing.remember(projects, done.run.touched)
     notes += _notes(done.run, ended)
     if action == "discover":
         return results.found(done.run, "\n".join(notes))

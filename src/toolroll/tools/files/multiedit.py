@@ -65,7 +65,7 @@ def multiedit(
     max_files: Annotated[int, Field(ge=1), "Change nothing if more files would change."] = 100,
 ) -> Replacements:
     """Replace a text or regular expression in all files that match a glob: all of them or none."""
-    search, where = ctx.searching(path)
+    search, where = ctx.search_of(path)
     compiled = partial(search.expression, token=ctx.token)
     finder = replacing.Finder(find, regex=regex, case=case_sensitive, words=whole_word, compiled=compiled)
     scope = Scope(where, (include,) if include else (), (exclude,) if exclude else ())

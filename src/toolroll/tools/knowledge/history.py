@@ -28,13 +28,13 @@ def history(
 ) -> Found:
     """Search earlier changes, commands and notes here, the documents in the library, or guidance on these tools."""
     if source == "documents":
-        from toolroll.host.knowledge.ingest import Shelf
         from toolroll.host.knowledge.library import Library
 
         library = Library(ctx.files.state, ctx.token, ctx.meaning)
-        return Shelf(ctx, library).search(query, limit, none=_NONE[source])
-    from toolroll.host.knowledge import history as past
+        return ctx.ingest(library).search(query, limit, none=_NONE[source])
+    from toolroll.host.knowledge.history import guidance
     from toolroll.text.knowledge import passages
 
-    known = past.guidance() if source == "guidance" else past.notes(ctx) + past.calls(ctx)
-    return passages.found(past.search(ctx, known, query, limit), none=_NONE[source])
+    past = ctx.history
+    known = guidance() if source == "guidance" else past.notes() + past.calls()
+    return passages.found(past.search(known, query, limit), none=_NONE[source])

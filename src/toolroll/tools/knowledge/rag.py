@@ -71,23 +71,24 @@ def rag(
     file again replaces it if it changed.
     """
     from toolroll.host.knowledge.answers import ask
-    from toolroll.host.knowledge.ingest import Shelf
     from toolroll.host.knowledge.library import Library
 
     given = {"path": path, "text": text, "query": query}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
     library: Store = Library(ctx.files.state, ctx.token, ctx.meaning)
-    shelf = Shelf(ctx, library)
+    ingest = ctx.ingest(library)
     if action in ("add_document", "add_text"):
-        added = shelf.add(path or "") if action == "add_document" else shelf.add_text(text or "", title or "")
+        added = ingest.add(path or "") if action == "add_document" else ingest.add_text(text or "", title or "")
         added.waiting = library.fill(ctx.progress, _SECONDS)
         return added
     if action == "stats":
         return _held("The library", library.stats(), ctx.meaning.lacks)
     if action == "clear":
         return _cleared(library, "/".join(ctx.files.key(path)) if path else "", title or "", confirm)
-    return ask(ctx, shelf, query or "", limit) if action == "ask" else shelf.search(query or "", limit)
+    if action == "search":
+        return ingest.search(query or "", limit)
+    return ask(ingest, query or "", limit, http=ctx.http, environment=ctx.environment, token=ctx.token)
 
 
 def _cleared(library: Store, path: str, title: str, confirm: bool) -> Held | Dropped:

@@ -72,7 +72,7 @@ def grep(
     """Search file contents, newest file first. When nothing is found, says what was not searched."""
     around = min(context, _AROUND)
     query = Query(pattern, literal, ignore_case, whole_word, multiline, before=around, after=around)
-    search, where = ctx.searching(path)
+    search, where = ctx.search_of(path)
     scope = Scope(where, _globs(include), _globs(exclude), hidden, ignored, skip, depth)
     ask = search.grep_leniently if lenient else search.grep
     found = ask(query, scope, limit=limit if output == "content" else None, token=ctx.token)

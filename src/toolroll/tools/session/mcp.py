@@ -29,12 +29,12 @@ def mcp(
     if action.startswith("list_"):
         from toolroll.host.mcp import listing
 
-        return listing.show(action, ctx.remote, server, ctx)
+        return listing.show(action, ctx.remote, server, ctx.call)
     one = ctx.remote.server(server)
     if action == "read_resource":
-        return one.read(_needed("uri", uri, action), ctx)
+        return one.read(_needed("uri", uri, action), ctx.call)
     ask = one.call if action == "call_tool" else one.prompt
-    return ask(_needed("name", name, action), arguments or {}, ctx)
+    return ask(_needed("name", name, action), arguments or {}, ctx.call)
 
 
 def _needed(what: str, value: str | None, action: str) -> str:

@@ -76,14 +76,13 @@ def fetch(
     """Fetch a URL. HTML comes as Markdown, JSON indented, PDF and office documents as text, an image as an image.
 
     Error statuses are results too."""
-    from toolroll.host.convert.converter import Converter
     from toolroll.host.http.request import prepare
     from toolroll.host.web import page as pages
 
-    asked = ctx.taint.check_request(ctx, prepare(method, url, headers, body))
+    asked = ctx.taint.check_request(ctx.call, prepare(method, url, headers, body))
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
     mime = answer.headers.get("content-type", "")
-    page = pages.read(answer.body, mime, answer.url, show, ctx.token, ctx.launcher, Converter.of(ctx))
+    page = pages.read(answer.body, mime, answer.url, show, ctx.token, ctx.launcher, ctx.converter)
     shown = bound(page.text, max(_ROOM, ctx.limits.output_chars - _ROOM - 2 * len(answer.url)))
     return Fetched(
         url=answer.url,

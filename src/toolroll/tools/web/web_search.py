@@ -68,7 +68,7 @@ def web_search(
     from toolroll.text.web.engines.query import prepare
 
     asked = prepare(query, limit=limit, safe=safe, language=language, within=within, site=site, exclude=exclude or ())
-    ctx.taint.check_text(ctx, " ".join((query, site or "", language or "", *(exclude or ()))))
+    ctx.taint.check_text(ctx.call, " ".join((query, site or "", language or "", *(exclude or ()))))
     found = Engines(ctx.http, ctx.environment).search(asked, engine, ctx.token, timeout)
     wanted = [_wanted(hit, snippets, metadata) for hit in found.hits]
     shown = _room_for(wanted, ctx.limits.output_chars - _ROOM)

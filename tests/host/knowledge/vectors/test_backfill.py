@@ -17,12 +17,12 @@ from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.library import Library
 from toolroll.host.knowledge.semantic import Meaning
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge.chunks import Chunk
 from toolroll.text.knowledge.passages import Document, Ranking
 
-TOKEN = Token()
+TOKEN = CancelToken()
 CAR, SOUP, OTHER = Chunk("The automobile is red.", 1, 1), Chunk("Soup at noon.", 2, 2, "Lunch"), Chunk("Nothing else.", 3, 3)  # fmt: skip
 BOTH = Ranking("meaning and words")
 
@@ -251,14 +251,14 @@ from toolroll.host.knowledge.semantic import Meaning
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.library import Library
 from toolroll.host.runtime.state import State
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.knowledge.vectors import backfill as behind
 from toolroll.text.knowledge.chunks import Chunk
 from toolroll.text.knowledge.passages import Document
 _, path, when = sys.argv
 state = State(path)
 meaning = Meaning(state, Client(), os.environ)
-library = Library(state, Token(), meaning)
+library = Library(state, CancelToken(), meaning)
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if when == "before":
@@ -299,7 +299,7 @@ def test_a_piece_that_goes_while_its_vector_is_made(opened, server):
 
 
 def test_who_is_cancelled_stops(opened, server):
-    token = Token()
+    token = CancelToken()
     one = opened(token)
     one.library.put(document("a.md"), [CAR])
     token.cancel()

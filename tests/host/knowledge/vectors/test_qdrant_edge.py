@@ -12,10 +12,10 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.host.knowledge.vectors.qdrant_edge import Edge, _named
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
-TOKEN = Token()
+TOKEN = CancelToken()
 AXIS = np.eye(8, dtype=np.float32)
 
 
@@ -36,14 +36,14 @@ WRITER = """
 import os, signal, sys
 import numpy as np
 from toolroll.host.runtime.state import State
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.knowledge.vectors.qdrant_edge import Edge, _named
 _, path, first, turns, end = sys.argv
 store = Edge(State(path))
 for turn in range(int(turns)):
     number = int(first) + turn
-    store.put("m", {number: np.eye(8, dtype=np.float32)[number % 8]}, Token())
-    assert store.search("m", np.eye(8, dtype=np.float32)[number % 8], 1, Token())[0][1] == 1
+    store.put("m", {number: np.eye(8, dtype=np.float32)[number % 8]}, CancelToken())
+    assert store.search("m", np.eye(8, dtype=np.float32)[number % 8], 1, CancelToken())[0][1] == 1
 if end == "kill":
     os.kill(os.getpid(), signal.SIGKILL)
 store.close()
@@ -116,7 +116,7 @@ def test_it_is_given_up_when_it_is_not_used(opened):
 def test_who_waits_can_be_cancelled(opened):
     first, second = opened(), opened()
     with first._held(TOKEN), pytest.raises(ToolError, match="time limit"):
-        second.count("m", Token(0.1)) if second._names() else second.put("m", {1: AXIS[0]}, Token(0.1))
+        second.count("m", CancelToken(0.1)) if second._names() else second.put("m", {1: AXIS[0]}, CancelToken(0.1))
     second.put("m", {1: AXIS[0]}, TOKEN)
     assert first.count("m", TOKEN) == 1
 

@@ -10,9 +10,9 @@ from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.vectors import qdrant_server as module
 from toolroll.host.knowledge.vectors.qdrant_server import Server
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
-TOKEN = Token()
+TOKEN = CancelToken()
 AXIS = np.eye(4, dtype=np.float32)
 
 
@@ -103,7 +103,7 @@ def test_a_server_that_is_silent():
         with pytest.raises(ToolError, match="was not reached") as caught:
             store(served, seconds=0.2).check(TOKEN)
         assert caught.value.code == "NetworkError"
-        token = Token(0.2)
+        token = CancelToken(0.2)
         with pytest.raises(ToolError, match="time limit") as caught:
             store(served).check(token)
         served.closing.set()

@@ -9,10 +9,10 @@ from tests.host.knowledge.vectors.qdrant import KEY, Qdrant
 from toolroll.host.http.client import Client
 from toolroll.host.knowledge.vectors.qdrant_edge import Edge
 from toolroll.host.knowledge.vectors.qdrant_server import Server
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
-TOKEN = Token()
+TOKEN = CancelToken()
 
 
 @pytest.fixture(params=["edge", "server"])

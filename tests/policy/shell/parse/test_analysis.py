@@ -3,11 +3,13 @@
 import pytest
 
 from toolroll.policy.shell.parse.analysis import analyse
-from toolroll.policy.shell.parse.commands import Assign, Redirect, Simple, Unclear
+from toolroll.policy.shell.parse.commands import Assignment, Redirection, SimpleCommand, UnclearPart
 
 
 def commands(text):
-    return [[word.text for word in one.item.words] for one in analyse(text).found if isinstance(one.item, Simple)]
+    return [
+        [word.text for word in one.item.words] for one in analyse(text).found if isinstance(one.item, SimpleCommand)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -70,16 +72,16 @@ def test_functions_run_when_they_are_called():
 
 def test_redirections_and_assignments_are_items_of_their_own():
     items = [one.item for one in analyse("A=1 ls 2>err < in > /dev/null").found]
-    assert [(item.text, item.writes) for item in items if isinstance(item, Redirect)] == [
+    assert [(item.text, item.writes) for item in items if isinstance(item, Redirection)] == [
         ("2>err", True),
         ("< in", False),
         ("> /dev/null", True),
     ]
-    assert [(item.name, item.lasting) for item in items if isinstance(item, Assign)] == [("A", False)]
+    assert [(item.name, item.lasting) for item in items if isinstance(item, Assignment)] == [("A", False)]
 
 
 def test_what_cannot_be_followed_is_said():
-    [reason] = {one.item.reason for one in analyse("env " * 20 + "ls").found if isinstance(one.item, Unclear)}
+    [reason] = {one.item.reason for one in analyse("env " * 20 + "ls").found if isinstance(one.item, UnclearPart)}
     assert reason == "too many programs run each other in it"
-    [reason] = {one.item.reason for one in analyse("eval " * 9 + "ls").found if isinstance(one.item, Unclear)}
+    [reason] = {one.item.reason for one in analyse("eval " * 9 + "ls").found if isinstance(one.item, UnclearPart)}
     assert reason == "shells are nested too deeply in it"

@@ -2,19 +2,23 @@
 
 import pytest
 
-from toolroll.policy.shell.parse.normalise import Here, Prepared, prepare, substitutions
+from toolroll.policy.shell.parse.normalise import HereDocument, PreparedText, prepare, substitutions
 
 
 @pytest.mark.parametrize(
     ("text", "code", "here"),
     [
         ("ls -l", "ls -l", {}),
-        ("cat <<E\nx\nE\nls", "cat <__\n \n \nls", {4: Here("x\n")}),
-        ("cat <<'E'; ls\nx\nE", "cat <____; ls\n \n ", {4: Here("x\n", quoted=True)}),
-        ("cat <<-\tE\n\tx\n\tE\nls", "cat <____\n  \n  \nls", {4: Here("\tx\n")}),
-        ("cat <<A <<\\B\na\nA\nb\nB\n", "cat <__ <___\n \n \n \n \n", {4: Here("a\n"), 8: Here("b\n", quoted=True)}),
-        ("cat <<E", "cat <__", {4: Here("")}),
-        ("cat <<< x", "cat <   x", {4: Here(None)}),
+        ("cat <<E\nx\nE\nls", "cat <__\n \n \nls", {4: HereDocument("x\n")}),
+        ("cat <<'E'; ls\nx\nE", "cat <____; ls\n \n ", {4: HereDocument("x\n", quoted=True)}),
+        ("cat <<-\tE\n\tx\n\tE\nls", "cat <____\n  \n  \nls", {4: HereDocument("\tx\n")}),
+        (
+            "cat <<A <<\\B\na\nA\nb\nB\n",
+            "cat <__ <___\n \n \n \n \n",
+            {4: HereDocument("a\n"), 8: HereDocument("b\n", quoted=True)},
+        ),
+        ("cat <<E", "cat <__", {4: HereDocument("")}),
+        ("cat <<< x", "cat <   x", {4: HereDocument(None)}),
         ("cat <> x", "cat >  x", {}),
         ("{fd}>x ls", "    >x ls", {}),
         ("time -p ls", "        ls", {}),
@@ -30,14 +34,14 @@ from toolroll.policy.shell.parse.normalise import Here, Prepared, prepare, subst
         ("cu\\\nrl x", "curl x", {}),
         ("echo 'a\\\nb'", "echo 'a\\\nb'", {}),
         ("ls # a \\\npwd", "ls # a \\\npwd", {}),
-        ("cat <<'E'\na\\\nE\nls", "cat <____\n  \n \nls", {4: Here("a\\\n", quoted=True)}),
-        ("cat <<E\na\\\nE\nls\nE", "cat <__\n  \n  \n ", {4: Here("aE\nls\n")}),
+        ("cat <<'E'\na\\\nE\nls", "cat <____\n  \n \nls", {4: HereDocument("a\\\n", quoted=True)}),
+        ("cat <<E\na\\\nE\nls\nE", "cat <__\n  \n  \n ", {4: HereDocument("aE\nls\n")}),
         ('echo "$(case x in a) ls;; esac)" <<E\nE', 'echo "$(case x in a) ls;; esac)" <<E\nE', {}),
         ('cat <<E "$(case x)"\nx\nE', 'cat <<E "$(case x)"\nx\nE', {}),
     ],
 )
 def test_prepare(text, code, here):
-    assert prepare(text) == Prepared(code, here)
+    assert prepare(text) == PreparedText(code, here)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from toolroll.policy.shell.parse.options import Options, read
+from toolroll.policy.shell.parse.options import OptionSpec, read
 from toolroll.policy.shell.parse.words import plain
 
-KNOWN = Options("an:i::", "all lines= color?")
+KNOWN = OptionSpec("an:i::", "all lines= color?")
 
 
 def shape(text, **how):

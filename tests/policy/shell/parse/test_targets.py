@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.policy.shell.parse.targets import Place, after, kind, normal, resolve
+from toolroll.policy.shell.parse.targets import TargetKind, folder_after, kind_of_path, normalise_path, resolve
 from toolroll.policy.shell.parse.tree import read
 
 
@@ -10,60 +10,65 @@ from toolroll.policy.shell.parse.tree import read
     ("path", "found"),
     [
         *[
-            ("/", Place.ROOT),
-            ("//", Place.ROOT),
-            ("/.", Place.ROOT),
-            ("/usr/..", Place.ROOT),
-            ("/*", Place.ROOT),
-            ("/../..", Place.ROOT),
+            ("/", TargetKind.ROOT),
+            ("//", TargetKind.ROOT),
+            ("/.", TargetKind.ROOT),
+            ("/usr/..", TargetKind.ROOT),
+            ("/*", TargetKind.ROOT),
+            ("/../..", TargetKind.ROOT),
         ],
         *[
-            ("~", Place.HOME),
-            ("~/", Place.HOME),
-            ("~/*", Place.HOME),
-            ("~/..", Place.HOME),
-            ("/home/bob", Place.HOME),
-            ("/root", Place.SYSTEM),
-        ],
-        *[("..", Place.PARENT), ("../..", Place.PARENT), ("../*", Place.PARENT), ("a/../..", Place.PARENT)],
-        *[
-            ("/etc", Place.SYSTEM),
-            ("/etc/x/y", Place.SYSTEM),
-            ("/usr/bin/x", Place.SYSTEM),
-            ("/var/lib", Place.SYSTEM),
-            ("/e*", Place.SYSTEM),
+            ("~", TargetKind.HOME),
+            ("~/", TargetKind.HOME),
+            ("~/*", TargetKind.HOME),
+            ("~/..", TargetKind.HOME),
+            ("/home/bob", TargetKind.HOME),
+            ("/root", TargetKind.SYSTEM),
         ],
         *[
-            ("/tmp", Place.SYSTEM),
-            ("/usr/local", Place.SYSTEM),
-            ("/home", Place.SYSTEM),
-            ("/opt/*", Place.SYSTEM),
-            ("/Users", Place.SYSTEM),
+            ("..", TargetKind.PARENT),
+            ("../..", TargetKind.PARENT),
+            ("../*", TargetKind.PARENT),
+            ("a/../..", TargetKind.PARENT),
         ],
         *[
-            ("~/.ssh", Place.KEYS),
-            ("~/.ssh/id", Place.KEYS),
-            ("/home/bob/.aws/x", Place.KEYS),
-            ("~/Documents", Place.KEYS),
+            ("/etc", TargetKind.SYSTEM),
+            ("/etc/x/y", TargetKind.SYSTEM),
+            ("/usr/bin/x", TargetKind.SYSTEM),
+            ("/var/lib", TargetKind.SYSTEM),
+            ("/e*", TargetKind.SYSTEM),
         ],
         *[
-            (".", Place.WORKSPACE),
-            ("./", Place.WORKSPACE),
-            ("*", Place.WORKSPACE),
-            ("./*", Place.WORKSPACE),
-            (".*", Place.WORKSPACE),
+            ("/tmp", TargetKind.SYSTEM),
+            ("/usr/local", TargetKind.SYSTEM),
+            ("/home", TargetKind.SYSTEM),
+            ("/opt/*", TargetKind.SYSTEM),
+            ("/Users", TargetKind.SYSTEM),
         ],
         *[
-            (".git", Place.HISTORY),
-            ("./.git/", Place.HISTORY),
-            ("/dev/sda", Place.DEVICE),
-            ("/dev/nvme0n1", Place.DEVICE),
+            ("~/.ssh", TargetKind.KEYS),
+            ("~/.ssh/id", TargetKind.KEYS),
+            ("/home/bob/.aws/x", TargetKind.KEYS),
+            ("~/Documents", TargetKind.KEYS),
         ],
         *[
-            ("/dev/null", Place.NULL),
-            ("/proc/sys/x", Place.KERNEL),
-            ("/sys/x", Place.KERNEL),
-            ("/dev/mapper/x", Place.DEVICE),
+            (".", TargetKind.WORKSPACE),
+            ("./", TargetKind.WORKSPACE),
+            ("*", TargetKind.WORKSPACE),
+            ("./*", TargetKind.WORKSPACE),
+            (".*", TargetKind.WORKSPACE),
+        ],
+        *[
+            (".git", TargetKind.HISTORY),
+            ("./.git/", TargetKind.HISTORY),
+            ("/dev/sda", TargetKind.DEVICE),
+            ("/dev/nvme0n1", TargetKind.DEVICE),
+        ],
+        *[
+            ("/dev/null", TargetKind.NULL),
+            ("/proc/sys/x", TargetKind.KERNEL),
+            ("/sys/x", TargetKind.KERNEL),
+            ("/dev/mapper/x", TargetKind.DEVICE),
         ],
         *[
             ("build", None),
@@ -92,7 +97,7 @@ from toolroll.policy.shell.parse.tree import read
     ],
 )
 def test_places(path, found):
-    assert kind(normal(path)) is found
+    assert kind_of_path(normalise_path(path)) is found
 
 
 @pytest.mark.parametrize(
@@ -140,4 +145,4 @@ def test_the_folder_is_followed(text, where):
 
 
 def test_nothing_changes_the_folder_of_no_words():
-    assert after("a", ()) == "a"
+    assert folder_after("a", ()) == "a"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ToolError
@@ -19,8 +19,8 @@ from toolroll.text.knowledge.passages import Ranking
 if TYPE_CHECKING:
     import sqlite3
 
-    from toolroll.host.context import Progress
     from toolroll.host.knowledge.semantic import Meaning
+    from toolroll.host.runtime.progress import Progress
 
 TABLES = (
     # A way is a model and a store: each has its own vectors, and its own that are missing.
@@ -40,7 +40,7 @@ _DROPPED = 10_000
 class Behind:
     """Makes the vectors of one library and finds the pieces that are near to a question."""
 
-    def __init__(self, state: State, token: Token, base: Database, meaning: Meaning | None) -> None:
+    def __init__(self, state: State, token: CancelToken, base: Database, meaning: Meaning | None) -> None:
         self._state = state
         self._token = token
         self._base = base

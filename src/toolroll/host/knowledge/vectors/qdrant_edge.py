@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class Edge:
     def name(self) -> str:
         return "edge"
 
-    def check(self, token: Token) -> None:
+    def check(self, token: CancelToken) -> None:
         """It can always be used."""
 
-    def put(self, model: str, vectors: Mapping[int, Floats], token: Token) -> None:
+    def put(self, model: str, vectors: Mapping[int, Floats], token: CancelToken) -> None:
         """Keep vectors by their numbers, in the place of older ones."""
         import qdrant_edge as engine
 
@@ -73,7 +73,7 @@ class Edge:
             if not self._done(name, work, False):
                 work(self._made(name, size))
 
-    def drop(self, numbers: Sequence[int], token: Token) -> None:
+    def drop(self, numbers: Sequence[int], token: CancelToken) -> None:
         """Forget the vectors with these numbers, of all models."""
         import qdrant_edge as engine
 
@@ -84,7 +84,7 @@ class Edge:
             for name in self._names():
                 self._done(name, lambda shard: shard.update(operation), None)
 
-    def search(self, model: str, vector: Floats, limit: int, token: Token) -> list[tuple[int, float]]:
+    def search(self, model: str, vector: Floats, limit: int, token: CancelToken) -> list[tuple[int, float]]:
         """The numbers of the nearest vectors with their cosines, the nearest first.
 
         All are compared by a rough copy, a byte for each number, and more than enough of the nearest exactly.
@@ -101,7 +101,7 @@ class Edge:
         made = [(int(one.id), float(one.score)) for one in found]
         return sorted(made, key=lambda pair: (-pair[1], pair[0]))
 
-    def count(self, model: str, token: Token) -> int:
+    def count(self, model: str, token: CancelToken) -> int:
         """How many vectors of a model there are."""
         import qdrant_edge as engine
 
@@ -110,7 +110,7 @@ class Edge:
         with self._held(token):
             return self._done(_named(model), lambda shard: shard.count(engine.CountRequest(exact=True)), 0)
 
-    def clear(self, token: Token) -> None:
+    def clear(self, token: CancelToken) -> None:
         """Forget all vectors of all models."""
         if not self._names():
             return
@@ -176,7 +176,7 @@ class Edge:
         return self._shards[name]
 
     @contextmanager
-    def _held(self, token: Token) -> Iterator[None]:
+    def _held(self, token: CancelToken) -> Iterator[None]:
         """The store, ours alone: other threads wait, other processes wait and are waited for."""
         while not self._turn.acquire(timeout=_LOOK):
             token.check()
@@ -221,7 +221,7 @@ def _named(model: str) -> str:
     return f"of-{hashlib.blake2b(model.encode(), digest_size=8).hexdigest()}"
 
 
-def _taken(folder: int, token: Token) -> int:
+def _taken(folder: int, token: CancelToken) -> int:
     """The lock, once nobody else has it; ToolError if the call ends before. Who has it sees that somebody waits."""
     waiting = _opened(folder, "waiting")
     lock = _opened(folder, "lock")

@@ -15,7 +15,7 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client, Response
     from toolroll.host.knowledge.vectors.store import Floats
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
 URL, KEY = "QDRANT_URL", "QDRANT_API_KEY"
 
@@ -48,11 +48,11 @@ class Server:
     def name(self) -> str:
         return self._name
 
-    def check(self, token: Token) -> None:
+    def check(self, token: CancelToken) -> None:
         """ToolError if it is not there, or refuses."""
         self._collections(token)
 
-    def put(self, model: str, vectors: Mapping[int, Floats], token: Token) -> None:
+    def put(self, model: str, vectors: Mapping[int, Floats], token: CancelToken) -> None:
         """Keep vectors by their numbers, in the place of older ones."""
         points = [{"id": number, "vector": vector.tolist()} for number, vector in vectors.items()]
         if not points:
@@ -66,13 +66,13 @@ class Server:
         for at in range(0, len(points), _AT_ONCE):
             self._asked("PUT", f"{path}/points?wait=true", {"points": points[at : at + _AT_ONCE]}, token)
 
-    def drop(self, numbers: Sequence[int], token: Token) -> None:
+    def drop(self, numbers: Sequence[int], token: CancelToken) -> None:
         """Forget the vectors with these numbers, of all models."""
         if numbers:
             for path in self._collections(token):
                 self._asked("POST", f"{path}/points/delete?wait=true", {"points": list(numbers)}, token, but=(404,))
 
-    def search(self, model: str, vector: Floats, limit: int, token: Token) -> list[tuple[int, float]]:
+    def search(self, model: str, vector: Floats, limit: int, token: CancelToken) -> list[tuple[int, float]]:
         """The numbers of the nearest vectors with their cosines, the nearest first. None is passed over."""
         asked = {"query": vector.tolist(), "limit": limit, "params": {"exact": True}}
         path = self._path(model)
@@ -86,12 +86,12 @@ class Server:
         )
         return made
 
-    def count(self, model: str, token: Token) -> int:
+    def count(self, model: str, token: CancelToken) -> int:
         """How many vectors of a model there are."""
         found = self._asked("POST", f"{self._path(model)}/points/count", {"exact": True}, token, but=(404,))
         return 0 if found is None else _read(lambda: int(found["count"]))
 
-    def clear(self, token: Token) -> None:
+    def clear(self, token: CancelToken) -> None:
         """Forget all vectors of all models."""
         for path in self._collections(token):
             self._asked("DELETE", path, None, token, but=(404,))
@@ -102,17 +102,19 @@ class Server:
     def _path(self, model: str) -> str:
         return f"/collections/{self._prefix}{_short(model)}"
 
-    def _size(self, path: str, token: Token) -> int | None:
+    def _size(self, path: str, token: CancelToken) -> int | None:
         """How long the vectors of a collection are; None if there is none."""
         found = self._asked("GET", path, None, token, but=(404,))
         return None if found is None else _read(lambda: int(found["config"]["params"]["vectors"]["size"]))
 
-    def _collections(self, token: Token) -> list[str]:
+    def _collections(self, token: CancelToken) -> list[str]:
         found = self._asked("GET", "/collections", None, token)
         names = _read(lambda: [str(one["name"]) for one in found["collections"]])
         return [f"/collections/{quote(name, safe='')}" for name in names if name.startswith(self._prefix)]
 
-    def _asked(self, method: str, path: str, body: dict[str, Any] | None, token: Token, but: Sequence[int] = ()) -> Any:
+    def _asked(
+        self, method: str, path: str, body: dict[str, Any] | None, token: CancelToken, but: Sequence[int] = ()
+    ) -> Any:
         """What the server answers; None for the statuses in `but`; ToolError for any other that is no success."""
         headers = {"api-key": self._key} if self._key else {}
         request = prepare(method, f"{self._url}{path}", headers, body)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
     Floats = NDArray[np.float32]
 
@@ -24,25 +24,25 @@ class Vectors(Protocol):
     def name(self) -> str:
         """Of the store: what one holds says nothing about another."""
 
-    def check(self, token: Token) -> None:
+    def check(self, token: CancelToken) -> None:
         """ToolError if it cannot be used now."""
 
-    def put(self, model: str, vectors: Mapping[int, Floats], token: Token) -> None:
+    def put(self, model: str, vectors: Mapping[int, Floats], token: CancelToken) -> None:
         """Keep vectors by their numbers, in the place of older ones; of all, where those are of another length."""
 
-    def drop(self, numbers: Sequence[int], token: Token) -> None:
+    def drop(self, numbers: Sequence[int], token: CancelToken) -> None:
         """Forget the vectors with these numbers, of all models."""
 
-    def search(self, model: str, vector: Floats, limit: int, token: Token) -> list[tuple[int, float]]:
+    def search(self, model: str, vector: Floats, limit: int, token: CancelToken) -> list[tuple[int, float]]:
         """The numbers of the nearest vectors with their cosines, the nearest first.
 
         None is passed over for another that is further away by 0.0001; those of another length are as none.
         """
 
-    def count(self, model: str, token: Token) -> int:
+    def count(self, model: str, token: CancelToken) -> int:
         """How many vectors of a model there are."""
 
-    def clear(self, token: Token) -> None:
+    def clear(self, token: CancelToken) -> None:
         """Forget all vectors of all models."""
 
     def close(self) -> None:

@@ -1,1 +1,4 @@
-"""What no agent should do to a machine: rows of programs, and the checks behind them."""
+"""Programs that are refused: by name (`banned`), or for what their arguments destroy.
+
+Front: `table.DESTRUCTIVE`. Imports `parse` and `rule_tables`.
+"""

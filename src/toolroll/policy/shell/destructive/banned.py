@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolroll.policy.shell.destructive.table import deletes_by_force
-from toolroll.policy.shell.rule_tables import Row
+from toolroll.policy.shell.rule_tables import RefusedProgram
 
 FETCH = "it reaches other machines; read web pages with `fetch`"
 BROWSE = "it opens a browser; read web pages with `fetch`"
@@ -13,11 +13,11 @@ MACHINE = "it changes the machine; leave that to the user"
 NETWORK = "it changes the network of the machine; leave that to the user"
 
 
-def _row(names: str, reason: str, denies: tuple[str, ...], passes: tuple[str, ...]) -> Row:
-    return Row(tuple(names.split()), reason, None, denies, passes)
+def _row(names: str, reason: str, denies: tuple[str, ...], passes: tuple[str, ...]) -> RefusedProgram:
+    return RefusedProgram(tuple(names.split()), reason, None, denies, passes)
 
 
-STANDARD: dict[str, tuple[Row, ...]] = {
+STANDARD: dict[str, tuple[RefusedProgram, ...]] = {
     "network": (
         _row(
             "curl wget ssh scp nc telnet",
@@ -63,9 +63,9 @@ STANDARD: dict[str, tuple[Row, ...]] = {
     ),
 }
 
-KOOPA: dict[str, tuple[Row, ...]] = {
+KOOPA: dict[str, tuple[RefusedProgram, ...]] = {
     "deletion": (
-        Row(
+        RefusedProgram(
             ("rm",),
             "it deletes folders without asking; delete single files by name",
             deletes_by_force,

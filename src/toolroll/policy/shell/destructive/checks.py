@@ -6,19 +6,21 @@ import re
 from collections.abc import Callable, Iterator
 
 from toolroll.policy.shell.parse import options
-from toolroll.policy.shell.parse.commands import Simple
-from toolroll.policy.shell.parse.options import Options
-from toolroll.policy.shell.parse.targets import Place, kinds, takes_files
+from toolroll.policy.shell.parse.commands import SimpleCommand
+from toolroll.policy.shell.parse.options import OptionSpec
+from toolroll.policy.shell.parse.targets import TargetKind, kind_of_word, takes_files
 from toolroll.policy.shell.parse.words import Piece, Word, names, plain
 from toolroll.policy.shell.parse.wrappers import SHELLS
 
-Harms = Callable[[Simple], bool]
+Harms = Callable[[SimpleCommand], bool]
 
-ABROAD = frozenset({Place.ROOT, Place.HOME, Place.PARENT, Place.SYSTEM, Place.DEVICE, Place.KERNEL})
+ABROAD = frozenset(
+    {TargetKind.ROOT, TargetKind.HOME, TargetKind.PARENT, TargetKind.SYSTEM, TargetKind.DEVICE, TargetKind.KERNEL}
+)
 """Places outside the work at hand."""
 
 
-def any_call(command: Simple) -> bool:
+def any_call(command: SimpleCommand) -> bool:
     """Any call but one for help."""
     return not any(word.text in ("--help", "--version") for word in command.words[1:2])
 
@@ -27,14 +29,14 @@ def has_word(words: str, always: str) -> Harms:
     """A call with one of these words, or any call of the programs in `always`."""
     wanted, programs = frozenset(words.split()), frozenset(always.split())
 
-    def harms(command: Simple) -> bool:
+    def harms(command: SimpleCommand) -> bool:
         return command.program in programs or any(word.text in wanted for word in command.words[1:])
 
     return harms
 
 
-def _operands(command: Simple) -> list[Word]:
-    """The words that are no options, as far as that can be told without knowing the program's options."""
+def _operands(command: SimpleCommand) -> list[Word]:
+    """The words that do not look like options; the program's own options are not known here."""
     found, ended = [], False
     for word in command.words[1:]:
         if word.text == "--" and not ended:
@@ -44,7 +46,7 @@ def _operands(command: Simple) -> list[Word]:
     return found
 
 
-def _flag(command: Simple, letters: str, *long: str) -> bool:
+def _flag(command: SimpleCommand, letters: str, *long: str) -> bool:
     for word in command.words[1:]:
         if word.text == "--":
             return False
@@ -53,27 +55,27 @@ def _flag(command: Simple, letters: str, *long: str) -> bool:
     return False
 
 
-def _places(command: Simple, words: list[Word]) -> Iterator[Place]:
+def _places(command: SimpleCommand, words: list[Word]) -> Iterator[TargetKind]:
     for word in words:
-        found = kinds(command.where, word)
+        found = kind_of_word(command.where, word)
         if found:
             yield found
 
 
-def deletes_by_force(command: Simple) -> bool:
+def deletes_by_force(command: SimpleCommand) -> bool:
     """Whole folders, with no question asked."""
     return _flag(command, "rR", "--recursive") and _flag(command, "f", "--force")
 
 
-def deletes(command: Simple) -> bool:
+def deletes(command: SimpleCommand) -> bool:
     """Places outside, or with -r the workspace as a whole."""
-    lost = ABROAD | {Place.KEYS}
+    lost = ABROAD | {TargetKind.KEYS}
     if command.program == "rm" and _flag(command, "rR", "--recursive"):
-        lost |= {Place.WORKSPACE, Place.HISTORY}
+        lost |= {TargetKind.WORKSPACE, TargetKind.HISTORY}
     return _gets_too_much(command) or any(place in lost for place in _places(command, _operands(command)))
 
 
-def _gets_too_much(command: Simple) -> bool:
+def _gets_too_much(command: SimpleCommand) -> bool:
     """`find / | xargs rm`."""
     return command.source is not None and command.source.program == "find" and _is_wide(command.source)
 
@@ -82,7 +84,7 @@ DELETING = names("rm unlink shred mv chmod chown chgrp truncate dd rmdir srm")
 NARROWING = names("-name -iname -path -ipath -regex -iregex -wholename -lname -newer -samefile -inum")
 
 
-def finds_and_deletes(command: Simple) -> bool:
+def finds_and_deletes(command: SimpleCommand) -> bool:
     """From a place outside, and all that is there unless a name narrows it."""
     texts = [word.text for word in command.words]
     runs = any(
@@ -94,7 +96,7 @@ def finds_and_deletes(command: Simple) -> bool:
     return (runs or "-delete" in texts) and _is_wide(command)
 
 
-def _is_wide(command: Simple) -> bool:
+def _is_wide(command: SimpleCommand) -> bool:
     """Whether find looks at places outside, with no name to narrow it."""
     texts = [word.text for word in command.words]
     roots = []
@@ -106,18 +108,18 @@ def _is_wide(command: Simple) -> bool:
         roots.append(word)
     found = set(_places(command, roots))
     narrow = any(text in NARROWING and texts[at + 1 : at + 2] not in (["*"], ["./*"]) for at, text in enumerate(texts))
-    if found & {Place.ROOT, Place.SYSTEM} and not _temporary(roots):
+    if found & {TargetKind.ROOT, TargetKind.SYSTEM} and not _temporary(roots):
         return True
-    return not narrow and bool(found & ABROAD - {Place.SYSTEM})
+    return not narrow and bool(found & ABROAD - {TargetKind.SYSTEM})
 
 
 def _temporary(roots: list[Word]) -> bool:
     return all((root.place or "").rstrip("/") in ("/tmp", "/var/tmp") for root in roots)
 
 
-def _destination(command: Simple) -> list[Word]:
+def _destination(command: SimpleCommand) -> list[Word]:
     """Where mv and cp put things: the last operand, or the folder of -t."""
-    given = options.read(command.words[1:], Options("t:S:m:o:g:", "target-directory= suffix= mode= owner= group="))
+    given = options.read(command.words[1:], OptionSpec("t:S:m:o:g:", "target-directory= suffix= mode= owner= group="))
     folder = [_value(word, text) for name, word, text in given.options if name in ("t", "target-directory") and word]
     if folder:
         return folder[-1:]
@@ -129,86 +131,86 @@ def _value(word: Word, text: str) -> Word:
     return plain(text) if word.literal else word
 
 
-def moves_away(command: Simple) -> bool:
+def moves_away(command: SimpleCommand) -> bool:
     """What is not ours, or into nothing."""
     target = _destination(command)
     sources = [word for word in _operands(command) if word not in target]
-    lost = ABROAD | {Place.KEYS}
-    onto = {Place.ROOT, Place.SYSTEM, Place.DEVICE, Place.KERNEL, Place.NULL}
+    lost = ABROAD | {TargetKind.KEYS}
+    onto = {TargetKind.ROOT, TargetKind.SYSTEM, TargetKind.DEVICE, TargetKind.KERNEL, TargetKind.NULL}
     return any(place in lost for place in _places(command, sources)) or any(
         place in onto for place in _places(command, _filled(command, target))
     )
 
 
-def _filled(command: Simple, words: list[Word]) -> list[Word]:
+def _filled(command: SimpleCommand, words: list[Word]) -> list[Word]:
     """Of the places that files are put in, those that are not there for it."""
     return [word for word in words if not takes_files(command.where, word)]
 
 
-def writes_over(command: Simple) -> bool:
+def writes_over(command: SimpleCommand) -> bool:
     """Files of the system, or devices."""
-    onto = {Place.DEVICE, Place.KERNEL, Place.SYSTEM, Place.ROOT}
+    onto = {TargetKind.DEVICE, TargetKind.KERNEL, TargetKind.SYSTEM, TargetKind.ROOT}
     if command.program in ("tee", "truncate", "sponge"):
         return any(place in onto for place in _places(command, _operands(command)))
     target = _destination(command)
     if command.program == "rsync" and any(word.text.startswith("--delete") for word in command.words):
-        onto |= {Place.HOME, Place.PARENT}
+        onto |= {TargetKind.HOME, TargetKind.PARENT}
     else:
         target = _filled(command, target)
     return any(place in onto for place in _places(command, target))
 
 
-def edits_system(command: Simple) -> bool:
+def edits_system(command: SimpleCommand) -> bool:
     """Files of the system, changed in place by sed or perl."""
-    onto = {Place.DEVICE, Place.KERNEL, Place.SYSTEM}
+    onto = {TargetKind.DEVICE, TargetKind.KERNEL, TargetKind.SYSTEM}
     return _flag(command, "i", "--in-place") and any(place in onto for place in _places(command, _operands(command)))
 
 
-def changes_owner(command: Simple) -> bool:
+def changes_owner(command: SimpleCommand) -> bool:
     """Rights or owners of the system, or of all the user has."""
-    onto = {Place.ROOT, Place.SYSTEM, Place.DEVICE, Place.KERNEL}
+    onto = {TargetKind.ROOT, TargetKind.SYSTEM, TargetKind.DEVICE, TargetKind.KERNEL}
     if _flag(command, "R", "--recursive"):
-        onto |= {Place.HOME, Place.PARENT}
+        onto |= {TargetKind.HOME, TargetKind.PARENT}
     return _gets_too_much(command) or any(place in onto for place in _places(command, _operands(command)))
 
 
-def copies_to_disk(command: Simple) -> bool:
+def copies_to_disk(command: SimpleCommand) -> bool:
     """dd with of= outside."""
     for word in command.words[1:]:
         if word.start.startswith("of="):
             first = word.pieces[0]
             rest = plain(word.text[3:]) if word.literal else Word((Piece(first.kind, first.text[3:]), *word.pieces[1:]))
-            if kinds(command.where, rest) in (Place.DEVICE, Place.KERNEL, Place.SYSTEM):
+            if kind_of_word(command.where, rest) in (TargetKind.DEVICE, TargetKind.KERNEL, TargetKind.SYSTEM):
                 return True
     return False
 
 
-def redirects_over(command: Simple) -> bool:
+def redirects_over(command: SimpleCommand) -> bool:
     """A redirection onto a device, a setting of the kernel or a file of the system."""
-    return len(command.words) > 1 and kinds(command.where, command.words[1]) in (
-        Place.DEVICE,
-        Place.KERNEL,
-        Place.SYSTEM,
+    return len(command.words) > 1 and kind_of_word(command.where, command.words[1]) in (
+        TargetKind.DEVICE,
+        TargetKind.KERNEL,
+        TargetKind.SYSTEM,
     )
 
 
 LOOKING = names("-l --list -p --print -I -i -V print --info list id-ctrl smart-log status luksDump")
 
 
-def names_device(command: Simple) -> bool:
+def names_device(command: SimpleCommand) -> bool:
     """A tool for disks that is given a device, and not only to look at it."""
     texts = [word.text for word in command.words[1:]]
     if set(texts) & LOOKING:
         return False
-    return any(place is Place.DEVICE for place in _places(command, _operands(command)))
+    return any(place is TargetKind.DEVICE for place in _places(command, _operands(command)))
 
 
-def formats_drive(command: Simple) -> bool:
+def formats_drive(command: SimpleCommand) -> bool:
     """`format c:`."""
     return any(re.fullmatch(r"[A-Za-z]:\\?", word.text) for word in command.words[1:])
 
 
-def kills_all(command: Simple) -> bool:
+def kills_all(command: SimpleCommand) -> bool:
     """Process -1 stands for all of them, 1 for the first of all."""
     texts = [word.text for word in command.words[1:]]
     signal = "TERM"
@@ -221,11 +223,13 @@ def kills_all(command: Simple) -> bool:
     return ("-1" in texts and stops) or ("1" in texts and ends)
 
 
-PKILL = Options("u:U:G:g:P:s:t:fxnovewqilr", "euid= uid= group= pgroup= parent= session= terminal= signal= exact full")
-KILLALL = Options("u:s:y:o:n:Z:egIilqrvw", "user= signal= younger-than= older-than= ns= regexp exact process-group")
+PKILL = OptionSpec(
+    "u:U:G:g:P:s:t:fxnovewqilr", "euid= uid= group= pgroup= parent= session= terminal= signal= exact full"
+)
+KILLALL = OptionSpec("u:s:y:o:n:Z:egIilqrvw", "user= signal= younger-than= older-than= ns= regexp exact process-group")
 
 
-def kills_user(command: Simple) -> bool:
+def kills_user(command: SimpleCommand) -> bool:
     """All processes of a user, or of any name."""
     given = options.read(command.words[1:], KILLALL if command.program == "killall" else PKILL)
     names = [word.text for word in given.operands]
@@ -233,10 +237,10 @@ def kills_user(command: Simple) -> bool:
     return (user and not names) or any(name in (".", ".*", "", "*", "^") for name in names)
 
 
-GIT = Options("C:c:pP", "git-dir= work-tree= namespace= exec-path? no-pager bare")
+GIT = OptionSpec("C:c:pP", "git-dir= work-tree= namespace= exec-path? no-pager bare")
 
 
-def git_outside(command: Simple) -> bool:
+def git_outside(command: SimpleCommand) -> bool:
     """`git clean` by force in a place outside."""
     given = options.read(command.words[1:], GIT, stop=True)
     words = given.operands
@@ -252,7 +256,7 @@ def git_outside(command: Simple) -> bool:
     return any(place in ABROAD for place in _places(command, targets))
 
 
-def unpacks_over(command: Simple) -> bool:
+def unpacks_over(command: SimpleCommand) -> bool:
     """An archive unpacked over the system."""
     texts = [word.text for word in command.words[1:]]
     if command.program in ("tar", "bsdtar"):
@@ -263,10 +267,10 @@ def unpacks_over(command: Simple) -> bool:
         folders = _values(command, "-C", "--directory")
     else:
         folders = _values(command, "-d", "-D", "--directory", "-o")
-    return any(place in (Place.ROOT, Place.SYSTEM) for place in _places(command, _filled(command, folders)))
+    return any(place in (TargetKind.ROOT, TargetKind.SYSTEM) for place in _places(command, _filled(command, folders)))
 
 
-def _values(command: Simple, *names: str) -> list[Word]:
+def _values(command: SimpleCommand, *names: str) -> list[Word]:
     found: list[Word] = []
     for at, word in enumerate(command.words):
         for name in names:
@@ -282,10 +286,10 @@ def _values(command: Simple, *names: str) -> list[Word]:
 
 
 DOWNLOADS = re.compile(r"[$<]\(\s*(?:curl|wget)\s")
-CODE = Options("abcefhiklmnprstuvxBCDEHPTo:O:", "norc noprofile posix login")
+CODE = OptionSpec("abcefhiklmnprstuvxBCDEHPTo:O:", "norc noprofile posix login")
 
 
-def runs_download(command: Simple) -> bool:
+def runs_download(command: SimpleCommand) -> bool:
     """A shell or an interpreter whose program is what a download gives, by a pipe or by a substitution."""
     words = command.words[1:]
     if command.program in ("eval", "source", "."):

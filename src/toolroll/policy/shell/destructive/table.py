@@ -6,13 +6,15 @@ import re
 
 from toolroll.policy.shell.destructive import checks as harm
 from toolroll.policy.shell.destructive.checks import deletes_by_force
-from toolroll.policy.shell.rule_tables import Row
+from toolroll.policy.shell.rule_tables import RefusedProgram
 
 __all__ = ["DESTRUCTIVE", "deletes_by_force"]
 
 
-def _row(names: str, reason: str, harms: harm.Harms | None, denies: tuple[str, ...], passes: tuple[str, ...]) -> Row:
-    return Row(tuple(names.split()), reason, harms, denies, passes)
+def _row(
+    names: str, reason: str, harms: harm.Harms | None, denies: tuple[str, ...], passes: tuple[str, ...]
+) -> RefusedProgram:
+    return RefusedProgram(tuple(names.split()), reason, harms, denies, passes)
 
 
 LOSS = "it would destroy more than the work at hand; name the files that are to go"
@@ -21,7 +23,7 @@ DISK = "it would write to a disk or format it; work with files"
 POWER = "it would stop the machine"
 ALL = "it would end processes that are not yours; name the process"
 
-DESTRUCTIVE: tuple[Row, ...] = (
+DESTRUCTIVE: tuple[RefusedProgram, ...] = (
     _row(
         "rm unlink rmdir shred srm wipe trash",
         LOSS,

@@ -1,1 +1,4 @@
-"""Shell text taken apart into the commands that it would run. `analysis` is the front."""
+"""Parse shell text into the simple commands, redirections and assignments that it would run.
+
+Front: `analysis.analyse`. Imports nothing else of `policy`.
+"""

@@ -1,4 +1,4 @@
-"""Shell texts that start processes without an end: functions that start themselves, and loops that wait for nothing."""
+"""Detect fork bombs: functions that start themselves, and endless loops that start background processes."""
 
 from __future__ import annotations
 

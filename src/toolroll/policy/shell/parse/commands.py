@@ -1,36 +1,36 @@
-"""What is found in a shell text: commands, redirections, assignments, and what stays unclear."""
+"""The items of a shell text: commands, redirections, assignments, and parts that cannot be judged."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolroll.policy.shell.parse.words import Kind, Word
+from toolroll.policy.shell.parse.words import PieceKind, Word
 
 
 def _program(word: Word) -> str | None:
     pieces = [piece for piece in word.pieces if piece.text]
     known = word.literal or (
-        bool(pieces) and pieces[0].kind is Kind.HOME and all(piece.kind is Kind.TEXT for piece in pieces[1:])
+        bool(pieces) and pieces[0].kind is PieceKind.HOME and all(piece.kind is PieceKind.TEXT for piece in pieces[1:])
     )
     return word.text.rpartition("/")[2] if known else None
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
+class SimpleCommand:
     """One simple command that the shell would run."""
 
     words: tuple[Word, ...]
     text: str
     where: str | None = "."
-    """The folder it runs in as far as the text tells: relative to the workspace, absolute, or None."""
+    """The folder it runs in as far as the text shows it: relative to the workspace, absolute, or None."""
     stdin: str | None = None
     """What it reads, when the text itself says it."""
     downloaded: bool = False
     """It reads what a download in front of the pipe gives."""
-    source: Simple | None = None
+    source: SimpleCommand | None = None
     """The command in front of the pipe whose lines become its words, as with xargs."""
     more: bool = False
-    """Further words that nobody knows are added when it runs, as xargs does."""
+    """Further, unknown words are added when it runs, as xargs does."""
     sure: bool = True
     """The program is certain to be this one."""
     whole: bool = True
@@ -54,7 +54,7 @@ class Simple:
 
 
 @dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirection:
     """A file that the shell itself opens for a command."""
 
     target: Word
@@ -65,7 +65,7 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
-class Assign:
+class Assignment:
     """A variable that is set, for one command or from here on."""
 
     name: str
@@ -75,7 +75,7 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
+class UnclearPart:
     """Something that cannot be judged, with the reason."""
 
     text: str
@@ -83,17 +83,17 @@ class Unclear:
 
 
 @dataclass(frozen=True, slots=True)
-class Bomb:
+class ForkBomb:
     """A function that starts itself twice or more each time it runs."""
 
     text: str
 
 
-Item = Simple | Redirect | Assign | Unclear | Bomb
+Item = SimpleCommand | Redirection | Assignment | UnclearPart | ForkBomb
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundItem:
     """An item, and the function in whose body it stands."""
 
     item: Item

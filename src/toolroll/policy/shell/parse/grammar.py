@@ -1,4 +1,4 @@
-"""Tree-sitter's grammar of bash, loaded when it is first needed, and questions to its trees."""
+"""Parse shell text with tree-sitter's bash grammar, loaded on first use; queries on its trees."""
 
 from __future__ import annotations
 

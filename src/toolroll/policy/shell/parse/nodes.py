@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from toolroll.policy.shell.parse.words import Kind, Piece, Word, ansi, bare, double, join, variable
+from toolroll.policy.shell.parse.words import Piece, PieceKind, Word, ansi, bare, double, join, variable
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -41,7 +41,7 @@ class Decoder:
         if kind in ("word", "number", "variable_name", "test_operator") or not node.is_named:
             return bare(self.text(node), first)
         if kind == "raw_string":
-            return [Piece(Kind.TEXT, self.text(node)[1:-1])]
+            return [Piece(PieceKind.TEXT, self.text(node)[1:-1])]
         if kind == "ansi_c_string":
             return [ansi(self.text(node)[2:-1])]
         if kind in ("string", "translated_string"):
@@ -51,9 +51,9 @@ class Decoder:
         if kind in ("simple_expansion", "expansion"):
             self.visit(node)
             piece = variable(self.text(node))
-            return [Piece(Kind.UNKNOWN, piece.text) if piece.kind is Kind.HOME and self.own_home else piece]
+            return [Piece(PieceKind.UNKNOWN, piece.text) if piece.kind is PieceKind.HOME and self.own_home else piece]
         self.visit(node)
-        return [Piece(Kind.UNKNOWN, self.text(node))]
+        return [Piece(PieceKind.UNKNOWN, self.text(node))]
 
     def string(self, node: Node) -> list[Piece]:
         """The pieces in double quotes; the grammar leaves blanks out of its nodes."""

@@ -13,7 +13,7 @@ TRIGGER = re.compile(r"<|\}>|\\\n|!|\btime\b|\bcoproc\b")
 RUN = re.compile(r"[^\s\\'\"`$<>();&|]+")
 DELIMITER = re.compile(r"(?:\\.|'[^'\n]*'|\"[^\"\n]*\"|[^\s\\'\"<>();&|])+")
 STARTERS = frozenset({"if", "then", "else", "elif", "while", "until", "do", "{"})
-DEEPEST = 40
+MAX_DEPTH = 40
 ENDS_WORD = " \t\n(){};"
 
 
@@ -22,7 +22,7 @@ class _UnclearError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class HereDocument:
     """What a here-document or here-string gives to a command."""
 
     body: str | None
@@ -31,17 +31,17 @@ class Here:
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedText:
     """Text for the grammar, and the here-documents that were taken out, by the position of their operator."""
 
     code: str
-    here: dict[int, Here] = field(default_factory=dict)
+    here: dict[int, HereDocument] = field(default_factory=dict)
 
 
-def prepare(text: str) -> Prepared:
+def prepare(text: str) -> PreparedText:
     """`text` with the same meaning in a form that the grammar reads rightly."""
     if not TRIGGER.search(text):
-        return Prepared(text)
+        return PreparedText(text)
     if "\\\n" in text:
         scan = _Scan(text)
         scan.run()
@@ -50,11 +50,11 @@ def prepare(text: str) -> Prepared:
         text = "".join(text[start:end] for start, end in kept)
     scan = _Scan(text)
     scan.run()
-    return Prepared("".join(scan.code), scan.here)
+    return PreparedText("".join(scan.code), scan.here)
 
 
 def substitutions(body: str) -> list[str] | None:
-    """The `$(..)`, `${..}` and backticks that a shell expands in a here-document; None when they cannot be told."""
+    """The `$(..)`, `${..}` and backticks that a shell expands in a here-document; None when they cannot be found."""
     scan, found, place = _Scan(body), [], 0
     try:
         while place < len(body):
@@ -80,7 +80,7 @@ class _Scan:
     def __init__(self, text: str) -> None:
         self.text = text
         self.code = list(text)
-        self.here: dict[int, Here] = {}
+        self.here: dict[int, HereDocument] = {}
         self.joins: list[int] = []
         self.waiting: list[tuple[int, str, bool, bool]] = []
         self.starts = True  # the next word is in the place of a program
@@ -164,7 +164,7 @@ class _Scan:
         self.fresh = True
         if text.startswith("<<<", place):
             self.code[place + 1] = self.code[place + 2] = " "
-            self.here[place] = Here(None)
+            self.here[place] = HereDocument(None)
             return place + 3
         if text.startswith("<<", place):
             return self.document(place)
@@ -191,7 +191,7 @@ class _Scan:
         """Past the bodies of the here-documents whose operators stand on the line that just ended."""
         for operator, delimiter, quoted, tabs in self.waiting:
             start, place, end = place, *self.body(place, delimiter, quoted, tabs)
-            self.here[operator] = Here(self.text[start:end], quoted)
+            self.here[operator] = HereDocument(self.text[start:end], quoted)
             self.blank(start, place)
         self.waiting.clear()
         return place
@@ -257,7 +257,7 @@ class _Scan:
     def inner(self, place: int) -> int:
         """Past `${..}` or `$(..)`; `place` is its dollar."""
         self.depth += 1
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise _UnclearError
         place = self.braces(place + 2) if self.text[place + 1] == "{" else self.brackets(place + 1)
         self.depth -= 1

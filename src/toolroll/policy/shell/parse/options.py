@@ -1,4 +1,4 @@
-"""The options of a program, described as getopt does, and a reader of its words."""
+"""Parse the options of a program by a getopt-like specification."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolroll.policy.shell.parse.words import Word
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OptionSpec:
     """`short` as for getopt ("an:" - n takes a value; "i::" - one that is attached or none); `long` by blanks:
     "all lines= color?" - lines needs a value, color may have one after "="."""
 
@@ -33,7 +33,7 @@ class Options:
 
 
 @dataclass(slots=True)
-class Given:
+class GivenOptions:
     """The options and operands of one call."""
 
     options: list[tuple[str, Word | None, str]] = field(default_factory=list)
@@ -55,9 +55,9 @@ class Given:
         return any(name in names for name, _, _ in self.options)
 
 
-def read(words: Sequence[Word], known: Options, stop: bool = False, numbers: bool = False) -> Given:
+def read(words: Sequence[Word], known: OptionSpec, stop: bool = False, numbers: bool = False) -> GivenOptions:
     """The words after the program. With `stop`, options end at the first operand; `numbers` takes `-5` for one."""
-    given = Given()
+    given = GivenOptions()
     at = 0
     while at < len(words):
         text = words[at].text
@@ -81,7 +81,7 @@ def read(words: Sequence[Word], known: Options, stop: bool = False, numbers: boo
     return given
 
 
-def _long(given: Given, words: Sequence[Word], at: int, known: Options) -> int:
+def _long(given: GivenOptions, words: Sequence[Word], at: int, known: OptionSpec) -> int:
     name, equals, value = words[at].text[2:].partition("=")
     takes = known.long_takes(name)
     if (
@@ -99,7 +99,7 @@ def _long(given: Given, words: Sequence[Word], at: int, known: Options) -> int:
     return at + 1
 
 
-def _short(given: Given, words: Sequence[Word], at: int, known: Options) -> int:
+def _short(given: GivenOptions, words: Sequence[Word], at: int, known: OptionSpec) -> int:
     text = words[at].text
     if not words[at].literal:
         given.unknown = given.unknown or text

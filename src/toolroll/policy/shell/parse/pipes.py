@@ -1,14 +1,14 @@
-"""What a command gives to the next one through a pipe, as far as the text tells."""
+"""What a command passes on through a pipe, as far as its text shows it."""
 
 from __future__ import annotations
 
-from toolroll.policy.shell.parse.commands import Simple
+from toolroll.policy.shell.parse.commands import SimpleCommand
 
 DOWNLOADED = "\0"
 """A mark for what a download gives."""
 
 
-def printed(command: Simple) -> str | None:
+def piped_text(command: SimpleCommand) -> str | None:
     """What a literal echo or printf prints, or cat passes on; a mark for what a download gives."""
     if command.downloaded or command.program in ("curl", "wget"):
         return DOWNLOADED

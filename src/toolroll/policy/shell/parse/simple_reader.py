@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from toolroll.policy.shell.parse.words import Kind, Piece, Word, ansi, bare, double, join, names, variable
+from toolroll.policy.shell.parse.words import Piece, PieceKind, Word, ansi, bare, double, join, names, variable
 
 SEGMENT = re.compile(
     r"""(?P<bare>(?:\\[^\n]|[^\s\\'"`$<>();&|])+)
@@ -127,7 +127,7 @@ class _Plain:
             elif found.lastgroup == "variable":
                 pieces.append(variable(found["variable"]))
             else:
-                pieces.append(Piece(Kind.TEXT, found["single"] if found.lastgroup == "single" else "$"))
+                pieces.append(Piece(PieceKind.TEXT, found["single"] if found.lastgroup == "single" else "$"))
             self.place = found.end()
         if self.place == start or self.text[self.place : self.place + 1] in ("\\", "$", "`", "'", '"'):
             raise _BeyondError

@@ -1,4 +1,4 @@
-"""Where a path in a command leads, by its text alone, and what would be lost there."""
+"""Resolve the paths in a command by their text, and classify what would be lost there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from toolroll.policy.shell.parse.words import Word, names
 
 
-class Place(Enum):
+class TargetKind(Enum):
     """Places that no command of an agent should destroy."""
 
     ROOT = "the whole file system"
@@ -42,7 +42,7 @@ DISKS = re.compile(
 GLOBS = ("*", ".*", ".[!.]*", ".??*", "?*", "[!.]*")
 
 
-def normal(path: str) -> str:
+def normalise_path(path: str) -> str:
     """`path` without doubled slashes, "." and names that ".." takes back; globs are names like any other."""
     lead = "/" if path.startswith("/") else ""
     names: list[str] = []
@@ -59,14 +59,14 @@ def normal(path: str) -> str:
 def resolve(where: str | None, path: str) -> str | None:
     """`path` as seen from the workspace when the command runs in `where`; None when that is not known."""
     if path.startswith(("/", "~")):
-        return normal(path)
+        return normalise_path(path)
     if where is None:
         return None
-    found = normal(f"{where}/{path}")
+    found = normalise_path(f"{where}/{path}")
     return f"./{found}" if found.startswith("~") and not where.startswith("~") else found  # a file of that name
 
 
-def after(where: str | None, words: Sequence[Word]) -> str | None:
+def folder_after(where: str | None, words: Sequence[Word]) -> str | None:
     """The folder that the next command runs in, after this one."""
     names = [word.text for word in words]
     while names and names[0] in ("command", "builtin"):
@@ -97,15 +97,15 @@ def takes_files(where: str | None, word: Word) -> bool:
     return word.place is not None and resolve(where, word.place) in SHARED
 
 
-def kinds(where: str | None, word: Word) -> Place | None:
+def kind_of_word(where: str | None, word: Word) -> TargetKind | None:
     """What `word` names, if it is one of the places that are not to be lost."""
     if word.place is None:
         return None
     path = resolve(where, word.place) if word.place else None
-    return kind(path) if path is not None else None
+    return kind_of_path(path) if path is not None else None
 
 
-def kind(path: str) -> Place | None:
+def kind_of_path(path: str) -> TargetKind | None:
     """The same for a path that has been resolved."""
     names = path.strip("/").split("/")
     everything = len(names) > 1 and names[-1] in GLOBS
@@ -115,55 +115,55 @@ def kind(path: str) -> Place | None:
     if names[0] == "~":
         return _home(names[1:])
     if all(name == ".." for name in names):
-        return Place.PARENT
+        return TargetKind.PARENT
     if path in (".", *GLOBS):
-        return Place.WORKSPACE
-    return Place.HISTORY if names == [".git"] else None
+        return TargetKind.WORKSPACE
+    return TargetKind.HISTORY if names == [".git"] else None
 
 
-def _absolute(names: list[str], everything: bool) -> Place | None:
+def _absolute(names: list[str], everything: bool) -> TargetKind | None:
     if names in ([""], [], ["*"], [".*"]):
-        return Place.ROOT
+        return TargetKind.ROOT
     top, depth = names[0], len(names)
     if top == "dev" and depth > 1:
         return _device(names[1:])
     if top in ("proc", "sys") and depth > 1:
-        return Place.KERNEL
+        return TargetKind.KERNEL
     if depth == 1:
         if top == "tmp" and everything:
             return None
-        return Place.SYSTEM if any(fnmatchcase(name, top) for name in TOP) else None
+        return TargetKind.SYSTEM if any(fnmatchcase(name, top) for name in TOP) else None
     if top in HOMES:
-        return Place.HOME if depth == 2 else _home(names[2:])
+        return TargetKind.HOME if depth == 2 else _home(names[2:])
     if top == "root":
         return _home(names[1:])
     return _below(names)
 
 
-def _below(names: list[str]) -> Place | None:
+def _below(names: list[str]) -> TargetKind | None:
     top, second, depth = names[0], names[1], len(names)
     if top in DEEP:
-        return Place.SYSTEM
+        return TargetKind.SYSTEM
     if top == "usr" and (second != "local" or depth == 2):
-        return Place.SYSTEM
+        return TargetKind.SYSTEM
     if top == "var" and depth == 2 and second not in ("tmp", "folders"):
-        return Place.SYSTEM
+        return TargetKind.SYSTEM
     if top == "private" and second in ("etc", "var"):
         return _absolute(names[1:], everything=False)
     return None
 
 
-def _home(names: list[str]) -> Place | None:
+def _home(names: list[str]) -> TargetKind | None:
     if not names or names[0] == "..":
-        return Place.HOME
+        return TargetKind.HOME
     if names[0] in GLOBS:
-        return Place.HOME
+        return TargetKind.HOME
     if any(fnmatchcase(name, names[0]) for name in PRIVATE):
-        return Place.KEYS
-    return Place.KEYS if len(names) == 1 and names[0] in DEAR else None
+        return TargetKind.KEYS
+    return TargetKind.KEYS if len(names) == 1 and names[0] in DEAR else None
 
 
-def _device(names: list[str]) -> Place | None:
+def _device(names: list[str]) -> TargetKind | None:
     if names[0] == "null":
-        return Place.NULL
-    return Place.DEVICE if DISKS.match(names[0]) or names[0] in GLOBS else None
+        return TargetKind.NULL
+    return TargetKind.DEVICE if DISKS.match(names[0]) or names[0] in GLOBS else None

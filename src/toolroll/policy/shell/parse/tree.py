@@ -9,27 +9,35 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from toolroll.policy.shell.parse import simple_reader as plain
-from toolroll.policy.shell.parse import targets as places
 from toolroll.policy.shell.parse.bombs import Calls, calls, is_bomb, is_endless
-from toolroll.policy.shell.parse.commands import Assign, Bomb, Found, Item, Redirect, Simple, Unclear
+from toolroll.policy.shell.parse.commands import (
+    Assignment,
+    ForkBomb,
+    FoundItem,
+    Item,
+    Redirection,
+    SimpleCommand,
+    UnclearPart,
+)
 from toolroll.policy.shell.parse.grammar import first_error, parse, strings
 from toolroll.policy.shell.parse.nodes import Decoder
-from toolroll.policy.shell.parse.normalise import Here, prepare, substitutions
-from toolroll.policy.shell.parse.pipes import DOWNLOADED, printed
+from toolroll.policy.shell.parse.normalise import HereDocument, prepare, substitutions
+from toolroll.policy.shell.parse.pipes import DOWNLOADED, piped_text
+from toolroll.policy.shell.parse.targets import folder_after
 from toolroll.policy.shell.parse.words import Word, bare, join, names, unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LONGEST = 16_000
+MAX_CODE_CHARACTERS = 16_000
 """Characters of code, blanks and here-documents not counted."""
-LONGEST_TEXT = 200_000
+MAX_CHARACTERS = 200_000
 """Characters in all; as many take a good part of a second."""
 MARKS = re.compile(r"[()<>$|&;`\[{?*\x00-\x08\x0e-\x1f]")
-MOST_MARKS = 2_000
+MAX_MARKS = 2_000
 """Texts of nothing but brackets take the grammar time that grows with the square of their number."""
-DEEPEST = 100
-MOST = 2_000
+MAX_DEPTH = 100
+MAX_ITEMS = 2_000
 """Items found in one text."""
 
 # Blanks that look like one but are none for the shell, controls, and characters that hide or turn text around.
@@ -39,40 +47,40 @@ ODD = re.compile(
 )
 
 
-class TooMuchError(Exception):
+class TooManyCommandsError(Exception):
     """The text is too long, too deep or holds too many commands."""
 
 
 @dataclass(slots=True)
-class Text:
+class ShellText:
     """What a text would run."""
 
-    found: list[Found] = field(default_factory=list)
+    found: list[FoundItem] = field(default_factory=list)
     functions: dict[str, int] = field(default_factory=dict)
     """The names of functions that are defined, and how many items were found before."""
     trouble: str = ""
     """Why not all of it could be read."""
 
 
-def read(text: str, where: str | None = ".") -> Text:
+def read(text: str, where: str | None = ".") -> ShellText:
     """What `text` would run when a shell in the folder `where` got it."""
-    into = Text()
+    into = ShellText()
     try:
         _Walk(text, where, into, 0).run()
-    except TooMuchError as error:
+    except TooManyCommandsError as error:
         into.trouble = str(error)
     return into
 
 
 class _Walk(Decoder):
-    def __init__(self, text: str, where: str | None, into: Text, depth: int) -> None:
-        if len(text) > LONGEST_TEXT:
-            raise TooMuchError(f"it is longer than {LONGEST_TEXT} characters")
+    def __init__(self, text: str, where: str | None, into: ShellText, depth: int) -> None:
+        if len(text) > MAX_CHARACTERS:
+            raise TooManyCommandsError(f"it is longer than {MAX_CHARACTERS} characters")
         prepared = prepare(text)
-        if len(prepared.code) - prepared.code.count(" ") - prepared.code.count("\n") > LONGEST:
-            raise TooMuchError(f"it is longer than {LONGEST} characters")
-        if len(MARKS.findall(prepared.code)) > MOST_MARKS:
-            raise TooMuchError(f"it holds more than {MOST_MARKS} brackets and operators")
+        if len(prepared.code) - prepared.code.count(" ") - prepared.code.count("\n") > MAX_CODE_CHARACTERS:
+            raise TooManyCommandsError(f"it is longer than {MAX_CODE_CHARACTERS} characters")
+        if len(MARKS.findall(prepared.code)) > MAX_MARKS:
+            raise TooManyCommandsError(f"it holds more than {MAX_MARKS} brackets and operators")
         super().__init__(prepared.code.encode("utf-8", "replace"), "HOME=" in text)
         self.here = {
             len(prepared.code[:place].encode("utf-8", "replace")): here for place, here in prepared.here.items()
@@ -92,17 +100,17 @@ class _Walk(Decoder):
         self.visit(root)
 
     def add(self, item: Item) -> None:
-        if len(self.into.found) >= MOST:
-            raise TooMuchError(f"it holds more than {MOST} commands")
-        self.into.found.append(Found(item, self.owner))
+        if len(self.into.found) >= MAX_ITEMS:
+            raise TooManyCommandsError(f"it holds more than {MAX_ITEMS} commands")
+        self.into.found.append(FoundItem(item, self.owner))
 
     def visit(self, node: Node, stdin: str | None = None) -> None:
         handler = HANDLERS.get(node.type)
         if handler is None and not node.named_child_count:
             return
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise TooMuchError("it is nested too deeply")
+        if self.depth > MAX_DEPTH:
+            raise TooManyCommandsError("it is nested too deeply")
         if handler:
             handler(self, node, stdin)
         else:
@@ -126,7 +134,7 @@ class _Walk(Decoder):
     def branches(self, node: Node, _stdin: str | None) -> None:
         where = self.where
         if node.type in ("while_statement", "c_style_for_statement") and is_endless(node):
-            self.add(Bomb(self.text(node)))
+            self.add(ForkBomb(self.text(node)))
         self.children(node)
         if self.where != where:
             self.where = None
@@ -156,9 +164,9 @@ class _Walk(Decoder):
             with self.apart():
                 self.visit(stage, stdin if stage is stages[-1] and stdin is not None else piped)
             source, last = last, self.into.found[-1].item if len(self.into.found) > before else None
-            if isinstance(source, Simple) and isinstance(last, Simple) and last.program == "xargs":
-                self.into.found[-1] = Found(replace(last, source=source), self.owner)
-            piped = printed(last) if isinstance(last, Simple) else None
+            if isinstance(source, SimpleCommand) and isinstance(last, SimpleCommand) and last.program == "xargs":
+                self.into.found[-1] = FoundItem(replace(last, source=source), self.owner)
+            piped = piped_text(last) if isinstance(last, SimpleCommand) else None
 
     def substitution(self, node: Node, _stdin: str | None) -> None:
         text = self.text(node)
@@ -182,7 +190,7 @@ class _Walk(Decoder):
         with self.apart():
             self.where = None  # it runs where it is called
             if name_node and is_bomb(node, self.called):
-                self.add(Bomb(self.text(node)))
+                self.add(ForkBomb(self.text(node)))
             self.children(node)
         self.owner = owner
 
@@ -199,8 +207,8 @@ class _Walk(Decoder):
             return
         self.visit(body, stdin)
         last = self.into.found[-1].item if self.into.found else None
-        if extra and isinstance(last, Simple):
-            self.into.found[-1] = Found(replace(last, words=(*last.words, *extra)), self.owner)
+        if extra and isinstance(last, SimpleCommand):
+            self.into.found[-1] = FoundItem(replace(last, words=(*last.words, *extra)), self.owner)
 
     def redirect(self, node: Node) -> tuple[str | None, list[Word]]:
         """What a here-document gives, and the words that belong to the command."""
@@ -210,14 +218,14 @@ class _Walk(Decoder):
         targets = [self.word(child) for child in node.children_by_field_name("destination")]
         if node.type != "file_redirect" or operator is None:
             self.children(node)
-            self.add(Unclear(self.text(node), "it redirects in a way that cannot be read"))
+            self.add(UnclearPart(self.text(node), "it redirects in a way that cannot be read"))
             return None, []
         here = self.here.get(operator.start_byte)
         if here:
             return self.document(here, targets), targets[1:]
         if targets and not (operator.type.endswith("&") and re.fullmatch(r"\d+-?|-", targets[0].text)):
             whole = node.end_byte < self.doubt
-            self.add(Redirect(targets[0], self.text(node), ">" in operator.type, self.where, whole))
+            self.add(Redirection(targets[0], self.text(node), ">" in operator.type, self.where, whole))
         return None, targets[1:]
 
     def raw_document(self, node: Node) -> tuple[None, list[Word]]:
@@ -237,7 +245,7 @@ class _Walk(Decoder):
                 self.visit(child)
         return None, words
 
-    def document(self, here: Here, targets: list[Word]) -> str | None:
+    def document(self, here: HereDocument, targets: list[Word]) -> str | None:
         if here.body is None:
             return targets[0].text if targets and targets[0].literal else None
         if not here.quoted:
@@ -282,8 +290,8 @@ class _Walk(Decoder):
             sure, whole = name_end < self.doubt, node.end_byte <= self.doubt
             fetched = stdin == DOWNLOADED
             given = None if fetched else stdin
-            self.add(Simple(tuple(words), self.text(node), self.where, given, fetched, sure=sure, whole=whole))
-            self.where = places.after(self.where, words)
+            self.add(SimpleCommand(tuple(words), self.text(node), self.where, given, fetched, sure=sure, whole=whole))
+            self.where = folder_after(self.where, words)
 
     def declaration(self, node: Node, _stdin: str | None) -> None:
         words = []
@@ -295,7 +303,7 @@ class _Walk(Decoder):
                 )
             else:
                 words.append(self.word(child))
-        self.add(Simple(tuple(words), self.text(node), self.where))
+        self.add(SimpleCommand(tuple(words), self.text(node), self.where))
 
     def assignment(self, node: Node, _stdin: str | None) -> None:
         self.assign(node)
@@ -305,16 +313,16 @@ class _Walk(Decoder):
         if name is not None and name.child_count:
             self.children(name)
         word = self.word(value) if value is not None else None
-        self.add(Assign(self.text(name) if name is not None else "", word, self.text(node), lasting))
+        self.add(Assignment(self.text(name) if name is not None else "", word, self.text(node), lasting))
 
     def test(self, node: Node, _stdin: str | None) -> None:
         self.children(node)
         commands = plain.read(self.text(node))
         if commands and len(commands) == 1:
             whole = node.end_byte <= self.doubt
-            self.add(Simple(commands[0], self.text(node), self.where, sure=whole, whole=whole))
+            self.add(SimpleCommand(commands[0], self.text(node), self.where, sure=whole, whole=whole))
         else:
-            self.add(Unclear(self.text(node), "its test is computed"))
+            self.add(UnclearPart(self.text(node), "its test is computed"))
 
 
 def _parts(node: Node) -> list[Node]:

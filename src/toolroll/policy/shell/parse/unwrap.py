@@ -1,4 +1,4 @@
-"""What a command runs inside itself: through a wrapper, a nested shell, find, xargs, eval or trap."""
+"""Find the commands that a command runs: through a wrapper, a nested shell, find, xargs, eval or trap."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 
 from toolroll.policy.shell.parse import options
 from toolroll.policy.shell.parse import targets as places
-from toolroll.policy.shell.parse.commands import Assign, Item, Simple, Unclear
-from toolroll.policy.shell.parse.options import Options
-from toolroll.policy.shell.parse.words import Kind, Piece, Word, plain, unknown
+from toolroll.policy.shell.parse.commands import Assignment, Item, SimpleCommand, UnclearPart
+from toolroll.policy.shell.parse.options import OptionSpec
+from toolroll.policy.shell.parse.words import Piece, PieceKind, Word, plain, unknown
 from toolroll.policy.shell.parse.wrappers import SHELLS, Wrapper, wrapper
 
-SAME = frozenset({Kind.TEXT, Kind.GLOB, Kind.HOME, Kind.HERE, Kind.USER})
+SAME = frozenset({PieceKind.TEXT, PieceKind.GLOB, PieceKind.HOME, PieceKind.HERE, PieceKind.USER})
 """What means the same in the shell inside as outside."""
-MOST_GIVEN = 20
+MAX_GIVEN_WORDS = 20
 """Arguments of parallel that are looked at."""
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
 
 
 @dataclass(slots=True)
-class Inside:
+class WrappedCommands:
     """What was found: items, shell texts to read, and whether the outer command does nothing else."""
 
     items: list[Item] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Inside:
     clear: bool = False
 
 
-def unwrap(command: Simple) -> Inside | None:
+def unwrap(command: SimpleCommand) -> WrappedCommands | None:
     """What `command` runs inside itself, or None when it is a plain program."""
     program = command.program
     if program is None or places.of_workspace(command.where, command.words[0]):
@@ -49,16 +49,16 @@ def script(words: Sequence[Word]) -> str:
     return " ".join("".join(piece.text if piece.kind in SAME else "${_}" for piece in word.pieces) for word in words)
 
 
-def _inner(command: Simple, words: Sequence[Word], **changes: object) -> Simple:
+def _inner(command: SimpleCommand, words: Sequence[Word], **changes: object) -> SimpleCommand:
     text = " ".join(word.text for word in words)
     inner = replace(command, words=tuple(words), text=text, sure=command.whole)
     return replace(inner, **changes) if changes else inner  # type: ignore[arg-type]
 
 
-def _wrapped(command: Simple, row: Wrapper) -> Inside:
+def _wrapped(command: SimpleCommand, row: Wrapper) -> WrappedCommands:
     given = options.read(command.words[1:], row.options, stop=True)
     words = given.operands
-    inside = Inside(clear=row.clear and given.unknown is None)
+    inside = WrappedCommands(clear=row.clear and given.unknown is None)
     if row.verbs:
         if not words or words[0].text not in row.verbs:
             return inside
@@ -78,7 +78,7 @@ def _wrapped(command: Simple, row: Wrapper) -> Inside:
     return inside
 
 
-def _texts(inside: Inside, given: options.Given, row: Wrapper) -> bool:
+def _texts(inside: WrappedCommands, given: options.GivenOptions, row: Wrapper) -> bool:
     """Shell text in an option, which may stand after an operand, as in `su root -c ...`."""
     for one in (given, options.read(given.operands, row.options)):
         for name, word, _ in one.options:
@@ -88,7 +88,7 @@ def _texts(inside: Inside, given: options.Given, row: Wrapper) -> bool:
     return False
 
 
-def _value(given: options.Given, name: str, word: Word) -> str:
+def _value(given: options.GivenOptions, name: str, word: Word) -> str:
     return str(given.value(name)) if word.literal else script([word])
 
 
@@ -103,36 +103,38 @@ def _shell_texts(words: Sequence[Word]) -> list[str]:
     if len(marks) > 1 or words[marks[0]].text != ":::":
         return [command]
     command = command if "{}" in command else f"{command} {{}}"
-    return [command.replace("{}", shlex.quote(word.text) if word.literal else "${_}") for word in given[:MOST_GIVEN]]
+    return [
+        command.replace("{}", shlex.quote(word.text) if word.literal else "${_}") for word in given[:MAX_GIVEN_WORDS]
+    ]
 
 
-def _variables(inside: Inside, words: list[Word]) -> list[Word]:
+def _variables(inside: WrappedCommands, words: list[Word]) -> list[Word]:
     while words and (found := ASSIGNMENT.match(words[0].start)):
         value = plain(words[0].text[found.end() :]) if words[0].literal else unknown(words[0].text)
-        inside.items.append(Assign(found[1], value, words[0].text, lasting=False))
+        inside.items.append(Assignment(found[1], value, words[0].text, lasting=False))
         words = words[1:]
     return words
 
 
-SHELL_OPTIONS = Options(
+SHELL_OPTIONS = OptionSpec(
     "abcefhiklmnprstuvxBCDEHPTo:O:", "norc noprofile posix login rcfile= init-file= noediting restricted"
 )
 
 
-def _shell(command: Simple, program: str) -> Inside:
+def _shell(command: SimpleCommand, program: str) -> WrappedCommands:
     words = [word for word in command.words[1:] if not re.fullmatch(r"\+[a-zA-Z]+", word.text)]
     given = options.read(words, SHELL_OPTIONS, stop=True)
     if given.has("c"):
         if not given.operands:
-            return Inside()
+            return WrappedCommands()
         only = len(given.options) == 1 and given.unknown is None and program in ("sh", "bash", "dash")
-        return Inside(texts=[script(given.operands[:1])], clear=only and given.operands[0].literal)
+        return WrappedCommands(texts=[script(given.operands[:1])], clear=only and given.operands[0].literal)
     if command.stdin is not None and (not given.operands or given.has("s")):
-        return Inside(texts=[command.stdin])
-    return Inside()
+        return WrappedCommands(texts=[command.stdin])
+    return WrappedCommands()
 
 
-def _env(command: Simple) -> Inside:
+def _env(command: SimpleCommand) -> WrappedCommands:
     row = wrapper("env")
     assert row is not None
     if command.words[1:2] and command.words[1].text == "-":
@@ -142,14 +144,14 @@ def _env(command: Simple) -> Inside:
         if name in ("S", "split-string") and word is not None:
             place = next(at for at, one in enumerate(command.words) if one is word)
             rest = (shlex.quote(one.text) for one in command.words[place + 1 :] if one.literal)
-            return Inside(texts=[" ".join(["env", text if word.literal else "${_}", *rest])])
+            return WrappedCommands(texts=[" ".join(["env", text if word.literal else "${_}", *rest])])
     inside = _wrapped(command, row)
     only = command.words[1:2] and not command.words[1].text.startswith("-")
     inside.clear = inside.clear and bool(inside.items) and bool(only)
     return inside
 
 
-def _command(command: Simple) -> Inside | None:
+def _command(command: SimpleCommand) -> WrappedCommands | None:
     """`command -v name` only tells where it is."""
     if len(command.words) > 1 and command.words[1].text in ("-v", "-V"):
         return None
@@ -157,26 +159,26 @@ def _command(command: Simple) -> Inside | None:
     return _wrapped(command, row) if row else None
 
 
-def _eval(command: Simple) -> Inside:
+def _eval(command: SimpleCommand) -> WrappedCommands:
     words = command.words[1:]
-    return Inside(texts=[script(words[1:] if words and words[0].text == "--" else words)])
+    return WrappedCommands(texts=[script(words[1:] if words and words[0].text == "--" else words)])
 
 
-def _trap(command: Simple) -> Inside | None:
+def _trap(command: SimpleCommand) -> WrappedCommands | None:
     words = [word for word in command.words[1:] if word.text != "--"]
     if len(words) < 2 or words[0].text in ("-", "", "-p", "-l") or words[0].text.isdecimal():
         return None
-    return Inside(texts=[script(words[:1])])
+    return WrappedCommands(texts=[script(words[:1])])
 
 
-XARGS = Options(
+XARGS = OptionSpec(
     "0rtpoxa:d:E:e::I:i::L:l::n:P:s:",
     "null no-run-if-empty verbose interactive open-tty exit arg-file= delimiter= eof? replace? max-lines? max-args="
     " max-procs= max-chars= process-slot-var= show-limits",
 )
 
 
-def _xargs(command: Simple) -> Inside:
+def _xargs(command: SimpleCommand) -> WrappedCommands:
     given = options.read(command.words[1:], XARGS, stop=True)
     mark = next((text or "{}" for name, _, text in given.options if name in ("I", "i", "replace")), None)
     clear = given.unknown is None and not given.has("p", "interactive", "o", "open-tty")
@@ -188,7 +190,7 @@ def _xargs(command: Simple) -> Inside:
     else:
         simple = _inner(command, [_replaced(word, mark, known) for word in words], stdin=None)
     simple = replace(simple, sure=simple.sure and not given.doubtful)
-    return Inside(items=[simple], clear=clear)
+    return WrappedCommands(items=[simple], clear=clear)
 
 
 def _replaced(word: Word, mark: str, known: str | None) -> Word:
@@ -202,17 +204,17 @@ def _replaced(word: Word, mark: str, known: str | None) -> Word:
 def _filled(text: str, mark: str) -> Word:
     """The word with something unknown wherever the mark stands."""
     first, *rest = text.split(mark)
-    pieces = [Piece(Kind.TEXT, first)]
+    pieces = [Piece(PieceKind.TEXT, first)]
     for part in rest:
-        pieces += [Piece(Kind.VALUE, mark), Piece(Kind.TEXT, part)]
+        pieces += [Piece(PieceKind.VALUE, mark), Piece(PieceKind.TEXT, part)]
     return Word(tuple(piece for piece in pieces if piece.text))
 
 
 FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
-def _find(command: Simple) -> Inside | None:
-    inside = Inside()
+def _find(command: SimpleCommand) -> WrappedCommands | None:
+    inside = WrappedCommands()
     at = 1
     while at < len(command.words):
         if command.words[at].text not in FIND_RUNS:
@@ -221,9 +223,11 @@ def _find(command: Simple) -> Inside | None:
         start = at + 1
         while at < len(command.words) and not _ends_run(command.words, at):
             at += 1
-        words = [Word((Piece(Kind.GLOB, "{}"),)) if word.text == "{}" else word for word in command.words[start:at]]
+        words = [
+            Word((Piece(PieceKind.GLOB, "{}"),)) if word.text == "{}" else word for word in command.words[start:at]
+        ]
         words = [_filled(word.text, "{}") if "{}" in word.text and word.literal else word for word in words]
-        inside.items.append(_inner(command, words) if words else Unclear(command.text, "find runs nothing"))
+        inside.items.append(_inner(command, words) if words else UnclearPart(command.text, "find runs nothing"))
     return inside if inside.items else None
 
 
@@ -231,73 +235,73 @@ def _ends_run(words: Sequence[Word], at: int) -> bool:
     return words[at].text == ";" or (words[at].text == "+" and words[at - 1].text == "{}")
 
 
-def _fd(command: Simple) -> Inside | None:
+def _fd(command: SimpleCommand) -> WrappedCommands | None:
     for place, word in enumerate(command.words):
         if word.text in ("-x", "-X", "--exec", "--exec-batch"):
-            return Inside(items=[_inner(command, command.words[place + 1 :], more=True)])
+            return WrappedCommands(items=[_inner(command, command.words[place + 1 :], more=True)])
     return None
 
 
-def _flock(command: Simple) -> Inside | None:
+def _flock(command: SimpleCommand) -> WrappedCommands | None:
     row = wrapper("flock")
     assert row is not None
     given = options.read(command.words[1:], row.options, stop=True)
     words = given.operands[1:]
     if words and words[0].text in ("-c", "--command"):
-        return Inside(texts=[script(words[1:2])])
-    return Inside(items=[_inner(command, words)]) if words else None
+        return WrappedCommands(texts=[script(words[1:2])])
+    return WrappedCommands(items=[_inner(command, words)]) if words else None
 
 
-def _daemon(command: Simple) -> Inside | None:
+def _daemon(command: SimpleCommand) -> WrappedCommands | None:
     row = wrapper("start-stop-daemon")
     assert row is not None
     given = options.read(command.words[1:], row.options)
     program = given.value("x", "exec", "a", "startas")
-    return Inside(items=[_inner(command, [plain(program), *given.operands])]) if program else None
+    return WrappedCommands(items=[_inner(command, [plain(program), *given.operands])]) if program else None
 
 
-def _text_after(*names: str) -> Callable[[Simple], Inside | None]:
-    """For programs that take shell text after an option, and otherwise nothing that can be told."""
+def _text_after(*names: str) -> Callable[[SimpleCommand], WrappedCommands | None]:
+    """For programs that take shell text after an option; anything else they run is unknown."""
 
-    def unwrapped(command: Simple) -> Inside | None:
+    def unwrapped(command: SimpleCommand) -> WrappedCommands | None:
         words = command.words
         texts = [script([words[at + 1]]) for at in range(len(words) - 1) if words[at].text in names]
-        return Inside(texts=texts) if texts else None
+        return WrappedCommands(texts=texts) if texts else None
 
     return unwrapped
 
 
-def _after_dashes(command: Simple) -> Inside | None:
+def _after_dashes(command: SimpleCommand) -> WrappedCommands | None:
     """For programs with many options of their own: what follows `--` is the command."""
     for place, word in enumerate(command.words):
         if word.text == "--" and place + 1 < len(command.words):
-            return Inside(items=[_inner(command, command.words[place + 1 :])])
+            return WrappedCommands(items=[_inner(command, command.words[place + 1 :])])
     row = wrapper(command.program or "")
     return _wrapped(command, row) if row else None
 
 
-def _screen(command: Simple) -> Inside | None:
+def _screen(command: SimpleCommand) -> WrappedCommands | None:
     """Only a new session that is left alone runs a command."""
     row = wrapper("screen")
-    given = options.read(command.words[1:], row.options if row else Options(), stop=True)
-    return Inside(items=[_inner(command, given.operands)]) if given.has("m") and given.operands else None
+    given = options.read(command.words[1:], row.options if row else OptionSpec(), stop=True)
+    return WrappedCommands(items=[_inner(command, given.operands)]) if given.has("m") and given.operands else None
 
 
-def _capsh(command: Simple) -> Inside | None:
+def _capsh(command: SimpleCommand) -> WrappedCommands | None:
     """`capsh -- args` gives the arguments to bash."""
     for place, word in enumerate(command.words):
         if word.text == "--":
-            return Inside(items=[_inner(command, [plain("bash"), *command.words[place + 1 :]])])
+            return WrappedCommands(items=[_inner(command, [plain("bash"), *command.words[place + 1 :]])])
     return None
 
 
-def _setarch(command: Simple) -> Inside | None:
+def _setarch(command: SimpleCommand) -> WrappedCommands | None:
     words = [word for word in command.words[1:] if not word.text.startswith("-")]
     start = 1 if words and re.fullmatch(r"\w*86\w*|arm\w*|aarch64|linux\d\d|uname26", words[0].text) else 0
-    return Inside(items=[_inner(command, words[start:])]) if words[start:] else None
+    return WrappedCommands(items=[_inner(command, words[start:])]) if words[start:] else None
 
 
-SPECIAL: dict[str, Callable[[Simple], Inside | None]] = {
+SPECIAL: dict[str, Callable[[SimpleCommand], WrappedCommands | None]] = {
     "env": _env,
     "command": _command,
     "eval": _eval,

@@ -13,7 +13,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-class Kind(Enum):
+class PieceKind(Enum):
     """What a piece of a word is."""
 
     TEXT = "text"
@@ -36,11 +36,11 @@ class Kind(Enum):
 class Piece:
     """A part of a word; `text` is decoded for TEXT, and as written for the others."""
 
-    kind: Kind
+    kind: PieceKind
     text: str
 
 
-TAME = frozenset({Kind.TEXT, Kind.GLOB, Kind.HOME, Kind.NUMBER})
+TAME = frozenset({PieceKind.TEXT, PieceKind.GLOB, PieceKind.HOME, PieceKind.NUMBER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class Word:
     def __post_init__(self) -> None:
         """Put the pieces together once."""
         object.__setattr__(self, "text", "".join([piece.text for piece in self.pieces]))
-        object.__setattr__(self, "literal", all(piece.kind is Kind.TEXT for piece in self.pieces))
+        object.__setattr__(self, "literal", all(piece.kind is PieceKind.TEXT for piece in self.pieces))
 
     @property
     def start(self) -> str:
         """The known beginning; a word that begins with `~` begins with a slash."""
         known = ""
         for piece in self.pieces:
-            if piece.kind is Kind.HOME and not known:
+            if piece.kind is PieceKind.HOME and not known:
                 return "/"
-            if piece.kind is not Kind.TEXT:
+            if piece.kind is not PieceKind.TEXT:
                 break
             known += piece.text
         return known
@@ -78,72 +78,75 @@ class Word:
     @property
     def idle(self) -> bool:
         """Whether expanding it runs nothing and sets nothing, whatever comes of it."""
-        return all(piece.kind is not Kind.UNKNOWN for piece in self.pieces)
+        return all(piece.kind is not PieceKind.UNKNOWN for piece in self.pieces)
 
     @property
     def place(self) -> str | None:
         """The path it names: `~` is the home folder, unquoted globs are kept; None when it cannot be known."""
         parts: list[str] = []
         for piece in self.pieces:
-            if piece.kind in (Kind.UNKNOWN, Kind.NUMBER, Kind.VALUE):
+            if piece.kind in (PieceKind.UNKNOWN, PieceKind.NUMBER, PieceKind.VALUE):
                 return None
-            if piece.kind is Kind.TEXT:
+            if piece.kind is PieceKind.TEXT:
                 text = re.sub(r"[*?[]", "_", piece.text)  # quoted, so it is a name like any other
                 parts.append(f"_{text}" if text.startswith("~") and not any(parts) else text)
             else:
-                parts.append({Kind.HOME: "~", Kind.HERE: ".", Kind.USER: "user"}.get(piece.kind, piece.text))
+                parts.append(
+                    {PieceKind.HOME: "~", PieceKind.HERE: ".", PieceKind.USER: "user"}.get(piece.kind, piece.text)
+                )
         return "".join(parts)
 
 
 VARIABLES = {
-    "HOME": Kind.HOME,
-    "PWD": Kind.HERE,
-    "USER": Kind.USER,
-    "LOGNAME": Kind.USER,
-    **dict.fromkeys("?$#!", Kind.NUMBER),
+    "HOME": PieceKind.HOME,
+    "PWD": PieceKind.HERE,
+    "USER": PieceKind.USER,
+    "LOGNAME": PieceKind.USER,
+    **dict.fromkeys("?$#!", PieceKind.NUMBER),
 }
 
 
 def variable(text: str) -> Piece:
     """The piece for an expansion as it is written."""
     name = text[2:-1] if text.startswith("${") else text[1:]
-    other = Kind.VALUE if re.fullmatch(r"\w+|[@*]", name) else Kind.UNKNOWN
+    other = PieceKind.VALUE if re.fullmatch(r"\w+|[@*]", name) else PieceKind.UNKNOWN
     return Piece(VARIABLES.get(name, other), text)
 
 
 def plain(text: str) -> Word:
     """A literal word."""
-    return Word((Piece(Kind.TEXT, text),))
+    return Word((Piece(PieceKind.TEXT, text),))
 
 
 def unknown(text: str) -> Word:
-    """A word that only running could tell; `text` is how it is written."""
-    return Word((Piece(Kind.UNKNOWN, text),))
+    """A word whose value is known only at run time; `text` is how it is written."""
+    return Word((Piece(PieceKind.UNKNOWN, text),))
 
 
-OPEN = Piece(Kind.GLOB, "[")
+OPEN = Piece(PieceKind.GLOB, "[")
 
 
 def join(pieces: Iterable[Piece]) -> Word:
     """The word made of these pieces, with braces looked at as a whole."""
     gathered = tuple(pieces)
-    if len(gathered) == 1 and gathered[0].kind is Kind.TEXT:
+    if len(gathered) == 1 and gathered[0].kind is PieceKind.TEXT:
         return Word(gathered)
     if not any("]" in piece.text for piece in gathered):  # a bracket that nothing closes is a plain character
-        gathered = tuple(Piece(Kind.TEXT, "[") if piece == OPEN else piece for piece in gathered)
-    if any(piece.kind is Kind.UNKNOWN and piece.text == "{" for piece in gathered):
+        gathered = tuple(Piece(PieceKind.TEXT, "[") if piece == OPEN else piece for piece in gathered)
+    if any(piece.kind is PieceKind.UNKNOWN and piece.text == "{" for piece in gathered):
         raw = "".join(piece.text for piece in gathered)
         if re.search(r"\{.*(,|\.\.).*\}", raw, re.DOTALL):
-            return Word((*_before_brace(gathered), Piece(Kind.UNKNOWN, raw)))
+            return Word((*_before_brace(gathered), Piece(PieceKind.UNKNOWN, raw)))
         gathered = tuple(
-            Piece(Kind.TEXT, "{") if piece.kind is Kind.UNKNOWN and piece.text == "{" else piece for piece in gathered
+            Piece(PieceKind.TEXT, "{") if piece.kind is PieceKind.UNKNOWN and piece.text == "{" else piece
+            for piece in gathered
         )
     return Word(gathered)
 
 
 def _before_brace(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
     for index, piece in enumerate(pieces):
-        if piece.text == "{" and piece.kind is Kind.UNKNOWN:
+        if piece.text == "{" and piece.kind is PieceKind.UNKNOWN:
             return pieces[:index]
     return pieces
 
@@ -155,28 +158,28 @@ BARE = re.compile(r"\\(?:\n|.|$)|[*?\[]|\{|[^\\*?\[{]+", re.DOTALL)
 def bare(raw: str, first: bool) -> list[Piece]:
     """The pieces of unquoted text; `first` when it begins the word, where `~` means the home folder."""
     if not SPECIAL.search(raw):
-        return [Piece(Kind.TEXT, raw)]
+        return [Piece(PieceKind.TEXT, raw)]
     pieces = []
     if first and raw.startswith("~"):
         user = re.match(r"~[^/]*", raw)
         name = user.group() if user else "~"
-        pieces.append(Piece(Kind.HOME if re.fullmatch(r"~[\w.]*", name) else Kind.UNKNOWN, name))
+        pieces.append(Piece(PieceKind.HOME if re.fullmatch(r"~[\w.]*", name) else PieceKind.UNKNOWN, name))
         raw = raw[len(name) :]
     for found in BARE.finditer(raw):
         token = found.group()
         if token[0] == "\\":
             if token != "\\\n":
-                pieces.append(Piece(Kind.TEXT, token[1:] or "\\"))
+                pieces.append(Piece(PieceKind.TEXT, token[1:] or "\\"))
         elif token in ("*", "?", "["):
-            pieces.append(Piece(Kind.GLOB, token))
+            pieces.append(Piece(PieceKind.GLOB, token))
         else:
-            pieces.append(Piece(Kind.UNKNOWN if token == "{" else Kind.TEXT, token))
+            pieces.append(Piece(PieceKind.UNKNOWN if token == "{" else PieceKind.TEXT, token))
     return pieces
 
 
 def double(raw: str) -> Piece:
     """What stands in double quotes, without any expansion in it."""
-    return Piece(Kind.TEXT, re.sub(r"\\([$`\"\\\n])", lambda found: found[1].strip("\n"), raw))
+    return Piece(PieceKind.TEXT, re.sub(r"\\([$`\"\\\n])", lambda found: found[1].strip("\n"), raw))
 
 
 ESCAPE = re.compile(
@@ -193,7 +196,7 @@ def ansi(raw: str) -> Piece:
         done += raw[at : found.start()].encode("utf-8", "surrogatepass") + _escape(found)
         at = found.end()
     done += raw[at:].encode("utf-8", "surrogatepass")
-    return Piece(Kind.TEXT, done.partition(b"\0")[0].decode("utf-8", "replace"))
+    return Piece(PieceKind.TEXT, done.partition(b"\0")[0].decode("utf-8", "replace"))
 
 
 def _escape(found: re.Match[str]) -> bytes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from toolroll.policy.shell.parse.options import Options
+from toolroll.policy.shell.parse.options import OptionSpec
 from toolroll.policy.shell.parse.words import names
 
-NONE = Options()
+NONE = OptionSpec()
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Wrapper:
     """A program whose operands, after its options, are a command."""
 
     programs: tuple[str, ...]
-    options: Options = NONE
+    options: OptionSpec = NONE
     skip: int = 0
     """Operands before the command."""
     clear: bool = False
@@ -34,7 +34,7 @@ class Wrapper:
 
 
 def _row(names: str, short: str = "", long: str = "", skip: int = 0, **more: object) -> Wrapper:
-    return Wrapper(tuple(names.split()), Options(short, long), skip, **more)  # type: ignore[arg-type]
+    return Wrapper(tuple(names.split()), OptionSpec(short, long), skip, **more)  # type: ignore[arg-type]
 
 
 WRAPPERS = (

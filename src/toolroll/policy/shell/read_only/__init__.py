@@ -1,1 +1,1 @@
-"""Programs that only read: rows of options, and the checks behind them."""
+"""Programs that only read, with the options that they may have. Front: `table.READERS`. Imports only `parse`."""

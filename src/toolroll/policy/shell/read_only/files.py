@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from toolroll.policy.shell.parse.options import Options
-from toolroll.policy.shell.read_only.programs import Reader, is_awk, is_cd, is_find, is_sed, is_tree
+from toolroll.policy.shell.parse.options import OptionSpec
+from toolroll.policy.shell.read_only.programs import ReadOnlyProgram, is_awk, is_cd, is_find, is_sed, is_tree
 
 FILES = (
-    Reader(
+    ReadOnlyProgram(
         ("ls", "dir", "vdir"),
-        Options(
+        OptionSpec(
             "aAbBcCdDfFgGhHiI:klLmnNopqQrRsStT:uUvw:xXZ1",
             "all almost-all author escape block-size= ignore-backups color? directory dired classify? file-type"
             " format= full-time group-directories-first no-group human-readable si dereference-command-line"
@@ -20,9 +20,9 @@ FILES = (
         allows=("ls", "ls -la src 'a b'", "ls *.py", "/bin/ls --color=never ~", "ls docs 2>/dev/null"),
         asks=("ls --unknown", "ls $x", "ls > out", "./ls", "ls -j", "PATH=. ls"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("tree",),
-        Options(
+        OptionSpec(
             "adfilpsuhDgQCFNSxqrtcUvJXnAL:P:I:",
             "dirsfirst filesfirst noreport prune du si timefmt= gitignore ignore-case matchdirs sort= charset="
             " filelimit= inodes device help version",
@@ -31,9 +31,9 @@ FILES = (
         allows=("tree", "tree -L 2 docs", "tree -a -I node_modules --dirsfirst", "tree --filelimit=9"),
         asks=("tree -o out", "tree -Io x out", "tree -R -H . -L 1", "tree *", "tree --output x"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("cat",),
-        Options(
+        OptionSpec(
             "AbeEnstTuv",
             "show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting help version",
         ),
@@ -41,24 +41,24 @@ FILES = (
         allows=("cat a b", "cat -n src/*.py", "cat < a", "cat -- -x", "cat <<E\nx\nE"),
         asks=("cat a > b", 'cat "$f"', "cat < /dev/tcp/h/1", "cat <<E\n$x\nE", "cat <<E > f\nx\nE"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("head",),
-        Options("n:c:qvz", "lines= bytes= quiet silent verbose zero-terminated help version"),
+        OptionSpec("n:c:qvz", "lines= bytes= quiet silent verbose zero-terminated help version"),
         loose=True,
         numbers=True,
         allows=("head -5 a", "head -n 20 a b", "head -c20 a"),
         asks=("head --unknown a", "head -x a"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("tail",),
-        Options("n:c:qvz", "lines= bytes= quiet silent verbose zero-terminated help version"),
+        OptionSpec("n:c:qvz", "lines= bytes= quiet silent verbose zero-terminated help version"),
         numbers=True,
         allows=("tail -5 a", "tail -n +3 a", "tail a"),
         asks=("tail -f a", "tail -F a", "tail --follow=name a", "tail --retry a", "tail *"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("file",),
-        Options(
+        OptionSpec(
             "bciIkLhNnrs0vEF:e:",
             "brief mime mime-type mime-encoding keep-going dereference no-dereference no-pad raw separator= version"
             " help",
@@ -66,16 +66,16 @@ FILES = (
         allows=("file a", "file -b --mime-type a b", "file src/*"),
         asks=("file -C", "file -C -m x", "file -m x a", "file -z a", "file -f list", "file *"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("stat",),
-        Options("LfZtc:x", "dereference file-system format= printf= terse cached= help version"),
+        OptionSpec("LfZtc:x", "dereference file-system format= printf= terse cached= help version"),
         loose=True,
         allows=("stat a", "stat -c %s a", "stat --format=%a *"),
         asks=("stat --unknown a",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("du",),
-        Options(
+        OptionSpec(
             "0abcDhHkLlmPsSxd:t:X:B:",
             "null all apparent-size block-size= bytes total dereference-args max-depth= human-readable inodes"
             " dereference count-links no-dereference one-file-system summarize si time? time-style= exclude="
@@ -85,9 +85,9 @@ FILES = (
         allows=("du -sh docs", "du -h --max-depth=1", "du -d 1 ."),
         asks=("du --unknown",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("df",),
-        Options(
+        OptionSpec(
             "ahHiklPTt:x:vB:",
             "all block-size= human-readable si inodes local no-sync output? portability print-type total type="
             " exclude-type= help version",
@@ -95,24 +95,24 @@ FILES = (
         allows=("df -h", "df -h ."),
         asks=("df --sync",),
     ),
-    Reader(("pwd",), Options("LP"), 0, allows=("pwd", "pwd -P"), asks=("pwd x", "pwd -x")),
-    Reader(
+    ReadOnlyProgram(("pwd",), OptionSpec("LP"), 0, allows=("pwd", "pwd -P"), asks=("pwd x", "pwd -x")),
+    ReadOnlyProgram(
         ("cd",),
-        Options("LPe"),
+        OptionSpec("LPe"),
         1,
         is_cd,
         allows=("cd", "cd src", "cd -", "cd -P .."),
         asks=("cd -x", "cd $x", "cd a b", "cd *"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("which",),
-        Options("as", "all"),
+        OptionSpec("as", "all"),
         allows=("which curl", "which -a python3 node"),
         asks=("which --unknown x", "which *"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("realpath", "readlink"),
-        Options(
+        OptionSpec(
             "femnqsvzPL",
             "canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero relative-to="
             " relative-base= strip no-symlinks logical physical help version",
@@ -120,14 +120,14 @@ FILES = (
         allows=("realpath a", "readlink -f a"),
         asks=("realpath --unknown a",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("basename", "dirname"),
-        Options("as:z", "multiple suffix= zero help version"),
+        OptionSpec("as:z", "multiple suffix= zero help version"),
         loose=True,
         allows=("basename /usr/bin/curl", "dirname a/b", "basename -s .py a.py"),
         asks=('basename "$PWD"', "basename --unknown a"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("find",),
         words=is_find,
         allows=(
@@ -151,9 +151,9 @@ FILES = (
 )
 
 SEARCH = (
-    Reader(
+    ReadOnlyProgram(
         ("grep", "egrep", "fgrep"),
-        Options(
+        OptionSpec(
             "EFGPe:f:iyvwxclLm:oqsbHhnTZA:B:C:UzaIrRD:d:V",
             "extended-regexp fixed-strings basic-regexp perl-regexp regexp= file= ignore-case no-ignore-case"
             " invert-match word-regexp line-regexp count color? colour? files-without-match files-with-matches"
@@ -167,9 +167,9 @@ SEARCH = (
         allows=("grep -rn 'rm -rf' .", "grep -E '(a|b)' a.md", "grep -- -x a", "grep -r x --include=*.py src"),
         asks=("grep --unknown x a", "grep x a > b", "grep $x a"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("rg",),
-        Options(
+        OptionSpec(
             "isSvwxnNlcoHIpquUPF.0abLhVe:f:g:t:T:A:B:C:m:M:j:d:E:r:",
             "ignore-case case-sensitive smart-case invert-match word-regexp line-regexp line-number no-line-number"
             " files-with-matches files-without-match count count-matches only-matching with-filename no-filename"
@@ -183,9 +183,9 @@ SEARCH = (
         allows=(r"rg 'mkfs\.' docs", "rg -n --hidden -g '*.py' x", "rg --files src"),
         asks=("rg --pre=x y", "rg --pre x y", "rg --hostname-bin=x y", "rg -z x", "rg --search-zip x", "rg x *"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("awk", "gawk", "mawk", "nawk"),
-        Options("F:v:"),
+        OptionSpec("F:v:"),
         None,
         is_awk,
         allows=(
@@ -206,9 +206,9 @@ SEARCH = (
             'awk \'{printf "%s", $1 >> "f"}\' a',
         ),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("sed",),
-        Options(
+        OptionSpec(
             "nErsuze:", "quiet silent expression= regexp-extended null-data separate unbuffered debug posix sandbox"
         ),
         None,

@@ -7,25 +7,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from toolroll.policy.shell.parse import options
-from toolroll.policy.shell.parse.commands import Simple
-from toolroll.policy.shell.parse.options import Given, Options
+from toolroll.policy.shell.parse.commands import SimpleCommand
+from toolroll.policy.shell.parse.options import GivenOptions, OptionSpec
 from toolroll.policy.shell.parse.words import Word, names
 from toolroll.policy.shell.read_only.scripts import awk_reads, sed_reads
 
-NONE = Options()
+NONE = OptionSpec()
 FOLDERS = ("", "/bin/", "/usr/bin/", "/usr/local/bin/")
 """Where a program may be named in full; elsewhere it may be another one of the same name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ReadOnlyProgram:
     """Programs that may be run without asking, with these options and operands, and examples of both answers."""
 
     programs: tuple[str, ...]
-    options: Options = NONE
+    options: OptionSpec = NONE
     operands: int | None = None
     """At most so many; with a limit, no operand may be left to expansion."""
-    check: Callable[[Given], bool] | None = None
+    check: Callable[[GivenOptions], bool] | None = None
     words: Callable[[Sequence[Word]], bool] | None = None
     """Judges all words after the program by itself."""
     loose: bool = False
@@ -40,7 +40,7 @@ class Reader:
     """For tests only: no rule for arguments at all."""
 
 
-def reads(row: Reader, command: Simple) -> bool:
+def is_read_only(row: ReadOnlyProgram, command: SimpleCommand) -> bool:
     """Whether the row covers this call of its program."""
     name = command.words[0].text
     if name.removesuffix(command.program or "") not in FOLDERS:
@@ -58,7 +58,7 @@ def reads(row: Reader, command: Simple) -> bool:
     return row.check is None or row.check(given)
 
 
-def _settled(row: Reader, word: Word) -> bool:
+def _settled(row: ReadOnlyProgram, word: Word) -> bool:
     """Whether a word that is left to expansion can only become the name of a file."""
     if word.literal or (row.values and word.idle):
         return True
@@ -73,21 +73,21 @@ def _settled(row: Reader, word: Word) -> bool:
 # The rules of single programs.
 
 
-def is_sed(given: Given) -> bool:
+def is_sed(given: GivenOptions) -> bool:
     """Scripts that only print."""
     scripts = [(word, text) for name, word, text in given.options if name in ("e", "expression")]
     scripts = scripts or [(word, word.text) for word in given.operands[:1]]
     return bool(scripts) and all(word is not None and word.literal and sed_reads(text) for word, text in scripts)
 
 
-def is_awk(given: Given) -> bool:
+def is_awk(given: GivenOptions) -> bool:
     """A program that only prints, and files."""
     if not given.operands or not given.operands[0].literal or not awk_reads(given.operands[0].text):
         return False
     return not any("inet" in word.text for word in given.operands[1:])
 
 
-def is_date(given: Given) -> bool:
+def is_date(given: GivenOptions) -> bool:
     """Only formats: any other operand sets the clock."""
     return all(word.literal and word.text.startswith("+") for word in given.operands)
 
@@ -104,7 +104,7 @@ FIND_VALUE = names(
 NEWER = re.compile(r"-newer[aBcmt][aBcmt]")
 
 
-def is_tree(given: Given) -> bool:
+def is_tree(given: GivenOptions) -> bool:
     """tree takes the next word for a value even where letters follow the option: `-Io x y` writes to y."""
     return all(
         word is None or not word.text.startswith("-") or word.text.startswith("--") for _, word, _ in given.options
@@ -170,16 +170,16 @@ def is_version(words: Sequence[Word]) -> bool:
     return len(words) == 1 and words[0].text in ("--version", "-V", "-version")
 
 
-def is_short_count(given: Given) -> bool:
+def is_short_count(given: GivenOptions) -> bool:
     """Numbers that do not run for ever."""
     return bool(given.operands) and all(re.fullmatch(r"-?\d{1,6}(\.\d{1,6})?", word.text) for word in given.operands)
 
 
-def is_cd(given: Given) -> bool:
+def is_cd(given: GivenOptions) -> bool:
     """One folder, or back to the one before."""
     return all(word.text == "-" or not word.text.startswith("-") for word in given.operands)
 
 
-def is_number(given: Given) -> bool:
+def is_number(given: GivenOptions) -> bool:
     """An exit status."""
     return all(word.text.isdecimal() for word in given.operands)

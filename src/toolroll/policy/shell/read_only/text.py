@@ -1,10 +1,10 @@
-"""Programs that print text, compare it, or tell something about the machine."""
+"""Programs that print text, compare it, or print facts about the machine."""
 
 from __future__ import annotations
 
-from toolroll.policy.shell.parse.options import Options
+from toolroll.policy.shell.parse.options import OptionSpec
 from toolroll.policy.shell.read_only.programs import (
-    Reader,
+    ReadOnlyProgram,
     is_bracket,
     is_date,
     is_echo,
@@ -17,16 +17,16 @@ from toolroll.policy.shell.read_only.programs import (
 )
 
 TEXT = (
-    Reader(
+    ReadOnlyProgram(
         ("wc",),
-        Options("clLmw", "bytes chars lines max-line-length words total= help version"),
+        OptionSpec("clLmw", "bytes chars lines max-line-length words total= help version"),
         loose=True,
         allows=("wc -l a", "wc *.py"),
         asks=("wc --unknown a",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("sort",),
-        Options(
+        OptionSpec(
             "bdfghiMnRrVcCk:mst:uz",
             "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort human-numeric-sort"
             " ignore-nonprinting month-sort numeric-sort random-sort reverse version-sort sort= check? key= merge"
@@ -45,9 +45,9 @@ TEXT = (
             "sort -S 1 a",
         ),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("uniq",),
-        Options(
+        OptionSpec(
             "cdDif:s:uw:z",
             "count repeated all-repeated? skip-fields= group? ignore-case skip-chars= unique zero-terminated"
             " check-chars=",
@@ -56,9 +56,9 @@ TEXT = (
         allows=("uniq -c", "uniq a"),
         asks=("uniq a b", "uniq a*", "uniq - b", "uniq -- a b"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("cut",),
-        Options(
+        OptionSpec(
             "b:c:d:f:nsz",
             "bytes= characters= delimiter= fields= complement only-delimited output-delimiter= zero-terminated",
         ),
@@ -66,15 +66,15 @@ TEXT = (
         allows=("cut -d: -f1 a", "cut -c1-5 a"),
         asks=("cut --unknown a",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("tr",),
-        Options("cCdst", "complement delete squeeze-repeats truncate-set1"),
+        OptionSpec("cCdst", "complement delete squeeze-repeats truncate-set1"),
         allows=("tr a-z A-Z", r"tr -d '\n'"),
         asks=("tr --unknown a",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("diff",),
-        Options(
+        OptionSpec(
             "abBcdeEiNnpqrstTuvwyZC:U:x:X:I:F:S:W:L:D:",
             "brief report-identical-files context? unified? ed rcs side-by-side width= left-column"
             " suppress-common-lines show-c-function show-function-line= label= expand-tabs initial-tab recursive"
@@ -85,48 +85,48 @@ TEXT = (
         allows=("diff a b", "diff -ru a b", "diff -U 5 a b"),
         asks=("diff -l a b", "diff --paginate a b", "diff <(ls) a"),
     ),
-    Reader(("cmp",), Options("bi:ln:sv"), allows=("cmp a b", "cmp -s a b"), asks=("cmp --unknown a b",)),
-    Reader(
+    ReadOnlyProgram(("cmp",), OptionSpec("bi:ln:sv"), allows=("cmp a b", "cmp -s a b"), asks=("cmp --unknown a b",)),
+    ReadOnlyProgram(
         ("comm",),
-        Options("123z", "nocheck-order check-order output-delimiter= total"),
+        OptionSpec("123z", "nocheck-order check-order output-delimiter= total"),
         allows=("comm -12 a b",),
         asks=("comm -4 a b",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("nl", "tac", "rev", "fold", "expand", "paste", "join"),
-        Options("a:b:d:e:f:h:i:j:l:n:o:ps:t:v:w:z1:2:"),
+        OptionSpec("a:b:d:e:f:h:i:j:l:n:o:ps:t:v:w:z1:2:"),
         allows=("nl a", "nl -b a a", "tac a", "paste -d , a b"),
         asks=("nl --unknown a", "paste *"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("column",),
-        Options("ts:c:o:x", "table separator= output-width= output-separator="),
+        OptionSpec("ts:c:o:x", "table separator= output-width= output-separator="),
         allows=("column -t a", "column -s , -t a"),
         asks=("column --unknown a",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("od", "hexdump"),
-        Options("A:j:N:t:n:s:e:vabcCdox"),
+        OptionSpec("A:j:N:t:n:s:e:vabcCdox"),
         allows=("od -c a", "hexdump -C a", "od -A x -t x1z a"),
         asks=("hexdump -f x a",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("strings",),
-        Options("afn:t:e:", "all bytes= radix= encoding="),
+        OptionSpec("afn:t:e:", "all bytes= radix= encoding="),
         numbers=True,
         allows=("strings a", "strings -n 8 a"),
         asks=("strings -T x a", "strings --target=x a"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum"),
-        Options("bctwzr", "binary text tag zero check quiet status strict warn ignore-missing"),
+        OptionSpec("bctwzr", "binary text tag zero check quiet status strict warn ignore-missing"),
         loose=True,
         allows=("sha256sum a", "md5sum -c sums", "sum README.md"),
         asks=("sha256sum --unknown a",),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("jq",),
-        Options(
+        OptionSpec(
             "rcCMaSejsnR",
             "raw-output compact-output color-output monochrome-output sort-keys slurp null-input raw-input",
         ),
@@ -136,7 +136,7 @@ TEXT = (
 )
 
 SAYING = (
-    Reader(
+    ReadOnlyProgram(
         ("echo",),
         words=is_echo,
         loose=True,
@@ -144,14 +144,14 @@ SAYING = (
         allows=("echo 'curl x | sh'", "echo -n a", "echo $?", 'echo "$HOME: ${x}" *'),
         asks=("echo ${x@P}", "echo $(ls)", "echo x > f", "echo ${x:=y}", "echo $((1))"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("printf",),
         words=is_printf,
         values=True,
         allows=(r"printf '%s\n' a b", "printf x"),
         asks=("printf -v x a", "printf -v 'a[$(x)]' b", "printf %n PATH", "printf '%5n' PATH"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("true", "false", ":"),
         words=is_echo,
         loose=True,
@@ -159,53 +159,53 @@ SAYING = (
         allows=("true", "false x", ": sudo"),
         asks=(": ${x:=y}", ": > f"),
     ),
-    Reader(("exit",), Options(), 1, is_number, allows=("exit", "exit 1"), asks=("exit x", "exit $x")),
-    Reader(
+    ReadOnlyProgram(("exit",), OptionSpec(), 1, is_number, allows=("exit", "exit 1"), asks=("exit x", "exit $x")),
+    ReadOnlyProgram(
         ("test",),
         words=is_test,
         allows=("test -f a", "test a = b -a -d c"),
         asks=("test -v 'a[$(x)]'", "test -v x", "test $x = a", "test -R x"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("[",),
         words=is_bracket,
         allows=("[ -f a ]", "[ a = b ] && [ ! -d c ]"),
         asks=("[ -v 'a[$(x)]' ]", '[ "$x" = a ]', "[[ -f a ]]"),
     ),
-    Reader(("type",), Options("afptP"), allows=("type ssh", "type -a ls"), asks=("type -x ls", "type *")),
-    Reader(
+    ReadOnlyProgram(("type",), OptionSpec("afptP"), allows=("type ssh", "type -a ls"), asks=("type -x ls", "type *")),
+    ReadOnlyProgram(
         ("command",), words=is_lookup, allows=("command -v curl", "command -V ls"), asks=("command -v", "command x")
     ),
-    Reader(
+    ReadOnlyProgram(
         ("seq",),
-        Options("f:s:w"),
+        OptionSpec("f:s:w"),
         3,
         is_short_count,
         allows=("seq 3", "seq 1 2 10"),
         asks=("seq 1 99999999", "seq 1 inf"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("date",),
-        Options("ud:r:RI::", "date= utc universal iso-8601? rfc-3339= rfc-email reference="),
+        OptionSpec("ud:r:RI::", "date= utc universal iso-8601? rfc-3339= rfc-email reference="),
         3,
         is_date,
         allows=("date", "date +%F", "date -u -d '1 day ago' +%s"),
         asks=("date -s x", "date --set=x", "date 010100002030", "date -f x"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("uname", "whoami", "id", "groups", "nproc", "arch", "tty", "uptime"),
-        Options("asnrvmpiogGu", "all kernel-name machine user group name"),
+        OptionSpec("asnrvmpiogGu", "all kernel-name machine user group name"),
         allows=("uname -a", "whoami", "id -u", "nproc"),
         asks=("uname --unknown", "id $x"),
     ),
-    Reader(
+    ReadOnlyProgram(
         ("hostname",),
-        Options("sfdiIA", "short fqdn long ip-address all-ip-addresses domain"),
+        OptionSpec("sfdiIA", "short fqdn long ip-address all-ip-addresses domain"),
         0,
         allows=("hostname", "hostname -f"),
         asks=("hostname evil", "hostname -F x", "hostname -b x"),
     ),
-    Reader(
+    ReadOnlyProgram(
         (
             "python",
             "python3",

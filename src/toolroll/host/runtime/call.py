@@ -1,0 +1,28 @@
+"""One call: who asked for what, how it is cancelled, and its limits. Engines take it; tools get it as `ctx.call`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.progress import Progress, silent
+from toolroll.policy.limits import Limits
+
+
+@dataclass(slots=True)
+class Call:
+    """A call from its start to its result. The executor sets the name and the arguments."""
+
+    limits: Limits = field(default_factory=Limits)
+    token: CancelToken = field(default_factory=CancelToken)
+    """Cancels the call and holds its deadline."""
+    session: str = ""
+    message: str = ""
+    """The message of the conversation that the call belongs to."""
+    progress: Progress = silent
+    name: str = ""
+    """The name of the tool in the dialect."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """The checked arguments, by the dialect's names."""
