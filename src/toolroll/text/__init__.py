@@ -1,1 +1,1 @@
-"""Pure thinking about text. Nothing here touches the world."""
+"""Pure engines on text, no I/O: a folder for each subject, and shared primitives as single modules."""
