@@ -201,3 +201,9 @@ def test_no_ignore_file_is_slow(tmp_path: Path) -> None:
     (tmp_path / ("a" * 250)).touch()
     with Root(str(tmp_path)) as root:
         assert [seen.path for seen in Walk(root.fd)] == ["a" * 250]
+
+
+def test_rules_are_true_if_there_are_any():
+    assert ignore.IgnoreRules(["a"])
+    assert not ignore.IgnoreRules(["# none", ""])
+    assert [str(rule) for rule in ignore.IgnoreRules(["!/a/b/", "c", "d/e"]).every] == ["!/a/b/", "c", "/d/e"]

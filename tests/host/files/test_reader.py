@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
@@ -185,3 +185,10 @@ def test_a_file_that_grew_is_read_to_its_end(tmp_path):
         assert read_all(fd, size) == b"x" * 10_000
         os.close(fd)
     assert stat.S_ISREG(path.stat().st_mode)
+
+
+def test_what_was_read_and_written_cannot_be_changed():
+    for value in (TextFile("a", b"", UTF8, VERSION), ContentChange("a", b"", b"", UTF8)):
+        with pytest.raises(FrozenInstanceError):
+            value.path = "b"
+    assert not hasattr(value, "__dict__")

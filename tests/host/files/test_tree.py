@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import FrozenInstanceError
 
 import pytest
 
@@ -206,3 +207,10 @@ def test_every_change_can_be_undone(kit, put, ws, tool, arguments):
     assert kit.call("undo").ok
     assert (names(ws), os.readlink(ws / "d/link")) == (ALL, "x")
     assert before == {path: (ws / path).read_bytes() for path in before}
+
+
+def test_an_item_cannot_be_changed(tree):
+    item = tree.item("a.sh")
+    with pytest.raises(FrozenInstanceError):
+        item.path = "b"
+    assert not hasattr(item, "__dict__")

@@ -8,7 +8,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolroll.host.files.trust import examine
 from toolroll.host.files.walk import Walk
@@ -18,8 +18,7 @@ _SEEK = 1 << 16
 _MOST_BYTES = 5_000_000  # of a file that is shown as a diff
 
 
-@dataclass(frozen=True, slots=True)
-class CopyChange:
+class CopyChange(NamedTuple):
     """A file that differs from the one that was copied. None stands for no file."""
 
     path: str

@@ -10,9 +10,8 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolroll.result import ToolError
 from toolroll.text.search import globs
@@ -31,8 +30,7 @@ _STRANGE = re.compile(r"[\udc80-\udcff]|^(?!#).*(?:[{}]|\[[^]]*(?:[\[\\]|$)|\t *
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRule:
+class IgnoreRule(NamedTuple):
     """One line."""
 
     segments: tuple[str, ...]

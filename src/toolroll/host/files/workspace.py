@@ -8,8 +8,7 @@ import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.files import atomic
@@ -37,8 +36,7 @@ _TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
 _SPLIT = "Make several smaller files of it."
 
 
-@dataclass(frozen=True, slots=True)
-class _Save:
+class _Save(NamedTuple):
     """A new file that is ready to be put in the place of the draft it was made of."""
 
     draft: TextFile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import FrozenInstanceError
 
 import pytest
 
@@ -51,3 +52,12 @@ def test_a_file_that_is_too_large_is_not_kept(ws, folder, monkeypatch):
 def test_the_paths_of_an_entry_each_once_in_their_order():
     changes = (PathChange("b", None, None, source="a"), PathChange("c", None, None), PathChange("a", None, None))
     assert JournalEntry(1, 0.0, "move", "s", "m", changes).paths() == ["a", "b", "c"]
+
+
+def test_entries_cannot_be_changed():
+    change = PathChange("a", PathState("file", 0o644), None)
+    entry = JournalEntry(1, 0.0, "write", "s", "m", (change,))
+    for value, name in ((change.before, "mode"), (change, "path"), (entry, "number")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(value, name, None)
+        assert not hasattr(value, "__dict__")
