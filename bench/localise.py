@@ -114,20 +114,20 @@ def questions(tree: Path, commits: int) -> Iterator[Question]:
 def methods(kit: Kit, other: Aider | None) -> Iterator[tuple[dict[str, Method], int]]:
     """The methods on the tree as it is now, and the number of source files in it."""
     ctx = kit.context()
-    past = ctx.atlas.past(ctx.repository)
-    with ctx.atlas.charted() as charted:
-        chart = charted.chart
-        sources = [path for path, _ in chart.by_graph().files if is_source(path)]
+    past = ctx.repo_maps.commit_history(ctx.repository)
+    with ctx.repo_maps.build() as built:
+        ranker = built.ranker
+        sources = [path for path, _ in ranker.by_graph().files if is_source(path)]
 
         def asked(weights: Weights) -> Method:
-            return lambda message: [path for path, _ in chart.by_question(message, past, weights=weights).files]
+            return lambda message: [path for path, _ in ranker.by_question(message, past, weights=weights).files]
 
         known = {
             "toolroll repo_map": asked(WEIGHTS),
             "without history": asked(replace(WEIGHTS, history=0)),
             "BM25 over contents": asked(CONTENTS),
             "BM25 over contents and messages": asked(replace(CONTENTS, history=1)),
-            "PageRank": lambda _: [path for path, _ in chart.by_graph().files],
+            "PageRank": lambda _: [path for path, _ in ranker.by_graph().files],
         }
         if other is not None:
             known["aider's repo map"] = by_aider(other, sources)

@@ -30,7 +30,7 @@ def open_files():
 def test_what_a_call_gets_is_the_same_for_every_call_but_what_is_its_own(opened):
     services = opened()
     one, other = services.context(message="m1"), services.context(message="m2")
-    fixed = ("files", "search", "journal", "commands", "servers", "structure", "atlas", "http", "remote")
+    fixed = ("files", "search", "journal", "commands", "servers", "structure", "repo_maps", "http", "remote")
     assert all(getattr(one, name) is getattr(other, name) for name in (*fixed, "meaning", "limits"))
     assert one.token is not other.token
     assert [(ctx.session, ctx.message, ctx.cwd) for ctx in (one, other)] == [("s1", "m1", "."), ("s1", "m2", ".")]

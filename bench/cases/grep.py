@@ -85,7 +85,7 @@ def _prepare(kit: Kit, known: str) -> None:
         search.close()
         return
     kit.call("find", {"pattern": "*"})
-    if search.warm is None or not search.warm.ready(SECONDS, indexed=True):
+    if search.index is None or not search.index.wait_until_ready(SECONDS, indexed=True):
         raise RuntimeError("there is no index")
 
 

@@ -354,7 +354,7 @@ class Relay:
     def views(self) -> tuple[View, ...]:
         return ()
 
-    def opened(self, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    def read_call(self, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """The name and the arguments of the call that is meant; raises ToolError."""
         given, _ = self.checker.check(arguments)
         return given["name"], given.get("arguments", {})

@@ -99,7 +99,7 @@ class Executor:
         """The entry and the arguments that a relayed call stands for; the call takes its name."""
         if relay is None:
             raise self._unknown(call.name)
-        name, given = relay.opened(formats.arguments(given))
+        name, given = relay.read_call(formats.arguments(given))
         entry = self.entries.get(name)
         if entry is None or isinstance(entry, Relay):
             raise self._unknown(name)

@@ -12,7 +12,7 @@ from toolroll.dialect import Profile, View
 from toolroll.host.approval.grants import Grants
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
-from toolroll.host.code.repo_map import Atlas
+from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.code.structure import Structure
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
@@ -113,8 +113,8 @@ class Services:
         closing.callback(self.search.close)
         self.structure = Structure(self.files, self.search, self.limits, self.launcher)
         closing.callback(self.structure.close)
-        self.atlas = Atlas(self.files, self.search, self.structure, policy)
-        closing.callback(self.atlas.close)
+        self.repo_maps = RepoMaps(self.files, self.search, self.structure, policy)
+        closing.callback(self.repo_maps.close)
 
     def _open_programs(
         self, closing: ExitStack, table: str, servers: Mapping[str, str] | None, mcp: Config | None
@@ -154,7 +154,7 @@ class Services:
             self.shell,
             self.servers,
             self.structure,
-            self.atlas,
+            self.repo_maps,
             self.http,
             self.remote,
             self.meaning,

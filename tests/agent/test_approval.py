@@ -8,7 +8,7 @@ import pytest
 
 from toolroll import Effect, ErrorCode, Kit
 from toolroll.agent.approval import ONCE, PROMPT, Question, answer, asking, nobody, question
-from toolroll.host.approval.request import Request
+from toolroll.host.approval.request import ApprovalRequest
 
 Put = Callable[[dict[str, str | bytes]], None]
 
@@ -93,7 +93,7 @@ def test_hidden_characters_of_a_diff_and_of_its_paths_are_shown(asked: Any) -> N
 
 
 def test_what_is_not_remembered_offers_only_yes_and_no(kit: Kit) -> None:
-    assert question(Request("x", Effect.RUN, {}, "needs approval"), kit).prompt == ONCE
+    assert question(ApprovalRequest("x", Effect.RUN, {}, "needs approval"), kit).prompt == ONCE
 
 
 def test_for_the_session(asked: Any, put: Put) -> None:

@@ -3,10 +3,12 @@
 import pytest
 
 from toolroll import Effect, ErrorCode, ToolError
-from toolroll.host.approval.request import CannotAskError, Request
+from toolroll.host.approval.request import ApprovalRequest, CannotAskError
 from toolroll.mcp.approval import ask, question
 
-WRITE = Request("write", Effect.WRITE, {"path": "a"}, "needs approval", (), ("tool", "write"), "every call of 'write'")
+WRITE = ApprovalRequest(
+    "write", Effect.WRITE, {"path": "a"}, "needs approval", (), ("tool", "write"), "every call of 'write'"
+)
 
 
 class Client:
@@ -27,12 +29,12 @@ class Client:
 
 def test_nothing_is_hidden_in_a_question():
     lines = ("ls \u202e# safe\x1b[8m\r;", "rm -r \U000e0041x\u200b")
-    asked = question(Request("bash", Effect.RUN, {"command": "..."}, "needs approval", lines))
+    asked = question(ApprovalRequest("bash", Effect.RUN, {"command": "..."}, "needs approval", lines))
     assert asked == (
         "May the agent do this?\n\nbash: needs approval\n\ncommand: ...\n"
         "runs: ls \\u202e# safe\\x1b[8m\\r;\nruns: rm -r \\U000e0041x\\u200b"
     )
-    asked = question(Request("write", Effect.WRITE, {"path": "a\u202e" * 1_001}, "needs approval"))
+    asked = question(ApprovalRequest("write", Effect.WRITE, {"path": "a\u202e" * 1_001}, "needs approval"))
     assert asked.endswith("path: " + "a\\u202e" * 1_001)
 
 
@@ -75,7 +77,7 @@ def test_a_cancelled_call_stays_cancelled():
 def test_only_what_would_be_remembered_is_offered():
     client = Client({"action": "decline"})
     ask(WRITE, client)
-    ask(Request("write", Effect.WRITE, {"path": "a"}, "needs approval"), client)
+    ask(ApprovalRequest("write", Effect.WRITE, {"path": "a"}, "needs approval"), client)
     forms = [params["requestedSchema"]["properties"]["decision"] for _, params in client.asked]
     assert forms[0]["enumNames"][1] == "Allow every call of 'write' until the server ends"
     assert forms[1]["enum"] == ["once", "deny"]

@@ -24,6 +24,7 @@ from toolroll.policy.commands import (
     check_examples,
     judge,
     judge_argv,
+    judge_input,
     parse_rules,
 )
 from toolroll.policy.shell.read_only.programs import ReadOnlyProgram
@@ -625,3 +626,23 @@ def test_the_grammar_is_loaded_when_it_is_first_needed():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [False, True, False]
+
+
+def test_input_of_a_running_program_is_asked_about_and_the_user_s_rules_hold():
+    rules = CommandRules(
+        "mine",
+        user=(
+            Rule("deny", ("git", "push"), reason="people push"),
+            Rule("ask", ("make",)),
+            Rule("allow", ("ls",)),
+        ),
+    )
+    asked = "Input for 'bash' needs approval: what reads it may run it."
+    found = judge_input("ls; make all; true", "'bash'", rules)
+    assert (found.decision, found.reason) == ("ask", asked)
+    assert [(part.words, part.decision) for part in found.parts] == [(("make", "all"), "ask")]
+    found = judge_input("make; git push", "'bash'", rules)
+    assert (found.decision, found.reason) == ("deny", "people push")
+    assert [part.decision for part in found.parts] == ["ask", "deny"]
+    found = judge_input("ls", "'bash'", rules)
+    assert (found.decision, found.reason, found.parts) == ("ask", asked, ())

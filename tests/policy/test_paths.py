@@ -111,8 +111,8 @@ def test_a_link_is_followed_in_its_own_folder(path, target, beyond):
     ],
 )
 def test_version_control_is_protected_under_any_spelling(name):
-    assert paths.protected((name,)) == name
-    assert paths.protected(("sub", name, "hooks", "pre-commit")) == name
+    assert paths.find_protected((name,)) == name
+    assert paths.find_protected(("sub", name, "hooks", "pre-commit")) == name
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_version_control_is_protected_under_any_spelling(name):
     ],
 )
 def test_names_that_only_look_like_version_control_are_free(name):
-    assert paths.protected(("a", name, "b")) is None
+    assert paths.find_protected(("a", name, "b")) is None
 
 
 def test_other_names_can_be_protected_and_compose():
-    assert paths.protected(("x", "cafe\u0301"), ["caf\u00e9"]) == "cafe\u0301"
-    assert paths.protected((".git",), ["caf\u00e9"]) is None
+    assert paths.find_protected(("x", "cafe\u0301"), ["caf\u00e9"]) == "cafe\u0301"
+    assert paths.find_protected((".git",), ["caf\u00e9"]) is None

@@ -49,7 +49,7 @@ from toolroll.policy import programs
     ],
 )
 def test_what_shells_say(output, name):
-    assert programs.missing(output) == name
+    assert programs.find_missing(output) == name
 
 
 @pytest.mark.parametrize("shell", ["bash", "dash", "zsh", "sh"])
@@ -58,12 +58,12 @@ def test_what_real_shells_say(shell):
         pytest.skip(f"{shell} is not installed")
     for text in ("no-such-program-x", "exec no-such-program-x", "echo a; no-such-program-x | cat"):
         done = subprocess.run([shell, "-c", text], capture_output=True, text=True, check=False)
-        assert programs.missing(done.stderr) == "no-such-program-x", text
+        assert programs.find_missing(done.stderr) == "no-such-program-x", text
 
 
 def test_what_env_says():
     done = subprocess.run(["env", "no-such-program-x"], capture_output=True, text=True, check=False)
-    assert programs.missing(done.stderr) == "no-such-program-x"
+    assert programs.find_missing(done.stderr) == "no-such-program-x"
 
 
 def test_a_sentence_says_how_to_get_it():
@@ -114,5 +114,5 @@ def test_the_words_that_install_it(program, has, argv):
 
 def test_long_outputs_take_no_time():
     for piece in ("a: ", "bash: ", "x", "sh: 1: ", ": not found", "command not found: ", "bash: line 1: "):
-        programs.missing(piece * 30_000)
-        programs.missing(f"{piece}\n" * 30_000)
+        programs.find_missing(piece * 30_000)
+        programs.find_missing(f"{piece}\n" * 30_000)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.dialect import Relay
-from toolroll.host.approval.request import MOST_ROWS, CannotAskError, rows
+from toolroll.host.approval.request import MAX_ROWS, CannotAskError, rows
 from toolroll.policy.effects import Effect
 from toolroll.text.diff import unified
 from toolroll.text.escape import escape_line, escape_text
 
 if TYPE_CHECKING:
-    from toolroll.host.approval.request import Answer, Request
+    from toolroll.host.approval.request import Answer, ApprovalRequest
     from toolroll.kit import Kit
 
 _ANSWERS: dict[str, Answer] = {
@@ -43,12 +43,12 @@ class Question:
     """What the call would change, as a help: a long one is cut, the text never is."""
 
 
-def question(request: Request, kit: Kit) -> Question:
+def question(request: ApprovalRequest, kit: Kit) -> Question:
     """The question for a request: all of it, and for a change of files also its diff where there is one."""
     diff = None
     if Effect.WRITE in request.effects and not request.effects & _MORE_THAN_FILES:
         diff = rehearsed(kit, request.name, request.arguments)
-    fits = diff is not None and rows(diff) + request.rows <= MOST_ROWS
+    fits = diff is not None and rows(diff) + request.rows <= MAX_ROWS
     return Question(request.text, PROMPT if request.key else ONCE, diff if diff and fits else "")
 
 
@@ -57,15 +57,15 @@ def answer(text: str) -> Answer | None:
     return _ANSWERS.get(text.strip().lower())
 
 
-def nobody(_request: Request) -> Answer:
+def nobody(_request: ApprovalRequest) -> Answer:
     """The approver where no person can be asked."""
     raise CannotAskError("there is no terminal to ask on; the user can run this on one, or with --yes")
 
 
-def asking(kit: Callable[[], Kit], ask: Callable[[Question], str]) -> Callable[[Request], Answer]:
+def asking(kit: Callable[[], Kit], ask: Callable[[Question], str]) -> Callable[[ApprovalRequest], Answer]:
     """An approver that asks a person, again until the answer means something."""
 
-    def approve(request: Request) -> Answer:
+    def approve(request: ApprovalRequest) -> Answer:
         shown = question(request, kit())
         while (given := answer(ask(shown))) is None:
             pass

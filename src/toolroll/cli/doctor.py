@@ -37,9 +37,9 @@ def run(args: Namespace) -> int:
 
 def _index(workspace: str) -> Fact:
     from toolroll.host.doctor import Fact
-    from toolroll.host.search.index.status import about
+    from toolroll.host.search.index.status import describe_index
 
-    return Fact("search", "index", *about(workspace))
+    return Fact("search", "index", *describe_index(workspace))
 
 
 def _terminal() -> Fact:

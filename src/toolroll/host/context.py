@@ -10,7 +10,7 @@ from toolroll.host.runtime.call import Call
 
 if TYPE_CHECKING:
     from toolroll.host.approval.taint import Taint
-    from toolroll.host.code.repo_map import Atlas
+    from toolroll.host.code.repo_map import RepoMaps
     from toolroll.host.code.structure import Structure
     from toolroll.host.convert.converter import Converter
     from toolroll.host.dev.projects import Projects
@@ -46,7 +46,7 @@ class Context:
     """The kit's shell; tools use `shell`, which is bound to the call."""
     servers: Servers
     structure: Structure
-    atlas: Atlas
+    repo_maps: RepoMaps
     http: Client
     remote: Remotes
     """Other people's MCP servers."""

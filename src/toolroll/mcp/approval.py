@@ -9,13 +9,13 @@ from toolroll.mcp.backend import Item, Peer
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.approval.request import Answer, Request
+    from toolroll.host.approval.request import Answer, ApprovalRequest
 
 _GRANTS: tuple[Literal["once", "session", "always"], ...] = ("once", "session", "always")
 _NO_ELICITATION = "this MCP client cannot ask its user (it does not offer elicitation)"
 
 
-def ask(request: Request, peer: Peer | None) -> Answer:
+def ask(request: ApprovalRequest, peer: Peer | None) -> Answer:
     """What the user says to a request; CannotAskError when the client cannot ask."""
     if peer is None or not peer.can("elicitation"):
         raise CannotAskError(_NO_ELICITATION)
@@ -36,12 +36,12 @@ def ask(request: Request, peer: Peer | None) -> Answer:
     return False
 
 
-def question(request: Request) -> str:
+def question(request: ApprovalRequest) -> str:
     """What the user reads: the whole call that would run, with nothing hidden in it."""
     return f"May the agent do this?\n\n{request.text}"
 
 
-def _form(request: Request) -> Item:
+def _form(request: ApprovalRequest) -> Item:
     """The answers; those that are remembered say what they cover, and are offered only where they cover something."""
     answers = {"once": "Allow it this once"}
     if request.key:

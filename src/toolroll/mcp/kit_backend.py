@@ -15,7 +15,7 @@ from toolroll.mcp.backend import Item, Kind, Peer, Unknown
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.approval.guard import Answer, Approver, Request
+    from toolroll.host.approval.guard import Answer, ApprovalRequest, Approver
     from toolroll.kit import Kit
     from toolroll.result import Result
 
@@ -275,7 +275,7 @@ class KitOffer:
             self._free.wait_for(lambda: kit not in tuple(self._in_use.values()), patience)
         kit.close()
 
-    def _approve(self, request: Request) -> Answer:
+    def _approve(self, request: ApprovalRequest) -> Answer:
         from toolroll.mcp import approval
 
         return approval.ask(request, getattr(self._peers, "current", None))

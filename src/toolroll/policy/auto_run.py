@@ -75,15 +75,6 @@ TABLE: tuple[AutoRun, ...] = (
     AutoRun(".gitlab-ci.yml", "GitLab CI", ".gitlab-ci.yml"),
     AutoRun(".circleci/", "CircleCI", ".circleci/config.yml"),
 )
-NOT_IN_TABLE = (
-    ".github/CODEOWNERS",
-    ".vscode/extensions.json",
-    ".editorconfig",
-    "src/tasks.json",
-    "envrc",
-    ".gitignore",
-)
-"""Examples that match no row."""
 
 REPOSITORY = AutoRun(".git/", "git", "sub/.git/hooks/pre-commit")
 """The row of a nested repository, which is recognised by the contents of a folder and not by its name."""

@@ -65,9 +65,9 @@ def outside(path: str, root: str) -> ToolError:
     )
 
 
-def protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> str | None:
+def find_protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> str | None:
     """The first component that any common file system would take for one of `names`, or None."""
-    known = {folded(name) for name in names}
+    known = {fold_name(name) for name in names}
     known |= {f"{name.lstrip('.')}~1" for name in known}  # the 8.3 short name of ".git" is "GIT~1"
     return next((part for part in parts if readings(part) & known), None)
 
@@ -95,10 +95,10 @@ def _check_encodable(path: str) -> None:
 def readings(part: str) -> set[str]:
     """The names that common file systems take this one for."""
     # Windows takes "\" for a separator, and drops what follows ":" (a stream) and trailing dots and spaces.
-    return {folded(piece.partition(":")[0].rstrip(". ")) for piece in part.split("\\")}
+    return {fold_name(piece.partition(":")[0].rstrip(". ")) for piece in part.split("\\")}
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """A name as common file systems compare it."""
     # macOS compares without case, canonically composed, and passes over invisible format characters.
     if name.isascii():  # nothing to compose, and nothing invisible of that kind

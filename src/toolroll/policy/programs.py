@@ -145,7 +145,7 @@ zsh         | zsh |
 """
 
 
-def missing(output: str) -> str | None:
+def find_missing(output: str) -> str | None:
     """The program that a shell, or something like one, said it did not find."""
     for sayings, known in ((_SAYINGS, None), (_ALSO_OF_FILES, _table())):
         for name in (

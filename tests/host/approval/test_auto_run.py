@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolroll import Kit
-from toolroll.host.approval.guard import Request
+from toolroll.host.approval.auto_run import AutoRunFiles, note
+from toolroll.host.approval.guard import ApprovalRequest
 from toolroll.result import ErrorCode
 
 OpenKit = Callable[..., Kit]
@@ -68,7 +70,7 @@ def changed(kit: Kit, name: str) -> Any:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_what_the_user_declines_is_not_changed(open_kit: OpenKit, ws: Path, tree: dict[str, bytes], name: str) -> None:
-    asked: list[Request] = []
+    asked: list[ApprovalRequest] = []
     result = changed(open_kit(approve=lambda request: bool(asked.append(request))), name)
     assert result.error is not None
     assert (result.error.code, files(ws)) == (ErrorCode.PERMISSION, tree)
@@ -112,7 +114,7 @@ def test_what_is_asked_under_ask(open_kit: OpenKit, ws: Path) -> None:
 def test_an_answer_for_the_session_is_for_that_path(open_kit: OpenKit) -> None:
     asked: list[str] = []
 
-    def approve(request: Request) -> str:
+    def approve(request: ApprovalRequest) -> str:
         asked.append(request.reason)
         return "session"
 
@@ -149,3 +151,86 @@ def test_what_a_command_changes_is_named(kit: Kit, ws: Path, command: str, named
     assert result.meta.get("auto_run", []) == named
     assert ("note: " in result.text) == bool(named)
     assert all(repr(path) in result.text for path in named)
+
+
+@pytest.fixture
+def scanner(ws: Path) -> Iterator[AutoRunFiles]:
+    root = os.open(ws, os.O_RDONLY)
+    yield AutoRunFiles(root)
+    os.close(root)
+
+
+def test_a_scan_is_bounded(scanner: AutoRunFiles, ws: Path) -> None:
+    (ws / ".husky").mkdir()
+    for number in range(510):
+        (ws / ".husky" / f"hook-{number}").touch()
+    assert len(scanner.scan()) == 500
+
+
+def test_a_scan_is_six_folders_deep(scanner: AutoRunFiles, ws: Path) -> None:
+    deep = ws / ".claude/2/3/4/5"
+    (deep / "6").mkdir(parents=True)
+    for folder in (deep, deep / "6"):
+        (folder / "file").touch()
+    assert list(scanner.scan()) == [".claude/2/3/4/5/file"]
+
+
+def test_nested_repositories_are_found(scanner: AutoRunFiles, ws: Path) -> None:
+    for name in ("one", "one/inner", "two/deeper", "two/deeper/three", ".hidden", "node_modules"):
+        (ws / name / ".git/hooks").mkdir(parents=True)
+        for file in ("config", "hooks/pre-commit", "hooks/pre-push.sample"):
+            (ws / name / ".git" / file).touch()
+    for name in ("bare/objects", "bare/refs", "nearly/objects", "nearly/refs"):
+        (ws / "two" / name).mkdir(parents=True)
+    for name in ("bare/HEAD", "bare/config", "nearly/config"):
+        (ws / "two" / name).touch()
+    assert sorted(scanner.scan()) == [
+        "one/.git/config",
+        "one/.git/hooks/pre-commit",
+        "two/bare/config",
+        "two/deeper/.git/config",
+        "two/deeper/.git/hooks/pre-commit",
+    ]
+
+
+def test_only_the_first_folders_are_searched_for_repositories(scanner: AutoRunFiles, ws: Path) -> None:
+    for number in range(502):
+        (ws / f"d{number:03}").mkdir()
+    for name in ("d499", "d500"):
+        (ws / name / ".git").mkdir()
+        (ws / name / ".git/config").touch()
+    assert list(scanner.scan()) == ["d499/.git/config"]
+
+
+def test_changes_are_named_and_the_settings_of_a_new_repository_are_not(scanner: AutoRunFiles, ws: Path) -> None:
+    for name, text in ((".envrc", "old"), (".mcp.json", "old"), ("lefthook.yml", "old")):
+        (ws / name).write_text(text)
+    before = scanner.scan()
+    assert sorted(before) == [".envrc", ".mcp.json", "lefthook.yml"]
+    (ws / ".envrc").write_text("new text")
+    (ws / ".mcp.json").unlink()
+    (ws / "opencode.json").write_text("new")
+    (ws / ".git/hooks").mkdir(parents=True)
+    (ws / ".git/config").touch()
+    (ws / ".git/hooks/pre-commit").touch()
+    assert scanner.changes(before) == [".envrc", ".git/hooks/pre-commit", ".mcp.json", "opencode.json"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "line"),
+    [
+        (["a"], "note: 'a' is run by other programs by itself; look at it before you open the project"),
+        (
+            ["a", "b"],
+            "note: 'a', 'b' are run by other programs by themselves; look at them before you open the project",
+        ),
+    ],
+)
+def test_the_line_about_changes(paths: list[str], line: str) -> None:
+    assert note(paths) == line
+
+
+def test_the_line_about_changes_is_short() -> None:
+    names = [f"f{number}" for number in range(12)]
+    assert "'f9' and 2 more are run" in note(names)
+    assert "'f9' are run" in note(names[:10])

@@ -1,12 +1,12 @@
 """The approver: what it is asked, and what its answers are good for."""
 
 import threading
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from toolroll import Effect
-from toolroll.host.approval.guard import CannotAskError, Consent, Guard, Request
+from toolroll import Effect, ToolError
+from toolroll.host.approval.guard import ApprovalRequest, CannotAskError, Consent, Guard
 from toolroll.policy.decision import Rule
 from toolroll.policy.rules import Policy
 
@@ -167,7 +167,7 @@ def test_one_answer_serves_those_who_wait_for_it(open_kit):
 
 def test_a_question_of_its_own_kind(asked):
     guard = Guard(Policy(), "code", lambda request: asked.append(request.key) or "session")
-    first = Request("write", Effect.WRITE, {"path": ".envrc"}, "is run by direnv", key=("autorun", ".envrc"))
+    first = ApprovalRequest("write", Effect.WRITE, {"path": ".envrc"}, "is run by direnv", key=("autorun", ".envrc"))
     guard.require(first)
     guard.require(first)
     guard.require(replace(first, key=("secret", ".envrc")))
@@ -177,7 +177,7 @@ def test_a_question_of_its_own_kind(asked):
 
 
 def test_what_became_of_a_question_can_be_decided_upon():
-    request = Request("write", Effect.WRITE, {}, "is run by direnv")
+    request = ApprovalRequest("write", Effect.WRITE, {}, "is run by direnv")
 
     def cannot(_request):
         raise CannotAskError("no")
@@ -188,3 +188,56 @@ def test_what_became_of_a_question_can_be_decided_upon():
 
 
 # The user's own rules.
+
+
+@pytest.mark.parametrize(
+    ("policy", "mode", "effects", "about_paths", "passes"),
+    [
+        (Policy(), "code", Effect.READ, True, True),
+        (Policy(), "code", Effect.SHELL, False, True),
+        (Policy(), "thinking", Effect.READ, False, True),
+        (Policy(), "thinking", Effect.WRITE, False, False),
+        (Policy(ask=Effect.WRITE), "code", Effect.WRITE, False, False),
+        (Policy(ask=Effect.WRITE), "code", Effect.READ, False, True),
+        (Policy(deny=Effect.READ), "code", Effect.READ, False, False),
+        (Policy(rules=(Rule("deny", path="secret"),)), "code", Effect.READ, True, False),
+        (Policy(rules=(Rule("deny", path="secret"),)), "code", Effect.READ, False, True),
+        (Policy(rules=(Rule("deny", command=("rm",)),)), "code", Effect.READ, True, True),
+    ],
+)
+def test_which_calls_need_no_further_look(policy, mode, effects, about_paths, passes):
+    assert Guard(policy, mode).always_passes(effects, about_paths=about_paths) is passes
+
+
+def test_consent_says_what_became_of_the_question():
+    request = ApprovalRequest("write", Effect.WRITE, {}, "needs approval")
+    assert Guard(Policy(), "code").ask(request) is Consent.NOT_ASKED
+    for answer, consent in ((True, Consent.GIVEN), ("once", Consent.GIVEN), (False, Consent.DECLINED)):
+        assert Guard(Policy(), "code", lambda _request, answer=answer: answer).ask(request) is consent
+
+
+def test_an_approver_cannot_change_what_runs():
+    def approve(request):
+        request.arguments["list"].append("more")
+        with pytest.raises(FrozenInstanceError):
+            request.runs = ("other",)
+        return True
+
+    arguments = {"list": ["one"]}
+    Guard(Policy(), "code", approve).require(ApprovalRequest("write", Effect.WRITE, arguments, "needs approval"))
+    assert arguments == {"list": ["one"]}
+
+
+def test_paths_are_judged_one_by_one(asked):
+    rules = (Rule("ask", path="src", effect="write"), Rule("deny", path="secret", reason="keep out"))
+    guard = Guard(Policy(rules=rules), "code", lambda request: asked.append(request) or True)
+    paths = [("a.py",), ("src", "b.py")]
+    guard.authorise_paths("write", Effect.WRITE, {"path": "x"}, lambda: paths, "put")
+    (request,) = asked
+    assert request.reason == "needs approval for 'src/b.py'"
+    assert request.key == ("path", "write", "put", "src/b.py", "src", "write", "")
+    assert request.covers == "every call of 'write' with the action 'put' at 'src/b.py'"
+    guard.authorise_paths("read", Effect.READ, {}, lambda: paths)
+    assert len(asked) == 1
+    with pytest.raises(ToolError, match=r"^'secret/key' is not allowed by a rule \(keep out\). Use another path.$"):
+        guard.authorise_paths("read", Effect.READ, {}, lambda: [("secret", "key")])

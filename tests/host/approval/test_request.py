@@ -5,14 +5,14 @@ import subprocess
 import pytest
 
 from toolroll import Context, Effect, dialects, tool
-from toolroll.host.approval.request import MOST_ROWS, Request
+from toolroll.host.approval.request import MAX_ROWS, ApprovalRequest
 from toolroll.mcp.approval import question
 from toolroll.policy.commands import Rule
 from toolroll.policy.rules import Policy
 
 
 def body(arguments, runs=()):
-    return Request("a", Effect.RUN, arguments, "r", runs).body
+    return ApprovalRequest("a", Effect.RUN, arguments, "r", runs).body
 
 
 BODIES = [
@@ -37,23 +37,25 @@ def test_every_argument_is_shown(arguments, runs, shown):
 
 
 def test_the_whole_question():
-    request = Request("wri\nte", Effect.WRITE, {"path": "a"}, "needs\n\u202eapproval", (), ("k",), "every\ncall")
+    request = ApprovalRequest(
+        "wri\nte", Effect.WRITE, {"path": "a"}, "needs\n\u202eapproval", (), ("k",), "every\ncall"
+    )
     shown = 'wri\\nte: needs\\n\\u202eapproval\n\npath: a\n\n"session" and "always" cover every\\ncall.'
     assert request.text == shown
     assert question(request) == f"May the agent do this?\n\n{shown}"
-    assert "session" not in Request("write", Effect.WRITE, {"path": "a"}, "needs approval").text
+    assert "session" not in ApprovalRequest("write", Effect.WRITE, {"path": "a"}, "needs approval").text
 
 
 def test_commands_are_what_runs_or_the_call():
-    assert Request("bash", Effect.SHELL, {"command": "ls"}, "r", ("ls",)).commands == ("ls",)
-    assert Request("write", Effect.WRITE, {"path": "a"}, "r").commands == ('write {"path": "a"}',)
+    assert ApprovalRequest("bash", Effect.SHELL, {"command": "ls"}, "r", ("ls",)).commands == ("ls",)
+    assert ApprovalRequest("write", Effect.WRITE, {"path": "a"}, "r").commands == ('write {"path": "a"}',)
 
 
-@pytest.mark.parametrize("text", ["x\n" * MOST_ROWS, "x" * 80 * MOST_ROWS, "\n" * MOST_ROWS, "\u200b" * 20 * MOST_ROWS])
+@pytest.mark.parametrize("text", ["x\n" * MAX_ROWS, "x" * 80 * MAX_ROWS, "\n" * MAX_ROWS, "\u200b" * 20 * MAX_ROWS])
 def test_rows_are_counted_as_they_are_shown(text):
-    request = Request("write", Effect.WRITE, {"content": text}, "r")
-    assert request.rows > MOST_ROWS
-    assert request.rows - MOST_ROWS < MOST_ROWS
+    request = ApprovalRequest("write", Effect.WRITE, {"content": text}, "r")
+    assert request.rows > MAX_ROWS
+    assert request.rows - MAX_ROWS < MAX_ROWS
 
 
 # What is shown is what runs.

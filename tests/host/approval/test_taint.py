@@ -10,9 +10,12 @@ import pytest
 
 from tests.host.http.web import Server, reply
 from toolroll import Effect, Kit, tool
-from toolroll.host.approval.guard import Request
+from toolroll.host.approval.guard import ApprovalRequest, Guard
+from toolroll.host.approval.taint import Taint
+from toolroll.host.http.request import prepare
+from toolroll.host.runtime.call import Call
 from toolroll.policy.rules import Policy
-from toolroll.result import ErrorCode
+from toolroll.result import ErrorCode, ToolError
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAE\n"
 
@@ -97,9 +100,9 @@ def test_an_address_with_the_secret_in_it(ask: Callable[..., Kit], server: Serve
 
 @pytest.mark.parametrize("answer", [True, False])
 def test_the_approver_is_asked(ask: Callable[..., Kit], server: Server, answer: bool) -> None:
-    asked: list[Request] = []
+    asked: list[ApprovalRequest] = []
 
-    def approve(request: Request) -> bool:
+    def approve(request: ApprovalRequest) -> bool:
         asked.append(request)
         return answer
 
@@ -150,3 +153,72 @@ def test_foreign_text_is_a_setting(ask: Callable[..., Kit], server: Server, tain
 def test_one_kit_knows_nothing_of_another(ask: Callable[..., Kit], server: Server) -> None:
     ask().call("read", {"path": ".env"})
     assert ask().call("fetch", {"url": server.url(), "method": "POST", "body": "x"}).ok
+
+
+# The record by itself.
+
+
+@pytest.mark.parametrize(
+    ("effects", "paths", "arguments", "text", "source"),
+    [
+        (Effect.READ, [".env"], {"path": ".env"}, "", "The secret file '.env'"),
+        (Effect.READ, ["a.txt"], {"path": ".env"}, "", ""),  # the paths are known, so the arguments do not count
+        (Effect.READ, [], {"pattern": "cat .env"}, "", "The secret file '.env'"),
+        (Effect.RUN, [], {"code": "open('.env')"}, "", "The secret file '.env'"),
+        (Effect.SHELL, [], {"command": "cat .env"}, "", "The secret file '.env'"),
+        (Effect.WRITE, [], {"content": "cat .env"}, "", ""),
+        (Effect.READ, ["a.txt"], {}, KEY, "A text that looks like a secret"),
+        (Effect.READ, ["a.txt"], {}, "nothing of note", ""),
+        (Effect.NETWORK, [], {}, KEY, ""),  # what a public server sends is no secret of ours
+        (Effect.NETWORK | Effect.READ, [], {}, KEY, "A text that looks like a secret"),
+    ],
+)
+def test_what_counts_as_a_secret(
+    effects: Effect, paths: list[str], arguments: dict[str, Any], text: str, source: str
+) -> None:
+    taint = Taint(Guard(Policy(), "code"))
+    taint.notice_result(effects, paths, arguments, text)
+    assert taint.source == source
+
+
+def test_the_first_secret_is_named_and_the_values_of_all_are_known() -> None:
+    taint = Taint(Guard(Policy(), "code"))
+    taint.notice_files(["a.txt"])
+    assert taint.source == ""
+    taint.notice_files(["a.txt", "id_rsa"])
+    taint.notice_result(Effect.READ, [".env"], {}, "DB_PASSWORD=hunter2-swordfish")
+    taint.notice_result(Effect.READ, ["b"], {}, "x" * (1 << 20))  # more than is kept waiting
+    assert taint.source == "The secret file 'id_rsa'"
+    with pytest.raises(ToolError, match="'id_rsa' was read in this session, and this one holds it"):
+        taint.check_text(Call(name="web_search"), "what is hunter2-swordfish?")
+    taint.check_text(Call(name="web_search"), "what is a swordfish?")
+
+
+@pytest.mark.parametrize(
+    ("mode", "policy", "why"),
+    [
+        ("thinking", Policy(), "mode 'thinking'"),
+        ("code", Policy(deny=Effect.WRITE), "the policy"),
+        ("thinking", Policy(deny=Effect.WRITE), "mode 'thinking'"),
+    ],
+)
+def test_what_forbids_a_request_is_named(mode: str, policy: Policy, why: str) -> None:
+    taint = Taint(Guard(policy, mode))
+    with pytest.raises(ToolError, match=f"^'POST' is not allowed by {why}, which only looks. Use 'GET'.$"):
+        taint.check_request(Call(name="fetch"), prepare("POST", "https://example.com/", None, None))
+    request = prepare("GET", "https://example.com/", None, None)
+    assert taint.check_request(Call(name="fetch"), request) is request
+
+
+def test_the_question_is_about_the_whole_call() -> None:
+    asked: list[ApprovalRequest] = []
+    taint = Taint(Guard(Policy(), "code", lambda request: asked.append(request) or True))  # type: ignore[func-returns-value]  # list.append returns None
+    call = Call(name="send", arguments={"text": "x"})
+    taint.check_call(call, Effect.NETWORK)
+    assert asked == []
+    taint.notice_files([".env"])
+    taint.check_call(call, Effect.READ)
+    assert asked == []
+    taint.check_call(call, Effect.NETWORK | Effect.READ)
+    reason = "The secret file '.env' was read in this session, and a call of this tool can carry it"
+    assert asked == [ApprovalRequest("send", Effect.NETWORK, {"text": "x"}, reason)]

@@ -16,8 +16,8 @@ import pytest
 from tests.launchers import LAUNCHER
 from tests.waiting import gone
 from toolroll import ErrorCode, Token, ToolError
-from toolroll.host.code.parser_pool import Parsers, TooHardError
-from toolroll.text.code.map import file_facts as sheet
+from toolroll.host.code.parser_pool import ParserPool, TooHardError
+from toolroll.text.code.map import file_facts
 from toolroll.text.code.syntax.tags import tags
 
 CRASHES = b"- " * 20_000  # of YAML: each level is kept in a buffer that is too small for so many
@@ -26,7 +26,7 @@ ENDLESS = b"a?" * 60_000  # of Bash: the repair of errors takes time with the sq
 
 @pytest.fixture
 def parsers():
-    made = Parsers(LAUNCHER, 2)
+    made = ParserPool(LAUNCHER, 2)
     yield made
     made.close()
 
@@ -64,9 +64,9 @@ def test_of_many_sources_only_the_hard_one_fails(parsers):
 
 def test_sheets_are_those_that_the_function_makes(parsers):
     source = "class Größe:\n    def f(self): return g(1)\n".encode()
-    with_tags, of_text = parsers.every_sheet([("python", source), ("", source)])
-    assert with_tags == msgspec.msgpack.encode(sheet.made(source.decode(), tags("python", source)))
-    assert of_text == msgspec.msgpack.encode(sheet.made(source.decode(), None))
+    with_tags, of_text = parsers.every_facts([("python", source), ("", source)])
+    assert with_tags == msgspec.msgpack.encode(file_facts.make_facts(source.decode(), tags("python", source)))
+    assert of_text == msgspec.msgpack.encode(file_facts.make_facts(source.decode(), None))
 
 
 def test_without_a_child_it_would_crash_us():
@@ -127,7 +127,7 @@ def test_children_are_few_and_end_with_their_parent(parsers):
 @needs_proc
 def test_children_end_when_their_parent_is_killed():
     code = (
-        "import os, signal; from tests.launchers import LAUNCHER; from toolroll.host.code.parser_pool import Parsers; parsers = Parsers(LAUNCHER, 1);"
+        "import os, signal; from tests.launchers import LAUNCHER; from toolroll.host.code.parser_pool import ParserPool; parsers = ParserPool(LAUNCHER, 1);"
         "parsers.tags('python', b'a = 1');"
         "print(open(f'/proc/self/task/{os.getpid()}/children').read(), flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -8,7 +8,7 @@ import pytest
 from toolroll import ToolError
 from toolroll.host.code import map_builder as module
 from toolroll.host.code import tag_cache as tagged
-from toolroll.host.code.repo_map import Atlas
+from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.runtime.cancellation import Token
 from toolroll.host.search import file_list as folders
 from toolroll.policy.commands import Rule
@@ -27,18 +27,18 @@ SETTLED = 0.03  # seconds after which the times of a file can be relied on
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     for one in (folders, tagged):
-        monkeypatch.setattr(one, "SETTLED", 20_000_000)  # well above the clock's steps
+        monkeypatch.setattr(one, "SETTLED_NS", 20_000_000)  # well above the clock's steps
 
 
 @pytest.fixture
-def open_atlas(open_kit):
-    """Atlases of kits, each with its own memory; all on one state folder."""
+def open_repo_maps(open_kit):
+    """Repo maps of kits, each with its own memory; all on one state folder."""
     made = []
 
     def make(**options):
         kit = open_kit(**options)
         ctx = kit.context()
-        made.append(Atlas(ctx.files, ctx.search, ctx.structure, kit.policy))
+        made.append(RepoMaps(ctx.files, ctx.search, ctx.structure, kit.policy))
         return made[-1]
 
     yield make
@@ -47,8 +47,8 @@ def open_atlas(open_kit):
 
 
 @pytest.fixture
-def atlas(open_atlas):
-    return open_atlas()
+def repo_maps(open_repo_maps):
+    return open_repo_maps()
 
 
 @pytest.fixture
@@ -57,52 +57,52 @@ def tree(put):
     time.sleep(SETTLED)
 
 
-def cost(atlas, path="."):
-    """Files that were read, and sheets that were made."""
-    with atlas.charted(path) as now:
+def cost(repo_maps, path="."):
+    """Files that were read, and facts that were made."""
+    with repo_maps.build(path) as now:
         return now.read, now.made
 
 
-def first(atlas, question):
-    with atlas.charted() as now:
-        return [path for path, _ in now.chart.by_question(question).files][:1]
+def first(repo_maps, question):
+    with repo_maps.build() as now:
+        return [path for path, _ in now.ranker.by_question(question).files][:1]
 
 
-def test_a_tree_is_charted_whole(tree, atlas):
-    with atlas.charted() as now:
+def test_a_tree_is_charted_whole(tree, repo_maps):
+    with repo_maps.build() as now:
         assert (now.files, now.read, now.made, now.left, now.unreadable, now.whole) == (5, 5, 4, 0, 0, True)
-        assert len(now.chart) == 4
-        assert [mark.text for mark in now.chart.marks("web/b.ts")] == ["function paint(colour: string)"]
+        assert len(now.ranker) == 4
+        assert [mark.text for mark in now.ranker.marks("web/b.ts")] == ["function paint(colour: string)"]
 
 
-def test_a_second_look_reads_nothing(tree, atlas):
-    assert [cost(atlas) for _ in range(2)] == [(5, 4), (0, 0)]
+def test_a_second_look_reads_nothing(tree, repo_maps):
+    assert [cost(repo_maps) for _ in range(2)] == [(5, 4), (0, 0)]
 
 
-def test_after_one_edit_one_file_is_read(tree, atlas, ws):
-    cost(atlas)
+def test_after_one_edit_one_file_is_read(tree, repo_maps, ws):
+    cost(repo_maps)
     (ws / "a.py").write_text("def giraffe(): ...\n")
     time.sleep(SETTLED)
-    assert cost(atlas) == (1, 1)
-    assert first(atlas, "giraffe") == ["a.py"]
-    assert cost(atlas) == (0, 0)
+    assert cost(repo_maps) == (1, 1)
+    assert first(repo_maps, "giraffe") == ["a.py"]
+    assert cost(repo_maps) == (0, 0)
 
 
-def test_an_edit_is_seen_at_once(tree, atlas, ws):
-    cost(atlas)
+def test_an_edit_is_seen_at_once(tree, repo_maps, ws):
+    cost(repo_maps)
     for animal in ("giraffe", "hippo", "camel"):
         (ws / "notes.txt").write_text(animal)
-        assert first(atlas, animal) == ["notes.txt"]
+        assert first(repo_maps, animal) == ["notes.txt"]
 
 
-def test_an_edit_that_hides_is_seen(tree, atlas, ws):
-    cost(atlas)
+def test_an_edit_that_hides_is_seen(tree, repo_maps, ws):
+    cost(repo_maps)
     before = os.stat(ws / "notes.txt")
     (ws / "notes.txt").write_text("a camel\n")
     os.utime(ws / "notes.txt", ns=(before.st_atime_ns, before.st_mtime_ns))
     after = os.stat(ws / "notes.txt")
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)  # what make would look at
-    assert first(atlas, "camel") == ["notes.txt"]
+    assert first(repo_maps, "camel") == ["notes.txt"]
 
 
 CHANGES = [
@@ -118,45 +118,45 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("change", "expected"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES])
-def test_only_new_content_is_looked_into(tree, atlas, open_atlas, ws, change, expected):
-    cost(atlas)
+def test_only_new_content_is_looked_into(tree, repo_maps, open_repo_maps, ws, change, expected):
+    cost(repo_maps)
     change(ws)
     time.sleep(SETTLED)
-    assert cost(atlas) == expected
-    assert cost(atlas) == (0, 0)
-    other = open_atlas()
+    assert cost(repo_maps) == expected
+    assert cost(repo_maps) == (0, 0)
+    other = open_repo_maps()
     for question in ("engine", "paint", "zebra"):
-        assert first(atlas, question) == first(other, question)
+        assert first(repo_maps, question) == first(other, question)
 
 
-def test_another_kit_finds_what_was_made(tree, open_atlas):
-    assert [cost(open_atlas()) for _ in range(2)] == [(5, 4), (0, 0)]
-    last = open_atlas()
+def test_another_kit_finds_what_was_made(tree, open_repo_maps):
+    assert [cost(open_repo_maps()) for _ in range(2)] == [(5, 4), (0, 0)]
+    last = open_repo_maps()
     assert first(last, "engine") == ["core.py"]
 
 
-def test_a_folder_has_a_chart_of_its_own(tree, atlas):
-    cost(atlas)
-    assert cost(atlas, "web") == (0, 0)
-    with atlas.charted("web") as now:
-        assert [path for path, _ in now.chart.by_graph().files] == ["web/b.ts"]
-    with atlas.charted("./web/") as now:
+def test_a_folder_has_a_chart_of_its_own(tree, repo_maps):
+    cost(repo_maps)
+    assert cost(repo_maps, "web") == (0, 0)
+    with repo_maps.build("web") as now:
+        assert [path for path, _ in now.ranker.by_graph().files] == ["web/b.ts"]
+    with repo_maps.build("./web/") as now:
         assert now.files == 1
 
 
-def test_kits_at_a_time_on_one_state_agree(tree, open_atlas, put):
+def test_kits_at_a_time_on_one_state_agree(tree, open_repo_maps, put):
     put({f"many/f{number}.py": f"def name{number}(): return name{number + 1}\n" for number in range(120)})
     found, errors = [], []
 
-    def work(atlas):
+    def work(repo_maps):
         try:
             for _ in range(3):
-                with atlas.charted() as now:
-                    found.append((len(now.chart), now.chart.by_question("name7 engine").files))
+                with repo_maps.build() as now:
+                    found.append((len(now.ranker), now.ranker.by_question("name7 engine").files))
         except BaseException as error:
             errors.append(error)
 
-    atlases = [open_atlas() for _ in range(3)]
+    atlases = [open_repo_maps() for _ in range(3)]
     threads = [threading.Thread(target=work, args=(one,)) for one in (*atlases, atlases[0])]
     for thread in threads:
         thread.start()
@@ -168,7 +168,7 @@ def test_kits_at_a_time_on_one_state_agree(tree, open_atlas, put):
     assert found[0][0] == 124
 
 
-def test_hostile_and_odd_files_do_no_harm(put, atlas, ws):
+def test_hostile_and_odd_files_do_no_harm(put, repo_maps, ws):
     put(
         {
             "broken.py": "def fine(): ...\ndef (((:\n  class",
@@ -183,8 +183,8 @@ def test_hostile_and_odd_files_do_no_harm(put, atlas, ws):
     (ws / "loop").symlink_to(".")
     os.mkfifo(ws / "pipe.py")
     (ws / os.fsdecode(b"bad\xff.py")).write_text("def bad(): ...\n")
-    with atlas.charted() as now:
-        assert (now.files, now.unreadable, len(now.chart)) == (7, 1, 6)
+    with repo_maps.build() as now:
+        assert (now.files, now.unreadable, len(now.ranker)) == (7, 1, 6)
     for question, path in {
         "fine": "broken.py",
         "größe": "utf16.py",
@@ -192,11 +192,11 @@ def test_hostile_and_odd_files_do_no_harm(put, atlas, ws):
         "文件": "ünïcode dir/名前.py",
         "strange": "line\nend.py",
     }.items():
-        assert first(atlas, question) == [path]
+        assert first(repo_maps, question) == [path]
 
 
 class Late:
-    """Parsers of files that somebody writes to right before they are parsed."""
+    """A parser pool for a file that is written to right before it is parsed."""
 
     def __init__(self, parsers, path, text):
         self.parsers = self
@@ -205,65 +205,65 @@ class Late:
         self.path = path
         self.text = text
 
-    def every_sheet(self, sources, token=None):
+    def every_facts(self, sources, token=None):
         self.path.write_text(self.text)
-        return self.real.every_sheet(sources, token)
+        return self.real.every_facts(sources, token)
 
 
-def test_what_changes_between_reading_and_parsing_is_not_kept_as_what_it_was(put, open_kit, open_atlas, ws):
+def test_what_changes_between_reading_and_parsing_is_not_kept_as_what_it_was(put, open_kit, open_repo_maps, ws):
     old, new = "def before(): ...\n", "def after(): ...\n\n\n"
     put({"a.py": old})
     time.sleep(SETTLED)
     kit = open_kit()
     ctx = kit.context()
-    late = Atlas(ctx.files, ctx.search, Late(ctx.structure.parsers, ws / "a.py", new), kit.policy)
+    late = RepoMaps(ctx.files, ctx.search, Late(ctx.structure.parsers, ws / "a.py", new), kit.policy)
     cost(late)
     late.close()
     for text, name in ((new, "after"), (old, "before")):
         (ws / "a.py").write_text(text)
         time.sleep(SETTLED)
-        with open_atlas().charted() as now:
-            assert [mark.name for mark in now.chart.marks("a.py")] == [name]
-            assert now.chart.by_question(name).files == [("a.py", 1.0)]
+        with open_repo_maps().build() as now:
+            assert [mark.name for mark in now.ranker.marks("a.py")] == [name]
+            assert now.ranker.by_question(name).files == [("a.py", 1.0)]
 
 
-def test_generated_data_is_known_by_its_path_alone(put, atlas):
+def test_generated_data_is_known_by_its_path_alone(put, repo_maps):
     put({"package-lock.json": '{"zebra": 1}', "web/lib.min.js": "function zebra(){}"})
-    assert first(atlas, "zebra") == []
-    assert first(atlas, "package lock") == ["package-lock.json"]
+    assert first(repo_maps, "zebra") == []
+    assert first(repo_maps, "package lock") == ["package-lock.json"]
 
 
-def test_an_empty_tree_has_an_empty_chart(atlas):
-    with atlas.charted() as now:
-        assert (now.files, len(now.chart)) == (0, 0)
+def test_an_empty_tree_has_an_empty_chart(repo_maps):
+    with repo_maps.build() as now:
+        assert (now.files, len(now.ranker)) == (0, 0)
 
 
-def test_what_may_not_be_read_is_not_charted_even_if_it_is_kept(tree, open_atlas):
-    open_policy = open_atlas()
+def test_what_may_not_be_read_is_not_charted_even_if_it_is_kept(tree, open_repo_maps):
+    open_policy = open_repo_maps()
     assert first(open_policy, "zebra") == ["notes.txt"]  # and is kept on disk
     rules = (Rule("deny", path="notes.txt", effect="read"),)
-    closed = open_atlas(policy=Policy(rules=rules))
+    closed = open_repo_maps(policy=Policy(rules=rules))
     assert first(closed, "zebra") == []
-    only = open_atlas(policy=Policy(extensions=frozenset({".py"})))
-    with only.charted() as now:
-        assert (len(now.chart), now.unreadable) == (2, 3)
+    only = open_repo_maps(policy=Policy(extensions=frozenset({".py"})))
+    with only.build() as now:
+        assert (len(now.ranker), now.unreadable) == (2, 3)
 
 
-def test_what_there_was_no_time_for_is_left_for_the_next_call(tree, atlas, monkeypatch):
-    monkeypatch.setattr(module, "_SECONDS", 0.0)
-    with atlas.charted() as now:
-        assert (now.left, now.read, len(now.chart)) == (5, 0, 0)
+def test_what_there_was_no_time_for_is_left_for_the_next_call(tree, repo_maps, monkeypatch):
+    monkeypatch.setattr(module, "_READ_TIMEOUT_S", 0.0)
+    with repo_maps.build() as now:
+        assert (now.left, now.read, len(now.ranker)) == (5, 0, 0)
     monkeypatch.undo()
-    with atlas.charted() as now:
-        assert (now.left, now.read, len(now.chart)) == (0, 5, 4)
+    with repo_maps.build() as now:
+        assert (now.left, now.read, len(now.ranker)) == (0, 5, 4)
 
 
-def test_a_cancelled_look_stops(tree, atlas):
+def test_a_cancelled_look_stops(tree, repo_maps):
     token = Token()
     token.cancel()
-    with pytest.raises(ToolError, match="cancelled"), atlas.charted(".", token):
+    with pytest.raises(ToolError, match="cancelled"), repo_maps.build(".", token):
         pass
-    assert cost(atlas)[1] == 4
+    assert cost(repo_maps)[1] == 4
 
 
 def git(ws, *words):
@@ -282,52 +282,52 @@ def commit(ws, message):
     git(ws, "commit", "-q", "-m", message)
 
 
-def touched(atlas, ctx, word, path="."):
-    past = atlas.past(ctx.repository, path)
+def touched(repo_maps, ctx, word, path="."):
+    past = repo_maps.commit_history(ctx.repository, path)
     return None if past is None else sorted(past.scores({word: 1.0}))
 
 
-def test_the_past_is_that_of_the_commit_one_is_at(tree, atlas, ctx, ws):
+def test_the_past_is_that_of_the_commit_one_is_at(tree, repo_maps, ctx, ws):
     git(ws, "init", "-q")
-    assert touched(atlas, ctx, "zebras") is None  # nothing is committed yet
+    assert touched(repo_maps, ctx, "zebras") is None  # nothing is committed yet
     commit(ws, "Speak of zebras")
-    assert touched(atlas, ctx, "zebras") == ["a.py", "core.py", "data.bin", "notes.txt", "web/b.ts"]
-    held = atlas.past(ctx.repository)
-    assert atlas.past(ctx.repository) is held
+    assert touched(repo_maps, ctx, "zebras") == ["a.py", "core.py", "data.bin", "notes.txt", "web/b.ts"]
+    held = repo_maps.commit_history(ctx.repository)
+    assert repo_maps.commit_history(ctx.repository) is held
     (ws / "notes.txt").write_text("stripes")
     commit(ws, "Stripes now")
-    assert touched(atlas, ctx, "stripes") == ["notes.txt"]
+    assert touched(repo_maps, ctx, "stripes") == ["notes.txt"]
     git(ws, "pack-refs", "--all")
-    assert touched(atlas, ctx, "stripes") == ["notes.txt"]
+    assert touched(repo_maps, ctx, "stripes") == ["notes.txt"]
     git(ws, "checkout", "-q", "--detach", "HEAD~1")
-    assert touched(atlas, ctx, "stripes") == []
+    assert touched(repo_maps, ctx, "stripes") == []
 
 
-def test_where_the_commit_cannot_be_told_git_is_asked_each_time(tree, atlas, ctx, ws):
+def test_where_the_commit_cannot_be_told_git_is_asked_each_time(tree, repo_maps, ctx, ws):
     git(ws, "init", "-q")
     git(ws, "checkout", "-q", "-b", "a#b")
     for word in ("zebras", "stripes"):
         (ws / "notes.txt").write_text(word)
         commit(ws, f"Speak of {word}")
-        assert "notes.txt" in touched(atlas, ctx, word)
+        assert "notes.txt" in touched(repo_maps, ctx, word)
 
 
-def test_a_repository_in_a_folder_is_told_by_its_paths_from_the_workspace(tree, atlas, ctx, ws):
+def test_a_repository_in_a_folder_is_told_by_its_paths_from_the_workspace(tree, repo_maps, ctx, ws):
     git(ws / "web", "init", "-q")
     commit(ws / "web", "Paint it")
-    assert touched(atlas, ctx, "paint", "web") == ["web/b.ts"]
-    assert touched(atlas, ctx, "paint") is None
+    assert touched(repo_maps, ctx, "paint", "web") == ["web/b.ts"]
+    assert touched(repo_maps, ctx, "paint") is None
 
 
 @pytest.mark.parametrize(
     "head", ["", "ref: ../../../../etc/passwd", "ref: /dev/zero", "ref: refs/heads/none", "\0" * 100]
 )
-def test_a_repository_that_makes_no_sense_has_no_past(tree, atlas, ctx, ws, head):
+def test_a_repository_that_makes_no_sense_has_no_past(tree, repo_maps, ctx, ws, head):
     git(ws, "init", "-q")
     commit(ws, "Speak of zebras")
     (ws / ".git/HEAD").write_text(head)
-    assert touched(atlas, ctx, "zebras") is None
+    assert touched(repo_maps, ctx, "zebras") is None
 
 
-def test_without_a_repository_there_is_no_past(tree, atlas, ctx):
-    assert atlas.past(ctx.repository) is None
+def test_without_a_repository_there_is_no_past(tree, repo_maps, ctx):
+    assert repo_maps.commit_history(ctx.repository) is None

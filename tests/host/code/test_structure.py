@@ -70,14 +70,14 @@ def test_a_hard_source_is_tried_once(structure, put):
     for path in ("a.yaml", "a.yaml", "b.yaml"):
         with pytest.raises(ToolError, match=f"'{path}' crashed the parser"):
             structure.tags_of(path)
-    look = structure.fitting("a: $A")
+    look = structure.find_pattern("a: $A")
     assert (look.found, look.skipped) == ([], {"too hard to parse": 2})
 
 
 def test_kept_outputs_have_no_structure(ctx, structure):
-    assert structure.place(ctx.files, "a.py") == "a.py"
+    assert structure.resolve_path(ctx.files, "a.py") == "a.py"
     with pytest.raises(ToolError, match="is a kept output") as caught:
-        structure.place(ctx.files, "spill:a.py")
+        structure.resolve_path(ctx.files, "spill:a.py")
     assert caught.value.code == ErrorCode.UNSUPPORTED
 
 
@@ -137,7 +137,7 @@ def test_no_link_leads_out(structure, put, ws, tmp_path):
         with pytest.raises(ToolError) as caught:
             structure.tags_of(path)
         assert caught.value.code == ErrorCode.SECURITY
-    assert [path for path, _ in structure.look().found] == ["a.py"]
+    assert [path for path, _ in structure.scan().found] == ["a.py"]
 
 
 TREE = {
@@ -157,7 +157,7 @@ TREE = {
 
 def test_a_tree(structure, put):
     put(TREE)
-    look = structure.look()
+    look = structure.scan()
     assert [(path, names(tags)) for path, tags in look.found] == [
         ("a.py", ["a"]),
         ("b.go", ["A"]),
@@ -171,19 +171,19 @@ def test_a_tree(structure, put):
 
 def test_a_part_of_a_tree(structure, put):
     put(TREE)
-    only_code = structure.look(wanted=lambda language: language.code)
+    only_code = structure.scan(wanted=lambda language: language.code)
     assert [path for path, _ in only_code.found] == ["a.py", "b.go", "bin/run"]
     assert only_code.others == {"Markdown": 1, "YAML": 1}
-    holding = structure.look(holds=Query("a", literal=True, whole_word=True))
+    holding = structure.scan(holds=Query("a", literal=True, whole_word=True))
     assert [path for path, _ in holding.found] == ["a.py", "note.md"]
     assert holding.others == {".kt": 1}
-    assert [path for path, _ in structure.look("bin").found] == ["bin/run"]
-    assert [path for path, _ in structure.look("built/a.py").found] == ["built/a.py"]
+    assert [path for path, _ in structure.scan("bin").found] == ["bin/run"]
+    assert [path for path, _ in structure.scan("built/a.py").found] == ["built/a.py"]
 
 
 def test_when_nothing_is_found_it_says_what_was_searched(structure, put):
     put({"a.py": "x = 1\n", "b.py": "y = 1\n", ".gitignore": "c.py\n", "c.py": "zebra()\n"})
-    look = structure.look(holds=Query("zebra"))
+    look = structure.scan(holds=Query("zebra"))
     assert look.found == []
     assert (
         str(look) == "Searched 2 files; not searched: 1 hidden, 1 ignored. There are more matches: 1 in ignored files."
@@ -192,7 +192,7 @@ def test_when_nothing_is_found_it_says_what_was_searched(structure, put):
 
 def test_code_that_fits_a_pattern(structure, put):
     put({"a.py": "open(1, 2)\n", "b.js": "open(1)\n", "c.py": "# open(1)\n", "d.toml": "open = 1\n"})
-    look = structure.fitting("open($$$)", holds=Query("open", literal=True))
+    look = structure.find_pattern("open($$$)", holds=Query("open", literal=True))
     assert [(path, [match.text for match in matches]) for path, matches in look.found if matches] == [
         ("a.py", ["open(1, 2)"]),
         ("b.js", ["open(1)"]),
@@ -202,12 +202,12 @@ def test_code_that_fits_a_pattern(structure, put):
 
 def test_many_files_and_a_cancelled_call(structure, put):
     put({f"m{number:03}.py": f"def f{number:03}(): pass\n" for number in range(60)})
-    look = structure.look()
+    look = structure.scan()
     assert [names(tags) for _, tags in look.found] == [[f"f{number:03}"] for number in range(60)]
     token = Token()
     token.cancel()
     with pytest.raises(ToolError) as caught:
-        structure.look(token=token)
+        structure.scan(token=token)
     assert caught.value.code == ErrorCode.CANCELLED
 
 
@@ -215,7 +215,7 @@ def test_without_time_it_says_so(open_kit, put):
     put({f"m{number:03}.py": "x = 1\n" for number in range(20)})
     ctx = open_kit(limits={"search_seconds": 0.000_001}).context()
     structure = Structure(ctx.files, ctx.search, ctx.limits, ctx.launcher)
-    look = structure.look()
+    look = structure.scan()
     structure.close()
     assert look.stopped
     assert str(look).endswith("There was no time for all of them: give a narrower `path`.")
@@ -223,15 +223,15 @@ def test_without_time_it_says_so(open_kit, put):
 
 def test_names_that_are_near(structure, put):
     put({"a.py": "class Engine: pass\n"})
-    assert structure.near("Engin", ".") == ["Engine"]
-    assert structure.near("Egine", ".") == []
-    structure.look()
-    assert structure.near("Egine", ".") == ["Engine"], "known by then"
+    assert structure.similar_names("Engin", ".") == ["Engine"]
+    assert structure.similar_names("Egine", ".") == []
+    structure.scan()
+    assert structure.similar_names("Egine", ".") == ["Engine"], "known by then"
 
 
 def test_a_tree_is_listed_as_it_is_now(structure, put, ws):
     def seen():
-        return [path for path, _ in structure.look().found]
+        return [path for path, _ in structure.scan().found]
 
     put({"a.py": "x = 1\n", "sub/b.py": "y = 1\n", "c.png": b"\x89PNG"})
     assert seen() == ["a.py", "sub/b.py"]
@@ -241,27 +241,27 @@ def test_a_tree_is_listed_as_it_is_now(structure, put, ws):
     assert seen() == ["sub/a.py", "sub/b.py", "sub/new.py"]
     put({".ignore": "new.py\n"})
     assert seen() == ["sub/a.py", "sub/b.py"]
-    assert structure.look().others == {}
+    assert structure.scan().others == {}
 
 
 def test_definitions_alone_are_not_taken_for_all(structure, put):
     put({"a.py": "def a(): return b()\n"})
     settle()
-    ((_, few),) = structure.look(whole=False).found
-    ((_, whole),) = structure.look().found
+    ((_, few),) = structure.scan(whole=False).found
+    ((_, whole),) = structure.scan().found
     assert (few.definitions, few.references) == (whole.definitions, ())
     assert [use.name for use in whole.references] == ["b"]
-    assert structure.look(whole=False).found == [("a.py", whole)], "who knows more knows less too"
+    assert structure.scan(whole=False).found == [("a.py", whole)], "who knows more knows less too"
 
 
 def test_a_tree_that_is_watched_is_told_as_it_is_now(structure, ctx, put, ws):
     def seen():
-        return [(path, names(tags)) for path, tags in structure.look(whole=False).found]
+        return [(path, names(tags)) for path, tags in structure.scan(whole=False).found]
 
     put({"a.py": "def a(): pass\n", "sub/b.py": "def b(): pass\n", "c.png": b"\x89PNG"})
     settle()
     first = seen()
-    assert ctx.search.warm.ready(50)
+    assert ctx.search.index.wait_until_ready(50)
     assert seen() == first == [("a.py", ["a"]), ("sub/b.py", ["b"])]
     for number in range(5):  # quicker than the times of a file can tell
         put({"a.py": f"def a{number}(): pass\n"})
@@ -270,4 +270,4 @@ def test_a_tree_that_is_watched_is_told_as_it_is_now(structure, ctx, put, ws):
     assert seen() == seen() == [("a.py", ["a4"]), ("sub/b.py", ["b"])]
     (ws / "sub").rename(ws / "other")
     assert seen() == [("a.py", ["a4"]), ("other/b.py", ["b"])]
-    assert [path for path, _ in structure.look("other").found] == ["other/b.py"]
+    assert [path for path, _ in structure.scan("other").found] == ["other/b.py"]

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from toolroll.host.code import tag_cache as module
-from toolroll.host.code.tag_cache import Tagged
+from toolroll.host.code.tag_cache import TagCache
 from toolroll.text.code.syntax.tags import definitions, tags
 
 SOURCE = b"def a(): return b()\n"
@@ -16,7 +16,7 @@ KEY = ("python", b"digest")
 def tagged(ctx, put):
     put({"a.py": SOURCE, "b.py": SOURCE})
     time.sleep(0.15)  # until then the times of a file cannot tell its next change
-    return Tagged(ctx.files.root)
+    return TagCache(ctx.files.root)
 
 
 def test_tags_are_those_of_a_file_until_it_changes(tagged, put):
@@ -46,7 +46,7 @@ def test_definitions_alone_do_not_answer_for_all(tagged):
 
 def test_what_was_not_asked_for_in_long_is_forgotten(tagged, monkeypatch):
     made = tags("python", SOURCE)
-    monkeypatch.setattr(module, "_REMEMBERED", 2 * made.weight)
+    monkeypatch.setattr(module, "_MAX_TAG_BYTES", 2 * made.weight)
     for name in (b"1", b"2"):
         tagged.keep("a.py", "a.py", None, ("python", name), made)
     tagged.get(("python", b"1"), whole=True)

@@ -14,7 +14,7 @@ import pytest
 from tests.host.mcp.conftest import call, hostile, processes
 from tests.waiting import until
 from toolroll import Effect
-from toolroll.host.approval.guard import Request
+from toolroll.host.approval.guard import ApprovalRequest
 from toolroll.host.mcp import lifecycle as life
 from toolroll.result import ErrorCode, Image
 
@@ -278,7 +278,7 @@ def test_a_trusted_server_may_say_that_a_tool_only_reads(serve):
 
 
 def test_a_call_is_asked_about_with_what_it_would_send(serve):
-    asked: list[Request] = []
+    asked: list[ApprovalRequest] = []
     kit = serve(kit={"policy": "ask", "approve": lambda request: asked.append(request) or len(asked) < 3})
     assert call(kit, "echo", text="a").ok
     assert [(one.name, dict(one.arguments)) for one in asked] == [

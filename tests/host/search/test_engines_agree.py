@@ -12,7 +12,7 @@ import pytest
 
 from tests.launchers import LAUNCHER
 from toolroll.host.files.root import Root
-from toolroll.host.search.search import Found, Query, Scope, Search
+from toolroll.host.search.search import GrepResult, Query, Scope, Search
 from toolroll.policy.limits import Limits
 
 NAMES = [
@@ -203,7 +203,7 @@ def spans(query: Query) -> bool:
     return query.multiline or r"\n" in query.pattern
 
 
-def comparable(found: Found, query: Query) -> Found:
+def comparable(found: GrepResult, query: Query) -> GrepResult:
     """Without what may differ: ripgrep does not tell where each of several matches over line ends starts."""
     if spans(query):
         rows = [replace(row, column=min(row.column, 1)) for row in found.rows]

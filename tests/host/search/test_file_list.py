@@ -6,13 +6,13 @@ import time
 import pytest
 
 from toolroll.host.search import file_list as module
-from toolroll.host.search.file_list import Folders
+from toolroll.host.search.file_list import FileLists
 
 
 class Counting:
     """A search that counts how often it lists."""
 
-    warm = None  # so that it is asked each time
+    index = None  # so that it is asked each time
 
     def __init__(self, search):
         self.search = search
@@ -30,8 +30,8 @@ def search(ctx):
 
 @pytest.fixture
 def folders(ctx, search, monkeypatch):
-    monkeypatch.setattr(module, "SETTLED", 20_000_000)  # well above the clock's steps
-    return Folders(ctx.files.root, search)
+    monkeypatch.setattr(module, "SETTLED_NS", 20_000_000)  # well above the clock's steps
+    return FileLists(ctx.files.root, search)
 
 
 def settle():
@@ -113,7 +113,7 @@ def test_a_list_that_is_not_whole_is_made_again(put, open_kit):
     put({f"f{number}": "" for number in range(10)})
     ctx = open_kit(limits={"search_rows": 5}).context()
     search = Counting(ctx.search)
-    folders = Folders(ctx.files.root, search)
+    folders = FileLists(ctx.files.root, search)
     listed = [folders.files(".") for _ in range(2)]
     assert [(len(one.files), one.whole) for one in listed] == [(5, False)] * 2
     assert search.times == 2
@@ -139,21 +139,21 @@ def test_what_has_just_changed_or_is_gone_has_no_state(put, folders):
 
 
 def test_a_tree_that_is_watched_comes_with_its_states(put, ctx, ws, monkeypatch):
-    monkeypatch.setattr(module, "SETTLED", 20_000_000)
-    folders = Folders(ctx.files.root, ctx.search)
+    monkeypatch.setattr(module, "SETTLED_NS", 20_000_000)
+    folders = FileLists(ctx.files.root, ctx.search)
     put(TREE)
     settle()
     listed = folders.files(".")
     assert listed.stamps is None
-    assert ctx.search.warm.ready(50)
+    assert ctx.search.index.wait_until_ready(50)
     watched = folders.files(".")
     assert (watched.files, watched.whole) == (listed.files, True)
     assert [watched.stamps[path] for path in listed.files] == folders.stamps(listed.files)
     assert folders.files(".") is watched, "the same while nothing changes"
-    monkeypatch.setattr(module, "SETTLED", 600_000_000_000)  # however long the next two lines take
+    monkeypatch.setattr(module, "SETTLED_NS", 600_000_000_000)  # however long the next two lines take
     (ws / "a.py").write_text("changed")
     assert folders.files(".").stamps["a.py"] is None, "its times cannot tell the next change yet"
-    monkeypatch.setattr(module, "SETTLED", 20_000_000)
+    monkeypatch.setattr(module, "SETTLED_NS", 20_000_000)
     settle()
     assert [folders.files(".").stamps["a.py"]] == folders.stamps(["a.py"])
     assert folders.files("sub").files == ["sub/b.py", "sub/deep/c.txt"]

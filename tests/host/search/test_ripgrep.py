@@ -1,4 +1,4 @@
-"""A swift search takes every file for small text; what that is wrong for is found out, and searched with more care."""
+"""Arguments for ripgrep, and its swift search: it takes every file for small text, and starts again if that fails."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from tests.launchers import LAUNCHER, beneath
 from toolroll.host.files.root import Root
 from toolroll.host.runtime import processes
 from toolroll.host.search import ripgrep
-from toolroll.host.search.query import AGAIN, Ground, Query, Scope
-from toolroll.host.search.ripgrep import Ripgrep
-from toolroll.host.search.ripgrep_output import PlentyError
+from toolroll.host.search.candidates import Candidates, SkippedFiles
+from toolroll.host.search.query import RESTART, Query, Scope, SearchRoot, TooManyRowsError
+from toolroll.host.search.ripgrep import Ripgrep, query_args, scope_args
 from toolroll.host.search.search import Search, Survey
 from toolroll.policy.limits import Limits
+from toolroll.result import ToolError
 
-pytestmark = pytest.mark.skipif(not processes.BOUNDED, reason="the memory of a program cannot be bounded here")
+bounded = pytest.mark.skipif(not processes.BOUNDED, reason="the memory of a program cannot be bounded here")
 
 FILES = {
     "a.txt": b"needle one\n",
@@ -44,52 +45,57 @@ def ws(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ground(ws: Path) -> Iterator[Ground]:
-    with Root(str(ws)) as root:
-        yield Ground(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
+def root(ws: Path) -> Iterator[SearchRoot]:
+    with Root(str(ws)) as base:
+        yield SearchRoot(base.fd, base.fd, (), False, [], None, float("inf"), opener=base.opener)
 
 
 @pytest.fixture
-def engine(ground: Ground) -> Ripgrep:
+def engine(root: SearchRoot) -> Ripgrep:
     program = LAUNCHER.find("rg")
     assert program is not None
-    return Ripgrep(program, Limits(search_bytes=500), LAUNCHER, beneath(ground.folder))
+    return Ripgrep(program, Limits(search_bytes=500), LAUNCHER, beneath(root.folder))
 
 
-def test_only_text_is_shown_and_the_rest_is_counted(engine: Ripgrep, ground: Ground) -> None:
-    assert sorted(engine.rows(ground, Query("needle"), Scope())) == ROWS
-    assert (ground.passed, ground.binary) == ({"text": 3, "binary": 2, "too big": 1}, 3)
+@bounded
+def test_only_text_is_shown_and_the_rest_is_counted(engine: Ripgrep, root: SearchRoot) -> None:
+    assert sorted(engine.rows(root, Query("needle"), Scope())) == ROWS
+    assert (root.passed, root.binary) == ({"text": 3, "binary": 2, "too big": 1}, 3)
 
 
-def test_after_nothing_but_binary_files_it_is_told_what_was_searched(engine: Ripgrep, ground: Ground) -> None:
-    assert list(engine.rows(ground, Query(r"needle \x00"), Scope())) == []
-    assert (ground.searched, ground.binary, b".hidden" in ground.log) == (6, 1, True)
+@bounded
+def test_after_nothing_but_binary_files_it_is_told_what_was_searched(engine: Ripgrep, root: SearchRoot) -> None:
+    assert list(engine.rows(root, Query(r"needle \x00"), Scope())) == []
+    assert (root.searched, root.binary, b".hidden" in root.log) == (6, 1, True)
 
 
+@bounded
 def test_a_search_that_takes_too_long_is_begun_again_with_care(
-    engine: Ripgrep, ground: Ground, monkeypatch: pytest.MonkeyPatch
+    engine: Ripgrep, root: SearchRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ripgrep, "_PATIENCE", 0.0)
-    first, *rest = engine.rows(ground, Query("needle"), Scope())
-    assert first == ("", AGAIN, 0, b"")
+    monkeypatch.setattr(ripgrep, "_SWIFT_TIMEOUT_S", 0.0)
+    first, *rest = engine.rows(root, Query("needle"), Scope())
+    assert first == ("", RESTART, 0, b"")
     assert sorted(rest) == ROWS
-    assert sorted(engine.rows(ground, Query("needle"), Scope())) == ROWS  # at once: this folder is known for it
+    assert sorted(engine.rows(root, Query("needle"), Scope())) == ROWS  # at once: this folder is known for it
 
 
-def test_a_line_without_end(ws: Path, ground: Ground, engine: Ripgrep, monkeypatch: pytest.MonkeyPatch) -> None:
+@bounded
+def test_a_line_without_end(ws: Path, root: SearchRoot, engine: Ripgrep, monkeypatch: pytest.MonkeyPatch) -> None:
     (ws / "endless").touch()
     os.truncate(ws / "endless", 1 << 27)
-    monkeypatch.setattr(ripgrep, "_MEMORY", 1 << 26)
-    found = list(engine.rows(ground, Query("needle"), Scope()))
-    again = ("", AGAIN, 0, b"")
+    monkeypatch.setattr(ripgrep, "_MAX_MEMORY_BYTES", 1 << 26)
+    found = list(engine.rows(root, Query("needle"), Scope()))
+    again = ("", RESTART, 0, b"")
     assert sorted(found[found.index(again) + 1 :] if again in found else found) == ROWS
     assert not list(ws.glob("core*"))
 
 
+@bounded
 @pytest.mark.parametrize("careful", [False, True])
 def test_the_answer_is_the_same_with_care(ws: Path, monkeypatch: pytest.MonkeyPatch, careful: bool) -> None:
     if careful:
-        monkeypatch.setattr(ripgrep, "_PATIENCE", 0.0)
+        monkeypatch.setattr(ripgrep, "_SWIFT_TIMEOUT_S", 0.0)
     with Root(str(ws)) as root:
         search = Search(root, limits=Limits(search_bytes=500), launcher=LAUNCHER)
         found = search.grep(Query("needle"), sort="path")
@@ -100,7 +106,72 @@ def test_the_answer_is_the_same_with_care(ws: Path, monkeypatch: pytest.MonkeyPa
         assert search.grep(Query("needle")).survey == Survey(2, {"too big": 1, "hidden": 1}, {"binary": 3, "hidden": 1})
 
 
-def test_more_lines_than_are_wanted_are_not_read(engine: Ripgrep, ground: Ground) -> None:
-    assert sorted(engine.rows(ground, Query("needle", literal=True), Scope(exclude=("big",)), most=50)) == ROWS
-    with pytest.raises(PlentyError):
-        list(engine.rows(ground, Query("needle", literal=True), Scope(), most=50))
+@bounded
+def test_more_lines_than_are_wanted_are_not_read(engine: Ripgrep, root: SearchRoot) -> None:
+    assert sorted(engine.rows(root, Query("needle", literal=True), Scope(exclude=("big",)), stop_after=50)) == ROWS
+    with pytest.raises(TooManyRowsError):
+        list(engine.rows(root, Query("needle", literal=True), Scope(), stop_after=50))
+
+
+@pytest.mark.parametrize(
+    ("query", "args"),
+    [
+        (Query("a"), ["--crlf", "--regexp=a"]),
+        (Query("-P"), ["--crlf", "--regexp=-P"]),
+        (Query("a.b", literal=True), ["--crlf", r"--regexp=a\.b"]),
+        (
+            Query("a", ignore_case=True, whole_word=True),
+            ["--crlf", "--ignore-case", "--word-regexp", "--regexp=a"],
+        ),
+        (Query(r"a\nb"), ["--crlf", "--multiline", r"--regexp=a(?:\r?\n)b"]),
+        (Query(r"a\r"), [r"--regexp=a\r"]),
+    ],
+)
+def test_what_to_look_for(query: Query, args: list[str]) -> None:
+    assert query_args(query) == ["--regex-size-limit=4M", "--no-mmap", *args]
+
+
+IGNORING = ["--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-exclude"]
+TYPED = ["--type-add=toolroll:*.ts", "--type-add=toolroll:*.tsx", "--type=toolroll"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "args", "include", "exclude"),
+    [
+        (Scope(), IGNORING, 0, 0),
+        (Scope(hidden=True), ["--hidden", "--glob=!.git/", *IGNORING], 0, 0),
+        (Scope(ignored=True, skip=("x",)), ["--no-ignore", "--glob=!x/"], 0, 0),
+        (Scope(depth=3), ["--max-depth=3", *IGNORING], 0, 0),
+        (Scope(skip=("a b", "!x")), [*IGNORING, r"--glob=!a\ b/", r"--glob=!\!x/"], 0, 0),
+        (Scope(include=("*.{ts,tsx}",)), [*IGNORING, *TYPED], 0, 0),
+        (Scope(include=("**/*.ts", "*.tsx")), [*IGNORING, *TYPED], 0, 0),
+        (Scope(include=("src/*.ts",)), IGNORING, 1, 0),
+        (Scope(include=("*.ts", "a:b")), IGNORING, 2, 0),
+        (
+            Scope(exclude=("*.js", "src/x", "a/", "[x]", "b?")),
+            [*IGNORING, "--glob=!*.js", "--glob=!/src/x", "--glob=!**/a/**"],
+            0,
+            2,
+        ),
+    ],
+)
+def test_where_to_look(scope: Scope, args: list[str], include: int, exclude: int) -> None:
+    given, rest = scope_args(scope)
+    assert given == args
+    assert (len(rest.include), len(rest.exclude)) == (include, exclude)
+
+
+def test_named_files_are_checked_unless_they_are_known_to_be_text(engine: Ripgrep, root: SearchRoot) -> None:
+    skipped = SkippedFiles(5)
+    unchecked = Candidates(["a.txt", "bin", "big", "wide.bin", "gone"], True, skipped=skipped)
+    assert list(engine.rows(root, Query("needle"), Scope(), unchecked)) == [("a.txt", 1, 1, b"needle one")]
+    assert (skipped.searched, skipped.too_big, skipped.binary) == (4, 1, ["bin", "wide.bin"])
+    known = Candidates(["a.txt", "big"], True, all_text=True)
+    assert len(list(engine.rows(root, Query("needle"), Scope(), known, stop_after=3))) == 4, "three lines of each file"
+
+
+def test_without_files_the_pattern_is_checked(engine: Ripgrep, root: SearchRoot) -> None:
+    assert list(engine.rows(root, Query("needle"), Scope(), Candidates([], True))) == []
+    assert list(engine.rows(root, Query("(a"), Scope(), Candidates(["bin"], True))) == [], "no file is left to search"
+    with pytest.raises(ToolError, match="not a valid regular expression"):
+        list(engine.rows(root, Query("(a"), Scope(), Candidates([], True)))

@@ -13,7 +13,7 @@ import pytest
 from tests.launchers import LAUNCHER, UNCONFINED, descriptors
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.cancellation import Token
-from toolroll.host.search.search import Entry, Query, Row, Scope, Search, Survey
+from toolroll.host.search.search import FileEntry, GrepRow, Query, Scope, Search, Survey
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 
@@ -76,9 +76,9 @@ def paths(search: Search, pattern: str, scope: Scope = Scope(), **options: str) 
 def test_grep(search: Make) -> None:
     found = search().grep(Query("needle"))
     assert found.rows == [  # newest file first
-        Row("a.py", 2, 1, "needle = 1"),
-        Row("src/b.py", 1, 7, "# the needle"),
-        Row("src/deep/c.txt", 2, 5, "two needle three"),
+        GrepRow("a.py", 2, 1, "needle = 1"),
+        GrepRow("src/b.py", 1, 7, "# the needle"),
+        GrepRow("src/deep/c.txt", 2, 5, "two needle three"),
     ]
     assert (found.matches, found.files, found.complete, found.stopped, found.survey) == (
         3,
@@ -237,7 +237,7 @@ def test_what_cannot_be_read_is_counted(search: Make, tmp_path: Path) -> None:
     (tmp_path / "ws/b").chmod(0)
     (tmp_path / "ws/d").chmod(0)
     found = made.grep(Query("needle"))
-    assert (found.rows, found.unreadable) == ([Row("a", 1, 1, "needle")], 2)
+    assert (found.rows, found.unreadable) == ([GrepRow("a", 1, 1, "needle")], 2)
     assert made.grep(Query("nowhere")).survey == Survey(1, {"unreadable": 1, "unreadable folders": 1}, {})
     assert made.find("*").unreadable == 1
     assert made.find("nowhere").survey == Survey(2, {"unreadable folders": 1}, {})
@@ -283,7 +283,7 @@ def test_a_pipe_in_place_of_an_ignore_file_does_not_hang(search: Make, tmp_path:
     made = search({"a": "needle\n"}, search_seconds=0.5)
     os.mkfifo(tmp_path / "ws" / ".gitignore")
     found = made.grep(Query("needle"))
-    assert (found.rows == [Row("a", 1, 1, "needle")]) == found.complete
+    assert (found.rows == [GrepRow("a", 1, 1, "needle")]) == found.complete
     assert found.stopped in (None, "time")
 
 
@@ -391,8 +391,8 @@ def test_a_missing_path_is_not_an_empty_answer(search: Make) -> None:
 def test_find(search: Make) -> None:
     listing = search().find("**/*.py")
     assert listing.entries == [
-        Entry("a.py", "file", 21, 100 * 10**9),
-        Entry("src/b.py", "file", 22, 99 * 10**9),
+        FileEntry("a.py", "file", 21, 100 * 10**9),
+        FileEntry("src/b.py", "file", 22, 99 * 10**9),
     ]
     assert (listing.total, listing.complete, listing.stopped, listing.survey) == (2, True, None, None)
 

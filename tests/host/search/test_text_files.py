@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from toolroll.host.files.root import Root
-from toolroll.host.search.query import Ground
-from toolroll.host.search.text_files import Sort, is_binary, is_text, sort_of
+from toolroll.host.search.query import SearchRoot
+from toolroll.host.search.text_files import FileKind, classify_file, is_binary, is_text
 
 
 @pytest.mark.parametrize(
@@ -26,11 +26,11 @@ from toolroll.host.search.text_files import Sort, is_binary, is_text, sort_of
         (b"\xff\xfex\0" * 700_000 + b"\0\0", "binary"),
     ],
 )
-def test_what_a_file_is(data: bytes, sort: Sort, tmp_path: Path) -> None:
+def test_what_a_file_is(data: bytes, sort: FileKind, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(data)
     with Root(str(tmp_path)) as root:
-        ground = Ground(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
-        assert sort_of(ground, "f", 3_000_001 - (sort == "too big")) == sort
+        ground = SearchRoot(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
+        assert classify_file(ground, "f", 3_000_001 - (sort == "too big")) == sort
         assert is_text(ground, "f", 3_000_001 - (sort == "too big")) == (sort == "text")
         assert ground.ages == {"f": -(tmp_path / "f").stat().st_mtime_ns}
 
@@ -50,5 +50,5 @@ def test_what_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
     (tmp_path / "ws" / "link").symlink_to("../out")
     with Root(str(tmp_path / "ws")) as root:
-        ground = Ground(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
-        assert [sort_of(ground, path, 100) for path in ("none", "link", "../out")] == ["gone"] * 3
+        ground = SearchRoot(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
+        assert [classify_file(ground, path, 100) for path in ("none", "link", "../out")] == ["gone"] * 3

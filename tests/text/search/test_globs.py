@@ -203,6 +203,6 @@ def test_the_regex_means_the_same_as_the_plain_definition(pattern: list[str], pa
     ],
 )
 def test_filter(include: tuple[str, ...], exclude: tuple[str, ...], wanted: list[str]) -> None:
-    chosen = globs.Filter(tuple(map(globs.compile, include)), tuple(map(globs.compile, exclude)))
+    chosen = globs.GlobFilter(tuple(map(globs.compile, include)), tuple(map(globs.compile, exclude)))
     paths = ["a.py", "src/a.py", "src/b.txt", "build/x/c.py"]
     assert [path for path in paths if chosen.wants(path)] == wanted

@@ -4,34 +4,34 @@ import pytest
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.search import patterns
-from toolroll.text.search.patterns import Prepared
+from toolroll.text.search.patterns import PreparedPattern
 
 
 @pytest.mark.parametrize(
     ("pattern", "literal", "prepared"),
     [
-        ("a.b", False, Prepared("a.b", False, False)),
-        ("a.b(c)[d]", True, Prepared(r"a\.b\(c\)\[d\]", False, False)),
-        ("one\ntwo", True, Prepared(r"one(?:\r?\n)two", True, False)),
-        (r"one\ntwo", False, Prepared(r"one(?:\r?\n)two", True, False)),
-        (r"one\\ntwo", False, Prepared(r"one\\ntwo", False, False)),
-        (r"[^\n]+", False, Prepared(r"[^\n]+", False, False)),
-        (r"[]\n]x\n", False, Prepared(r"[]\n]x(?:\r?\n)", True, False)),
-        (r"[[:alpha:]\n]x", False, Prepared(r"[[:alpha:]\n]x", False, False)),
-        (r"\r$", False, Prepared(r"\r$", False, True)),
-        ("a\0b", False, Prepared(r"a\x00b", False, False)),
-        ("a\0b", True, Prepared(r"a\x00b", False, False)),
-        (r"(?<name>a)(?i:b)(?P<n>c)", False, Prepared(r"(?<name>a)(?i:b)(?P<n>c)", False, False)),
-        ("(?=x)", True, Prepared(r"\(\?=x\)", False, False)),
-        (r"[(?=]\\1", False, Prepared(r"[(?=]\\1", False, False)),
+        ("a.b", False, PreparedPattern("a.b", False, False)),
+        ("a.b(c)[d]", True, PreparedPattern(r"a\.b\(c\)\[d\]", False, False)),
+        ("one\ntwo", True, PreparedPattern(r"one(?:\r?\n)two", True, False)),
+        (r"one\ntwo", False, PreparedPattern(r"one(?:\r?\n)two", True, False)),
+        (r"one\\ntwo", False, PreparedPattern(r"one\\ntwo", False, False)),
+        (r"[^\n]+", False, PreparedPattern(r"[^\n]+", False, False)),
+        (r"[]\n]x\n", False, PreparedPattern(r"[]\n]x(?:\r?\n)", True, False)),
+        (r"[[:alpha:]\n]x", False, PreparedPattern(r"[[:alpha:]\n]x", False, False)),
+        (r"\r$", False, PreparedPattern(r"\r$", False, True)),
+        ("a\0b", False, PreparedPattern(r"a\x00b", False, False)),
+        ("a\0b", True, PreparedPattern(r"a\x00b", False, False)),
+        (r"(?<name>a)(?i:b)(?P<n>c)", False, PreparedPattern(r"(?<name>a)(?i:b)(?P<n>c)", False, False)),
+        ("(?=x)", True, PreparedPattern(r"\(\?=x\)", False, False)),
+        (r"[(?=]\\1", False, PreparedPattern(r"[(?=]\\1", False, False)),
     ],
 )
-def test_prepare(pattern: str, literal: bool, prepared: Prepared) -> None:
+def test_prepare(pattern: str, literal: bool, prepared: PreparedPattern) -> None:
     assert patterns.prepare(pattern, literal=literal) == prepared
 
 
 def test_multiline_can_be_asked_for() -> None:
-    assert patterns.prepare("a", multiline=True) == Prepared("a", True, False)
+    assert patterns.prepare("a", multiline=True) == PreparedPattern("a", True, False)
 
 
 @pytest.mark.parametrize(

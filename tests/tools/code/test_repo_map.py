@@ -6,7 +6,7 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.text.tokens import estimate
-from toolroll.tools.code.repo_map import Definition, MappedFile, repo_map
+from toolroll.tools.code.repo_map import MappedDefinition, MappedFile, repo_map
 
 FILES = {
     "core.py": "class Engine:\n    def start(self):\n        pass\n\n    def _warm_up(self):\n        pass\n",
@@ -32,9 +32,9 @@ def test_a_query_finds_the_file_and_its_definitions(put, ctx):
         "core.py",
         1.0,
         [
-            Definition(1, "class", "Engine", "class Engine"),
-            Definition(2, "method", "Engine.start", "def start(self)"),
-            Definition(5, "method", "Engine._warm_up", "def _warm_up(self)"),
+            MappedDefinition(1, "class", "Engine", "class Engine"),
+            MappedDefinition(2, "method", "Engine.start", "def start(self)"),
+            MappedDefinition(5, "method", "Engine._warm_up", "def _warm_up(self)"),
         ],
     )
     assert str(made) == "\n".join(

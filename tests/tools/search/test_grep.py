@@ -124,7 +124,7 @@ def test_of_a_large_tree_that_is_known_no_more_is_searched_than_is_shown(ctx, pu
         closing(Search(ctx.files.root, limits=ctx.limits, launcher=ctx.launcher, state=state)) as search,
     ):
         search.find("*")
-        assert search.warm.ready(60)
+        assert search.index.wait_until_ready(60)
         found = grep.function(replace(ctx, search=search), pattern="ne", limit=10)
     assert (found.shown, found.status) == (10, "success")
     assert [row.path for row in found.rows] == ["many/f1499.txt"] * 5 + ["many/f1498.txt"] * 5

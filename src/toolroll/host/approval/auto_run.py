@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolroll.host.approval.guard import Guard
-from toolroll.host.approval.request import Consent, Request
+from toolroll.host.approval.request import ApprovalRequest, Consent
 from toolroll.host.runtime.stamps import Stamp, are_old, stamp
 from toolroll.policy.auto_run import REPOSITORY, AutoRun, could_be_repository, runs_by_itself
 from toolroll.policy.effects import Effect
@@ -42,7 +42,9 @@ class AutoRunCheck:
             return
         reason = f"{path!r} is run by other programs by itself ({row.by})"
         key, covers = ("auto-run", self._name, path), f"every call of {self._name!r} at {path!r}"
-        consent = self._guard.ask(Request(self._name, self._effects, self._arguments, reason, key=key, covers=covers))
+        consent = self._guard.ask(
+            ApprovalRequest(self._name, self._effects, self._arguments, reason, key=key, covers=covers)
+        )
         if consent is Consent.NOT_ASKED and not self._guard.policy.ask & self._effects:
             self.written.append(path)
         elif consent is not Consent.GIVEN:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.approval.request import MOST_ROWS, Answer, Approver, CannotAskError, Consent, Request
+from toolroll.host.approval.request import MAX_ROWS, Answer, ApprovalRequest, Approver, CannotAskError, Consent
 from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import Policy, has_paths, judge, judge_path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolroll.host.approval.grants import Grants
     from toolroll.policy.commands import Judgement
 
-__all__ = ["Answer", "Approver", "CannotAskError", "Consent", "Guard", "Request"]
+__all__ = ["Answer", "ApprovalRequest", "Approver", "CannotAskError", "Consent", "Guard"]
 
 _NO_APPROVER = "no approver is set up here"
 _DECLINED = (
@@ -57,7 +57,7 @@ class Guard:
         if verdict.decision == "deny":
             raise ToolError(ErrorCode.PERMISSION, f"Tool {name!r} is {verdict.reason}. Use another or ask the user.")
         key = ("tool", name, action, *_rule_key(verdict.rule))
-        self.require(Request(name, effects, arguments, verdict.reason, key=key, covers=_calls(name, action)))
+        self.require(ApprovalRequest(name, effects, arguments, verdict.reason, key=key, covers=_calls(name, action)))
 
     def authorise_paths(
         self,
@@ -77,7 +77,7 @@ class Guard:
             if verdict.decision == "ask":
                 key = ("path", name, action, path, *_rule_key(verdict.rule))
                 why, covers = f"{verdict.reason} for {path!r}", f"{_calls(name, action)} at {path!r}"
-                self.require(Request(name, effects, arguments, why, key=key, covers=covers))
+                self.require(ApprovalRequest(name, effects, arguments, why, key=key, covers=covers))
 
     def authorise_command(
         self,
@@ -99,9 +99,9 @@ class Guard:
             return
         key = () if folder is None else ("command", name, program, folder, *runs)
         covers = f"exactly this command in the folder {folder!r}"
-        self.require(Request(name, Effect.SHELL, arguments, judgement.reason, runs, key, covers))
+        self.require(ApprovalRequest(name, Effect.SHELL, arguments, judgement.reason, runs, key, covers))
 
-    def require(self, request: Request) -> None:
+    def require(self, request: ApprovalRequest) -> None:
         """Return if the approver agrees, or has agreed to the same key before; else ToolError with what to do next."""
         consent, why = self._ask(request)
         if consent is Consent.GIVEN:
@@ -110,11 +110,11 @@ class Guard:
         how = _DECLINED if consent is Consent.DECLINED else _NOT_ASKED.format(why=why)
         raise ToolError(ErrorCode.PERMISSION, f"{what} {how}")
 
-    def ask(self, request: Request) -> Consent:
+    def ask(self, request: ApprovalRequest) -> Consent:
         """What the approver says; ToolError when the question is too long to be shown whole."""
         return self._ask(request)[0]
 
-    def _ask(self, request: Request) -> tuple[Consent, str]:
+    def _ask(self, request: ApprovalRequest) -> tuple[Consent, str]:
         """The approver's consent, and why it could not be asked."""
         if self._is_granted(request):  # and so waits for no other question
             return Consent.GIVEN, ""
@@ -137,10 +137,10 @@ class Guard:
             self._keep(request, answer)
             return Consent.GIVEN, ""
 
-    def _is_granted(self, request: Request) -> bool:
+    def _is_granted(self, request: ApprovalRequest) -> bool:
         return bool(request.key) and request.key in self._granted
 
-    def _keep(self, request: Request, answer: Answer) -> None:
+    def _keep(self, request: ApprovalRequest, answer: Answer) -> None:
         if not request.key or answer not in ("session", "always"):
             return
         self._granted.add(request.key)
@@ -166,11 +166,11 @@ def _rule_key(rule: Rule | None) -> tuple[str, ...]:
     return () if rule is None else (rule.path or "", rule.effect or "", rule.reason)
 
 
-def _check_length(request: Request) -> None:
-    if request.rows > MOST_ROWS:
+def _check_length(request: ApprovalRequest) -> None:
+    if request.rows > MAX_ROWS:
         raise ToolError(
             ErrorCode.TOO_LARGE,
             f"{request.name!r} was refused: it needs approval, the user must see all of it, and it takes "
-            f"{request.rows} rows of 80 columns, more than the {MOST_ROWS} that can be shown. Split it into smaller "
+            f"{request.rows} rows of 80 columns, more than the {MAX_ROWS} that can be shown. Split it into smaller "
             "calls, or write the text to a file in parts and use that.",
         )

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from toolroll.policy.effects import Effect
 from toolroll.text.escape import escape_line, escape_text
 
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """Rows of 80 columns that a question may have: what terminals keep to scroll back to, and more than a person reads."""
 _COLUMNS = 80
 _MARGIN = "  | "
@@ -36,7 +36,7 @@ Answer = bool | Literal["once", "session", "always"]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApprovalRequest:
     """What the approver is asked: the whole call that would run, and all that it would run."""
 
     name: str
@@ -89,7 +89,7 @@ class Request:
         return rows(self.text)
 
 
-Approver = Callable[[Request], Answer]
+Approver = Callable[[ApprovalRequest], Answer]
 """Answers a request; raises CannotAskError when no person can be asked."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from toolroll.host.approval.guard import Guard
-from toolroll.host.approval.request import Request
+from toolroll.host.approval.request import ApprovalRequest
 from toolroll.host.runtime.call import Call
 from toolroll.policy import taint
 from toolroll.policy.effects import Effect
@@ -114,4 +114,4 @@ class Taint:
         if not objection:
             return
         why = f"{source} was read in this session, and {objection}"
-        self._guard.require(Request(call.name, Effect.NETWORK, call.arguments, why))
+        self._guard.require(ApprovalRequest(call.name, Effect.NETWORK, call.arguments, why))

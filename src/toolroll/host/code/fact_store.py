@@ -1,4 +1,4 @@
-"""Where sheets are kept: by content, in memory and in a database of the state folder."""
+"""Cache of file facts by content, in memory and in a database of the state folder."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from toolroll.text.code.map.file_facts import FORMAT, Sheet
+from toolroll.host.files.versions import Stamp
+from toolroll.text.code.map.file_facts import FORMAT, FileFacts
 
 if TYPE_CHECKING:
     import sqlite3
 
     from toolroll.host.runtime.state import State
 
-Stamp = tuple[int, int, int, int, int]
-"""The state of a file by its times: device, number, size, modified, changed."""
-
-_MEMORY = 48 << 20  # bytes of packed sheets
-_SPARE = 2_000  # rows of what is gone that are kept for when it comes back
-_WAIT = 5.0  # seconds for another kit on the same state
-_AT_ONCE = 500  # values in one question
+_MAX_MEMORY_BYTES = 48 << 20  # of packed facts
+_MAX_SPARE_ROWS = 2_000  # rows of deleted files that are kept, as they may come back
+_LOCK_TIMEOUT_S = 5.0  # for another kit on the same state
+_MAX_KEYS = 500  # in one query
+# The names on disk are those of earlier versions, so that their caches stay valid.
 _TABLES = (
     "create table if not exists sheets (key blob primary key, data blob not null) without rowid",
     "create table if not exists places (path text primary key, stamp text not null, key blob not null) without rowid",
 )
 
 
-class Sheets:
-    """Sheets by the digest of what they were made of. What cannot be kept is made again: it is only a cache."""
+class FactStore:
+    """File facts by the digest of the file. It is only a cache: facts that cannot be kept are made again."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -39,34 +38,34 @@ class Sheets:
         self._tried = False
 
     def places(self) -> dict[str, tuple[Stamp, bytes]]:
-        """What was last known of each path: its state, and the key of its sheet."""
-        rows = self._asked("select path, stamp, key from places")
+        """The last known stamp of each path, and the key of its facts."""
+        rows = self._query("select path, stamp, key from places")
         return {path: (_read(stamp), key) for path, stamp, key in rows}
 
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, Sheet]:
-        """Those that are kept, of the keys that are wanted."""
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, FileFacts]:
+        """The facts of these keys, as far as they are kept."""
         import msgspec
 
         wanted = list(dict.fromkeys(keys))
         packed = {key: self._recent[key] for key in wanted if key in self._recent}
         missing = [key for key in wanted if key not in packed]
-        for at in range(0, len(missing), _AT_ONCE):
-            part = missing[at : at + _AT_ONCE]
-            packed.update(self._asked(f"select key, data from sheets where key in ({','.join('?' * len(part))})", part))
-        decoder = msgspec.msgpack.Decoder(Sheet)
+        for at in range(0, len(missing), _MAX_KEYS):
+            part = missing[at : at + _MAX_KEYS]
+            packed.update(self._query(f"select key, data from sheets where key in ({','.join('?' * len(part))})", part))
+        decoder = msgspec.msgpack.Decoder(FileFacts)
         found = {}
         for key, data in packed.items():
-            with suppress(msgspec.MsgspecError):  # half a row is none
+            with suppress(msgspec.MsgspecError):  # a damaged row counts as missing
                 found[key] = decoder.decode(data)
         return found
 
     def put(self, packed: Mapping[bytes, bytes], places: Mapping[str, tuple[Stamp, bytes]]) -> None:
-        """Keep packed sheets, and which states of which paths they are of."""
+        """Keep packed facts by key, and the stamp and key of each path."""
         for key, data in packed.items():
             if key not in self._recent:
                 self._recent[key] = data
                 self._weight += len(data)
-        while self._weight > _MEMORY:
+        while self._weight > _MAX_MEMORY_BYTES:
             self._weight -= len(self._recent.popitem(last=False)[1])
         rows = [(path, " ".join(map(str, stamp)), key) for path, (stamp, key) in places.items() if _is_text(path)]
         self._change(
@@ -75,47 +74,47 @@ class Sheets:
         )
 
     def tidy(self, paths: Iterable[str]) -> None:
-        """Forget most of what belongs to none of these paths, all that there are."""
-        gone = {path for (path,) in self._asked("select path from places")}.difference(paths)
-        if len(gone) > _SPARE:
+        """Delete rows of paths that do not exist any more, if there are many. `paths` are all that exist."""
+        gone = {path for (path,) in self._query("select path from places")}.difference(paths)
+        if len(gone) > _MAX_SPARE_ROWS:
             self._change(("delete from places where path = ?", [(path,) for path in gone]))
-        counts = self._asked("select (select count(*) from sheets), (select count(*) from places)")
-        if any(sheets > 2 * places + _SPARE for sheets, places in counts):
+        counts = self._query("select (select count(*) from sheets), (select count(*) from places)")
+        if any(facts > 2 * places + _MAX_SPARE_ROWS for facts, places in counts):
             self._change(("delete from sheets where key not in (select key from places)", [()]))
 
     def close(self) -> None:
-        """Let the database go."""
+        """Close the database."""
         if self._base is not None:
             self._base.close()
             self._base = None
 
-    def _asked(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _query(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
         import sqlite3
 
-        base = self._opened()
+        base = self._connection()
         if base is not None:
-            with suppress(sqlite3.Error):  # as if nothing had been kept
+            with suppress(sqlite3.Error):  # as if nothing was kept
                 return base.execute(text, values).fetchall()
         return []
 
     def _change(self, *steps: tuple[str, list[Any]]) -> None:
         import sqlite3
 
-        base = self._opened()
+        base = self._connection()
         if base is not None and any(rows for _, rows in steps):
-            with suppress(sqlite3.Error), base:  # no room, or another kit takes too long: it is made again
+            with suppress(sqlite3.Error), base:  # no room, or another kit holds the lock: facts are made again
                 for text, rows in steps:
                     base.executemany(text, rows)
 
-    def _opened(self) -> sqlite3.Connection | None:
+    def _connection(self) -> sqlite3.Connection | None:
         if not self._tried:
             self._tried = True
-            self._base = _opened(self._state)
+            self._base = _open(self._state)
         return self._base
 
 
-def _opened(state: State) -> sqlite3.Connection | None:
-    """The database, made anew if it is none; None where there cannot be one."""
+def _open(state: State) -> sqlite3.Connection | None:
+    """Open the database, or create it again if it is damaged; None if that fails."""
     import sqlite3
 
     try:
@@ -125,7 +124,7 @@ def _opened(state: State) -> sqlite3.Connection | None:
     path = os.path.join(state.path, "atlas", f"sheets-{FORMAT}.sqlite")
     for _ in range(2):
         try:
-            base = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False)
+            base = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_S, check_same_thread=False)
         except sqlite3.OperationalError:
             return None
         try:

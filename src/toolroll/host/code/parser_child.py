@@ -1,4 +1,4 @@
-"""The child that parses, see `parsing`: it answers requests, and imports only what these need."""
+"""The parser child of `parser_pool`: answers requests, and imports only what these need."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from functools import cache
 from typing import BinaryIO
 
 Work = Callable[[str, bytes, str], bytes]
-"""From a language, a source and what else there is to say to a packed answer."""
+"""From language, source and a further argument to a packed answer."""
 
-_CPU_SECONDS = 3.0  # for one source; two megabytes of ordinary code take less than one
-_IDLE_SECONDS = 120
-_MEMORY = 3 << 30
+_SOURCE_CPU_S = 3.0  # for one source; two megabytes of ordinary code take less than one second
+_IDLE_TIMEOUT_S = 120
+_MAX_MEMORY_BYTES = 3 << 30
 
 
 def serve() -> None:
-    """The child: answer requests until there are no more. Time and memory are its own to watch."""
+    """Answer requests until the parent closes the pipe. Limits its own time and memory."""
     import gc
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(ValueError, OSError):  # not to be had on macOS
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    with suppress(ValueError, OSError):  # macOS has no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     gc.disable()  # nothing here is in a cycle
     source, out = sys.stdin.buffer, sys.stdout.buffer
     while True:
-        signal.alarm(_IDLE_SECONDS)
+        signal.alarm(_IDLE_TIMEOUT_S)
         head = source.read(4)
         signal.alarm(0)
         if len(head) < 4:
@@ -39,38 +39,40 @@ def serve() -> None:
 
 
 def _answers(request: tuple[str, str, list[tuple[str, int]]], source: BinaryIO) -> list[bytes]:
-    """What came of each source of a request: a line that tells how long the answers are, and these."""
+    """The answers to a request: a header with their lengths, and their bytes."""
     what, more, sizes = request
-    told = [(language, source.read(size)) for language, size in sizes]  # all first: who writes them waits for that
+    sources = [
+        (language, source.read(size)) for language, size in sizes
+    ]  # all first: the parent waits until they are read
     work = _work(what)
-    made = [_answered(work, language, one, more) for language, one in told]
+    made = [_answer(work, language, one, more) for language, one in sources]
     head = json.dumps([(code, message, len(answer)) for code, message, answer in made]).encode()
     return [len(head).to_bytes(4, "big"), head, *(answer for _, _, answer in made)]
 
 
 @cache
 def _work(what: str) -> Work:
-    """What is asked for; only that is imported."""
+    """The function for a kind of request; imports only what it needs."""
     if what == "matches":
         from toolroll.text.code.syntax.patterns import matches
 
         return lambda language, source, pattern: json.dumps(matches(language, source, pattern)).encode()
     from toolroll.text.code.syntax import tags
 
-    if what == "sheet":
-        from toolroll.text.code.map import file_facts as sheet
+    if what == "facts":
+        from toolroll.text.code.map.file_facts import make_facts, pack
 
-        return lambda language, source, _: sheet.pack(
-            sheet.made(source.decode(), tags.names(language, source) if language else None)
+        return lambda language, source, _: pack(
+            make_facts(source.decode(), tags.names(language, source) if language else None)
         )
-    from toolroll.text.code.syntax.packed import pack
+    from toolroll.text.code.syntax import packed
 
     read = tags.tags if what == "tags" else tags.definitions
-    return lambda language, source, _: pack(read(language, source))
+    return lambda language, source, _: packed.pack(read(language, source))
 
 
-def _answered(work: Work, language: str, source: bytes, more: str) -> tuple[str, str, bytes]:
-    signal.setitimer(signal.ITIMER_PROF, _CPU_SECONDS)  # kills: nobody handles the signal
+def _answer(work: Work, language: str, source: bytes, more: str) -> tuple[str, str, bytes]:
+    signal.setitimer(signal.ITIMER_PROF, _SOURCE_CPU_S)  # the signal is not handled, so it kills
     try:
         return "", "", work(language, source, more)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Parsing in children: a hostile source takes a parser minutes or crashes it, and no thread can stop that."""
+"""Parse in child processes: a hostile source takes a parser minutes or crashes it, and no thread can stop that."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 _S = TypeVar("_S")
 _T = TypeVar("_T")
 
-Told = tuple[str, bytes]
+LanguageSource = tuple[str, bytes]
 """A language, and a source in UTF-8."""
 
-_WALL_SECONDS = 60.0  # on a machine where others compute too
-_ANSWER = 256 << 20
+_TIMEOUT_S = 60.0  # on a machine where others compute too
+_MAX_ANSWER_BYTES = 256 << 20
 _TICK = 50  # milliseconds until a cancellation is noticed
-_TOGETHER = 16  # sources in a request
-_WORTH = 24  # requests that are worth the start of one more child
-# The package is put there bare: a child needs little of what its front imports.
+_SOURCES_PER_REQUEST = 16
+_REQUESTS_PER_CHILD = 24  # that are worth the start of one more child
+# A bare package module: a child needs little of what toolroll/__init__ imports.
 _CHILD = """
 import sys, types
 package = sys.modules["toolroll"] = types.ModuleType("toolroll")
@@ -44,11 +44,11 @@ serve()
 
 
 class TooHardError(Exception):
-    """The parser did not come to an end with a source, or did not survive it."""
+    """The parser took too long for a source, or crashed."""
 
 
-class Parsers:
-    """A few children that parse, started when there is work. Several threads may use them at a time."""
+class ParserPool:
+    """A few parser children, started when there is work. Thread-safe."""
 
     def __init__(self, launcher: Launcher, most: int | None = None) -> None:
         self._launcher = launcher
@@ -63,11 +63,11 @@ class Parsers:
         return _one(self.every_tags([(language, source)], token))
 
     def matches(self, language: str, source: bytes, pattern: str, token: Token | None = None) -> list[Match]:
-        """Where a source fits a structural pattern; TooHardError if it is too much for the parser."""
+        """Where a source matches a structural pattern; TooHardError if it is too much for the parser."""
         return _one(self.every_match([(language, source)], pattern, token))
 
     def every_tags(
-        self, sources: Sequence[Told], token: Token | None = None, *, whole: bool = True
+        self, sources: Sequence[LanguageSource], token: Token | None = None, *, whole: bool = True
     ) -> list[Tags | Exception]:
         """The tags of each source, or why it has none; without `whole` only its definitions, which is less work."""
         from toolroll.text.code.syntax.packed import Packed
@@ -77,32 +77,32 @@ class Parsers:
         return [one if isinstance(one, Exception) else Packed(one, source) for one, (_, source) in found]
 
     def every_match(
-        self, sources: Sequence[Told], pattern: str, token: Token | None = None
+        self, sources: Sequence[LanguageSource], pattern: str, token: Token | None = None
     ) -> list[list[Match] | Exception]:
-        """Where each source fits a structural pattern, or why that cannot be told."""
+        """Where each source matches a structural pattern, or the error."""
         import msgspec
 
         from toolroll.text.code.syntax.patterns import Match
 
         return self._each("matches", pattern, sources, msgspec.json.Decoder(list[Match]).decode, token)
 
-    def every_sheet(self, sources: Sequence[Told], token: Token | None = None) -> list[bytes | Exception]:
-        """The packed sheet of each source, or why it has none; with no language, that of a text."""
-        return self._each("sheet", "", sources, bytes, token)
+    def every_facts(self, sources: Sequence[LanguageSource], token: Token | None = None) -> list[bytes | Exception]:
+        """The packed facts of each source, or why it has none; without a language, those of a text."""
+        return self._each("facts", "", sources, bytes, token)
 
     def spread(self, work: Callable[[Sequence[_S]], _T], items: Sequence[_S]) -> Iterator[_T]:
-        """What comes of work on a few items each, in order; several at a time if there are many."""
-        parts = [items[at : at + _TOGETHER] for at in range(0, len(items), _TOGETHER)]
-        if len(parts) <= _WORTH or self.most == 1:
+        """The results of `work` on parts of the items, in order; in parallel if there are many."""
+        parts = [items[at : at + _SOURCES_PER_REQUEST] for at in range(0, len(items), _SOURCES_PER_REQUEST)]
+        if len(parts) <= _REQUESTS_PER_CHILD or self.most == 1:
             yield from map(work, parts)
             return
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(min(self.most, 1 + len(parts) // _WORTH)) as pool:
+        with ThreadPoolExecutor(min(self.most, 1 + len(parts) // _REQUESTS_PER_CHILD)) as pool:
             try:
                 yield from pool.map(work, parts)
             finally:
-                pool.shutdown(cancel_futures=True)  # when one of them raised, nobody wants the others
+                pool.shutdown(cancel_futures=True)  # if one raised, the others are not needed
 
     def close(self) -> None:
         """End the children."""
@@ -116,9 +116,14 @@ class Parsers:
         self.close()
 
     def _each(
-        self, what: str, more: str, sources: Sequence[Told], unpack: Callable[[bytes], _T], token: Token | None
+        self,
+        what: str,
+        more: str,
+        sources: Sequence[LanguageSource],
+        unpack: Callable[[bytes], _T],
+        token: Token | None,
     ) -> list[_T | Exception]:
-        """What came of each source. One at a time if they are too much together, so that only the hard one fails."""
+        """The answer for each source. After a failure they are sent one by one, so that only the hard one fails."""
         import msgspec
 
         head = msgspec.json.encode((what, more, [(language, len(source)) for language, source in sources]))
@@ -157,16 +162,16 @@ class Parsers:
 
 
 class _Child:
-    """One child. A dead one starts anew with the next request."""
+    """One child. After its death the next request starts another."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
         self._process: ChildProcess | None = None
 
     def ask(self, request: bytes, token: Token | None) -> list[tuple[str, str, bytes]]:
-        """For each source the code and the message of an error, if there is one, and its packed answer."""
-        deadline = time.monotonic() + _WALL_SECONDS
-        for _ in range(3):  # one that was idle for long may end just when it is asked
+        """For each source: error code and message, both empty without an error, and the packed answer."""
+        deadline = time.monotonic() + _TIMEOUT_S
+        for _ in range(3):  # an idle child may end just when it is asked
             try:
                 return self._answer(self._running(), request, token, deadline)
             except (BrokenPipeError, EOFError):
@@ -182,7 +187,7 @@ class _Child:
             return 0
         status = process.poll()
         if status is None:
-            # A child that closed its end is about to have a status of its own, which tells what happened.
+            # A child that closed its end is about to exit, and its status says why.
             status = wait_for(process, 0.2) if self._gone(process) else None
         if status is None:
             process.kill()
@@ -219,7 +224,7 @@ class _Child:
         events.register(out, select.POLLIN)
 
         def read(count: int) -> bytes:
-            if count > _ANSWER:
+            if count > _MAX_ANSWER_BYTES:
                 raise TooHardError("has too much in it")
             parts: list[bytes] = []
             while count > 0:

@@ -1,4 +1,4 @@
-"""The atlas of a workspace: what files it has, how they hang together, and what was changed in the past."""
+"""Maps of the folders of a workspace, and the commit history behind them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.code.map_builder import Charted, Charts
+    from toolroll.host.code.map_builder import BuiltMap, MapBuilder
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.git.repository import Repository
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
     from toolroll.policy.rules import Policy
-    from toolroll.text.code.map.commit_history import Past
+    from toolroll.text.code.map.commit_history import CommitHistory
 
-_PASTS = 4
-_SECONDS = 10.0  # for git
+_MAX_HISTORIES = 4
+_GIT_TIMEOUT_S = 10.0
 _TICK = 0.1  # seconds until a cancellation is noticed
 _REF = re.compile(r"refs/[\w./@+-]+")
-_REFS_BYTES = 10_000_000
+_MAX_REFS_BYTES = 10_000_000
 _LOG = (
     *("log", "--no-merges", "--no-color", "--no-decorate", "--no-show-signature", "--no-ext-diff", "--no-textconv"),
     *("--no-renames", "--ignore-submodules=all", "--name-only", "-z"),
 )
 
 
-class Atlas:
-    """Charts and past of the folders of one workspace, made when asked for. Several threads may use it at a time."""
+class RepoMaps:
+    """Maps and commit history of the folders of one workspace, made on demand. Thread-safe."""
 
     def __init__(self, files: Workspace, search: Search, structure: Structure, policy: Policy) -> None:
         self._files = files
@@ -42,62 +42,64 @@ class Atlas:
         self._structure = structure
         self._policy = policy
         self._lock = threading.Lock()
-        self._charts: Charts | None = None
-        self._noting = threading.Lock()
-        self._pasts: dict[tuple[str, str], Past] = {}
+        self._builder: MapBuilder | None = None
+        self._history_lock = threading.Lock()
+        self._histories: dict[tuple[str, str], CommitHistory] = {}
 
     @contextmanager
-    def charted(
+    def build(
         self, path: str = ".", token: Token | None = None, progress: Progress | None = None
-    ) -> Iterator[Charted]:
-        """The chart of a folder of the workspace as it is now; it stays so until the caller is done."""
+    ) -> Iterator[BuiltMap]:
+        """The map of a folder as it is now; it does not change until the block ends."""
         while not self._lock.acquire(timeout=_TICK):
             if token is not None:
                 token.check()
         try:
-            if self._charts is None:
-                from toolroll.host.code.map_builder import Charts
+            if self._builder is None:
+                from toolroll.host.code.map_builder import MapBuilder
 
-                self._charts = Charts(self._files, self._search, self._structure, self._policy)
-            yield self._charts.updated(self._files.root.text(path) or ".", token, progress)
+                self._builder = MapBuilder(self._files, self._search, self._structure, self._policy)
+            yield self._builder.update(self._files.root.text(path) or ".", token, progress)
         finally:
             self._lock.release()
 
-    def past(self, open_repository: Callable[[str, float], Repository], path: str = ".") -> Past | None:
-        """The changes of the repository that a folder is in; None if there is none in reach, or git cannot tell."""
-        from toolroll.text.code.map import commit_history as past
+    def commit_history(
+        self, open_repository: Callable[[str, float], Repository], path: str = "."
+    ) -> CommitHistory | None:
+        """The commits of the repository that holds a folder; None if there is none in the workspace, or git fails."""
+        from toolroll.text.code.map.commit_history import FORMAT, MAX_COMMITS, CommitHistory, read_log
         from toolroll.text.git.plans import Command, Plan
 
         def plan() -> Plan:
-            return (yield Command((*_LOG, f"-n{past.COMMITS}", f"--format={past.FORMAT}"))).out
+            return (yield Command((*_LOG, f"-n{MAX_COMMITS}", f"--format={FORMAT}"))).out
 
         try:
-            repository = open_repository(path, _SECONDS)
+            repository = open_repository(path, _GIT_TIMEOUT_S)
             if repository.place.parts is None:
-                return None  # above the workspace, where commands do not reach
+                return None  # above the workspace, out of reach for commands
             known_by = (repository.place.folder, _head(repository.place.folder))
-            held = self._pasts.get(known_by) if known_by[1] else None
+            held = self._histories.get(known_by) if known_by[1] else None
             if held is None:
-                held = past.Past(past.read(repository.carry_out(plan()), repository.inside))
+                held = CommitHistory(read_log(repository.carry_out(plan()), repository.inside))
         except ToolError as error:
             if error.code == ErrorCode.CANCELLED:
                 raise
-            return None  # the ranking does without
-        with self._noting:
-            self._pasts[known_by] = held
-            if len(self._pasts) > _PASTS:
-                del self._pasts[next(iter(self._pasts))]
+            return None  # files are ranked without it
+        with self._history_lock:
+            self._histories[known_by] = held
+            if len(self._histories) > _MAX_HISTORIES:
+                del self._histories[next(iter(self._histories))]
         return held
 
     def close(self) -> None:
-        """Let go of what is kept on disk."""
+        """Close the fact store."""
         with self._lock:
-            if self._charts is not None:
-                self._charts.close()
+            if self._builder is not None:
+                self._builder.close()
 
 
 def _head(folder: str) -> str:
-    """The commit that a repository is at; empty if its files do not tell."""
+    """The commit that a repository is at; empty if that cannot be read from its files."""
     head = _line(os.path.join(folder, "HEAD"))
     if not head.startswith("ref: "):
         return head
@@ -119,5 +121,5 @@ def _read(path: str) -> str:
     with suppress(OSError):
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         with os.fdopen(fd, encoding="utf-8", errors="replace") as file:
-            return file.read(_REFS_BYTES)
+            return file.read(_MAX_REFS_BYTES)
     return ""

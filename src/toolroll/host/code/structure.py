@@ -1,31 +1,32 @@
-"""The structure of the workspace's files: parsed when asked for, remembered while they stay the same."""
+"""The structure of the files of a workspace: parsed on demand, cached while they stay the same."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from toolroll.host.code.look import Look
-from toolroll.host.code.parser_pool import Parsers, TooHardError
-from toolroll.host.code.tag_cache import Key, Tagged
+from toolroll.host.code.parser_pool import ParserPool, TooHardError
+from toolroll.host.code.tag_cache import Key, TagCache
 from toolroll.host.files.versions import digest
-from toolroll.host.search.file_list import Folders
-from toolroll.host.search.query import Query, Scope
+from toolroll.host.search.file_list import FileLists
+from toolroll.host.search.query import Query, Scope, Survey
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.languages import MOST_BYTES, Language
 from toolroll.text.code.syntax.source import Source
 from toolroll.text.code.syntax.uses import near
 from toolroll.text.encoding import HEAD, detect
+from toolroll.text.search.skipped import sentence
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
     from toolroll.host.files.reader import FileReader
+    from toolroll.host.files.versions import Stamp
     from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search.search import Search
@@ -37,7 +38,7 @@ T = TypeVar("T")
 
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer with what was found
 _TIME = "time"
-_EVERY = tuple(
+_ALL_SOURCES = tuple(
     glob for one in languages.LANGUAGES.values() for glob in (*(f"*{suffix}" for suffix in one.suffixes), *one.files)
 )
 _REASONS = {
@@ -50,8 +51,33 @@ _REASONS = {
 }
 
 
+@dataclass(slots=True)
+class StructureScan(Generic[T]):
+    """The structure of a file, or of the files of a folder, and which files were left out."""
+
+    found: list[tuple[str, T]] = field(default_factory=list)
+    """The parsed files, by path, with the result for each."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Files that could not be parsed, by reason."""
+    others: Counter[str] = field(default_factory=Counter)
+    """Files that were not wanted, by language, or by suffix if that is unknown."""
+    stopped: bool = False
+    """The time was up, or there were too many files."""
+    survey: Survey | None = None
+    """If no file matches `holds`: what was searched."""
+
+    def __str__(self) -> str:
+        if self.survey is not None:
+            return sentence(self.survey.searched, self.survey.skipped, self.survey.elsewhere)
+        said = [f"{count} {what}" for what, count in (*sorted(self.skipped.items()), *sorted(self.others.items()))]
+        looked = f"Looked at {len(self.found)} file{'s' if len(self.found) != 1 else ''}"
+        passed = f"; not at: {', '.join(said)}" if said else ""
+        late = " There was no time for all of them: give a narrower `path`." if self.stopped else ""
+        return f"{looked}{passed}.{late}"
+
+
 class _Copy(NamedTuple):
-    """A source as it was read, and the state of its file before that."""
+    """A source as it was read, and the stamp of its file before that."""
 
     path: str
     where: str
@@ -62,24 +88,24 @@ class _Copy(NamedTuple):
 
 
 _Outcome = tuple[str, T | None, str]
-"""A path with what came of it, or with the reason why there is nothing."""
+"""A path with its result, or with the reason why there is none."""
 
 
 class Structure:
-    """The tags of the files of one workspace. Several threads may use it at a time."""
+    """The tags of the files of one workspace. Thread-safe."""
 
     def __init__(self, files: FileReader, search: Search, limits: Limits, launcher: Launcher) -> None:
         self._files = files
         self._search = search
         self._limits = limits
-        self.parsers = Parsers(launcher)
+        self.parsers = ParserPool(launcher)
         self._listing = threading.Lock()
-        self._folders = Folders(files.root, search)
-        self._tagged = Tagged(files.root)
+        self._folders = FileLists(files.root, search)
+        self._tag_cache = TagCache(files.root)
 
     def tags_of(self, path: str, token: Token | None = None) -> Tags:
         """The tags of one file; a ToolError if it has no known language or cannot be parsed."""
-        known = self._tagged.of_file(path, whole=True)
+        known = self._tag_cache.of_file(path, whole=True)
         tags = known or self._tags_of([path], token, whole=True)[0]
         if isinstance(tags, Exception):
             raise tags
@@ -91,7 +117,7 @@ class Structure:
         """The text of a file, in the bytes that its tags are about."""
         return Source(_utf8(self._files.data(path, MOST_BYTES), path))
 
-    def look(
+    def scan(
         self,
         path: str = ".",
         *,
@@ -100,51 +126,50 @@ class Structure:
         whole: bool = True,
         include: str | None = None,
         token: Token | None = None,
-    ) -> Look[Tags]:
-        """The tags of a file, or of the files of a folder that are `wanted`; with `holds`, of those that match it.
+    ) -> StructureScan[Tags]:
+        """The tags of a file, or of the files of a folder.
 
-        `include` is a glob that the path of a file must match.
-
-        Without `whole`, for less work, what is used in them may not be told.
+        Only files whose language is `wanted`, whose path matches the glob `include`, and whose content matches `holds`.
+        Without `whole`, which is less work, the tags may lack uses.
         """
 
         def known(paths: Sequence[str], stamps: Mapping[str, Stamp | None] | None) -> dict[str, Tags]:
             if stamps is not None:
-                return self._tagged.of_files(paths, stamps, whole=whole)
-            found = ((one, self._tagged.of_file(one, whole=whole)) for one in paths)
+                return self._tag_cache.of_files(paths, stamps, whole=whole)
+            found = ((one, self._tag_cache.of_file(one, whole=whole)) for one in paths)
             return {one: tags for one, tags in found if tags is not None}
 
         scope = Scope(path, () if include is None else (include,))
-        return self._look(scope, holds, wanted, lambda some: self._tags_of(some, token, whole=whole), token, known)
+        return self._scan(scope, holds, wanted, lambda some: self._tags_of(some, token, whole=whole), token, known)
 
-    def fitting(
+    def find_pattern(
         self, pattern: str, path: str = ".", *, holds: Query | None = None, token: Token | None = None
-    ) -> Look[list[Match]]:
-        """The same for the places that fit a structural pattern."""
+    ) -> StructureScan[list[Match]]:
+        """The matches of a structural pattern in a file, or in the files of a folder."""
 
         def fits(paths: Sequence[str]) -> list[list[Match] | Exception | None]:
             def ask(copies: Sequence[_Copy]) -> Sequence[list[Match] | Exception]:
                 return self.parsers.every_match([(one.language.name, one.data) for one in copies], pattern, token)
 
-            return self._asked(paths, lambda copy: bool(copy.language.pattern), ask)
+            return self._ask(paths, lambda copy: bool(copy.language.pattern), ask)
 
-        return self._look(Scope(path), holds, lambda language: bool(language.pattern), fits, token)
+        return self._scan(Scope(path), holds, lambda language: bool(language.pattern), fits, token)
 
-    def place(self, files: FileReader, path: str) -> str:
-        """A path as a call gives it, from the workspace; kept outputs have no structure."""
+    def resolve_path(self, files: FileReader, path: str) -> str:
+        """The path of a call relative to the workspace; ToolError for a kept output, which has no structure."""
         root, where = files.where(path)
         if root is not self._files.root:
             raise ToolError(ErrorCode.UNSUPPORTED, f"{path!r} is a kept output, not code. Use `read` or `grep` on it.")
         return where
 
-    def near(self, name: str, path: str, token: Token | None = None) -> list[str]:
-        """Up to three names like one that was not found."""
+    def similar_names(self, name: str, path: str, token: Token | None = None) -> list[str]:
+        """Up to three names that are similar to one that was not found."""
         stem = Query(name[: max(3, 2 * len(name) // 3)], literal=True, ignore_case=True)
         lines = [row.text for row in self._search.grep(stem, Scope(path), token=token).rows]
-        return near(name, [*lines, *self._tagged.names()])
+        return near(name, [*lines, *self._tag_cache.names()])
 
     def is_file(self, path: str) -> bool:
-        """Whether a path names a file; one that names nothing is a ToolError with names that are near."""
+        """Whether a path names a file; ToolError with similar names if it names nothing."""
         try:
             os.close(self._files.root.folder(path))
         except NotADirectoryError:
@@ -154,10 +179,10 @@ class Structure:
         return False
 
     def close(self) -> None:
-        """End the children that parse."""
+        """End the parser children."""
         self.parsers.close()
 
-    def _look(
+    def _scan(
         self,
         scope: Scope,
         holds: Query | None,
@@ -165,56 +190,56 @@ class Structure:
         work: Callable[[Sequence[str]], list[T | Exception | None]],
         token: Token | None,
         known: Callable[[Sequence[str], Mapping[str, Stamp | None] | None], dict[str, T]] = lambda _, __: {},
-    ) -> Look[T]:
-        seen: Look[T] = Look()
+    ) -> StructureScan[T]:
+        scan: StructureScan[T] = StructureScan()
         left = self._limits.search_seconds
         deadline = time.monotonic() + (left if token is None else min(left, _SHARE * token.remaining()))
-        listed, stamps = self._listed(scope, holds, seen, token)
+        listed, stamps = self._list(scope, holds, scan, token)
         if scope.include:
             above, wants = f"{self._files.root.text(scope.path)}/", scope.filter().wants
             listed = [one for one in listed if wants(one.removeprefix(above))]
-        paths = self._wanted(listed, wanted, seen)
+        paths = self._wanted(listed, wanted, scan)
         results = known(paths, stamps)
         for one, result, reason in self._each([one for one in paths if one not in results], work, deadline):
             if result is not None:
                 results[one] = result
             elif reason == _TIME:
-                seen.stopped = True
+                scan.stopped = True
             elif reason:
-                seen.skipped[reason] += 1
-        seen.found = [(one, results[one]) for one in paths if one in results]
-        return seen
+                scan.skipped[reason] += 1
+        scan.found = [(one, results[one]) for one in paths if one in results]
+        return scan
 
-    def _listed(
-        self, scope: Scope, holds: Query | None, seen: Look[T], token: Token | None
+    def _list(
+        self, scope: Scope, holds: Query | None, scan: StructureScan[T], token: Token | None
     ) -> tuple[Iterable[str], Mapping[str, Stamp | None] | None]:
-        """The paths to look at, from the workspace, and the states of their files if they are known."""
+        """The paths to parse, relative to the workspace, and the stamps of their files if they are known."""
         if self.is_file(scope.path):
             return [self._files.root.text(scope.path)], None
         if holds is not None:
             matching = self._search.grep(holds, scope, sort="path", token=token)
-            seen.stopped, seen.survey = not matching.complete, matching.survey
+            scan.stopped, scan.survey = not matching.complete, matching.survey
             return dict.fromkeys(row.path for row in matching.rows), None
         with self._listing:
             listed = self._folders.files(self._files.root.text(scope.path) or ".", token)
         if listed.whole:
             found = (one for one in listed.files if languages.named(one) or "." not in one.rpartition("/")[2])
             return sorted(found), listed.stamps
-        # There are too many of all kinds: perhaps not of those that may be parsed.
-        named = self._search.find("**", replace(scope, include=_EVERY), sort="path", token=token)
+        # There are too many files, but perhaps not too many sources.
+        named = self._search.find("**", replace(scope, include=_ALL_SOURCES), sort="path", token=token)
         bare = self._search.find("**", replace(scope, exclude=("*.*",)), sort="path", token=token)
-        seen.stopped = not (named.complete and bare.complete)
+        scan.stopped = not (named.complete and bare.complete)
         return sorted({entry.path for found in (named, bare) for entry in found.entries}), None
 
-    def _wanted(self, paths: Iterable[str], wanted: Callable[[Language], bool], seen: Look[T]) -> list[str]:
+    def _wanted(self, paths: Iterable[str], wanted: Callable[[Language], bool], scan: StructureScan[T]) -> list[str]:
         """The paths whose files may be of a wanted language."""
         kept = []
         for path in paths:
             language = languages.named(path)
             if language is None and not languages.may_be_script(path):
-                seen.others[f".{path.rpartition('.')[2]}"] += 1
+                scan.others[f".{path.rpartition('.')[2]}"] += 1
             elif language is not None and not wanted(language):
-                seen.others[language.title] += 1
+                scan.others[language.title] += 1
             else:
                 kept.append(path)
         return kept
@@ -222,7 +247,7 @@ class Structure:
     def _each(
         self, paths: Sequence[str], work: Callable[[Sequence[str]], list[T | Exception | None]], deadline: float
     ) -> Iterator[_Outcome[T]]:
-        """What came of each path, in order."""
+        """The result for each path, in order."""
 
         def some(chosen: Sequence[str]) -> list[_Outcome[T]]:
             if time.monotonic() > deadline:
@@ -232,28 +257,28 @@ class Structure:
         yield from chain.from_iterable(self.parsers.spread(some, paths))
 
     def _tags_of(self, paths: Sequence[str], token: Token | None, *, whole: bool) -> list[Tags | Exception | None]:
-        """The tags of files, remembered or new; None for one whose language is not known, or why there are none."""
+        """The tags of files, cached or new; None for a file of unknown language, or the error."""
 
         def ask(copies: Sequence[_Copy]) -> list[Tags | Exception]:
-            held = {one.key: self._tagged.get(one.key, whole=whole) for one in copies}
+            held = {one.key: self._tag_cache.get(one.key, whole=whole) for one in copies}
             new = [one for one in copies if held[one.key] is None]
             made = self.parsers.every_tags([(one.language.name, one.data) for one in new], token, whole=whole)
             fresh = {one.key: tags for one, tags in zip(new, made, strict=True)}
             found = [held[one.key] or fresh[one.key] for one in copies]
             for one, tags in zip(copies, found, strict=True):
                 if not isinstance(tags, Exception):
-                    self._tagged.keep(one.path, one.where, one.stamp, one.key, tags)
+                    self._tag_cache.keep(one.path, one.where, one.stamp, one.key, tags)
             return found
 
-        return self._asked(paths, lambda _: True, ask)
+        return self._ask(paths, lambda _: True, ask)
 
-    def _asked(
+    def _ask(
         self,
         paths: Sequence[str],
         wanted: Callable[[_Copy], bool],
         ask: Callable[[Sequence[_Copy]], Sequence[T | Exception]],
     ) -> list[T | Exception | None]:
-        """Read files and ask about those that are wanted: an answer for each path, if any, or why there is none."""
+        """Read files and `ask` about the wanted ones: an answer for each path, None, or the error."""
         made: dict[str, T | Exception | None] = dict.fromkeys(paths)
         copies: list[_Copy] = []
         for path in made:
@@ -262,23 +287,23 @@ class Structure:
             except (ToolError, OSError) as error:
                 made[path] = error
                 continue
-            if copy is not None and copy.key in self._tagged.hard:
-                made[path] = _too_hard(path, self._tagged.hard[copy.key])
+            if copy is not None and copy.key in self._tag_cache.hard:
+                made[path] = _too_hard(path, self._tag_cache.hard[copy.key])
             elif copy is not None and wanted(copy):
                 copies.append(copy)
         for copy, answer in zip(copies, ask(copies), strict=True):
             made[copy.path] = answer
             if isinstance(answer, TooHardError):
-                self._tagged.hard[copy.key] = str(answer)
+                self._tag_cache.hard[copy.key] = str(answer)
                 made[copy.path] = _too_hard(copy.path, str(answer))
         return [made[path] for path in paths]
 
     def _read(self, path: str) -> _Copy | None:
-        """A file with its text in UTF-8; None if its language is not known."""
+        """A file with its text in UTF-8; None if its language is unknown."""
         where = self._files.root.text(path)
-        stamp = self._tagged.stamp(where)
+        stamp = self._tag_cache.stamp(where)
         if languages.named(path) is None and not languages.may_be_script(path):
-            os.close(self._files.root.file(path))  # what is not there, or no file, is told first
+            os.close(self._files.root.file(path))  # raises if there is no such file
             return None
         data = self._files.data(path, MOST_BYTES)
         language = languages.of(path, data)
@@ -289,7 +314,7 @@ class Structure:
 
 
 def _outcome(path: str, found: T | Exception | None) -> _Outcome[T]:
-    """A result, or the reason why there is none; what ends the call, or concerns all files, is raised."""
+    """A result, or the reason why there is none; raises an error that ends the call or concerns all files."""
     if isinstance(found, ToolError):
         if found.code not in _REASONS:
             raise found
@@ -308,7 +333,7 @@ def _too_hard(path: str, reason: str) -> ToolError:
 
 
 def _utf8(data: bytes, path: str) -> bytes:
-    """The text of a source in UTF-8 without a mark, whatever it is written in."""
+    """The text of a source in UTF-8, without a byte order mark."""
     try:
         encoding = detect(data[:HEAD])
         if not encoding.bom and encoding.codec == "utf-8":
@@ -316,6 +341,6 @@ def _utf8(data: bytes, path: str) -> bytes:
             return data
         return data[len(encoding.bom) :].decode(encoding.codec, "replace").encode("utf-8", "replace")
     except UnicodeDecodeError:
-        return data.decode("latin-1").encode()  # letters of another time: a byte each, so that columns are right
+        return data.decode("latin-1").encode()  # an old encoding: one byte per letter, so that columns are right
     except ToolError as error:
         raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None

@@ -1,4 +1,4 @@
-"""The tags that were made of sources: kept by content, and by path for as long as a file stays the same."""
+"""Cache of tags by content, and by path while a file stays the same."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolroll.host.search.file_list import SETTLED
+from toolroll.host.files.versions import SETTLED_NS
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
     from toolroll.host.files.root import Root
+    from toolroll.host.files.versions import Stamp
     from toolroll.text.code.syntax.model import Tags
 
 Key = tuple[str, bytes]
 """A language, and the digest of a source."""
 
-_REMEMBERED = 96 << 20  # bytes of tags
-_PATHS = 200_000
+_MAX_TAG_BYTES = 96 << 20
+_MAX_PATHS = 200_000
 
 
 class _Held(NamedTuple):
@@ -30,8 +30,8 @@ class _Held(NamedTuple):
     key: Key
 
 
-class Tagged:
-    """Tags of the files of one workspace. Several threads may use it at a time."""
+class TagCache:
+    """Tags of the files of one workspace. Thread-safe."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -40,10 +40,10 @@ class Tagged:
         self._tags: OrderedDict[Key, Tags] = OrderedDict()
         self._weight = 0
         self.hard: dict[Key, str] = {}
-        """What the parser did not come to an end with, and why."""
+        """Sources that the parser cannot handle, and why."""
 
     def of_file(self, path: str, *, whole: bool) -> Tags | None:
-        """The tags of a file that has not changed since they were made; None if there are none, or too few."""
+        """The tags of an unchanged file; None if they are not cached, or not `whole`."""
         with self._lock:
             held = self._paths.get(path)
         if held is None or held.stamp != self.stamp(held.where):
@@ -51,7 +51,7 @@ class Tagged:
         return self.get(held.key, whole=whole)
 
     def of_files(self, paths: Iterable[str], stamps: Mapping[str, Stamp | None], *, whole: bool) -> dict[str, Tags]:
-        """The same of all files whose states are known."""
+        """As `of_file`, for files whose stamps are known."""
         found = {}
         with self._lock:
             for path in paths:
@@ -63,7 +63,7 @@ class Tagged:
         return found
 
     def get(self, key: Key, *, whole: bool) -> Tags | None:
-        """The tags of a content."""
+        """The tags of a source."""
         with self._lock:
             tags = self._tags.get(key)
             if tags is None or (whole and not tags.whole):
@@ -72,29 +72,28 @@ class Tagged:
             return tags
 
     def keep(self, path: str, where: str, stamp: Stamp | None, key: Key, tags: Tags) -> None:
-        """Remember the tags of a content, and that a file has it as long as it is in this state."""
+        """Cache the tags of a source, and that a file holds it while it has this stamp."""
         with self._lock:
             if stamp is not None:
                 self._paths[path] = _Held(where, stamp, key)
-                if len(self._paths) > _PATHS:
+                if len(self._paths) > _MAX_PATHS:
                     self._paths.popitem(last=False)
             before = self._tags.get(key)
             if before is None or (tags.whole and not before.whole):
                 self._tags[key] = tags
                 self._weight += tags.weight - (before.weight if before is not None else 0)
-            while self._weight > _REMEMBERED and len(self._tags) > 1:
+            while self._weight > _MAX_TAG_BYTES and len(self._tags) > 1:
                 self._weight -= self._tags.popitem(last=False)[1].weight
 
     def names(self) -> list[str]:
-        """All that is known to be defined somewhere."""
+        """All names that cached sources define."""
         with self._lock:
             return [tag.name for tags in self._tags.values() for tag in tags.definitions]
 
     def stamp(self, where: str) -> Stamp | None:
-        """The state of a file by its times; None if they cannot tell whether it changes.
+        """The stamp of a file; None if it is too recent to show the next change.
 
-        It is compared and nothing else, so that it does no harm if a folder was swapped for a link meanwhile:
-        a file outside has another number than the one that was read.
+        A folder that was swapped for a link does no harm: the file behind it has another inode number.
         """
         if ".." in where.split("/"):
             return None
@@ -103,7 +102,7 @@ class Tagged:
         except OSError:
             return None
         modified, changed = status.st_mtime_ns, status.st_ctime_ns
-        recent = time.time_ns() - max(modified, changed) < SETTLED
+        recent = time.time_ns() - max(modified, changed) < SETTLED_NS
         if recent or not stat.S_ISREG(status.st_mode):
             return None
         return status.st_dev, status.st_ino, status.st_size, modified, changed

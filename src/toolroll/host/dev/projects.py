@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.runtime.call import Call
     from toolroll.host.search.query import Scope
-    from toolroll.host.search.search import Listing, Search
+    from toolroll.host.search.search import FindResult, Search
     from toolroll.host.shell.shell import Shell
 
 _MOST_BYTES = 64 << 20
@@ -46,7 +46,7 @@ class Projects:
         """The absolute path of the workspace."""
         return self.files.root.path
 
-    def find_files(self, pattern: str, scope: Scope) -> Listing:
+    def find_files(self, pattern: str, scope: Scope) -> FindResult:
         """The files of a folder that a glob matches, by path."""
         return self.search.find(pattern, scope, sort="path", token=self.call.token)
 

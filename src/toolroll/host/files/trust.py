@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolroll.host.runtime.launcher import PACKAGE, is_beneath, outermost
-from toolroll.policy.paths import components, folded
+from toolroll.policy.paths import components, fold_name
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Trust:
 
     def _by_parts(self, paths: Iterable[str]) -> dict[Parts, str]:
         start = len(components(self._workspace))
-        return {tuple(map(folded, components(path)[start:])): "/".join(components(path)[start:]) for path in paths}
+        return {tuple(map(fold_name, components(path)[start:])): "/".join(components(path)[start:]) for path in paths}
 
     @property
     def locks(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Trust:
     def check_remove(self, parts: Sequence[str]) -> None:
         """ToolError if what has this real path may not go or get another name: also for what holds such a thing."""
         self.check_write(parts)
-        wanted = tuple(map(folded, parts))
+        wanted = tuple(map(fold_name, parts))
         for known, path in (*self._locked.items(), *self._hidden.items()):
             if known[: len(wanted)] == wanted:
                 raise ToolError(
@@ -105,7 +105,7 @@ class Trust:
 
     def hidden_in(self, parts: Parts) -> list[str]:
         """What is hidden beneath a folder and there now, as paths from that folder."""
-        start, above = len(parts), tuple(map(folded, parts))
+        start, above = len(parts), tuple(map(fold_name, parts))
         inside = (path.split("/") for known, path in self._hidden.items() if known[:start] == above)
         there = ("/".join(one[start:]) for one in inside if os.path.lexists("/".join((self._workspace, *one))))
         return list(there)
@@ -287,5 +287,5 @@ def _system_folders(workspace: str) -> Iterator[str]:
 
 def _first(parts: Sequence[str], known: dict[Parts, str]) -> str | None:
     """The known path that the parts name or are beneath."""
-    wanted = tuple(map(folded, parts))
+    wanted = tuple(map(fold_name, parts))
     return next((known[wanted[:end]] for end in range(len(wanted) + 1) if wanted[:end] in known), None)

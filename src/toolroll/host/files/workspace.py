@@ -264,7 +264,7 @@ class Workspace(FileReader):
 
     def may_write(self, parts: tuple[str, ...]) -> None:
         """Raise ToolError if nothing may be written at this real path."""
-        if found := paths.protected(parts, self._policy.protected):
+        if found := paths.find_protected(parts, self._policy.protected):
             raise ToolError(
                 ErrorCode.SECURITY,
                 f"{'/'.join(parts)!r} is protected: tools read {found!r} but never write to it.",

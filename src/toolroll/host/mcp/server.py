@@ -179,7 +179,7 @@ class Remote:
 
     def _confirm(self, known: Known, token: Token) -> None:
         """Ask whether a tool that is not what it was may be used all the same."""
-        from toolroll.host.approval.guard import Request
+        from toolroll.host.approval.guard import ApprovalRequest
 
         name = shown_name(self.entry, known.now.name)
         shown = {"before": _told(known.shown), "now": _told(known.now)}
@@ -187,7 +187,9 @@ class Remote:
             f"the tool {known.now.name!r} of the MCP server {self.name!r} is not what it was when it was first seen: "
             f"the server has changed {known.change}. The user can approve it or remove {self._world.pins.path!r}"
         )
-        request = Request(name, self._effects(known.now), {"server": self.name, "tool": known.now.name, **shown}, why)
+        request = ApprovalRequest(
+            name, self._effects(known.now), {"server": self.name, "tool": known.now.name, **shown}, why
+        )
         self._world.guard.require(request)
         self._world.pins.add(self.entry, [known.now], token)
         self._take({**self._tools, known.now.name: _known(known.now, known.now)})

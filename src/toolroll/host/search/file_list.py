@@ -1,4 +1,4 @@
-"""The files of a tree, listed anew only where a folder has changed."""
+"""Cached file lists of folders, read again only where a folder has changed."""
 
 from __future__ import annotations
 
@@ -11,52 +11,49 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.ignore import NAMES
+from toolroll.host.files.versions import SETTLED_NS, Stamp
 from toolroll.host.search.query import Scope
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.cancellation import Token
     from toolroll.host.search.search import Search
 
-SETTLED = 100_000_000
-"""Nanoseconds after which a change shows in the times of a file or folder."""
-
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_TREES = 4
+_MAX_TREES = 4
 _EVERY = globs.compile("**")
 
 
 @dataclass(slots=True)
-class Listed:
-    """The files of a folder by path. `whole` is False if there was no time for all, or there are too many."""
+class FileList:
+    """The files of a folder, sorted by path. `whole` is False if the time was up, or there are too many."""
 
     files: list[str]
     whole: bool
     stamps: dict[str, Stamp | None] | None = None
-    """The states of the files, where the tree is watched; None for one whose state cannot tell its next change."""
+    """The stamps of the files of a watched tree; None for a file that changed too recently."""
 
 
 @dataclass(slots=True)
 class _Held:
-    listed: Listed
+    listed: FileList
     folders: dict[str, tuple[Stamp | None, int]]
-    """The state of each folder, None if it may have changed meanwhile, and a digest of the names in it."""
+    """Stamp of each folder, None if it changed too recently, and a digest of the names in it."""
     rules: dict[str, Stamp | None]
-    """The same of each ignore file."""
+    """Stamp of each ignore file."""
 
 
-class Folders:
-    """Lists the files that a search would look at. Not for several threads at a time."""
+class FileLists:
+    """Lists the files that a search looks at. Not thread-safe."""
 
     def __init__(self, root: Root, search: Search) -> None:
         self._root = root
         self._search = search
         self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._seen: dict[str, tuple[list[tuple[str, Stamp]], Listed]] = {}
+        self._seen: dict[str, tuple[list[tuple[str, Stamp]], FileList]] = {}
 
-    def files(self, path: str, token: Token | None = None) -> Listed:
+    def files(self, path: str, token: Token | None = None) -> FileList:
         """The files beneath a folder that are neither hidden nor ignored."""
         held = self._held.get(path)
         watched = self._watched(path) if held is not None else None
@@ -65,17 +62,16 @@ class Folders:
         if held is None or not self._is_same(held):
             held = self._held[path] = self._look(path, token)
         self._held.move_to_end(path)
-        if len(self._held) > _TREES or not held.listed.whole:
+        if len(self._held) > _MAX_TREES or not held.listed.whole:
             self._held.popitem(last=not held.listed.whole)
         return held.listed
 
     def stamps(self, paths: Iterable[str], since: int | None = None) -> list[Stamp | None]:
-        """The states of files or folders; None for one that is gone, or has changed since or so shortly before
-        that its times could not tell.
+        """The stamps of files or folders; None for one that is gone, or that changed too recently before `since`.
 
-        They are compared and nothing else, so that it does no harm if a folder was swapped for a link meanwhile.
+        They are only compared, so that a folder that was swapped for a link does no harm.
         """
-        latest = (since or time.time_ns()) - SETTLED
+        latest = (since or time.time_ns()) - SETTLED_NS
         made: list[Stamp | None] = []
         look, fd = os.stat, self._root.fd
         for path in paths:
@@ -89,29 +85,29 @@ class Folders:
             made.append((about.st_dev, about.st_ino, about.st_size, modified, changed) if old else None)
         return made
 
-    def _watched(self, path: str) -> Listed | None:
-        """The same by what the kernel tells of a tree, once that is watched; the same object while nothing changes."""
-        warm = self._search.warm
-        if warm is None:
+    def _watched(self, path: str) -> FileList | None:
+        """The list by the live index, the same object while nothing changes; None if it does not know the tree."""
+        index = self._search.index
+        if index is None:
             return None
         fd = self._root.folder(path)
         try:
             parts = self._root.real(fd)
         finally:
             os.close(fd)
-        found = warm.newest(Scope(path), parts, _EVERY)
+        found = index.list_newest(Scope(path), parts, _EVERY)
         if found is None:
-            warm.searched()  # it is asked for a second time, so there will be more
+            index.update_in_background()  # a second request, so there will be more
             return None
         before = self._seen.get(path)
         if before is not None and before[0] == found:
             return before[1]
-        latest = time.time_ns() - SETTLED
+        latest = time.time_ns() - SETTLED_NS
         prefix = "".join(f"{part}/" for part in parts)
         stamps = {
             f"{prefix}{one}": stamp if stamp[3] <= latest and stamp[4] <= latest else None for one, stamp in found
         }
-        listed = Listed(sorted(stamps), True, stamps)
+        listed = FileList(sorted(stamps), True, stamps)
         if None not in stamps.values():
             self._seen = {path: (found, listed)}
         return listed
@@ -119,7 +115,7 @@ class Folders:
     def _look(self, path: str, token: Token | None) -> _Held:
         began = time.time_ns()
         found = self._search.find("**", Scope(path), kind="both", sort="path", token=token)
-        listed = Listed([entry.path for entry in found.entries if entry.kind == "file"], found.complete)
+        listed = FileList([entry.path for entry in found.entries if entry.kind == "file"], found.complete)
         parts = [part for part in self._root.text(path).split("/") if part not in ("", ".")]
         above = ("/".join(parts[:depth]) for depth in range(len(parts) + 1))  # rules there hold here too
         inner = (entry.path for entry in found.entries if entry.kind == "directory")
@@ -136,7 +132,7 @@ class Folders:
         )
 
     def _is_same(self, held: _Held) -> bool:
-        """Whether nothing came, went, or is ignored now that was not."""
+        """Whether the same files exist and the same rules hold."""
         now = self.stamps(held.folders)
         for (folder, (before, names)), stamp in zip(list(held.folders.items()), now, strict=True):
             if before is None or (stamp != before and self._inside(folder)[0] != names):
@@ -146,7 +142,7 @@ class Folders:
         return None not in held.rules.values() and self.stamps(held.rules) == list(held.rules.values())
 
     def _inside(self, folder: str) -> tuple[int, list[str]]:
-        """A digest of the names in a folder, and those of its ignore files."""
+        """A digest of the names in a folder, and the names of its ignore files."""
         try:
             fd = os.open(folder or ".", _OPEN, dir_fd=self._root.fd)
         except OSError:

@@ -1,144 +1,153 @@
-"""What a search finds: in all files, in those that can match, or in the newest if those are enough."""
+"""Which engine searches which files, in which order, and the rows that come of it."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nsmallest
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
-from toolroll.host.search import list_files as listing
-from toolroll.host.search.hits import Gathered, batches
-from toolroll.host.search.in_process import FEW, glance
-from toolroll.host.search.ripgrep_output import PlentyError
-from toolroll.host.search.text_files import SEARCHABLE, sort_of
+from toolroll.host.search.candidates import Candidates
+from toolroll.host.search.hits import HitCollector
+from toolroll.host.search.in_process import MAX_FILES, InProcess, LineMatcher
+from toolroll.host.search.list_files import list_aged
+from toolroll.host.search.query import TooManyRowsError
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
-    from toolroll.host.search.index.live import Sight
-    from toolroll.host.search.query import Engine, Ground, Hit, Query, Row, Scope, Stopped
-    from toolroll.host.search.ripgrep import Ripgrep
+    from toolroll.host.search.query import CountingEngine, GrepRow, Hit, Query, Scope, SearchRoot, Stopped
     from toolroll.policy.limits import Limits
 
-PLENTY = 3_000
-"""Matching lines after which those who want few look at the newest files only."""
+_MAX_NAMED = 2_500  # files that ripgrep is given by name; more of them it finds faster by its own walk
+_MIN_PROBED = 1_000  # files in a tree whose newest are worth a look before the walk
+_PLENTY = 3_000  # matching lines of a walk after which a caller with a limit gets the newest files only
+_FIRST, _GROWTH = 4, 8  # files in the first batch for a caller with a limit, and how much larger the next one is
+_FIRST_HERE, _GROWTH_HERE = 16, 2  # the same for the in-process engine, which starts no program
 
 
-def collected(
-    engine: Engine,
-    limits: Limits,
-    ground: Ground,
-    query: Query,
-    scope: Scope,
-    sight: Sight | None,
-    limit: int | None,
-) -> tuple[dict[str, list[Row]], Stopped | None]:
-    """The rows of each file with a match, and what made the search stop early; of the newest, with a `limit`."""
-    if engine.name != "ripgrep" or ground.is_file:
-        limit = None  # nothing can be looked at by its name
-    work = _Work(engine, limits, ground, query, scope, limit)
-    if work.is_strange(sight):
-        return work.named()
-    hits, stopped = work.taken(sight)
-    if stopped != "rows" or limit is None:
-        return hits, stopped
-    for newest, whole in work.newest(sight):
-        hits, stopped = work.taken(newest)
-        stopped = stopped if whole else "time"
-        if stopped is not None:
-            break
-    return hits, stopped
+@dataclass(frozen=True, slots=True)
+class SearchStep:
+    """One run of an engine."""
+
+    candidates: Candidates | None
+    """The files to search; None for all files in scope, which the engine finds by itself."""
+    in_process: bool = False
+    max_matches: int | None = None
+    """More matching lines than these are more than the caller needs."""
+    covers_all: bool = False
+    """Rows of earlier steps are dropped, and the answer is whole after this step, unless it has too many rows."""
+
+
+Newest = Callable[[], Iterable[Candidates]]
+"""Lists the files in scope, newest first, in parts."""
+
+
+def plan(
+    candidates: Candidates | None, limit: int | None, list_newest: Newest, *, simple: bool, must_list: bool = False
+) -> Iterator[SearchStep]:
+    """The steps of a search, in order; the caller stops when it has enough.
+
+    `simple`: the in-process engine can match the query. `must_list`: the engine's own walk cannot be trusted. With a
+    `limit`, the newest files come first, and a step that covers all is given up for them if too much matches.
+    """
+    plenty = None if limit is None else max(_PLENTY, 2 * limit)
+    if candidates is not None and candidates.complete and candidates.newest_first:
+        if limit is not None or len(candidates.files) <= _MAX_NAMED:
+            yield from _batches(candidates, limit, simple)
+            return
+        yield SearchStep(None, covers_all=True)
+    elif candidates is not None and candidates.complete:
+        yield SearchStep(candidates, simple and len(candidates.files) <= MAX_FILES, plenty, covers_all=True)
+    elif not must_list:
+        if limit is not None and candidates is not None and len(candidates.files) > _MIN_PROBED:
+            yield SearchStep(candidates.part(0, _FIRST * _GROWTH), simple, limit)
+        yield SearchStep(None, max_matches=plenty, covers_all=True)
+    if limit is not None or must_list:
+        for part in list_newest():
+            yield from _batches(part, limit, simple)
+
+
+def _batches(candidates: Candidates, limit: int | None, simple: bool) -> Iterator[SearchStep]:
+    """Named files in batches: small ones first for a caller with a limit."""
+    total = len(candidates.files)
+    first, growth = (_FIRST_HERE, _GROWTH_HERE) if simple else (_FIRST, _GROWTH)
+    size, at = first if limit is not None and total > first else _MAX_NAMED, 0
+    if not total and not simple:
+        yield SearchStep(candidates)  # so that ripgrep checks the pattern
+    while at < total:
+        batch = candidates.part(at, at + size)
+        yield SearchStep(batch, simple and len(batch.files) <= MAX_FILES, limit)
+        at, size = at + size, min(growth * size, _MAX_NAMED)
 
 
 @dataclass(slots=True)
-class _Work:
-    engine: Engine
+class GrepRun:
+    """One content search."""
+
+    engine: CountingEngine
     limits: Limits
-    ground: Ground
+    root: SearchRoot
     query: Query
     scope: Scope
-    limit: int | None
+    candidates: Candidates | None
+    matcher: LineMatcher | None
+    """For the in-process engine; None if the query is not for it."""
+    listed_all: bool = True
 
-    def taken(self, sight: Sight | None) -> tuple[dict[str, list[Row]], Stopped | None]:
-        limit = self.limit
-        gathered = Gathered(self.ground, self.limits)
-        try:
-            for only in batches(sight, limit):
-                if only is None:  # all files, also those that were looked at before
-                    gathered = Gathered(self.ground, self.limits, self._most)
-                with closing(self._rows(sight, only)) as rows:
-                    if not gathered.take(rows):
-                        return gathered.hits, "rows"
-                if only is not None and limit is not None and gathered.matches > limit:
-                    return gathered.hits, "limit"
-        except PlentyError:
-            return {}, "rows"
-        except TimeoutError:
-            return gathered.hits, "time"
-        return gathered.hits, None
+    def collect(self, limit: int | None) -> tuple[dict[str, list[GrepRow]], Stopped | None]:
+        """The rows of each file with a match, and why the search stopped early; with a `limit`, of the newest files."""
+        if self.engine.name != "ripgrep" or self.root.is_file:
+            limit = None  # the engine finds its files by itself
+        hits, stopped = self._run(limit)
+        return hits, stopped if self.listed_all else "time"
 
-    def is_strange(self, sight: Sight | None) -> bool:
-        """Whether ripgrep would have to find the files by itself, and would not find those that there are."""
-        if self.engine.name != "ripgrep" or self.ground.is_file or self.scope.ignored:
+    def _run(self, limit: int | None) -> tuple[dict[str, list[GrepRow]], Stopped | None]:
+        quick = InProcess(self.matcher, self.engine, self.limits.search_bytes) if self.matcher else None
+        steps = plan(self.candidates, limit, self._list_newest, simple=quick is not None, must_list=self._must_list())
+        collector, restart = HitCollector(self.root, self.limits), False
+        for step in steps:
+            if step.covers_all or restart:
+                collector = HitCollector(self.root, self.limits, step.max_matches if step.covers_all else None)
+            try:
+                with closing(self._rows(step, quick)) as rows:
+                    fits = collector.take(rows)
+            except TooManyRowsError:
+                fits = False
+            except TimeoutError:
+                return collector.hits, "time"
+            restart = step.covers_all and not fits and limit is not None
+            if not fits and not restart:
+                return collector.hits, "rows"
+            if fits and step.covers_all:
+                return collector.hits, None
+            if limit is not None and not restart and collector.matches > limit:
+                return collector.hits, "limit"
+        return collector.hits, None
+
+    def _rows(self, step: SearchStep, quick: InProcess | None) -> Generator[Hit, None, None]:
+        engine = quick if quick is not None and step.in_process else self.engine
+        most = step.max_matches
+        if step.candidates is not None:  # one more than the collector takes, so that it notices
+            most = (self.limits.search_rows if most is None else most) + 1
+        return engine.rows(self.root, self.query, self.scope, step.candidates, most)
+
+    def _must_list(self) -> bool:
+        """Whether ripgrep would have to walk the tree, and read its ignore files in another way than git."""
+        if self.engine.name != "ripgrep" or self.root.is_file or self.scope.ignored:
             return False
-        return (sight is None or not (sight.narrowed or sight.few)) and ignore.needs_own_walk(self.ground.fd)
+        return (self.candidates is None or not self.candidates.complete) and ignore.needs_own_walk(self.root.fd)
 
-    def named(self) -> tuple[dict[str, list[Row]], Stopped | None]:
-        """What there is in files that are listed here, newest first."""
-        aged, whole = listing.newest(self.ground, self.scope, globs.compile("**"))
-        files = [path for _, path, size in aged if size <= self.limits.search_bytes]
-        hits, stopped = self.taken(self._plenty(files))
-        return hits, stopped if whole else "time"
-
-    @property
-    def _most(self) -> int | None:
-        """How many matching lines are so many that it is better to look at the newest files, if those are wanted."""
-        return None if self.limit is None else max(PLENTY, 2 * self.limit)
-
-    def newest(self, sight: Sight | None) -> Iterator[tuple[Sight, bool]]:
-        """The newest files, because so many match, and then all, newest first; and whether there was time to list them.
-
-        It takes long to bring all in order, and the first are nearly always enough.
-        """
-        if sight is not None and sight.files and not sight.few:
-            yield self._plenty(sight.files), True
+    def _list_newest(self) -> Iterator[Candidates]:
+        """All files in scope, newest first: a few at once, and the rest when they are wanted, as sorting takes long."""
+        known = self.candidates
+        if known is not None and known.files and known.newest_first:
+            yield replace(known, complete=True)
             return
-        aged, whole = listing.aged(self.ground, self.scope, globs.compile("**"))
+        aged, self.listed_all = list_aged(self.root, self.scope, globs.compile("**"))
         aged = [one for one in aged if one[2] <= self.limits.search_bytes]
-        if len(aged) > FEW:
-            yield self._plenty([path for _, path, _ in nsmallest(FEW, aged)]), whole
-        yield self._plenty([path for _, path, _ in sorted(aged)]), whole
-
-    def _plenty(self, files: list[str]) -> Sight:
-        from toolroll.host.search.index.live import Sight
-
-        return Sight(files, False, plenty=True, glance=glance(self.query))
-
-    def _rows(self, sight: Sight | None, only: list[str] | None) -> Generator[Hit, None, None]:
-        ground = self.ground
-        if sight is None or (only is None and not sight.few):
-            if self.limit is None:
-                yield from self.engine.rows(ground, self.query, self.scope)
-            else:
-                yield from cast("Ripgrep", self.engine).rows(ground, self.query, self.scope, most=self._most)
-            return
-        enough = None if only is None or self.limit is None else self.limit + 1
-        most = self.limits.search_rows + 1 if enough is None else enough
-        only = left = sight.files if only is None else only
-        if sight.glance is not None and len(only) <= FEW:
-            left = []
-            yield from sight.glance.rows(ground, only, left, most, enough)
-        if left and not sight.narrowed:
-            left = self._texts(left, sight)
-        if left or (not only and sight.glance is None):
-            yield from cast("Ripgrep", self.engine).rows(ground, self.query, self.scope, left, most)
-
-    def _texts(self, paths: list[str], sight: Sight) -> list[str]:
-        """Those of some files that are neither binary nor too big, and that there are."""
-        sorts = {path: sort_of(self.ground, path, self.limits.search_bytes) for path in paths}
-        if sight.glance is not None:
-            sight.glance.binary += [path for path, sort in sorts.items() if sort == "binary"]
-            sight.glance.big += sum(sort == "too big" for sort in sorts.values())
-        return [path for path, sort in sorts.items() if sort in SEARCHABLE]
+        first = nsmallest(MAX_FILES, aged)
+        yield Candidates([path for _, path, _ in first], True)
+        if len(aged) > len(first):
+            yield Candidates([path for _, path, _ in sorted(aged)[len(first) :]], True)

@@ -1,120 +1,137 @@
-"""A look into few files in this process: what ripgrep would find in them, without starting it.
+"""In-process engine for small sets of files; same results as ripgrep, without starting a program.
 
-It is only for queries and files of which both are sure to tell the same; all else is left to ripgrep.
+It takes only queries and files for which both are sure to agree, and leaves the others to another engine.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolroll.text.search import patterns
 
 if TYPE_CHECKING:
-    from toolroll.host.search.query import Ground, Hit, Query
+    from toolroll.host.search.candidates import Candidates
+    from toolroll.host.search.query import Engine, Hit, Query, Scope, SearchRoot
 
-FEW = 256
-"""Files that are quicker looked at here than by a program that has to be started."""
-SIGNS = ("\u017f".encode(), "\u212a".encode())
-"""The long s and the Kelvin sign: to those who ignore case a text with them matches without holding the letter."""
+MAX_FILES = 256
+"""Files that are searched faster here than by a program that has to be started."""
+FOLDING_SIGNS = ("\u017f".encode(), "\u212a".encode())
+"""The long s and the Kelvin sign: ignoring case, they match "s" and "k", though the text does not hold those."""
 
-_MOST_BYTES = 1_000_000  # of a file; in a larger one ripgrep is quicker, with its start
-_UNCHECKED = 16  # files that may be looked into before the clock is
+_MAX_FILE_BYTES = 1_000_000  # in a larger file ripgrep is faster, its start included
+_FILES_PER_CHECK = 16  # files between two looks at the clock
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF8 = b"\xef\xbb\xbf"
 
 Seek = Callable[[int], int]
-"""Where in a text the next match starts, from a place on; -1 if there is none."""
+"""Where in a text the next match starts, from an offset on; -1 if there is none."""
 Finder = Callable[[bytes], Seek | None]
-"""Gives the way to seek in a text; None if the text is one for ripgrep."""
+"""Makes the `Seek` of a text; None if ripgrep must search that text."""
 
 
-class Glance:
-    """A query made ready for looks into files."""
+class LineMatcher:
+    """A query, compiled for texts in memory."""
 
     def __init__(self, query: Query, finder: Finder) -> None:
         self._before, self._after = query.before, query.after
         self._finder = finder
-        self.looked = 0
-        """How many files were looked into."""
-        self.binary: list[str] = []
-        """Those of them that are binary."""
-        self.big = 0
-        """How many of them are too big to be searched."""
-        self.most_bytes = _MOST_BYTES
-        """Of a file; a larger one is not looked into here."""
 
-    def rows(
-        self, ground: Ground, paths: Iterable[str], left: list[str], most: int, enough: int | None = None
-    ) -> Iterator[Hit]:
-        """The rows of some files, of each up to `most` matching lines. What is for ripgrep is added to `left`.
-
-        No file is begun after `enough` matching lines.
-        """
-        found = 0
-        for path in paths:
-            if enough is not None and found >= enough:
-                return
-            if self.looked % _UNCHECKED == 0:
-                ground.check()
-            self.looked += 1
-            data = text(ground, path, self.most_bytes)
-            if data is not None and b"\0" in data:
-                self.binary.append(path)
-                continue
-            seek = None if data is None or _has_lone_cr(data) else self._finder(data)
-            if data is None or seek is None:
-                left.append(path)
-            elif (first := seek(0)) >= 0:
-                for line, column, raw in self._shown(data, seek, first, most):
-                    found += column > 0
-                    yield path, line, column, raw
+    def rows(self, data: bytes, max_matches: int | None) -> Iterator[tuple[int, int, bytes]] | None:
+        """Line, column and bytes of matching lines and their context; None if ripgrep must search this text."""
+        seek = None if _has_lone_cr(data) else self._finder(data)
+        if seek is None:
+            return None
+        first = seek(0)
+        return iter(()) if first < 0 else self._rows(data, seek, first, max_matches)
 
     def count(self, data: bytes) -> int | None:
-        """How many lines of a text match; None if ripgrep must tell."""
+        """Number of matching lines; None if ripgrep must search this text."""
         seek = self._finder(data)
         return None if seek is None else sum(1 for _ in _lines(data, seek, seek(0)))
 
-    def _shown(self, data: bytes, seek: Seek, first: int, most: int) -> Iterator[tuple[int, int, bytes]]:
-        """The matching lines and those around them, from the first match on."""
-        found = islice(_lines(data, seek, first), most)
+    def _rows(self, data: bytes, seek: Seek, first: int, max_matches: int | None) -> Iterator[tuple[int, int, bytes]]:
+        found = islice(_lines(data, seek, first), max_matches)
         if not self._before and not self._after:
             for line, column, begin, end in found:
                 yield line, column, data[begin:end]
-        else:
-            lines, shown = data.removesuffix(b"\n").split(b"\n"), 0
-            columns = {line: column for line, column, _, _ in found}
-            for line in columns:
-                first = max(shown + 1, line - self._before)
-                shown = max(shown, min(len(lines), line + self._after))
-                for number in range(first, shown + 1):
-                    yield number, columns.get(number, 0), lines[number - 1]
+            return
+        columns = {line: column for line, column, _, _ in found}
+        lines, shown = data.removesuffix(b"\n").split(b"\n"), 0
+        for line in columns:
+            start = max(shown + 1, line - self._before)
+            shown = max(shown, min(len(lines), line + self._after))
+            for number in range(start, shown + 1):
+                yield number, columns.get(number, 0), lines[number - 1]
 
 
-def glance(query: Query) -> Glance | None:
-    """The look for a query; None if it is one for ripgrep alone."""
+class InProcess:
+    """Engine for few named files. Leaves to the `fallback` what it cannot match."""
+
+    def __init__(self, matcher: LineMatcher, fallback: Engine, max_bytes: int) -> None:
+        """Files of more than `max_bytes` are left too."""
+        self._matcher = matcher
+        self._fallback = fallback
+        self._max_bytes = max_bytes
+
+    def rows(
+        self,
+        root: SearchRoot,
+        query: Query,
+        scope: Scope,
+        candidates: Candidates | None = None,
+        stop_after: int | None = None,
+    ) -> Generator[Hit, None, None]:
+        """As `Engine` has it; begins no file after `stop_after` matching lines."""
+        left: list[str] = []
+        found = 0
+        for number, path in enumerate(candidates.files if candidates is not None else ()):
+            if stop_after is not None and found >= stop_after:
+                break
+            if number % _FILES_PER_CHECK == 0:
+                root.check()
+            data = read_text(root, path, self._max_bytes)
+            if data is not None and b"\0" in data:
+                if candidates is not None and candidates.skipped is not None:
+                    candidates.skipped.binary.append(path)
+                continue
+            rows = None if data is None else self._matcher.rows(data, stop_after)
+            if rows is None:
+                left.append(path)
+                continue
+            for line, column, raw in rows:
+                found += column > 0
+                yield path, line, column, raw
+        if candidates is None or left:
+            rest = None if candidates is None else replace(candidates, files=left)
+            yield from self._fallback.rows(root, query, scope, rest, stop_after)
+
+
+def compile_matcher(query: Query) -> LineMatcher | None:
+    """The matcher for a query; None if only ripgrep can search for it."""
     prepared = patterns.prepare(query.pattern, literal=query.literal, multiline=query.multiline)
     if query.whole_word or prepared.multiline or prepared.sees_cr or "\0" in query.pattern:
         return None
     if query.literal or patterns.is_literal(query.pattern):
         is_simple = query.pattern.isascii() or not query.ignore_case
-        return Glance(query, _literal(query.pattern.encode(), query.ignore_case)) if is_simple else None
+        return LineMatcher(query, _literal(query.pattern.encode(), query.ignore_case)) if is_simple else None
     finder = _regex(query.pattern, query.ignore_case) if patterns.is_common(query.pattern) else None
-    return None if finder is None else Glance(query, finder)
+    return None if finder is None else LineMatcher(query, finder)
 
 
-def text(ground: Ground, path: str, most: int = _MOST_BYTES) -> bytes | None:
-    """What a file holds, as ripgrep reads it; None if it has more bytes than `most`, or is not to be had here."""
+def read_text(root: SearchRoot, path: str, max_bytes: int) -> bytes | None:
+    """The content of a file, as ripgrep reads it; None if it is larger than `max_bytes`, or ripgrep must read it."""
     try:
-        fd = ground.open(path)
+        fd = root.open(path)
     except OSError:
         return None
     try:
         about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > min(most, _MOST_BYTES):
+        if not stat.S_ISREG(about.st_mode) or about.st_size > min(max_bytes, _MAX_FILE_BYTES):
             return None
         data = os.read(fd, about.st_size + 1)
     except OSError:
@@ -134,7 +151,7 @@ def _literal(word: bytes, fold: bool) -> Finder:
     word = word.lower() if fold else word
 
     def finder(data: bytes) -> Seek | None:
-        if fold and not data.isascii() and any(sign in data for sign in SIGNS):
+        if fold and not data.isascii() and any(sign in data for sign in FOLDING_SIGNS):
             return None
         where = data.lower() if fold else data
         return lambda at: where.find(word, at)
@@ -143,13 +160,13 @@ def _literal(word: bytes, fold: bool) -> Finder:
 
 
 def _regex(pattern: str, fold: bool) -> Finder | None:
-    exact, widest = _compiled(patterns.exact(pattern), fold), _compiled(patterns.widest(pattern), fold, in_bytes=True)
+    exact, widest = _compile(patterns.exact(pattern), fold), _compile(patterns.widest(pattern), fold, in_bytes=True)
     if exact is None or widest is None:
-        return None  # ripgrep tells what is wrong, if it thinks so too
+        return None  # if the pattern is wrong, ripgrep says why
 
     def may_match(data: bytes) -> bool:
-        """Whether a line with letters of other languages can match."""
-        if fold and any(sign in data for sign in SIGNS):
+        """Whether a line with letters beyond ASCII can match."""
+        if fold and any(sign in data for sign in FOLDING_SIGNS):
             return True
         end = -1
         while found := widest.search(data, end + 1):
@@ -172,10 +189,10 @@ def _regex(pattern: str, fold: bool) -> Finder | None:
     return finder
 
 
-def _compiled(pattern: str, fold: bool, *, in_bytes: bool = False) -> Any:
+def _compile(pattern: str, fold: bool, *, in_bytes: bool = False) -> Any:
     try:
         import re2
-    except ImportError:  # then ripgrep looks for it
+    except ImportError:  # then ripgrep searches
         return None
 
     source, options = f"(?m){pattern}", re2.Options()
@@ -191,14 +208,12 @@ def _compiled(pattern: str, fold: bool, *, in_bytes: bool = False) -> Any:
 
 
 def _lines(data: bytes, seek: Seek, at: int) -> Iterator[tuple[int, int, int, int]]:
-    """Each line that matches, the first one `at` a place: its number, the byte from 1 where its first match starts,
-    and where it begins and ends.
-    """
+    """Each matching line, the first match `at` an offset: number, byte of its first match from 1, start, end."""
     line, begin = 1, 0
     while at >= 0:
         before, begin = begin, data.rfind(b"\n", begin, at) + 1 or begin
         if begin == len(data):
-            return  # after the last line end there is no line
+            return  # no line follows the last line end
         line += data.count(b"\n", before, begin)
         end = data.find(b"\n", at)
         if end < 0:

@@ -1,4 +1,4 @@
-"""The search engine for machines without ripgrep: a walk in Python, and RE2, whose time is linear."""
+"""The engine for machines without ripgrep: a walk in Python, and RE2, whose time is linear."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Literal
 
 from toolroll.host.files.walk import WalkEntry
-from toolroll.host.search.query import Ground, Hit, Query, Scope
+from toolroll.host.search.candidates import Candidates
+from toolroll.host.search.query import Hit, Query, Scope, SearchRoot
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.search import patterns
@@ -18,54 +19,66 @@ _MAX_REGEX_BYTES = 32 << 20
 _WORD = {False: r"[^\w]", True: patterns.unicode_classes(r"\W")}
 
 
-class Scan:
-    """The engine "python" (see `query.Engine`)."""
+class PythonEngine:
+    """Walks the tree and matches with RE2."""
 
     name: Literal["python"] = "python"
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    def rows(self, ground: Ground, query: Query, scope: Scope) -> Generator[Hit, None, None]:
-        pattern = _Pattern(query)
-        for path, data in self._contents(ground, scope):
+    def rows(
+        self,
+        root: SearchRoot,
+        query: Query,
+        scope: Scope,
+        candidates: Candidates | None = None,
+        stop_after: int | None = None,
+    ) -> Generator[Hit, None, None]:
+        pattern, found = _Pattern(query), 0
+        for path, data in self._contents(root, scope, None if candidates is None else candidates.files):
             if b"\0" not in data:
-                for line, column, text in pattern.rows(data, ground):
+                for line, column, text in pattern.rows(data, root):
+                    found += column > 0
                     yield path, line, column, text
+            if candidates is not None and stop_after is not None and found >= stop_after:
+                return
 
     def counts(
-        self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
+        self, root: SearchRoot, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
     ) -> Generator[tuple[str, int], None, None]:
-        pattern, named = _Pattern(query), None if only is None else frozenset(only)
-        for path, data in self._contents(ground, scope):
-            if (binary or b"\0" not in data) and (named is None or path in named):
-                lines = pattern.matches(pattern.readable(data), ground)
+        pattern = _Pattern(query)
+        for path, data in self._contents(root, scope, only):
+            if binary or b"\0" not in data:
+                lines = pattern.matches(pattern.readable(data), root)
                 yield path, sum(1 for _ in lines)
 
-    def _walk(self, ground: Ground, scope: Scope) -> Iterator[WalkEntry]:
-        return (seen for seen in ground.walk(scope) if seen.kind == "file")
-
-    def _contents(self, ground: Ground, scope: Scope) -> Iterator[tuple[str, bytes]]:
-        """Each file that can be read and is not too big, as UTF-8 if it says that it is something else."""
-        if ground.is_file:
-            size = os.fstat(ground.fd).st_size
+    def _contents(
+        self, root: SearchRoot, scope: Scope, only: Sequence[str] | None = None
+    ) -> Iterator[tuple[str, bytes]]:
+        """Each file that can be read and is not too big, or `only` some of them, in UTF-8."""
+        if root.is_file:
+            size = os.fstat(root.fd).st_size
             if size > self._limits.search_bytes:
                 raise ToolError(
                     ErrorCode.TOO_LARGE,
                     f"The file has {size} bytes; without ripgrep at most {self._limits.search_bytes} can be "
                     "searched. Read a part of it instead.",
                 )
-            os.lseek(ground.fd, 0, os.SEEK_SET)
-            yield "", _decoded(_read(ground.fd))
+            os.lseek(root.fd, 0, os.SEEK_SET)
+            yield "", _to_utf8(_read(root.fd))
             return
-        for seen in self._walk(ground, scope):
+        named = None if only is None else frozenset(only)
+        for seen in root.walk(scope):
+            if seen.kind != "file" or (named is not None and seen.path not in named):
+                continue
             try:
                 data = self._file(seen)
             except OSError:
-                ground.unreadable += 1
+                root.unreadable += 1
                 continue
             if data is not None:
-                yield seen.path, _decoded(data)
+                yield seen.path, _to_utf8(data)
 
     def _file(self, seen: WalkEntry) -> bytes | None:
         fd = seen.open()
@@ -78,22 +91,22 @@ class Scan:
 
 
 class _Pattern:
-    """A query, ready to be looked for in the bytes of a file."""
+    """A query, compiled for the bytes of a file."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._prepared = patterns.prepare(query.pattern, literal=query.literal, multiline=query.multiline)
         self._regexes: dict[bool, Any] = {}
-        self._regex(wide=False)  # a bad pattern is an error even where there is no file to search
+        self._regex(wide=False)  # raises for a bad pattern even if there is no file to search
 
     def readable(self, data: bytes) -> bytes:
-        """The bytes with plain line ends, unless the pattern is about carriage returns."""
+        """The bytes with plain line ends, unless the pattern contains carriage returns."""
         return data if self._prepared.sees_cr else data.replace(b"\r\n", b"\n")
 
-    def rows(self, data: bytes, ground: Ground) -> Iterator[tuple[int, int, bytes]]:
-        """Line, column and text of the matching lines and of those to be shown around them."""
+    def rows(self, data: bytes, root: SearchRoot) -> Iterator[tuple[int, int, bytes]]:
+        """Line, column and text of the matching lines and of their context."""
         data = self.readable(data)
-        found = dict(self.matches(data, ground))
+        found = dict(self.matches(data, root))
         if not found:
             return
         lines = data.removesuffix(b"\n").split(b"\n")
@@ -104,13 +117,13 @@ class _Pattern:
             for number in range(first, shown + 1):
                 yield number, found.get(number, 0), lines[number - 1]
 
-    def matches(self, data: bytes, ground: Ground) -> Iterator[tuple[int, int]]:
+    def matches(self, data: bytes, root: SearchRoot) -> Iterator[tuple[int, int]]:
         """Line and column of each line with a match, in order."""
         regex = self._regex(wide=not data.isascii())
         group = 1 if self._query.whole_word else 0
         line, begin, at, done = 1, 0, 0, 0
         while at < len(data) and (match := regex.search(data, at)):
-            ground.check()
+            root.check()
             start, end = match.span(group)
             counted, begin = begin, data.rfind(b"\n", 0, start) + 1
             if begin == len(data):
@@ -141,7 +154,7 @@ class _Pattern:
                 self._regexes[wide] = re2.compile(f"(?m){source}", options)
             except re2.error as error:
                 reason = error.args[0].decode(errors="replace").replace("(?m)", "")
-                raise patterns.refused(self._query.pattern, reason) from None
+                raise patterns.pattern_error(self._query.pattern, reason) from None
         return self._regexes[wide]
 
 
@@ -157,8 +170,8 @@ def _re2() -> Any:
     return re2
 
 
-def _decoded(data: bytes) -> bytes:
-    """UTF-16 with its mark as UTF-8, and UTF-8 without its mark, as ripgrep sees them."""
+def _to_utf8(data: bytes) -> bytes:
+    """UTF-16 with a byte order mark as UTF-8, and UTF-8 without its mark, as ripgrep reads them."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace").encode("utf-8", "replace")
     return data.removeprefix(b"\xef\xbb\xbf")

@@ -1,4 +1,4 @@
-"""What is asked of a search, and what it gives back."""
+"""Types of a search: query, scope, results, the searched folder, and the engine protocol."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from toolroll.text.search import globs
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.search.candidates import Candidates
 
 Stopped = Literal["time", "rows", "limit"]
 Sort = Literal["modified", "path", "name", "size"]
 Name = Literal["ripgrep", "python"]
 
 BINARY = -1
-"""As the line of a hit: the file turned out to be binary, so that its earlier hits do not count."""
-AGAIN = -3
-"""As the line of a hit: the search is begun again, so that no earlier hit counts."""
+"""Line number of a hit that says: this file is binary, drop its earlier hits."""
+RESTART = -3
+"""Line number of a hit that says: the search starts again, drop all earlier hits."""
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where to look. A `path` that is named is searched even if it is hidden or ignored."""
+    """Where to search. `path` itself is searched even if it is hidden or ignored."""
 
     path: str = "."
     include: tuple[str, ...] = ()
@@ -40,13 +41,13 @@ class Scope:
     hidden: bool = False
     ignored: bool = False
     skip: tuple[str, ...] = ()
-    """Names of folders that are not entered; what is in them counts as ignored."""
+    """Names of folders that are not entered; their content counts as ignored."""
     depth: int | None = None
     """How many levels down; 1 is the folder itself only."""
 
-    def filter(self) -> globs.Filter:
+    def filter(self) -> globs.GlobFilter:
         """The patterns, compiled."""
-        return globs.Filter(
+        return globs.GlobFilter(
             tuple(globs.compile(text) for text in self.include),
             tuple(globs.compile(text) for text in self.exclude),
         )
@@ -66,11 +67,11 @@ class Query:
 
 
 @dataclass(slots=True, unsafe_hash=True)  # not frozen: there are thousands of them, and that would take twice as long
-class Row:
-    """One line that matches, or that is shown around one."""
+class GrepRow:
+    """A matching line, or a line of context."""
 
     path: str
-    """From the workspace, with forward slashes."""
+    """Relative to the workspace, with forward slashes."""
     line: int
     column: int
     """The character, from 1, where the first match starts in the whole line; 0 for a line of context."""
@@ -80,37 +81,37 @@ class Row:
 
 @dataclass(slots=True)
 class Survey:
-    """What an empty or cut answer did not show, so that nobody takes it for the whole truth."""
+    """What an empty or cut answer did not show."""
 
     searched: int = 0
-    """Files (or folders, if those were asked for) that were looked at, binary ones too."""
+    """Files (or folders, if those were asked for) that were searched, binary ones included."""
     skipped: dict[str, int] = field(default_factory=dict)
-    """Files that were passed over, by reason: ignored, hidden, too big, unreadable; and "unreadable folders"."""
+    """Files that were not searched, by reason: ignored, hidden, too big, unreadable; and "unreadable folders"."""
     elsewhere: dict[str, int] = field(default_factory=dict)
-    """Matches that are not shown, by what the files are: ignored, hidden or binary."""
+    """Matches that are not shown, by kind of file: ignored, hidden or binary."""
     complete: bool = True
-    """False if there was no time to count everything; then all numbers are lower bounds."""
+    """False if the time was up; then all numbers are lower bounds."""
 
 
 @dataclass(slots=True)
-class Found:
-    """The answer of a content search."""
+class GrepResult:
+    """The answer of `grep`."""
 
-    rows: list[Row]
+    rows: list[GrepRow]
     matches: int
-    """Lines that match, without those shown around them."""
+    """Matching lines, without context."""
     files: int
     complete: bool
     stopped: Stopped | None
     survey: Survey | None
-    """Made when there are no rows, or when the search was stopped before it had as many as were asked for."""
+    """Made for an empty answer, and for one that was stopped before it had as many rows as were asked for."""
     engine: Name
     unreadable: int = 0
     """Files and folders that could not be opened."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Entry:
+class FileEntry:
     """A file, a folder, or a link that was not followed."""
 
     path: str
@@ -121,51 +122,51 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Listing:
-    """The answer of a search for names."""
+class FindResult:
+    """The answer of `find`."""
 
-    entries: list[Entry]
+    entries: list[FileEntry]
     total: int
-    """How many there are, also if not all are listed."""
+    """Number of all matching entries, listed or not."""
     complete: bool
     stopped: Stopped | None
     survey: Survey | None
-    """Made when there are no entries, or when there was no time for all."""
+    """Made for an empty answer, and for one that ran out of time."""
     engine: Name
     unreadable: int = 0
     """Folders that could not be opened."""
     whole: str = ""
-    """All paths, a line each, if fewer entries were asked for than there are."""
+    """All paths, one per line, if there are more than the entries asked for."""
 
 
 @dataclass(slots=True)
-class Ground:
-    """The opened folder, or single file, that is searched, and how long that may take."""
+class SearchRoot:
+    """The open folder, or single file, that one search works on: its deadline, and what engines note about it."""
 
     fd: int
     folder: int
-    """A folder to start programs in: the searched one, or the workspace if it is a file."""
+    """A folder to start programs in: the searched one, or the workspace for a single file."""
     parts: tuple[str, ...]
-    """Where it is in the workspace."""
+    """Its path in the workspace."""
     is_file: bool
     rules: list[str]
-    """What ignore files above it say about its contents."""
+    """Ignore rules of the folders above it."""
     token: Token | None
     deadline: float
     unreadable: int = 0
     passed: Counter[str] = field(default_factory=Counter)
-    """The files that match, by what they are: "text" is shown, and not what is "binary", "too big" or "unwanted"."""
+    """Matching files by kind. Only "text" is shown; "binary", "too big" and "unwanted" are not."""
     binary: int = 0
-    """Matching lines in binary ones."""
+    """Matching lines in binary files."""
     ages: dict[str, int] = field(default_factory=dict)
-    """How old files are that a search has opened; less is newer."""
+    """Ages of files that a search has opened; less is newer."""
     searched: int = 0
     log: bytes = b""
-    """If it told what it passed over: how many files it searched, and its words."""
+    """Number of files that ripgrep searched, and its log of those that it skipped, if it found no text."""
     opener: Opener = walk
 
     def open(self, path: str) -> int:
-        """A descriptor of a file in the searched folder; no link that is swapped in leads out of it."""
+        """Open a file in the searched folder; a link that is swapped in cannot lead out of it."""
         return self.opener(self.fd, path, _OPEN)
 
     def check(self) -> None:
@@ -195,29 +196,47 @@ class Ground:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a file, or a folder on the way to it, has a name with a dot in front."""
+    """Whether a part of the path starts with a dot."""
     return path.startswith(".") or "/." in path
 
 
 Hit = tuple[str, int, int, bytes]
-"""A file, from the searched folder; the line; the byte where the match starts, or 0; its bytes."""
+"""File, relative to the searched folder; line; byte where the match starts, or 0 for context; bytes of the line."""
+
+
+class TooManyRowsError(Exception):
+    """An engine that walks the tree has found more matching lines than the caller needs."""
 
 
 class Engine(Protocol):
-    """Two of these exist, and give the same answers: ripgrep, and a walk in Python."""
+    """Finds matching lines. All engines give the same answers."""
+
+    def rows(
+        self,
+        root: SearchRoot,
+        query: Query,
+        scope: Scope,
+        candidates: Candidates | None = None,
+        stop_after: int | None = None,
+    ) -> Generator[Hit, None, None]:
+        """Matching lines and their context, file by file, in the order of lines within a file.
+
+        Searches the `candidates`, or without them every file in scope. After `stop_after` matching lines the caller
+        has enough: the engine may stop, or raise TooManyRowsError if it cannot tell which of them are the newest. The
+        caller closes the generator, and with it the program behind it.
+        """
+
+
+class CountingEngine(Engine, Protocol):
+    """An engine that can search any tree by itself, and count matches for a report."""
 
     @property
     def name(self) -> Name: ...
 
-    # Generators, because a caller that has enough closes them, and with them the program behind them.
-
-    def rows(self, ground: Ground, query: Query, scope: Scope) -> Generator[Hit, None, None]:
-        """The matching lines and those around them, file by file, in the order of lines within a file."""
-
     def counts(
-        self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
+        self, root: SearchRoot, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
     ) -> Generator[tuple[str, int], None, None]:
-        """Each file that was searched to its end, with its number of matching lines; `binary` ones too.
+        """Each file that was searched to its end, with its number of matching lines; `binary` files too.
 
-        `only` names some, which are known to be in scope and not too big.
+        `only` names files that are in scope and not too big.
         """

@@ -1,4 +1,4 @@
-"""Regular expressions where RE2 is not installed: ripgrep, whose time is linear too, looks for them in a child."""
+"""Regular expressions without RE2: ripgrep, whose time is linear too, matches them in a child process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import Launcher
 
-_SECONDS = 30.0
-_MEMORY = 1 << 30  # bytes for the child, address space included
+_TIMEOUT_S = 30.0
+_MAX_MEMORY_BYTES = 1 << 30  # address space included
 _CONTINUED = bytes(range(0x80, 0xC0))  # bytes of UTF-8 that begin no character
 _FORM = ("--no-config", "--json", "--multiline", "--text", "--encoding=none")
 
 
-def compiled(
+def compile_expression(
     source: str, case: bool, program: str | None, launcher: Launcher, token: Token | None
 ) -> replacing.Expression:
     """The expression, by RE2 where it is installed, else by `program`, which is ripgrep."""
@@ -29,11 +29,11 @@ def compiled(
     except ImportError:
         if program is None:
             raise _unsupported() from None
-    return ByRipgrep(program, source, case, launcher, token)
+    return RipgrepExpression(program, source, case, launcher, token)
 
 
-class ByRipgrep:
-    """A `replacing.Expression` of ripgrep, with the meaning that RE2 would give it."""
+class RipgrepExpression:
+    """A `replacing.Expression` that ripgrep matches, with the meaning that RE2 gives it."""
 
     def __init__(self, program: str, source: str, case: bool, launcher: Launcher, token: Token | None) -> None:
         """`program` is ripgrep."""
@@ -44,7 +44,7 @@ class ByRipgrep:
         self.groups: int
         self.names: Collection[str]
         self.groups, self.names = patterns.groups(source)
-        list(self.found("", ""))  # tells whether it is an expression
+        list(self.found("", ""))  # raises if it is no expression
 
     def found(self, text: str, template: str) -> Iterator[tuple[int, int, str]]:
         """As `Expression` has it."""
@@ -68,7 +68,7 @@ class ByRipgrep:
                 yield begin + one["start"], begin + one["end"], _text(one["replacement"])
 
     def _run(self, data: bytes, template: str) -> bytes:
-        """What ripgrep writes about these bytes; it reads nothing else."""
+        """The output of ripgrep for these bytes; it can read nothing else."""
         import os
 
         from toolroll.host.files.openat import STEP
@@ -81,8 +81,8 @@ class ByRipgrep:
         reach, folder = AccessRules((), (self._program, *LIBRARIES), system=False), os.open("/", STEP)
         try:
             process = self._launcher.start(argv, reach, cwd=folder, stdin=stdin, stdout=PIPE, stderr=PIPE)
-            deadline = time.monotonic() + _SECONDS
-            with processes.stream(process, token=self._token, deadline=deadline, memory=_MEMORY) as stream:
+            deadline = time.monotonic() + _TIMEOUT_S
+            with processes.stream(process, token=self._token, deadline=deadline, memory=_MAX_MEMORY_BYTES) as stream:
                 said = b"".join(stream)
         except TimeoutError:
             raise ToolError(ErrorCode.TIMEOUT, "`find` takes too long in this text. Make it simpler.") from None
@@ -108,13 +108,13 @@ def _unsupported() -> ToolError:
 
 
 def _reason(stderr: bytes) -> str:
-    """The words of ripgrep about an expression: its last line says what is wrong."""
+    """ripgrep's message about an expression: its last line says what is wrong."""
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("error: ").rstrip(".") if lines else "ripgrep failed"
 
 
 def _text(value: dict[str, Any]) -> str:
-    """A text of ripgrep's JSON, which is in base 64 where it is no Unicode."""
+    """A text in ripgrep's JSON, in base 64 if it is not Unicode."""
     if "text" in value:
         return str(value["text"])
     import base64

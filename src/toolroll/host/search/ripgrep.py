@@ -1,4 +1,4 @@
-"""The search engine ripgrep: how it is run, and what comes of that."""
+"""The ripgrep engine: its arguments, how it is run, and how its output is judged."""
 
 from __future__ import annotations
 
@@ -13,41 +13,51 @@ from typing import Literal
 from toolroll.host.runtime import processes
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import nameless
-from toolroll.host.search.arguments import Wants, named_args, query_args, row_args, scope_args, wanter
-from toolroll.host.search.query import AGAIN, Ground, Hit, Query, Scope
-from toolroll.host.search.ripgrep_output import SEARCHED, in_one, read_counts, read_rows, started_once
-from toolroll.host.search.text_files import sort_of
+from toolroll.host.search.candidates import Candidates
+from toolroll.host.search.query import RESTART, Hit, Query, Scope, SearchRoot, is_hidden
+from toolroll.host.search.ripgrep_output import FILES_SEARCHED, fix_columns, join_chunks, read_counts, read_rows
+from toolroll.host.search.text_files import SEARCHABLE, classify_file
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.search import patterns
+from toolroll.text.search.globs import GlobFilter, Matcher
 
 _BASE = ("--no-config", "--color=never", "--no-ignore-messages")
 _COUNTS = ("--count", "--include-zero", "--with-filename", "--null")
-_PATIENCE = 5.0  # seconds for a swift search
-_MEMORY = 1 << 30  # bytes for one, address space included: a line takes as much as it is long
+_ROWS = ("--line-number", "--with-filename", "--no-heading", "--column", "--no-context-separator", "--null")
+# ripgrep reads no ignore file above the searched folder: --ignore-file gives it those rules.
+_IGNORING = ("--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-exclude")
+_MAX_REGEX_SIZE = "4M"
+_MAX_SINGLE_THREAD_FILES = 30
+
+# Globs that mean the same to ripgrep and to text/search/globs. "?" is not one: to ripgrep it is one byte.
+_PLAIN = re.compile(r"(?:\*\*(?=/|$)|(?<!\*)\*(?!\*)|[\w.@+=~%/-])+", re.ASCII)
+_SWIFT_TIMEOUT_S = 5.0
+_MAX_MEMORY_BYTES = 1 << 30  # address space included: a line takes as much as it is long
 
 # For a ripgrep that is linked to the libraries of the system; the wheel's is not.
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store")
 
 _LOGGED = re.compile(rb"(?m)^rg: DEBUG\|.*\n?")
-_NO_TEXT = re.compile(r"[\udc80-\udcff]")  # bytes that are not UTF-8, after which it would not read on
+_NO_TEXT = re.compile(r"[\udc80-\udcff]")  # bytes that are not UTF-8, after which ripgrep would not read on
 _OS_ERROR = re.compile(rb"(?m)^rg: .*\(os error \d+\)\n?")
 
-SortOf = Callable[[str], str]
-"""What sort of file matches: rows are shown of "text"."""
+Wants = Callable[[str], bool]
+Classify = Callable[[str], str]
+"""The kind of a matching file: only rows of "text" are shown."""
 
 
-class HeavyError(Exception):
-    """There is something in the tree that a swift search takes too long for, or too much memory."""
+class TooHeavyError(Exception):
+    """A swift search took too long or too much memory."""
 
 
 class Ripgrep:
-    """The engine "ripgrep" (see `query.Engine`)."""
+    """Runs ripgrep, confined to the workspace."""
 
     name: Literal["ripgrep"] = "ripgrep"
 
     def __init__(self, program: str, limits: Limits, launcher: Launcher, reach: AccessRules) -> None:
-        """It reads what is in its `reach` and nothing else: a file may become a link while it runs."""
+        """ripgrep can read only what is in `reach`: a file may become a link while it runs."""
         self._program = program
         self._limits = limits
         self._launcher = launcher
@@ -56,116 +66,129 @@ class Ripgrep:
         self._heavy: set[tuple[str, ...]] = set()
 
     def rows(
-        self, ground: Ground, query: Query, scope: Scope, only: Sequence[str] | None = None, most: int | None = None
+        self,
+        root: SearchRoot,
+        query: Query,
+        scope: Scope,
+        candidates: Candidates | None = None,
+        stop_after: int | None = None,
     ) -> Generator[Hit, None, None]:
-        """As `query.Engine` has it. `only` are all files to look at, of which none is binary or out of scope.
-
-        Of each of them, `most` matching lines are enough; of all files PlentyError may tell that there are more.
-        """
-        if only is not None:
-            yield from self._read(ground, query, scope, named_args(only, most), _text, only=only)
-        elif ground.is_file:
-            if not _is_binary(ground):
-                yield from self._read(ground, query, scope, [], _text)
-        elif "--multiline" in query_args(query) or ground.parts in self._heavy or not processes.BOUNDED:
-            yield from self._careful(ground, query, scope)
+        if candidates is not None:
+            files = candidates.files if candidates.all_text else self._text_files(root, candidates)
+            if files or not candidates.files:  # without any file, ripgrep still checks the pattern
+                yield from self._read(root, query, scope, _file_args(files, stop_after), _text, only=files)
+        elif root.is_file:
+            if not _is_binary(root):
+                yield from self._read(root, query, scope, [], _text)
+        elif "--multiline" in query_args(query) or root.parts in self._heavy or not processes.BOUNDED:
+            yield from self._careful(root, query, scope)
         else:
             try:
-                yield from self._swift(ground, query, scope, None if query.before or query.after else most)
-            except HeavyError:
-                self._heavy.add(ground.parts)
-                ground.passed.clear()
-                ground.binary = 0
-                yield "", AGAIN, 0, b""
-                yield from self._careful(ground, query, scope)
+                yield from self._swift(root, query, scope, None if query.before or query.after else stop_after)
+            except TooHeavyError:
+                self._heavy.add(root.parts)
+                root.passed.clear()
+                root.binary = 0
+                yield "", RESTART, 0, b""
+                yield from self._careful(root, query, scope)
 
-    def _swift(self, ground: Ground, query: Query, scope: Scope, most: int | None) -> Generator[Hit, None, None]:
-        """All files are searched as if they were text and small; those that match are looked at for what they are.
+    def _text_files(self, root: SearchRoot, candidates: Candidates) -> list[str]:
+        """Those files that are neither binary nor too big nor gone. Notes the others in `candidates.skipped`."""
+        kinds = {path: classify_file(root, path, self._limits.search_bytes) for path in candidates.files}
+        if candidates.skipped is not None:
+            too_big = sum(kind == "too big" for kind in kinds.values())
+            candidates.skipped.too_big += too_big
+            candidates.skipped.searched -= too_big
+            candidates.skipped.binary += [path for path, kind in kinds.items() if kind == "binary"]
+        return [path for path, kind in kinds.items() if kind in SEARCHABLE]
 
-        So nobody has to tell how large each file is, and after an empty answer nobody has to look at binary files.
-        HeavyError if one of them turns out to be a burden.
+    def _swift(self, root: SearchRoot, query: Query, scope: Scope, max_rows: int | None) -> Generator[Hit, None, None]:
+        """Search all files as if they were small text, and classify only those that match.
+
+        This saves a look at the size of each file, and a second search of binary files after an empty answer.
+        TooHeavyError if that takes too long or too much memory.
         """
         where, rest = scope_args(scope)
-        wants, max_bytes = wanter(scope, rest), self._limits.search_bytes
+        wants, max_bytes = make_filter(scope, rest), self._limits.search_bytes
 
-        def sort(path: str) -> str:
-            return sort_of(ground, path, max_bytes) if wants(path) else "unwanted"
+        def classify(path: str) -> str:
+            return classify_file(root, path, max_bytes) if wants(path) else "unwanted"
 
         try:
-            yield from self._read(ground, query, scope, ["--text", *where], sort, swift=True, most=most)
+            yield from self._read(root, query, scope, ["--text", *where], classify, swift=True, max_rows=max_rows)
         except TimeoutError:
-            if time.monotonic() >= ground.deadline:
+            if time.monotonic() >= root.deadline:
                 raise
-            raise HeavyError from None
+            raise TooHeavyError from None
 
-    def _careful(self, ground: Ground, query: Query, scope: Scope) -> Generator[Hit, None, None]:
-        """No file is searched that is too big, and of a binary one no more than up to what shows that."""
-        where, wants = self._where(ground, scope)
-        yield from self._read(ground, query, scope, where, lambda path: "text" if wants(path) else "unwanted")
+    def _careful(self, root: SearchRoot, query: Query, scope: Scope) -> Generator[Hit, None, None]:
+        """Let ripgrep skip files that are too big, and stop in a binary file where that shows."""
+        where, wants = self._where(root, scope)
+        yield from self._read(root, query, scope, where, lambda path: "text" if wants(path) else "unwanted")
 
     def _read(
         self,
-        ground: Ground,
+        root: SearchRoot,
         query: Query,
         scope: Scope,
         where: list[str],
-        sort_of: SortOf,
+        classify: Classify,
         *,
         only: Sequence[str] | None = None,
         swift: bool = False,
-        most: int | None = None,
+        max_rows: int | None = None,
     ) -> Generator[Hit, None, None]:
-        """The rows of text files that one run writes. What else it came by is told in `ground`."""
+        """The rows of text files that one run prints. Notes about other files go to `root`."""
         args = row_args(query)
-        with _log(wanted=only is None and _tells(ground, scope)) as log:
+        with _log_file(wanted=only is None and _wants_log(root, scope)) as log:
             args += [*where, *([] if log is None else ["--debug", "--stats"])]
-            with self._run(ground, scope, args, only, log, swift=swift) as chunks:
-                rows = read_rows(chunks if most is None else in_one(chunks, most))
-                rows = started_once(rows) if "--multiline" in args else rows
-                searched = yield from _shown(rows, ground, sort_of)
+            with self._run(root, scope, args, only, log, swift=swift) as chunks:
+                rows = read_rows(chunks if max_rows is None else join_chunks(chunks, max_rows))
+                rows = fix_columns(rows) if "--multiline" in args else rows
+                searched = yield from _text_rows(rows, root, classify)
                 if swift and chunks.status not in (0, 1, 2):
-                    raise HeavyError
-                _finish(chunks, ground, query.pattern, log)
-            shows = ground.passed["text"] or ground.passed["unwanted"]
+                    raise TooHeavyError
+                _finish(chunks, root, query.pattern, log)
+            shows = root.passed["text"] or root.passed["unwanted"]
             if log is not None and searched is not None and not shows and not chunks.cut:
-                ground.searched, ground.log = searched, _whole(log)
+                root.searched, root.log = searched, _read_file(log)
 
     def counts(
-        self, ground: Ground, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
+        self, root: SearchRoot, query: Query, scope: Scope, *, binary: bool = False, only: Sequence[str] | None = None
     ) -> Generator[tuple[str, int], None, None]:
-        """As `query.Engine` has it. `only` are files and folders to look at, and into."""
-        if ground.is_file and not binary and _is_binary(ground):
+        """As `CountingEngine` has it; `only` may name folders too."""
+        if root.is_file and not binary and _is_binary(root):
             return
         form = [*_COUNTS, "--text"] if binary else _COUNTS
-        where, wants = self._where(ground, scope)
-        wants = wants if only is None else scope.filter().wants  # what is named is searched whatever the rest says
-        with self._run(ground, scope, [*form, *query_args(query), *where], only) as chunks:
+        where, wants = self._where(root, scope)
+        wants = wants if only is None else scope.filter().wants  # a named file is searched even if it is hidden
+        with self._run(root, scope, [*form, *query_args(query), *where], only) as chunks:
             for name, count in read_counts(chunks):
-                path = "" if ground.is_file else _path(name)
+                path = "" if root.is_file else _path(name)
                 if wants(path):
                     yield path, count
-            if (chunks.status or 0) < 0:  # it had no more memory: what is left is not counted
+            if (chunks.status or 0) < 0:  # out of memory: the rest is not counted
                 raise TimeoutError
-            _finish(chunks, ground, query.pattern)
+            _finish(chunks, root, query.pattern)
 
-    def tells(self, ground: Ground) -> bool:
-        """Whether what this program logs is known to us (see `told`)."""
+    def has_known_log(self, root: SearchRoot) -> bool:
+        """Whether `ripgrep_output.read_log` understands the log of this version."""
         if self._version is None:
-            process = self._launcher.start([self._program, "--version"], self._reach, cwd=ground.folder, stdout=PIPE)
-            with processes.stream(process, token=ground.token, deadline=ground.deadline) as chunks:
+            process = self._launcher.start([self._program, "--version"], self._reach, cwd=root.folder, stdout=PIPE)
+            with processes.stream(process, token=root.token, deadline=root.deadline) as chunks:
                 self._version = b"".join(chunks)
         return self._version.startswith(b"ripgrep 15.")
 
-    def _where(self, ground: Ground, scope: Scope) -> tuple[list[str], Wants]:
-        if ground.is_file:
-            return [], _all
+    def _where(self, root: SearchRoot, scope: Scope) -> tuple[list[str], Wants]:
+        if root.is_file:
+            return [], _any_path
         args, rest = scope_args(scope)
-        return [*args, f"--max-filesize={self._limits.search_bytes}"], wanter(scope, rest)
+        return [*args, f"--max-filesize={self._limits.search_bytes}"], make_filter(scope, rest)
 
     @contextmanager
     def _run(
         self,
-        ground: Ground,
+        root: SearchRoot,
         scope: Scope,
         args: Sequence[str],
         only: Sequence[str] | None = None,
@@ -173,19 +196,17 @@ class Ripgrep:
         *,
         swift: bool = False,
     ) -> Iterator[processes.Stream]:
-        with _rules_file([] if scope.ignored or ground.is_file or only is not None else ground.rules) as rules:
+        with _rules_file([] if scope.ignored or root.is_file or only is not None else root.rules) as rules:
             above = [] if rules is None else [f"--ignore-file=/dev/fd/{rules}"]
             stdin = DEVNULL
-            if ground.is_file:
-                os.lseek(ground.fd, 0, os.SEEK_SET)
-                stdin = ground.fd
-            places = (
-                ["-" if ground.is_file else "./"] if only is None else [f"./{path}" for path in only] or [os.devnull]
-            )
+            if root.is_file:
+                os.lseek(root.fd, 0, os.SEEK_SET)
+                stdin = root.fd
+            places = ["-" if root.is_file else "./"] if only is None else [f"./{path}" for path in only] or [os.devnull]
             process = self._launcher.start(
                 [self._program, *_BASE, *above, *args, "--", *places],
                 self._reach,
-                cwd=ground.folder,
+                cwd=root.folder,
                 stdin=stdin,
                 stdout=PIPE,
                 stderr=PIPE if log is None else log,
@@ -194,39 +215,39 @@ class Ripgrep:
             with processes.stream(
                 process,
                 log=log,
-                token=ground.token,
-                deadline=min(ground.deadline, time.monotonic() + _PATIENCE) if swift else ground.deadline,
-                memory=_MEMORY,
+                token=root.token,
+                deadline=min(root.deadline, time.monotonic() + _SWIFT_TIMEOUT_S) if swift else root.deadline,
+                memory=_MAX_MEMORY_BYTES,
             ) as chunks:
                 yield chunks
 
 
-def _shown(
-    rows: Iterator[tuple[bytes, int, int, bytes]], ground: Ground, sort_of: SortOf
+def _text_rows(
+    rows: Iterator[tuple[bytes, int, int, bytes]], root: SearchRoot, classify: Classify
 ) -> Generator[Hit, None, int | None]:
-    """The rows of text files; gives back how many files were searched, if that was told."""
-    last, path, sort = b"", "", ""
+    """The rows of text files; returns how many files were searched, if ripgrep prints that."""
+    last, path, kind = b"", "", ""
     for name, line, column, text in rows:
-        if line == SEARCHED:
+        if line == FILES_SEARCHED:
             return column
         if name != last:
-            last, path = name, "" if ground.is_file else _path(name)
-            sort = sort_of(path)
-            ground.passed[sort] += 1
-        if sort == "text":
+            last, path = name, "" if root.is_file else _path(name)
+            kind = classify(path)
+            root.passed[kind] += 1
+        if kind == "text":
             yield path, line, column, text
-        elif sort == "binary":
-            ground.binary += column > 0
+        elif kind == "binary":
+            root.binary += column > 0
     return None
 
 
-def _finish(stream: processes.Stream, ground: Ground, pattern: str, log: int | None = None) -> None:
-    """Judge how the program ended, once all was read. What it could not open is counted, not an error."""
+def _finish(stream: processes.Stream, root: SearchRoot, pattern: str, log: int | None = None) -> None:
+    """Check how ripgrep ended, after all output was read. A file that it cannot open is counted, and is no error."""
     if stream.status in (0, 1):
         return
-    message = stream.stderr if log is None else _LOGGED.sub(b"", _whole(log))
+    message = stream.stderr if log is None else _LOGGED.sub(b"", _read_file(log))
     message, unreadable = _OS_ERROR.subn(b"", message)
-    ground.unreadable += unreadable
+    root.unreadable += unreadable
     reason = message.decode(errors="replace").strip()
     if stream.status == 2 and not reason:
         return
@@ -234,31 +255,31 @@ def _finish(stream: processes.Stream, ground: Ground, pattern: str, log: int | N
         raise ToolError(ErrorCode.EXECUTION, f"ripgrep ended with status {stream.status}. Search a smaller folder.")
     _, parse_error, short = reason.rpartition("\nerror: ")
     if parse_error or "regex" in reason:
-        raise patterns.refused(pattern, short.splitlines()[0].removeprefix("rg: "))
+        raise patterns.pattern_error(pattern, short.splitlines()[0].removeprefix("rg: "))
     raise ToolError(ErrorCode.EXECUTION, f"ripgrep failed: {reason[:300]}")
 
 
 @contextmanager
 def _rules_file(lines: Sequence[str]) -> Iterator[int | None]:
-    """A descriptor of a nameless file with these lines, which a child can open; None if there are none."""
+    """A descriptor of a nameless file with these ignore rules, for --ignore-file; None without rules."""
     if not lines:
         yield None
         return
-    fd = nameless("\n".join(_safe(line) for line in lines if not _NO_TEXT.search(line)).encode())
+    fd = nameless("\n".join(_quote_braces(line) for line in lines if not _NO_TEXT.search(line)).encode())
     try:
         yield fd
     finally:
         os.close(fd)
 
 
-def _safe(rule: str) -> str:
-    """A rule as ripgrep reads it: braces are choices to it, and to git they are not."""
+def _quote_braces(rule: str) -> str:
+    """Quote braces in an ignore rule: to ripgrep they are alternatives, to git they are not."""
     return re.sub(r"\\.|[{}]", lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", rule)
 
 
 @contextmanager
-def _log(*, wanted: bool) -> Iterator[int | None]:
-    """A descriptor of a nameless file for what the program logs: a pipe would have to be read all the time."""
+def _log_file(*, wanted: bool) -> Iterator[int | None]:
+    """A descriptor of a nameless file for ripgrep's log: a pipe would have to be read all the time."""
     if not wanted:
         yield None
         return
@@ -269,35 +290,99 @@ def _log(*, wanted: bool) -> Iterator[int | None]:
         os.close(fd)
 
 
-def _whole(fd: int) -> bytes:
+def _read_file(fd: int) -> bytes:
     return os.pread(fd, os.fstat(fd).st_size, 0)
 
 
-def _tells(ground: Ground, scope: Scope) -> bool:
-    """Whether it is worth while to have the program tell what it passes over: not if that is much, and meant."""
-    return not (ground.is_file or scope.include or scope.exclude or scope.skip or scope.depth is not None)
+def _wants_log(root: SearchRoot, scope: Scope) -> bool:
+    """Whether ripgrep should log the files that it skips: not if the caller skips many on purpose."""
+    return not (root.is_file or scope.include or scope.exclude or scope.skip or scope.depth is not None)
 
 
 def _text(_: str) -> str:
     return "text"
 
 
-def _all(_: str) -> bool:
+def _any_path(_: str) -> bool:
     return True
 
 
-def _is_binary(ground: Ground) -> bool:
-    """Whether the single file holds a NUL; ripgrep itself would show what is before it."""
+def _is_binary(root: SearchRoot) -> bool:
+    """Whether the single file holds a NUL; ripgrep itself would show the lines before it."""
     at = 0
-    while block := os.pread(ground.fd, 1 << 20, at):
+    while block := os.pread(root.fd, 1 << 20, at):
         if at == 0 and block.startswith((b"\xff\xfe", b"\xfe\xff")):
             return False
         if b"\0" in block:
             return True
-        ground.check()
+        root.check()
         at += len(block)
     return False
 
 
 def _path(name: bytes) -> str:
     return name.removeprefix(b"./").decode("utf-8", "surrogateescape")
+
+
+def query_args(query: Query) -> list[str]:
+    """Arguments for the pattern. Never -P: its time has no bound."""
+    prepared = patterns.prepare(query.pattern, literal=query.literal, multiline=query.multiline)
+    args = [f"--regex-size-limit={_MAX_REGEX_SIZE}", "--no-mmap"]
+    args += [] if prepared.sees_cr else ["--crlf"]
+    args += ["--multiline"] if prepared.multiline else []
+    args += ["--ignore-case"] if query.ignore_case else []
+    args += ["--word-regexp"] if query.whole_word else []
+    return [*args, f"--regexp={prepared.regex}"]
+
+
+def row_args(query: Query) -> list[str]:
+    """Arguments for matching lines and their context."""
+    both = (("--before-context", query.before), ("--after-context", query.after))
+    return [*_ROWS, *(f"{name}={lines}" for name, lines in both if lines), *query_args(query)]
+
+
+def scope_args(scope: Scope) -> tuple[list[str], GlobFilter]:
+    """Arguments for the scope, and the globs that ripgrep cannot apply as we mean them."""
+    wanted = scope.filter()
+    args = ["--hidden", "--glob=!.git/"] if scope.hidden else []  # else see `make_filter`
+    args += [] if scope.depth is None else [f"--max-depth={scope.depth}"]
+    if scope.ignored:
+        args.append("--no-ignore")
+    else:
+        args += _IGNORING
+    args += [f"--glob=!{_quote(name)}/" for name in scope.skip]
+    left = []
+    for matcher in wanted.exclude:
+        globs = [*matcher.names, *(path if path.startswith("**") else f"/{path}" for path in matcher.paths)]
+        if all(map(_PLAIN.fullmatch, globs)):
+            args += [f"--glob=!{glob}" for glob in globs]
+        else:
+            left.append(matcher)
+    # A positive --glob would bring ignored files back; a type does not.
+    if wanted.include and all(map(_is_type, wanted.include)):
+        args += [f"--type-add=toolroll:{name}" for matcher in wanted.include for name in matcher.names]
+        return [*args, "--type=toolroll"], GlobFilter((), tuple(left))
+    return args, GlobFilter(wanted.include, tuple(left))
+
+
+def _file_args(files: Sequence[str], max_count: int | None) -> list[str]:
+    """Arguments for a search of named files, with `max_count` matching lines of each."""
+    args = ["--no-ignore", "--text", *(["--threads=1"] if len(files) <= _MAX_SINGLE_THREAD_FILES else [])]
+    return args if max_count is None else [*args, f"--max-count={max_count}"]
+
+
+def make_filter(scope: Scope, rest: GlobFilter) -> Wants:
+    """A filter for the paths that ripgrep finds. An ignore file can bring hidden files back; here they stay hidden."""
+    if scope.hidden:
+        return rest.wants
+    if not rest.include and not rest.exclude:
+        return lambda path: not is_hidden(path)
+    return lambda path: not is_hidden(path) and rest.wants(path)
+
+
+def _is_type(matcher: Matcher) -> bool:
+    return not matcher.paths and all(map(_PLAIN.fullmatch, matcher.names))
+
+
+def _quote(name: str) -> str:
+    return re.sub(r"([^\w./-])", r"\\\1", name)

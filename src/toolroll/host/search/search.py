@@ -1,4 +1,4 @@
-"""Search in the workspace, for lines (`grep`) and for names (`find`): by ripgrep, or in Python without it."""
+"""Search the workspace for lines (`grep`) and for names (`find`): by ripgrep, or in Python without it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, Literal
 
 from toolroll.host.files import ignore
 from toolroll.host.runtime.launcher import AccessRules, folder_path
-from toolroll.host.search import list_files as listing
-from toolroll.host.search import skipped as survey
-from toolroll.host.search.grep import collected
-from toolroll.host.search.hits import all_shown, shown
-from toolroll.host.search.ordering import about, by_age, ordered
+from toolroll.host.search.grep import GrepRun
+from toolroll.host.search.hits import shown_path, shown_paths, sort_entries, sort_paths, stat_file
+from toolroll.host.search.in_process import MAX_FILES, LineMatcher, compile_matcher
+from toolroll.host.search.list_files import list_newest, list_paths, list_small_tree
 from toolroll.host.search.query import (
-    Engine,
-    Entry,
-    Found,
-    Ground,
-    Listing,
+    CountingEngine,
+    FileEntry,
+    FindResult,
+    GrepResult,
+    GrepRow,
     Query,
-    Row,
     Scope,
+    SearchRoot,
     Sort,
     Stopped,
     Survey,
@@ -42,16 +41,17 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
-    from toolroll.host.search.index.live import First, Sight, Warm
+    from toolroll.host.search.candidates import Candidates, SkippedFiles
+    from toolroll.host.search.index.live import LiveIndex, NewestFiles
     from toolroll.text.edit.replace import Expression
 
-__all__ = ["Entry", "Found", "Listing", "Query", "Row", "Scope", "Search", "Survey"]
+__all__ = ["FileEntry", "FindResult", "GrepResult", "GrepRow", "Query", "Scope", "Search", "Survey"]
 
 Wanted = Literal["file", "directory", "both"]
 
 _EVERYWHERE = Scope()
-_SHARE = 0.8  # of the time that the call has left, so that it can still answer with what was found
-_LESS = 0.5  # the same for what comes after the search
+_SEARCH_SHARE = 0.8  # of the time that the call has left, so that it can still answer with what was found
+_REPORT_SHARE = 0.5  # the same for the report after the search
 
 
 class Search:
@@ -67,14 +67,14 @@ class Search:
         program: str | None = "auto",
         state: State | None = None,
     ) -> None:
-        """`program` is the path of ripgrep; "auto" lets the launcher look for it, None does without.
+        """`program` is the path of ripgrep; "auto" lets the launcher find it, None searches in Python.
 
-        With `state`, the tree is remembered between searches and an index is kept there, and `close` is to be called.
+        With `state`, an index is kept there between searches, and the caller must call `close`.
         """
         self._root = root
         self._limits = limits
         self._launcher = launcher
-        self.warm = None if state is None else _warm(root, state, limits, launcher)
+        self.index = None if state is None else _live_index(root, state, limits, launcher)
         limiting = policy is not None and (has_paths(policy) or policy.extensions is not None)
         self._policy = policy if limiting else None
         self._program = program
@@ -87,12 +87,12 @@ class Search:
         return Search(root, limits=self._limits, launcher=self._launcher, program=self._program)
 
     @cached_property
-    def engine(self) -> Engine:
-        """The engine that does the work."""
-        if self._ripgrep is None or self._root.trust.hides:  # it opens by name, so it could be led to what is hidden
-            from toolroll.host.search.python_engine import Scan
+    def engine(self) -> CountingEngine:
+        """The engine of this machine: ripgrep, or Python."""
+        if self._ripgrep is None or self._root.trust.hides:  # ripgrep opens by name: a link could lead it there
+            from toolroll.host.search.python_engine import PythonEngine
 
-            return Scan(self._limits)
+            return PythonEngine(self._limits)
         from toolroll.host.search.ripgrep import Ripgrep
 
         reach = AccessRules((), (folder_path(self._root.fd),), system=False)
@@ -103,15 +103,15 @@ class Search:
         return self._launcher.find("rg") if self._program == "auto" else self._program
 
     def expression(self, source: str, case: bool, token: Token | None = None) -> Expression:
-        """A regular expression to be looked for in texts."""
-        from toolroll.host.search.regex_by_ripgrep import compiled
+        """A regular expression for texts in memory."""
+        from toolroll.host.search.regex_by_ripgrep import compile_expression
 
-        return compiled(source, case, self._ripgrep, self._launcher, token)
+        return compile_expression(source, case, self._ripgrep, self._launcher, token)
 
     def close(self) -> None:
-        """End what works beside the searches."""
-        if self.warm is not None:
-            self.warm.close()
+        """End the background work on the index."""
+        if self.index is not None:
+            self.index.close()
 
     def grep(
         self,
@@ -121,36 +121,40 @@ class Search:
         sort: Literal["modified", "path"] = "modified",
         limit: int | None = None,
         token: Token | None = None,
-    ) -> Found:
-        """The lines that match, newest file first or by path. At a limit: those found so far.
+    ) -> GrepResult:
+        """The matching lines, newest file first or by path; at a limit of time or rows, those found so far.
 
-        Who needs no more than the `limit` newest matches may get little more than those, if that is quicker.
+        With a `limit`, the answer may hold little more than the `limit` newest matches, if that is faster.
         """
         scope = self._checked(scope)
-        with self._ground(scope, token) as ground:
-            scope = self._shown(scope, ground)
-            sight = self._sight(ground, query, scope)
-            few = limit if sort == "modified" and self._policy is None else None  # some may have to go
-            hits, stopped = collected(self.engine, self._limits, ground, query, scope, sight, few)
+        with self._open_root(scope, token) as root:
+            scope = self._without_hidden(scope, root)
+            matcher, candidates = self._candidates(root, query, scope)
+            run = GrepRun(self.engine, self._limits, root, query, scope, candidates, matcher)
+            newest = sort == "modified" and self._policy is None  # a policy may drop some of the newest
+            hits, stopped = run.collect(limit if newest else None)
             if self._policy is not None:
                 hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
-            rows = [row for path in by_age(ground, hits, sort) for row in hits[path]]
-            asks = not rows or stopped == "time" or (stopped == "rows" and limit is None)
-            return Found(
+            rows = [row for path in sort_paths(root, hits, sort) for row in hits[path]]
+            if self.index is not None and not root.is_file and self.engine.name == "ripgrep":
+                self.index.update_in_background()  # after the search, so that it does not compete with it
+            reports = not rows or stopped == "time" or (stopped == "rows" and limit is None)
+            skipped = candidates.skipped if candidates and (candidates.all_text or stopped is None) else None
+            return GrepResult(
                 rows=rows,
                 matches=sum([row.column > 0 for row in rows]),
                 files=len(hits),
                 complete=stopped is None,
                 stopped=stopped,
-                survey=self._of_contents(ground, query, scope, sight) if asks else None,
+                survey=self._report_grep(root, query, scope, matcher, skipped) if reports else None,
                 engine=self.engine.name,
-                unreadable=ground.unreadable,
+                unreadable=root.unreadable,
             )
 
     def grep_leniently(
         self, query: Query, scope: Scope = _EVERYWHERE, *, limit: int | None = None, token: Token | None = None
-    ) -> Found:
-        """As `grep`, but a pattern that is no regular expression is looked for as plain text; the error if in vain."""
+    ) -> GrepResult:
+        """As `grep`, but search for an invalid regular expression as plain text; raise its error if nothing matches."""
         try:
             return self.grep(query, scope, limit=limit, token=token)
         except ToolError as error:
@@ -162,11 +166,13 @@ class Search:
             return found
 
     def survey(self, query: Query, scope: Scope = _EVERYWHERE, *, token: Token | None = None) -> Survey:
-        """What a `grep` for this does not show. It makes one itself when its answer is empty or cut."""
+        """What a `grep` for this does not show. `grep` makes this report itself for an empty or cut answer."""
         scope = self._checked(scope)
-        with self._ground(scope, token) as ground:
-            scope = self._shown(scope, ground)
-            return self._of_contents(ground, query, scope, self._sight(ground, query, scope))
+        with self._open_root(scope, token) as root:
+            scope = self._without_hidden(scope, root)
+            matcher, candidates = self._candidates(root, query, scope)
+            skipped = candidates.skipped if candidates and candidates.all_text else None
+            return self._report_grep(root, query, scope, matcher, skipped)
 
     def find(
         self,
@@ -177,47 +183,45 @@ class Search:
         sort: Sort = "modified",
         limit: int | None = None,
         token: Token | None = None,
-    ) -> Listing:
-        """The files or folders whose name or path matches. The order is exact, also if not all are listed.
+    ) -> FindResult:
+        """The files or folders whose name or path matches, in exact order even if not all are listed.
 
-        Who needs no more than the first `limit` entries may get the rest by their paths alone, if that is quicker.
+        With a `limit`, entries after the first `limit` may come by their paths alone, if that is faster.
         """
-        with self._ground(scope, token, folder=True) as ground:
-            pattern = self._relative(pattern, ground)
+        with self._open_root(scope, token, folder=True) as root:
+            pattern = self._relative(pattern, root)
             matcher = globs.compile(pattern)
-            scope = self._shown(self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot)), ground)
+            scope = self._without_hidden(self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot)), root)
             most = self._limits.search_rows
             first = limit if sort == "modified" else None
-            entries, total, whole, stopped = self._listed(ground, scope, kind, matcher, first)
-            if kind != "file" or sort != "modified":  # else they are in order
-                entries = ordered(entries, sort)
+            entries, total, whole, stopped = self._listed(root, scope, kind, matcher, first)
+            if kind != "file" or sort != "modified":  # else they are sorted
+                entries = sort_entries(entries, sort)
             stopped = stopped or ("rows" if total > most else None)
-            return Listing(
+            return FindResult(
                 entries=list(entries[:most]),
                 whole=whole,
                 total=total,
                 complete=stopped is None,
                 stopped=stopped,
-                survey=self._of_names(ground, scope, kind, matcher) if stopped == "time" or not entries else None,
+                survey=self._report_find(root, scope, kind, matcher) if stopped == "time" or not entries else None,
                 engine=self.engine.name,
-                unreadable=ground.unreadable,
+                unreadable=root.unreadable,
             )
 
     def _listed(
-        self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher, first: int | None
-    ) -> tuple[Sequence[Entry], int, str, Stopped | None]:
-        """The first entries, the newest if not all are asked for; how many there are; the paths of all if these are
-        fewer, a line each; what made it stop early.
-        """
+        self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher, first: int | None
+    ) -> tuple[Sequence[FileEntry], int, str, Stopped | None]:
+        """The first entries, the number of all, the paths of all if there are more, and why it stopped early."""
         if kind != "file":
-            entries, stopped = self._matching(ground, scope, kind, matcher)
+            entries, stopped = self._matching(root, scope, kind, matcher)
             return entries, len(entries), "", stopped
-        if (known := self._known(first, ground, scope, matcher)) is not None:
+        if (known := self._known(first, root, scope, matcher)) is not None:
             return *known, None
-        aged, whole = listing.newest(ground, scope, matcher)
-        entries = [Entry(shown(ground, path), "file", size, -age) for age, path, size in aged[:first]]
+        aged, whole = list_newest(root, scope, matcher)
+        entries = [FileEntry(shown_path(root, path), "file", size, -age) for age, path, size in aged[:first]]
         most = 0 if len(entries) == len(aged) else self._limits.search_rows
-        return entries, len(aged), all_shown(ground, [one[1] for one in aged[:most]]), None if whole else "time"
+        return entries, len(aged), shown_paths(root, [one[1] for one in aged[:most]]), None if whole else "time"
 
     def _may_read(self, path: str) -> bool:
         policy = self._policy
@@ -226,62 +230,62 @@ class Search:
             return False
         return policy is None or judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
 
-    def _sight(self, ground: Ground, query: Query, scope: Scope) -> Sight | None:
-        """What is known beforehand; nothing of a single file."""
-        if ground.is_file or self.warm is None or self.engine.name != "ripgrep":
-            return None
-        sight = self.warm.sight(query, scope, ground.parts)
-        self.warm.searched()
-        return self._few(ground, query, scope) if sight is None else sight
-
-    def _few(self, ground: Ground, query: Query, scope: Scope) -> Sight | None:
-        """The same of a folder with few files, though nothing is known of it."""
-        from toolroll.host.search.in_process import glance
-        from toolroll.host.search.index import small_tree as few
-
-        if ground.parts in self._large or (look := glance(query)) is None:
-            return None
-        found = few.sight(ground, look, scope, self._limits.search_bytes)
-        if found is None:
-            self._large.add(ground.parts)  # it is never wrong to have ripgrep search it
-        return found
+    def _candidates(self, root: SearchRoot, query: Query, scope: Scope) -> tuple[LineMatcher | None, Candidates | None]:
+        """The matcher for the in-process engine, and the files that can match, by the index or in a small folder."""
+        if root.is_file or self.engine.name != "ripgrep":
+            return None, None
+        matcher = compile_matcher(query)
+        if self.index is None:
+            return matcher, None
+        found = self.index.candidates(query, scope, root.parts)
+        if found is None and matcher is not None and root.parts not in self._large:
+            found = list_small_tree(root, scope, MAX_FILES)
+            if found is None:
+                self._large.add(root.parts)  # it is never wrong to let ripgrep search it
+        return matcher, found
 
     def _matching(
-        self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher
-    ) -> tuple[list[Entry], Stopped | None]:
-        entries: list[Entry] = []
+        self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher
+    ) -> tuple[list[FileEntry], Stopped | None]:
+        entries: list[FileEntry] = []
         try:
-            for seen in ground.walk(scope):
-                if kind in ("both", seen.kind) and matcher.matches(seen.path) and (found := about(ground, seen.path)):
-                    entries.append(Entry(shown(ground, seen.path), seen.kind, found.st_size, found.st_mtime_ns))
+            for seen in root.walk(scope):
+                if kind in ("both", seen.kind) and matcher.matches(seen.path) and (found := stat_file(root, seen.path)):
+                    entries.append(FileEntry(shown_path(root, seen.path), seen.kind, found.st_size, found.st_mtime_ns))
         except TimeoutError:
             return entries, "time"
         return entries, None
 
-    def _known(self, first: int | None, ground: Ground, scope: Scope, matcher: globs.Matcher) -> First | None:
-        """The same, if the tree is known."""
-        if self.warm is None:
+    def _known(self, first: int | None, root: SearchRoot, scope: Scope, matcher: globs.Matcher) -> NewestFiles | None:
+        """The newest files by the index, if it knows the tree."""
+        if self.index is None:
             return None
-        found = self.warm.first(first, self._limits.search_rows, scope, ground.parts, matcher)
-        self.warm.searched()
+        found = self.index.first_files(first, self._limits.search_rows, scope, root.parts, matcher)
+        self.index.update_in_background()
         return found
 
-    def _of_contents(self, ground: Ground, query: Query, scope: Scope, sight: Sight | None) -> Survey:
-        soon = replace(ground, deadline=_deadline(survey.SECONDS, ground.token, _LESS))
-        return survey.of_search(self.engine, soon, query, scope, sight, self._limits.search_bytes)
+    def _report_grep(
+        self, root: SearchRoot, query: Query, scope: Scope, matcher: LineMatcher | None, skipped: SkippedFiles | None
+    ) -> Survey:
+        from toolroll.host.search.skipped import SECONDS, report_grep
 
-    def _of_names(self, ground: Ground, scope: Scope, kind: Wanted, matcher: globs.Matcher) -> Survey:
-        soon = replace(ground, deadline=_deadline(survey.SECONDS, ground.token, _LESS))
+        soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
+        return report_grep(self.engine, soon, query, scope, matcher, skipped, self._limits.search_bytes)
+
+    def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher) -> Survey:
+        from toolroll.host.search.skipped import SECONDS, report_find
+
+        soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
 
         def names(where: Scope) -> Iterator[str]:
             if kind == "file":
-                return listing.names(soon, where)
+                return list_paths(soon, where)
             return (seen.path for seen in soon.walk(where) if kind in ("both", seen.kind))
 
-        return survey.of_names(names, matcher.matches, scope, ground.unreadable)
+        return report_find(names, matcher.matches, scope, root.unreadable)
 
     @contextmanager
-    def _ground(self, scope: Scope, token: Token | None, *, folder: bool = False) -> Iterator[Ground]:
+    def _open_root(self, scope: Scope, token: Token | None, *, folder: bool = False) -> Iterator[SearchRoot]:
         is_file = False
         try:
             fd = self._root.folder(scope.path)
@@ -290,7 +294,7 @@ class Search:
                 raise
             fd, is_file = self._root.file(scope.path), True
         try:
-            yield Ground(
+            yield SearchRoot(
                 fd=fd,
                 folder=self._root.fd if is_file else fd,
                 parts=(parts := self._parts(fd, scope.path, is_file)),
@@ -310,28 +314,28 @@ class Search:
             return place.parts
 
     def _checked(self, scope: Scope) -> Scope:
-        """The scope, with hidden files if a pattern names some; no pattern leads out of the workspace."""
+        """The scope, with hidden files if a glob names some; ToolError for a glob that leads out of the workspace."""
         for text in (*scope.include, *scope.exclude):
             if globs.escapes(text.lstrip("/")):
                 raise paths.outside(text, self._root.path)
         dot = any(globs.compile(text).names_dot for text in scope.include)
         return replace(scope, hidden=True) if dot else scope
 
-    def _shown(self, scope: Scope, ground: Ground) -> Scope:
-        """The scope without what is hidden in this workspace."""
-        hidden = [] if ground.is_file else self._root.trust.hidden_in(ground.parts)
+    def _without_hidden(self, scope: Scope, root: SearchRoot) -> Scope:
+        """The scope without the paths that this workspace hides."""
+        hidden = [] if root.is_file else self._root.trust.hidden_in(root.parts)
         return (
-            replace(scope, exclude=(*scope.exclude, *(f"/{globs.quoted(one)}" for one in hidden))) if hidden else scope
+            replace(scope, exclude=(*scope.exclude, *(f"/{globs.quote(one)}" for one in hidden))) if hidden else scope
         )
 
-    def _relative(self, pattern: str, ground: Ground) -> str:
-        """The pattern from the searched folder, if it is absolute; one that leads out is a SecurityError."""
+    def _relative(self, pattern: str, root: SearchRoot) -> str:
+        """The pattern relative to the searched folder; SecurityError for one that leads out of the workspace."""
         if not globs.escapes(pattern):
             return pattern
         rest = ""
         if pattern.startswith("/"):
             names = self._root.text(pattern).split("/")
-            above = list(ground.parts)
+            above = list(root.parts)
             if names[: len(above)] != above:
                 raise ToolError(
                     ErrorCode.VALIDATION,
@@ -344,12 +348,12 @@ class Search:
         return f"/{rest}"
 
 
-def _warm(root: Root, state: State, limits: Limits, launcher: Launcher) -> Warm | None:
-    from toolroll.host.search.index.live import Warm, is_off
+def _live_index(root: Root, state: State, limits: Limits, launcher: Launcher) -> LiveIndex | None:
+    from toolroll.host.search.index.live import LiveIndex, is_off
 
-    return None if is_off() else Warm(root, state, limits.search_bytes, launcher)
+    return None if is_off() else LiveIndex(root, state, limits.search_bytes, launcher)
 
 
-def _deadline(seconds: float, token: Token | None, share: float = _SHARE) -> float:
+def _deadline(seconds: float, token: Token | None, share: float = _SEARCH_SHARE) -> float:
     left = seconds if token is None else min(seconds, share * token.remaining())
     return time.monotonic() + left

@@ -1,4 +1,4 @@
-"""Whether a file is one for a search: text, and not too large. It is told by a look at all of it, as ripgrep would."""
+"""Classify files for a search: text, binary, too big. All of a file is read for that, as ripgrep does."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from toolroll.host.search.query import Ground
+    from toolroll.host.search.query import SearchRoot
 
-Sort = Literal["text", "binary", "too big", "unreadable", "gone"]
+FileKind = Literal["text", "binary", "too big", "unreadable", "gone"]
 
-SEARCHABLE: tuple[Sort, ...] = ("text", "unreadable")
-"""What can be given by its name to ripgrep, which takes all for text and counts what it may not read."""
+SEARCHABLE: tuple[FileKind, ...] = ("text", "unreadable")
+"""Kinds that can be named to ripgrep: it takes all files for text, and counts those that it cannot read."""
 
 _BLOCK = 1 << 20
-_LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # which says nothing of the file
+_OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # which says nothing about the file
 
 
-def sort_of(ground: Ground, path: str, max_bytes: int) -> Sort:
-    """What sort of file is at a path from the searched folder; nothing is, if that leads out of it."""
+def classify_file(root: SearchRoot, path: str, max_bytes: int) -> FileKind:
+    """The kind of a file, by its path in the searched folder; "gone" if that leads out of it. Notes its age."""
     try:
-        fd = ground.open(path)
+        fd = root.open(path)
     except PermissionError:
         return "unreadable"
     except OSError as error:
-        if error.errno in _LACKING:
+        if error.errno in _OUT_OF_RESOURCES:
             raise
         return "gone"
     try:
         about = os.fstat(fd)
-        ground.ages[path] = -about.st_mtime_ns
+        root.ages[path] = -about.st_mtime_ns
         if about.st_size > max_bytes:
             return "too big"
         return "binary" if is_binary(fd, about.st_size) else "text"
@@ -40,13 +40,13 @@ def sort_of(ground: Ground, path: str, max_bytes: int) -> Sort:
         os.close(fd)
 
 
-def is_text(ground: Ground, path: str, max_bytes: int) -> bool:
-    """Whether what is at a path can be given by its name to ripgrep."""
-    return sort_of(ground, path, max_bytes) in SEARCHABLE
+def is_text(root: SearchRoot, path: str, max_bytes: int) -> bool:
+    """Whether a file can be named to ripgrep."""
+    return classify_file(root, path, max_bytes) in SEARCHABLE
 
 
 def is_binary(fd: int, size: int = _BLOCK) -> bool:
-    """Whether a file holds a NUL, in whatever encoding it says it is; `size` bytes are likely to be all of it."""
+    """Whether a file holds a NUL character, in UTF-16 too; `size` bytes are likely to be all of it."""
     step = size + 2 - size % 2 if size < _BLOCK else _BLOCK
     at, block = 0, os.pread(fd, step, 0)
     if b"\0" not in block and len(block) < step:  # nearly all

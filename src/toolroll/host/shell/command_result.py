@@ -147,7 +147,7 @@ def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandRe
     shown, errors = ran.show(most, keep), ran.show_errors(most, keep)
     said = f"{shown.text}\n{errors.text}"
     failed = ran.outcome == "exited" and bool(ran.status)
-    missing = programs.missing(said) if failed else None
+    missing = programs.find_missing(said) if failed else None
     why = hint(said, confined=ran.launched.tier != "none", network=ran.launched.network) if failed else ""
     how = programs.how_to_install(missing) if missing else None
     notes = (shown.note, errors.note, how or "", why, *ran.launched.notes())

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.approval.guard import Consent, Guard, Request
+from toolroll.host.approval.guard import ApprovalRequest, Consent, Guard
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.shell.command_launcher import (
@@ -180,7 +180,7 @@ class Shell:
 
         argv = [self.programs.program(argv[0]), *argv[1:]]
         command = shlex.join(argv)
-        request = Request(self._for().name, Effect.RUN, {"command": command}, why, (command,))
+        request = ApprovalRequest(self._for().name, Effect.RUN, {"command": command}, why, (command,))
         if self._guard.ask(request) is not Consent.GIVEN:
             return None
         launched = self._start(argv, cwd=".", seconds=seconds, confined=False)

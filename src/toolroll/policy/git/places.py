@@ -6,7 +6,7 @@ import re
 
 from toolroll.policy.git.values import climbs
 from toolroll.policy.git.words import GitWords
-from toolroll.policy.paths import components, protected
+from toolroll.policy.paths import components, find_protected
 
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")  # "ext::sh -c ..." names a program
 _OPTION_AS_HOST = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@]*@)?)?-")  # ssh would take it for its option
@@ -81,7 +81,7 @@ def lost(key: str, words: GitWords) -> str | None:
 
 def outside(path: str) -> bool:
     """Whether a path lies elsewhere, by its text: absolute, above the start, or in the repository's own folder."""
-    return path.startswith(("/", "~/")) or climbs(path) or protected(components(path)) is not None
+    return path.startswith(("/", "~/")) or climbs(path) or find_protected(components(path)) is not None
 
 
 def _places(key: str, words: GitWords) -> list[str]:

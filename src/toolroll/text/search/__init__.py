@@ -1,1 +1,1 @@
-"""Globs, regular expressions and trigrams: what a search looks for."""
+"""Patterns of searches: globs, regular expressions for two engines, trigram queries. Pure, imports only `result`."""

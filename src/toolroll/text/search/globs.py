@@ -29,26 +29,26 @@ class Matcher:
     """A compiled pattern; made by `compile`."""
 
     names: tuple[str, ...]
-    """The choices that are about names at any depth, without braces."""
+    """The alternatives that match names at any depth, without braces."""
     paths: tuple[str, ...]
-    """The choices that start at the searched folder, without braces and without a slash at either end."""
+    """The alternatives that start at the searched folder, without braces and without slashes at the ends."""
     names_dot: bool
-    """The pattern itself names something that starts with a dot, so hidden things are wanted."""
+    """The pattern names something that starts with a dot, so hidden files are wanted."""
     _names: re.Pattern[str] | None
     _paths: re.Pattern[str] | None
 
     def by_name(self) -> Callable[[str], object] | None:
-        """What tells of a name alone whether it is meant, and quickly; None if the pattern is about paths too."""
+        """A fast test of a name alone; None if the pattern is about paths too."""
         if self.paths or self._names is None:
             return None
         return self._by_ending() or self._names.fullmatch
 
     def by_path(self) -> Callable[[str], object]:
-        """What tells the same as `matches`, in the quickest way."""
+        """The fastest equivalent of `matches`."""
         return self._by_ending() or self.matches
 
     def matches(self, path: str) -> bool:
-        """Whether `path`, relative to the searched folder and with forward slashes, is meant."""
+        """Whether `path`, relative to the searched folder and with forward slashes, matches."""
         if self._names is not None and self._names.fullmatch(path, path.rfind("/") + 1):
             return True
         return self._paths is not None and self._paths.fullmatch(path) is not None
@@ -62,14 +62,14 @@ class Matcher:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """What a caller wants to see: something of `include` (or all, if empty) and nothing of `exclude`."""
+class GlobFilter:
+    """Files that match one of `include` (or all, if empty) and none of `exclude`."""
 
     include: tuple[Matcher, ...] = ()
     exclude: tuple[Matcher, ...] = ()
 
     def excludes(self, path: str) -> bool:
-        """Whether this very file or folder is excluded; ask for the folders above it first."""
+        """Whether this file or folder itself is excluded; check the folders above it first."""
         return any(matcher.matches(path) for matcher in self.exclude)
 
     def includes(self, path: str) -> bool:
@@ -88,7 +88,7 @@ class Filter:
 
 @lru_cache(maxsize=256)
 def compile(pattern: str, *, case: bool = True) -> Matcher:
-    """A matcher for `pattern`; a pattern that cannot be read is a ValidationError that says why."""
+    """A matcher for `pattern`; ValidationError that says why if it is invalid."""
     names: list[str] = []
     paths: list[str] = []
     dot = False
@@ -102,13 +102,13 @@ def compile(pattern: str, *, case: bool = True) -> Matcher:
     return Matcher(tuple(names), tuple(paths), dot, _union(names, case), _union(paths, case))
 
 
-def quoted(text: str) -> str:
-    """The pattern that means this very text."""
+def quote(text: str) -> str:
+    """The pattern that matches exactly this text."""
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 def escapes(pattern: str) -> bool:
-    """Whether the pattern asks for things outside the searched folder: it is absolute, or has a ".."."""
+    """Whether the pattern leads out of the searched folder: it is absolute, or has a ".."."""
     return any(text.startswith("/") or ".." in text.split("/") for text in expand(pattern))
 
 
@@ -142,7 +142,7 @@ def expand(pattern: str) -> tuple[str, ...]:
 
 
 def segment(text: str) -> str:
-    """The regular expression for one segment, which never looks beyond it and never goes back far."""
+    """The regular expression for one segment, which never matches beyond it and never backtracks far."""
     pieces = _pieces(text)
     if len(pieces) == 1:
         return pieces[0]
@@ -192,7 +192,7 @@ def _product(left: list[str], right: list[str], pattern: str) -> list[str]:
 
 
 def _pieces(text: str) -> list[str]:
-    """The regular expressions of what stands between the stars of one segment."""
+    """The regular expressions between the stars of one segment."""
     pieces, at = [""], 0
     while at < len(text):
         char = text[at]
@@ -215,7 +215,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _class(text: str, at: int) -> tuple[str, int]:
-    """The regular expression of the bracket that was opened just before `at`, and where the text goes on."""
+    """The regular expression of the bracket that opens just before `at`, and where it ends."""
     negated = text[at : at + 1] in ("!", "^")
     at += negated
     chars: list[str] = []  # a "-" that makes a range is "", so that an escaped or outer one differs

@@ -1,4 +1,4 @@
-"""Search patterns as a model types them, made ready for the linear-time engines: ripgrep's own, and RE2."""
+"""Translate search patterns, as a model types them, for the linear-time engines ripgrep and RE2."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _NAMED = re.compile(r"\(\?P?<(\w+)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A regular expression that both engines read alike."""
+class PreparedPattern:
+    """A regular expression that means the same to both engines."""
 
     regex: str
     multiline: bool
-    """A match may go over line ends: it was asked for, or the pattern has a line end in it."""
+    """A match may span lines: the caller asked for it, or the pattern has a line end in it."""
     sees_cr: bool
-    """The pattern speaks of carriage returns, so they are not to be taken for a part of the line end."""
+    """The pattern contains carriage returns, so they are not part of the line end."""
 
 
-def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> Prepared:
-    """The pattern checked, a literal one quoted, and each line end in it made to match "\\r\\n" too."""
+def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> PreparedPattern:
+    """Check a pattern, quote a literal one, and let each line end in it match "\\r\\n" too."""
     if not pattern:
         raise _invalid("The `pattern` is empty, which every line matches. Give the text to look for.")
     if len(pattern) > MAX_CHARS:
@@ -63,7 +63,7 @@ def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> 
         raise _invalid("The `pattern` is not valid Unicode text. Give it without lone surrogates.") from None
     regex = _SPECIAL.sub(r"\\\g<0>", pattern) if literal else pattern
     if (literal or is_literal(pattern)) and pattern.isprintable():
-        return Prepared(regex, multiline, sees_cr=False)
+        return PreparedPattern(regex, multiline, sees_cr=False)
     tokens = list(_tokens(regex))
     for token, inside in tokens:
         if not inside and (token in _LOOKS or re.fullmatch(r"\\[1-9k]", token)):
@@ -71,7 +71,7 @@ def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> 
                 f"The pattern {pattern!r} uses look-around or a back-reference, which are not supported: "
                 "they can take for ever. Search for a simpler pattern and choose among the lines it finds."
             )
-    return Prepared(
+    return PreparedPattern(
         "".join(_line_end(token, inside) for token, inside in tokens).replace("\0", r"\x00"),
         multiline or any(token in ("\n", r"\n") and not inside for token, inside in tokens),
         any(token in ("\r", r"\r") for token, _ in tokens),
@@ -79,27 +79,27 @@ def prepare(pattern: str, *, literal: bool = False, multiline: bool = False) -> 
 
 
 def is_literal(pattern: str) -> bool:
-    """Whether a regular expression stands for nothing but itself."""
+    """Whether a regular expression matches only its own text."""
     return _OPERATOR.search(pattern) is None
 
 
 def is_common(pattern: str) -> bool:
-    """Whether all engines find the same for a regular expression in a line of ASCII characters, or all refuse it."""
+    """Whether all engines agree on a regular expression in lines of ASCII."""
     small = len(pattern) <= _LONGEST_COMMON and pattern.count("{") <= _MOST_COUNTS
     return small and _COMMON.fullmatch(pattern) is not None
 
 
 def for_re2(regex: str) -> str:
-    """`regex` as RE2 spells it; the start and the end of a word are any edge of one to it."""
+    """`regex` in the syntax of RE2, which has only word boundaries, not word starts and ends."""
     tokens = list(_tokens(_RIPGREP_ONLY.sub(_respelt, regex)))
     both = ("&", True)
     if ("[", True) in tokens or (both, both) in pairwise(tokens):
-        raise refused(regex, "sets within brackets cannot be searched for here, as ripgrep is missing")
+        raise pattern_error(regex, "sets within brackets cannot be searched for here, as ripgrep is missing")
     return "".join(r"\b" if token in (r"\<", r"\>") and not inside else token for token, inside in tokens)
 
 
 def for_ripgrep(regex: str) -> str:
-    """An expression of RE2 as ripgrep spells it: \\w, \\d, \\s and \\b of ASCII alone, no sets within brackets."""
+    """An RE2 expression in the syntax of ripgrep: \\w, \\d, \\s and \\b of ASCII alone, no sets within brackets."""
     spelled = "".join(_for_ripgrep(token, inside) for token, inside in _tokens(regex))
     return _NO_COUNT.sub(lambda found: rf"\{{{found[1]}" if found[1] else found[0], spelled)
 
@@ -112,22 +112,22 @@ def groups(regex: str) -> tuple[int, frozenset[str]]:
 
 
 def unicode_classes(regex: str) -> str:
-    """`regex` with \\w, \\d and \\s spelled out for RE2, so that they mean letters of all languages."""
+    """`regex` with \\w, \\d and \\s spelled out for RE2, to cover all of Unicode."""
     return "".join(_spelled(token, inside) for token, inside in _tokens(regex))
 
 
 def exact(pattern: str) -> str:
-    """An `is_common` regular expression for RE2, to which the vertical tab is no space."""
+    """An `is_common` regular expression for RE2, whose \\s lacks the vertical tab."""
     return "".join(_spaced(found.group()) for found in _PARTS.finditer(pattern))
 
 
 def widest(pattern: str) -> str:
-    """A regular expression over bytes that matches in each line that an `is_common` one matches in, in any language."""
+    """A regular expression over bytes that matches at least the lines that an `is_common` one matches."""
     return "".join(_widened(found.group()) for found in _PARTS.finditer(pattern))
 
 
-def refused(pattern: str, reason: str) -> ToolError:
-    """The error for a pattern that an engine cannot read, with the engine's own reason."""
+def pattern_error(pattern: str, reason: str) -> ToolError:
+    """The error for a pattern that an engine rejects, with its reason."""
     return _invalid(
         f"The pattern {pattern!r} is not a valid regular expression: {reason.strip().rstrip('.')}. "
         "Correct it, or set `literal` to true to search for exactly this text."

@@ -1,4 +1,4 @@
-"""What a search looked at and what it passed over, in words: an empty answer is not always a whole one."""
+"""Say in words what a search covered and what it skipped."""
 
 from __future__ import annotations
 

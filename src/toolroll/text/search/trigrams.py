@@ -1,7 +1,7 @@
-"""What three-letter runs a text must hold if a pattern is to match in it, for an index of such runs.
+"""Trigrams that a text must hold if a pattern matches in it, as a query for a trigram index.
 
-The answer errs on the side of less: a pattern that is not wholly understood asks for nothing. Texts and runs are
-bytes read as Latin-1, and the index does not tell upper from lower case.
+A pattern that is not fully understood requires nothing. Texts and trigrams are bytes read as Latin-1, and the index
+ignores case.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_MOST = 24  # strings that one part of a pattern may stand for
-_LONGEST = 60
-_RUNS = 24  # of one string; more of them hardly narrow it further
+_MAX_STRINGS = 24  # that one part of a pattern may stand for
+_MAX_STRING_CHARS = 60
+_MAX_TRIGRAMS = 24  # of one string; more hardly narrow it further
 _TOKEN = re.compile(
     r"\\[pPxuU]\{[^}]*\}|\\[pP].|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\b\{[a-z-]+\}|\\."
     r"|\(\?(?:P?<\w+>|[sm]*:)|\(\?[sm]+\)|\[\^?\]?|\{\d*(?:,\d*)?\}|.",
@@ -29,12 +29,12 @@ class _UnknownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is known of a part of a pattern."""
+    """What a part of a pattern requires."""
 
     exact: tuple[str, ...] | None
-    """All strings that it can stand for, if they are few."""
+    """All strings that it can stand for, if there are few."""
     needs: str = ""
-    """What must be found elsewhere in the text, as a query; empty for nothing."""
+    """Trigrams that the text must hold besides, as a query; empty for none."""
 
 
 _ANY = _Part(None)
@@ -42,9 +42,9 @@ _NOTHING = _Part(("",))
 
 
 def required(regex: str, *, ignore_case: bool = False) -> str:
-    """A query for SQLite's FTS5 which every text fits that the pattern matches in; empty if all may.
+    """A query for SQLite's FTS5 that matches every text in which the pattern matches; empty if any text may.
 
-    With `ignore_case`, texts that hold the long s or the Kelvin sign are to be taken in besides.
+    With `ignore_case`, texts with the long s or the Kelvin sign must be searched besides.
     """
     reader = _Reader([match.group() for match in _TOKEN.finditer(regex)], ignore_case)
     try:
@@ -55,7 +55,7 @@ def required(regex: str, *, ignore_case: bool = False) -> str:
 
 
 class _Reader:
-    """Reads a pattern from the left to the right."""
+    """Recursive descent parser of a pattern."""
 
     def __init__(self, tokens: Sequence[str], ignore_case: bool) -> None:
         self._tokens = tokens
@@ -128,7 +128,7 @@ class _Reader:
         return _Part((token.encode("utf-8", "replace").decode("latin-1"),))
 
     def _bracket(self) -> _Part:
-        """A class of characters, which is taken for any of them; what is in it must only be passed over rightly."""
+        """Skip a character class, which is taken for any character."""
         text = "".join(self._tokens[self._at :])
         at = 0
         while at < len(text):
@@ -147,7 +147,7 @@ class _Reader:
             self._at += 1
             if token == "?":
                 both = (*part.exact, "") if part.exact is not None else None
-                part = _Part(both) if both is not None and len(both) <= _MOST else _ANY
+                part = _Part(both) if both is not None and len(both) <= _MAX_STRINGS else _ANY
             elif token == "+" or (token[0] == "{" and re.match(r"\{0*[1-9]", token)):
                 part = _Part(None, _settled(part))
             elif token == "*" or re.fullmatch(r"\{\d*(?:,\d*)?\}", token):
@@ -166,14 +166,14 @@ def _union(branches: Sequence[_Part]) -> tuple[str, ...] | None:
         if branch.exact is None:
             return None
         found += branch.exact
-    return tuple(dict.fromkeys(found)) if len(found) <= _MOST else None
+    return tuple(dict.fromkeys(found)) if len(found) <= _MAX_STRINGS else None
 
 
 def _product(left: tuple[str, ...], right: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    if right is None or len(left) * len(right) > _MOST:
+    if right is None or len(left) * len(right) > _MAX_STRINGS:
         return None
     made = tuple(dict.fromkeys(a + b for a in left for b in right))
-    return made if max(map(len, made)) <= _LONGEST else None
+    return made if max(map(len, made)) <= _MAX_STRING_CHARS else None
 
 
 def _settled(part: _Part) -> str:
@@ -181,19 +181,19 @@ def _settled(part: _Part) -> str:
 
 
 def _asked(strings: tuple[str, ...]) -> str:
-    """A query for one of these strings; empty if one of them is too short to be asked for."""
-    queries = [_both(_runs(text)) for text in strings]
+    """A query for one of these strings; empty if one of them is shorter than a trigram."""
+    queries = [_both(_trigrams(text)) for text in strings]
     if not all(queries):
         return ""
     return queries[0] if len(queries) == 1 else f"({' OR '.join(queries)})"
 
 
-def _runs(text: str) -> Iterator[str]:
-    """Some of the runs of a string, spread over it; the first and the last are among them."""
+def _trigrams(text: str) -> Iterator[str]:
+    """Trigrams of a string, spread over it, with the first and the last."""
     last = len(text) - 3
     if last < 0:
         return
-    step = max(1, -(-last // (_RUNS - 1)))
+    step = max(1, -(-last // (_MAX_TRIGRAMS - 1)))
     for at in dict.fromkeys([*range(0, last, step), last]):
         quoted = text[at : at + 3].replace('"', '""')
         yield f'"{quoted}"'

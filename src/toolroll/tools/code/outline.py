@@ -18,7 +18,7 @@ from toolroll.tool import Effect, tool
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FileOutline:
     """One file of an outline."""
 
     path: str
@@ -31,7 +31,7 @@ class Part:
 class Outline:
     """The definitions of a file, or of each file of a folder. `files` and `definitions` count all there are."""
 
-    parts: list[Part]
+    parts: list[FileOutline]
     files: int
     definitions: int
     brief: bool
@@ -55,22 +55,22 @@ def outline(
     limit: Annotated[int, Field(ge=1), "Most lines to show."] = 400,
 ) -> Outline:
     """Outline a file (classes, functions, signatures, line spans) or all files of a folder."""
-    where = ctx.structure.place(ctx.files, path)
+    where = ctx.structure.resolve_path(ctx.files, path)
     if ctx.structure.is_file(where):
         tags = ctx.structure.tags_of(where, ctx.token)
         lines = outlines.lines(tags, depth or 3)
-        part = Part(path, outlines.header(path, tags), outlines.imports(tags), lines[:limit])
+        part = FileOutline(path, outlines.header(path, tags), outlines.imports(tags), lines[:limit])
         fault = f"Line {tags.broken} does not parse: what follows it may be incomplete." if tags.broken else ""
         whole = partial(_text, [replace(part, lines=lines)], False)
         return _made([part], _Counts(len(lines), 1, 1), limit, fault, whole)
-    look = ctx.structure.look(where, whole=False, token=ctx.token)
+    look = ctx.structure.scan(where, whole=False, token=ctx.token)
     broken = [f"{one}:{tags.broken}" for one, tags in look.found if tags.broken]
     faults = f" Not parsed in full: {', '.join(broken[:5])}{' ...' if len(broken) > 5 else ''}." if broken else ""
     texts = [(one, tags, text) for one, tags in look.found if (text := outlines.text(tags, depth or 1))]
     counts = _Counts(sum(text.count("\n") + 1 for _, _, text in texts), len(texts), len(look.found))
     most = limit if len(texts) == 1 else None
     parts = [
-        Part(one, outlines.header(one, tags), [], outlines.lines(tags, depth or 1, values=False)[:most])
+        FileOutline(one, outlines.header(one, tags), [], outlines.lines(tags, depth or 1, values=False)[:most])
         for one, tags, _ in texts[:limit]
     ]
     made = _made(parts, counts, limit, f"{look}{faults}", partial(_joined, texts))
@@ -85,7 +85,7 @@ class _Counts(NamedTuple):
     files: int
 
 
-def _made(shown: list[Part], counts: _Counts, limit: int, note: str, whole: Callable[[], str]) -> Outline:
+def _made(shown: list[FileOutline], counts: _Counts, limit: int, note: str, whole: Callable[[], str]) -> Outline:
     total, outlined, files = counts
     brief = total > limit and outlined > 1
     notes = [f"{len(shown)} of {outlined} files shown."] if len(shown) < outlined else []
@@ -108,7 +108,7 @@ def _joined(texts: Sequence[tuple[str, Tags, str]]) -> str:
     return "\n".join([f"{outlines.header(one, tags)}\n{text}" for one, tags, text in texts])
 
 
-def _text(parts: Sequence[Part], brief: bool) -> str:
+def _text(parts: Sequence[FileOutline], brief: bool) -> str:
     if brief:
         return "\n".join(f"{names.show_name(part.path)}: {outlines.names(part.lines)}" for part in parts)
     blocks = []

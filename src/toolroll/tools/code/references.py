@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from toolroll.host.code.look import Look
+from toolroll.host.code.structure import StructureScan
 from toolroll.host.context import Context
 from toolroll.host.search.search import Query
 from toolroll.result import Status, Suggestion
@@ -63,10 +63,10 @@ def references(
 ) -> References:
     """Find where a symbol is defined and where it is used, in code, not in comments or strings."""
     wanted = uses.symbol(symbol)
-    where = ctx.structure.place(ctx.files, path)
+    where = ctx.structure.resolve_path(ctx.files, path)
     # Beyond ASCII, the bytes of a name depend on how the file is written.
     holds = Query(wanted.stem, literal=True, whole_word=True) if wanted.stem.isascii() else None
-    look = ctx.structure.look(
+    look = ctx.structure.scan(
         where, holds=holds, wanted=lambda language: language.code, include=include, token=ctx.token
     )
     found = [
@@ -78,7 +78,7 @@ def references(
     # What x is in `x.method` cannot be seen; it counts if a class here has such a method.
     used = [(one, place) for one, place in found if not place.definition and (place.sure or defined)]
     if not defined and not used:
-        return _nowhere(symbol, path, look, ctx.structure.near(wanted.name, where, ctx.token))
+        return _nowhere(symbol, path, look, ctx.structure.similar_names(wanted.name, where, ctx.token))
     return References(
         symbol=symbol,
         definitions=defined,
@@ -106,7 +106,7 @@ def _note(used: Sequence[tuple[str, Place]], limit: int, seen: str) -> str:
     return f"({' '.join(notes)})" if notes else ""
 
 
-def _nowhere(symbol: str, path: str, look: Look[Tags], near: list[str]) -> References:
+def _nowhere(symbol: str, path: str, look: StructureScan[Tags], near: list[str]) -> References:
     """The answer for a symbol that is nowhere: what was looked at, and names that are like it."""
     notes = [str(look)]
     notes += [f"Did you mean {' or '.join(map(repr, near))}?"] if near else []

@@ -9,7 +9,7 @@ from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.host.lsp.servers import ALIASES, language_of
-from toolroll.host.search.search import Query, Row, Scope
+from toolroll.host.search.search import GrepRow, Query, Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text import diff
@@ -99,7 +99,7 @@ def _left(ctx: Context, old: str, new: str) -> list[str]:
     return [_place(row) for row in found.rows]
 
 
-def _place(row: Row) -> str:
+def _place(row: GrepRow) -> str:
     return f"{row.path}:{row.line}"
 
 

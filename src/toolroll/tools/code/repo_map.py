@@ -13,7 +13,7 @@ from toolroll.text.tokens import estimate
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.code.map_builder import Charted
+    from toolroll.host.code.map_builder import BuiltMap
     from toolroll.text.code.map.file_facts import Mark
 
 _LEAST = 64  # tokens: room for a file, and for what is left out
@@ -21,7 +21,7 @@ _SPARE = 8  # tokens, for a note that a dialect words a little longer
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class MappedDefinition:
     """A definition and the line that it starts in."""
 
     line: int
@@ -36,7 +36,7 @@ class MappedFile:
 
     path: str
     score: float
-    definitions: list[Definition]
+    definitions: list[MappedDefinition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ def repo_map(
     files: Annotated[tuple[str, ...], Field(path=True), "Files you know: shows what they build on, not them."] = (),
 ) -> RepoMap:
     """Map the code base: the files that matter for a task, best first, with definitions and their lines."""
-    from toolroll.text.code.map.show import Sketch, rendered
+    from toolroll.text.code.map.show import MapLayout, render
 
-    where = ctx.structure.place(ctx.files, path)
+    where = ctx.structure.resolve_path(ctx.files, path)
     if ctx.structure.is_file(where):
         raise ToolError(
             ErrorCode.VALIDATION,
@@ -74,47 +74,47 @@ def repo_map(
             suggest=(Suggestion("outline", {"path": path}),),
         )
     for one in files:
-        ctx.structure.is_file(ctx.structure.place(ctx.files, one))  # one that is not there is told of
+        ctx.structure.is_file(ctx.structure.resolve_path(ctx.files, one))  # one that is not there is told of
     play = {"/".join(ctx.files.key(one)) for one in files}
     query = query.strip()
-    past = ctx.atlas.past(ctx.repository, path) if query else None
-    with ctx.atlas.charted(where, ctx.token, ctx.progress) as charted:
-        chart = charted.chart
-        ranking = chart.by_question(query, past, play) if query else chart.by_graph(play)
+    past = ctx.repo_maps.commit_history(ctx.repository, path) if query else None
+    with ctx.repo_maps.build(where, ctx.token, ctx.progress) as built:
+        ranker = built.ranker
+        ranking = ranker.by_question(query, past, play) if query else ranker.by_graph(play)
         matched = bool(ranking.files)
         if not matched:
-            ranking = chart.by_graph(play)
+            ranking = ranker.by_graph(play)
         ranked = len(ranking.files)
-        sketch = Sketch(ranking.files, chart.marks, lambda one: chart.values(one, ranking), max_tokens)
-        longest = _note(charted, max(0, ranked - 1), ranked, matched, max_tokens)
-        parts = sketch.parts(estimate(f"\n{longest}") + _SPARE)
+        layout = MapLayout(ranking.files, ranker.marks, lambda one: ranker.values(one, ranking), max_tokens)
+        longest = _note(built, max(0, ranked - 1), ranked, matched, max_tokens)
+        parts = layout.parts(estimate(f"\n{longest}") + _SPARE)
     return RepoMap(
         files=[MappedFile(part.path, part.score, list(map(_definition, part.marks))) for part in parts],
         ranked=ranked,
-        read=charted.read,
-        form="\n".join(rendered(parts)) or ("No file fits." if ranked else "There is nothing to map."),
-        note=_note(charted, len(parts), ranked, matched, max_tokens),
-        status="partial" if charted.left or not charted.whole else "success",
+        read=built.read,
+        form="\n".join(render(parts)) or ("No file fits." if ranked else "There is nothing to map."),
+        note=_note(built, len(parts), ranked, matched, max_tokens),
+        status="partial" if built.left or not built.whole else "success",
     )
 
 
-def _definition(mark: Mark) -> Definition:
-    return Definition(mark.line, mark.kind, mark.path, mark.text)
+def _definition(mark: Mark) -> MappedDefinition:
+    return MappedDefinition(mark.line, mark.kind, mark.path, mark.text)
 
 
-def _note(charted: Charted, shown: int, ranked: int, matched: bool, most: int) -> str:
+def _note(built: BuiltMap, shown: int, ranked: int, matched: bool, most: int) -> str:
     """What is shown and what is not, as far as half of the budget allows."""
     notes = []
-    if charted.left:
-        notes.append(f"{charted.left} files are not read yet, for want of time: call again.")
-    if not charted.whole:
+    if built.left:
+        notes.append(f"{built.left} files are not read yet, for want of time: call again.")
+    if not built.whole:
         notes.append("There are too many files: name a folder in `path`.")
     if ranked and not matched:
         notes.append("Nothing matches the query; these are the files that others build on.")
     more = "more with a larger `max_tokens`" if shown < ranked else "`outline` shows all of a file"
     notes.append(f"{shown} of {counted(ranked, 'file')}; {more}.")
-    if charted.unreadable:
-        notes.append(f"{charted.unreadable} files cannot be read.")
+    if built.unreadable:
+        notes.append(f"{built.unreadable} files cannot be read.")
     while len(notes) > 1 and estimate(" ".join(notes)) > most // 2:
         notes.pop()
     return f"({' '.join(notes)})"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from toolroll.host.code.look import Look
+from toolroll.host.code.structure import StructureScan
 from toolroll.host.context import Context
 from toolroll.host.search.search import Query
 from toolroll.result import Status
@@ -47,21 +47,21 @@ def symbols(
     include: Annotated[str | None, "Only files whose path matches this glob."] = None,
 ) -> Symbols:
     """List what is defined, imported, called or used to decorate, by syntax, with file and line."""
-    where = ctx.structure.place(ctx.files, path)
+    where = ctx.structure.resolve_path(ctx.files, path)
     if pattern is not None:
         return _fitting(ctx, pattern, where, limit)
     word = literal(name)
-    look = ctx.structure.look(where, holds=_holds(word), whole=kind == "calls", include=include, token=ctx.token)
+    look = ctx.structure.scan(where, holds=_holds(word), whole=kind == "calls", include=include, token=ctx.token)
     wanted = Named(kind, name)
     rows: list[Row] = []
     for one, tags in look.found:
         rows += wanted.rows(one, tags, partial(ctx.structure.source_of, one), limit - len(rows))
-    near = ctx.structure.near(word, where, ctx.token) if word and not rows else []
+    near = ctx.structure.similar_names(word, where, ctx.token) if word and not rows else []
     return _made(rows, limit, look, near)
 
 
 def _fitting(ctx: Context, pattern: str, where: str, limit: int) -> Symbols:
-    look = ctx.structure.fitting(pattern, where, holds=_holds(patterns.literal(pattern)), token=ctx.token)
+    look = ctx.structure.find_pattern(pattern, where, holds=_holds(patterns.literal(pattern)), token=ctx.token)
     rows = [
         Row(path, match.line, match.end_line, match.column, "match", "", match.text)
         for path, matches in look.found
@@ -75,7 +75,7 @@ def _holds(word: str) -> Query | None:
     return Query(word, literal=True) if word else None
 
 
-def _made(rows: list[Row], limit: int, look: Look[Any], near: list[str]) -> Symbols:
+def _made(rows: list[Row], limit: int, look: StructureScan[Any], near: list[str]) -> Symbols:
     files = len({row.path for row in rows})
     notes = [f"{limit} of {len(rows)} in {counted(files, 'file')} shown (limit reached)."] if len(rows) > limit else []
     notes += [str(look)] if look.stopped or look.skipped or not rows else []

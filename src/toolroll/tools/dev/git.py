@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from toolroll.host.context import Context
-from toolroll.policy.paths import components, protected
+from toolroll.policy.paths import components, find_protected
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text.git.names import Action, Sub, pathspec
@@ -84,7 +84,7 @@ def _check_paths(ctx: Context, paths: Sequence[str]) -> None:
         raise ToolError(ErrorCode.TOO_LARGE, f"More than {_MOST_FILES} `files`. Name folders or globs instead.")
     for path in paths:
         relative = ctx.files.root.text(ctx.files.where(path)[1])
-        if protected(components(relative)):
+        if find_protected(components(relative)):
             raise ToolError(
                 ErrorCode.SECURITY, f"`files`: {path!r} is not of the working tree. Name files of the project."
             )

@@ -1,1 +1,1 @@
-"""Finding files and text."""
+"""Tools that find files and text."""

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.search.search import Entry, Listing, Scope
+from toolroll.host.search.search import FileEntry, FindResult, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
-from toolroll.text.search import skipped as survey
+from toolroll.text.search.skipped import sentence
 from toolroll.tool import Effect, tool
 
 
@@ -20,7 +20,7 @@ from toolroll.tool import Effect, tool
 class Files:
     """The paths that match, in the order asked for. `total` counts all, `entries` are those shown."""
 
-    entries: list[Entry]
+    entries: list[FileEntry]
     total: int
     note: str
     status: Status = "success"
@@ -68,21 +68,21 @@ def find(
     )
 
 
-def _text(entries: Sequence[Entry]) -> str:
+def _text(entries: Sequence[FileEntry]) -> str:
     """A path a line; folders end in a slash."""
     return "\n".join([f"{one.path}/" if one.kind == "directory" else one.path for one in entries])
 
 
-def _whole(found: Listing) -> str:
+def _whole(found: FindResult) -> str:
     return found.whole or _text(names.show_names(found.entries))
 
 
-def _note(found: Listing, limit: int, seconds: float) -> str:
+def _note(found: FindResult, limit: int, seconds: float) -> str:
     notes = []
     if not found.complete:
         notes.append(f"Stopped after {seconds:g} s: this is a part of the files. Narrow `path` or `pattern`.")
     if found.total > limit:
         notes.append(f"{limit} of {found.total} shown (limit reached).")
     if found.survey is not None and not found.entries:
-        notes.append(survey.sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
+        notes.append(sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
     return f"({' '.join(notes)})" if notes else ""

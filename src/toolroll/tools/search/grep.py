@@ -10,23 +10,23 @@ from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.search.search import Found, Query, Row, Scope
+from toolroll.host.search.search import GrepResult, GrepRow, Query, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
 from toolroll.text.counts import counted
-from toolroll.text.search import skipped as survey
+from toolroll.text.search.skipped import sentence
 from toolroll.tool import Effect, tool
 
 Output = Literal["content", "files", "count"]
-_AROUND = 100_000  # lines around a match; ripgrep takes no number of any size
+_MAX_CONTEXT_LINES = 100_000  # ripgrep does not accept every number
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
     """Matching lines, newest file first. `total` counts all that were found, `rows` are those shown."""
 
-    rows: list[Row]
+    rows: list[GrepRow]
     shown: int
     total: int
     files: int
@@ -70,17 +70,17 @@ def grep(
     lenient: Annotated[bool, "What is no regular expression may be plain text."] = False,
 ) -> Matches:
     """Search file contents, newest file first. When nothing is found, says what was not searched."""
-    around = min(context, _AROUND)
-    query = Query(pattern, literal, ignore_case, whole_word, multiline, before=around, after=around)
+    lines = min(context, _MAX_CONTEXT_LINES)
+    query = Query(pattern, literal, ignore_case, whole_word, multiline, before=lines, after=lines)
     search, where = ctx.search_of(path)
     scope = Scope(where, _globs(include), _globs(exclude), hidden, ignored, skip, depth)
     ask = search.grep_leniently if lenient else search.grep
     found = ask(query, scope, limit=limit if output == "content" else None, token=ctx.token)
     if search is not ctx.search:
-        found.rows = [replace(row, path=path) for row in found.rows]  # known by its handle only
+        found.rows = [replace(row, path=path) for row in found.rows]  # the model knows it by its handle
     rows = _first(found.rows, limit if output == "content" else len(found.rows))
     ctx.taint.notice_files({row.path for row in rows if output == "content"})
-    cut = len(rows) < len(found.rows) and found.stopped != "limit"  # of a search that had enough there is no whole
+    cut = len(rows) < len(found.rows) and found.stopped != "limit"  # a search that had enough has no whole answer
     files = {"path": path, "include": include, "exclude": exclude, "hidden": hidden, "ignored": ignored}
     how = {"literal": literal, "ignore_case": ignore_case, "multiline": multiline, "whole_word": whole_word}
     return Matches(
@@ -96,8 +96,8 @@ def grep(
     )
 
 
-def _text(rows: Sequence[Row], output: Output) -> str:
-    """Rows by file, `12:` before a matching line and `12-` before one of its context."""
+def _text(rows: Sequence[GrepRow], output: Output) -> str:
+    """Rows by file, `12:` before a matching line and `12-` before a line of context."""
     if output == "files":
         return "\n".join(dict.fromkeys(row.path for row in rows))
     if output == "count":
@@ -116,8 +116,8 @@ def _globs(glob: str | None) -> tuple[str, ...]:
     return (glob,) if glob else ()
 
 
-def _first(rows: list[Row], limit: int) -> list[Row]:
-    """The rows up to the limit's match, with the context that belongs to it."""
+def _first(rows: list[GrepRow], limit: int) -> list[GrepRow]:
+    """The rows up to the last match within the limit, with its context."""
     matches = 0
     for at, row in enumerate(rows):
         matches += row.column > 0
@@ -126,7 +126,7 @@ def _first(rows: list[Row], limit: int) -> list[Row]:
     return rows
 
 
-def _note(found: Found, rows: list[Row], output: Output, most_rows: int, seconds: float) -> str:
+def _note(found: GrepResult, rows: list[GrepRow], output: Output, most_rows: int, seconds: float) -> str:
     notes = []
     if found.stopped == "time":
         notes.append(f"Stopped after {seconds:g} s: this is a part of the matches. Narrow `path` or `include`.")
@@ -138,12 +138,12 @@ def _note(found: Found, rows: list[Row], output: Output, most_rows: int, seconds
         files = counted(found.files, "file")
         notes.append(f"{shown} of {of}{found.matches} matches in {of}{files} shown (limit reached).")
     if found.survey is not None:
-        notes.append(survey.sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
+        notes.append(sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
     return f"({' '.join(notes)})" if notes else ""
 
 
-def _elsewhere(found: Found, asked: dict[str, Any]) -> Suggestion | None:
-    """The call that also searches where matches were passed over."""
+def _elsewhere(found: GrepResult, asked: dict[str, Any]) -> Suggestion | None:
+    """The call that also searches the skipped files with matches."""
     switches = {kind: True for kind in ("hidden", "ignored") if found.survey and found.survey.elsewhere.get(kind)}
     given = {name: value for name, value in {**asked, **switches}.items() if value}
     return Suggestion("grep", given) if switches else None

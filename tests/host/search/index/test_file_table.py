@@ -14,10 +14,10 @@ import pytest
 
 from toolroll.host.files.root import Root
 from toolroll.host.files.walk import Walk
+from toolroll.host.runtime.inotify import FolderWatch
 from toolroll.host.search.index import file_table as module
-from toolroll.host.search.index.file_table import Table, TooMuchError
-from toolroll.host.search.index.inotify import Watch
-from toolroll.host.search.query import Entry
+from toolroll.host.search.index.file_table import FileTable, UntrackableTreeError
+from toolroll.host.search.query import FileEntry
 
 NAMES = ["a", "b.py", "c/d", "c/e/f", "g/h", ".gitignore", "c/.gitignore", "g/a", "c/e/g/h/i", ".hid/x", "c/.x"]
 
@@ -38,9 +38,9 @@ def walked(root: Root) -> tuple[dict[str, int], set[str]]:
 
 @pytest.mark.parametrize("moves", [500, 1])  # with few, all is often put in order again
 def test_whatever_happens_it_is_what_a_walk_finds(moves: int, root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOVES", moves)
+    monkeypatch.setattr(module, "_MAX_MOVES", moves)
     chance, top = random.Random(4), Path(root.path)
-    table = Table(root, threading.Event())
+    table = FileTable(root, threading.Event())
     seen = 0
     for _ in range(400):
         path = top / chance.choice(NAMES)
@@ -62,7 +62,7 @@ def test_whatever_happens_it_is_what_a_walk_finds(moves: int, root: Root, monkey
             table.refresh()
             files, left = walked(root)
             assert {path: stamp[3] for path, stamp in table.files().items()} == files
-            assert {path for path, _ in table.left("")} == left
+            assert {path for path, _ in table.left_out("")} == left
             aged = sorted((-modified, path) for path, modified in files.items())
             assert table.newest() == aged
             order = table.order("inner", lambda path: path.startswith("c/"))
@@ -71,7 +71,7 @@ def test_whatever_happens_it_is_what_a_walk_finds(moves: int, root: Root, monkey
             assert order.paths(2) == [path[2:] for _, path in inner]
             assert order.lines(1, 3) == "\n".join(path for _, path in inner[1:3])
             known = table.files()
-            every = [Entry(path, "file", known[path][2], known[path][3]) for _, path in inner]
+            every = [FileEntry(path, "file", known[path][2], known[path][3]) for _, path in inner]
             assert [list(order.first(count, known)) for count in (None, 2, 1)] == [every, every[:2], every[:1]]
             assert order.first(1, known) is order.first(1, known)
             seen += len(files)
@@ -82,7 +82,7 @@ def test_whatever_happens_it_is_what_a_walk_finds(moves: int, root: Root, monkey
 def test_what_changed_is_told_once(root: Root) -> None:
     top = Path(root.path)
     (top / "a").write_text("")
-    table = Table(root, threading.Event())
+    table = FileTable(root, threading.Event())
     assert (table.changed(), table.changed()) == (None, set())
     (top / "a").write_text("x")
     (top / "b").write_text("x")
@@ -94,7 +94,7 @@ def test_what_changed_is_told_once(root: Root) -> None:
 def test_reading_is_no_change(root: Root) -> None:
     top = Path(root.path)
     (top / "a").write_text("x")
-    watch = Watch()
+    watch = FolderWatch()
     number = watch.add(root.fd, os.fstat(root.fd).st_dev)
     (top / "a").read_text()
     list(top.iterdir())
@@ -107,25 +107,25 @@ def test_reading_is_no_change(root: Root) -> None:
 
 
 def test_a_tree_that_is_too_large_is_not_kept(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 5)
+    monkeypatch.setattr(module, "MAX_ENTRIES", 5)
     for number in range(10):
         (Path(root.path) / f"d{number}").mkdir()
     before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(TooMuchError):
-        Table(root, threading.Event())
+    with pytest.raises(UntrackableTreeError):
+        FileTable(root, threading.Event())
     assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_it_stops_when_it_is_told_to(root: Root) -> None:
     stop = threading.Event()
     stop.set()
-    with pytest.raises(TooMuchError):
-        Table(root, stop)
+    with pytest.raises(UntrackableTreeError):
+        FileTable(root, stop)
 
 
 def test_a_file_that_was_just_written_is_not_settled(root: Root) -> None:
     (Path(root.path) / "a").write_text("x")
-    table = Table(root, threading.Event())
+    table = FileTable(root, threading.Event())
     assert table.unsettled() == {"a"}
     time.sleep(0.12)
     table.refresh()
@@ -134,7 +134,7 @@ def test_a_file_that_was_just_written_is_not_settled(root: Root) -> None:
 
 
 def test_where_the_network_can_change_files_there_is_no_watch() -> None:
-    watch, proc = Watch(), os.open("/proc", os.O_RDONLY)
+    watch, proc = FolderWatch(), os.open("/proc", os.O_RDONLY)
     with pytest.raises(OSError, match="from elsewhere"):
         watch.add(proc, os.fstat(proc).st_dev)
     os.close(proc)
@@ -142,9 +142,9 @@ def test_where_the_network_can_change_files_there_is_no_watch() -> None:
 
 
 def test_few_orders_are_kept(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ORDERS", 2)
+    monkeypatch.setattr(module, "_MAX_ORDERS", 2)
     (Path(root.path) / "a").write_text("x")
-    table = Table(root, threading.Event())
+    table = FileTable(root, threading.Event())
     first, second = (table.order(key, lambda _: True) for key in (1, 2))
     assert table.order(1, lambda _: True) is first
     table.order(3, lambda _: True)

@@ -20,11 +20,11 @@ import pytest
 from tests.launchers import LAUNCHER, descriptors
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State
-from toolroll.host.search import hits as gathered
+from toolroll.host.search import grep
+from toolroll.host.search import search as front
 from toolroll.host.search.index import live as module
-from toolroll.host.search.index import small_tree as few
 from toolroll.host.search.index.live import index_path
-from toolroll.host.search.search import Found, Query, Row, Scope, Search
+from toolroll.host.search.search import GrepResult, GrepRow, Query, Scope, Search
 from toolroll.policy.limits import Limits
 
 WORDS = [
@@ -124,8 +124,8 @@ def blocked(path: Path) -> bool:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LEAST", 1)
-    monkeypatch.setattr(gathered, "_MANY", 10)
+    monkeypatch.setattr(module, "MIN_FILES", 1)
+    monkeypatch.setattr(grep, "_MIN_PROBED", 10)
 
 
 @pytest.fixture
@@ -160,8 +160,8 @@ def searches(tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Search, Searc
 
 def known(search: Search, *, indexed: bool = True) -> Search:
     search.find("*")
-    assert search.warm is not None
-    assert search.warm.ready(60, indexed=indexed)
+    assert search.index is not None
+    assert search.index.wait_until_ready(60, indexed=indexed)
     return search
 
 
@@ -181,7 +181,7 @@ def compared(seed: int, questions: int, searches: Callable[..., tuple[Path, Sear
     chance = random.Random(seed)
     top, fast, plain = searches(seed)
     known(fast)
-    assert fast.warm is not None
+    assert fast.index is not None
     rows = used = 0
     for number in range(questions):
         for _ in range(chance.choice([0, 0, 0, 1, 3])):
@@ -196,9 +196,9 @@ def compared(seed: int, questions: int, searches: Callable[..., tuple[Path, Sear
             assert fast.grep(query, scope, limit=5).rows[:5] == wanted.rows[:5], (query, scope)
         pattern = chance.choice(["*", "*.py", "**/*.{py,txt}", "src/**", "*e*"])
         assert fast.find(pattern, scope) == plain.find(pattern, scope), (pattern, scope)
-        sight = fast.warm.sight(query, scope, () if scope.path == "." else tuple(scope.path.split("/")))
+        candidates = fast.index.candidates(query, scope, () if scope.path == "." else tuple(scope.path.split("/")))
         rows += found.matches
-        used += sight is not None and sight.narrowed
+        used += candidates is not None and candidates.complete
     return rows, used
 
 
@@ -276,7 +276,7 @@ def test_an_edit_that_hides_itself_is_found(searches: Make) -> None:
     old = os.stat(top / "f")
     (top / "f").write_text("two thing\n")
     os.utime(top / "f", ns=(old.st_atime_ns, old.st_mtime_ns))
-    assert fast.grep(Query("two thing", literal=True)).rows == [Row("f", 1, 1, "two thing")]
+    assert fast.grep(Query("two thing", literal=True)).rows == [GrepRow("f", 1, 1, "two thing")]
 
 
 def test_more_changes_than_the_kernel_keeps(searches: Make) -> None:
@@ -375,9 +375,9 @@ def test_two_may_use_it_at_once(searches: Make) -> None:
         chance = random.Random(5)
         while not stop.is_set():
             write(top / "src" / f"s{chance.randrange(5)}.py", chance)
-            assert first.warm is not None
-            first.warm._built = float("-inf")  # as if much time had passed
-            first.warm.searched()
+            assert first.index is not None
+            first.index._built = float("-inf")  # as if much time had passed
+            first.index.update_in_background()
             time.sleep(0.01)
 
     thread = threading.Thread(target=stir)
@@ -399,47 +399,47 @@ def change_many(top: Path) -> None:
 
 def test_files_are_read_in_after_a_while_and_found_meanwhile(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     top, fast, _ = searches(files=40)
-    warm = known(fast).warm
-    assert warm is not None
-    monkeypatch.setattr(module, "_QUIET", 3600.0)
+    index = known(fast).index
+    assert index is not None
+    monkeypatch.setattr(module, "_QUIET_S", 3600.0)
     change_many(top)
-    warm._built, warm._rest = 0.0, 0.0
+    index._built, index._pause = 0.0, 0.0
     for _ in range(3):
         assert fast.grep(Query("needlepoint", literal=True)).matches == 80
-        assert not warm._builder.running
-    assert warm._with(warm._lacking)
-    monkeypatch.setattr(module, "_QUIET", 0.1)
+        assert not index._builder.running
+    assert index._with(index._missing)
+    monkeypatch.setattr(module, "_QUIET_S", 0.1)
     fast.grep(Query("needlepoint", literal=True))
-    assert warm._builder.wait(60)
+    assert index._builder.wait(60)
     assert fast.grep(Query("needlepoint", literal=True)).matches == 80
-    assert not warm._with(warm._lacking)
+    assert not index._with(index._missing)
 
 
 def test_builds_rest_in_between(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     top, fast, _ = searches(files=40)
-    warm = known(fast).warm
-    assert warm is not None
-    monkeypatch.setattr(module, "_QUIET", 0.1)
+    index = known(fast).index
+    assert index is not None
+    monkeypatch.setattr(module, "_QUIET_S", 0.1)
     change_many(top)
-    warm._built, warm._rest = time.monotonic(), 3600.0
+    index._built, index._pause = time.monotonic(), 3600.0
     fast.grep(Query("needlepoint", literal=True))
-    assert warm._with(warm._lacking)
-    assert not warm._builder.running
+    assert index._with(index._missing)
+    assert not index._builder.running
     assert known(fast).grep(Query("needlepoint", literal=True)).matches == 80
-    assert not warm._with(warm._lacking)
+    assert not index._with(index._missing)
 
 
 @pytest.mark.parametrize("word", ["off", "0"])
 def test_it_can_be_switched_off(word: str, searches: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(module.SWITCH, word)
     _, fast, _ = searches(files=5)
-    assert fast.warm is None
+    assert fast.index is None
     fast.grep(Query("needle"))
     assert not (tmp_path / "state").exists()
 
 
 def test_a_small_tree_gets_no_index(searches: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(module, "LEAST", 100)
+    monkeypatch.setattr(module, "MIN_FILES", 100)
     _, fast, plain = searches(files=20)
     known(fast, indexed=False)
     assert fast.grep(Query("needle")) == plain.grep(Query("needle"))
@@ -453,9 +453,9 @@ def test_nothing_is_left_running(searches: Make) -> None:
         (top / f"f{number}").write_text(f"{number}\n" * 50)
     time.sleep(0.12)
     known(fast, indexed=False)
-    assert fast.warm is not None
-    fast.warm.searched()
-    child = fast.warm._builder._child
+    assert fast.index is not None
+    fast.index.update_in_background()
+    child = fast.index._builder._child
     assert child is not None
     fast.close()
     assert child.returncode is not None
@@ -465,10 +465,10 @@ def test_nothing_is_left_running(searches: Make) -> None:
 PARENT = """
 import os, sys, time
 from tests.launchers import LAUNCHER, descriptors
-from toolroll.host.search.index.builder import Builder
+from toolroll.host.search.index.builder import IndexBuilder
 from toolroll.host.files.root import Root
 root = Root(sys.argv[1])
-builder = Builder(root, sys.argv[2], 10**9, LAUNCHER)
+builder = IndexBuilder(root, sys.argv[2], 10**9, LAUNCHER)
 builder.start([f"f{number}" for number in range(3000)])
 print(builder._child.pid, flush=True)
 os.kill(os.getpid(), 9)
@@ -501,8 +501,8 @@ def test_few_files_are_searched_here_as_ripgrep_would(
     top, fast, plain = searches(6)
     fast.close()  # so that nothing is ever known of the tree
     seen: list[bool] = []
-    sight = few.sight
-    monkeypatch.setattr(few, "sight", lambda *given: (seen.append(True), sight(*given))[1])
+    listed = front.list_small_tree
+    monkeypatch.setattr(front, "list_small_tree", lambda *given: (seen.append(True), listed(*given))[1])
     empty = rows = 0
     for _ in range(questions):
         change(top, chance)
@@ -518,7 +518,7 @@ def test_few_files_are_searched_here_as_ripgrep_would(
     assert len(seen) > questions * 2 / 3
 
 
-def looked_at(found: Found) -> Found:
+def looked_at(found: GrepResult) -> GrepResult:
     """The same, but ripgrep alone also looks into files that are too big, and passes over those that match."""
     assert found.survey is not None
     big = found.survey.skipped.pop("too big", 0)
@@ -544,10 +544,10 @@ def test_an_empty_answer_of_few_files_tells_the_same(searches: Make) -> None:
 def test_many_files_are_left_to_ripgrep(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     _, fast, plain = searches(3, 40)
     fast.close()
-    monkeypatch.setattr(few, "FEW", 10)
+    monkeypatch.setattr(front, "MAX_FILES", 10)
     asked: list[object] = []
-    sight = few.sight
-    monkeypatch.setattr(few, "sight", lambda *given: asked.append(sight(*given)))
+    listed = front.list_small_tree
+    monkeypatch.setattr(front, "list_small_tree", lambda *given: asked.append(listed(*given)))
     for _ in range(3):
         assert fast.grep(Query("e")) == plain.grep(Query("e"))
     assert asked == [None]  # and it is not tried again

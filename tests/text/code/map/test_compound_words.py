@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from toolroll.text.code.map.compound_words import Glued
+from toolroll.text.code.map.compound_words import CompoundWords
 from toolroll.text.ranking.bm25 import rarity
 
 FILES = ("gdk/gdksurface.c", "gdk/surface.c", "gdk/gdkdisplay.c", "src/set_fields.py", "Makefile")
@@ -21,21 +21,21 @@ FILES = ("gdk/gdksurface.c", "gdk/surface.c", "gdk/gdkdisplay.c", "src/set_field
     ],
 )
 def test_a_word_within_another_is_found(term, found):
-    assert Glued(FILES).scores({term: 1.0}) == pytest.approx(found)
+    assert CompoundWords(FILES).scores({term: 1.0}) == pytest.approx(found)
 
 
 def test_terms_count_by_their_weights_and_add_up():
-    one, two = Glued(FILES).scores({"surf": 2.0}), Glued(FILES).scores({"face": 1.0})
-    both = Glued(FILES).scores({"surf": 2.0, "face": 1.0})
+    one, two = CompoundWords(FILES).scores({"surf": 2.0}), CompoundWords(FILES).scores({"face": 1.0})
+    both = CompoundWords(FILES).scores({"surf": 2.0, "face": 1.0})
     assert both == pytest.approx({path: one[path] + two[path] for path in ("gdk/gdksurface.c", "gdk/surface.c")})
 
 
 def test_no_files_have_no_names():
-    assert Glued([]).scores({"surface": 1.0}) == {}
+    assert CompoundWords([]).scores({"surface": 1.0}) == {}
 
 
 def test_many_files_and_words_take_no_time():
-    glued = Glued(f"src/part{number:x}module{number}.c" for number in range(20_000))
+    glued = CompoundWords(f"src/part{number:x}module{number}.c" for number in range(20_000))
     began = time.process_time()
     glued.scores({f"word{chr(97 + number % 26)}{chr(97 + number // 26)}": 1.0 for number in range(400)})
     assert time.process_time() - began < 1

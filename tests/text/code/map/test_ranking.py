@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from toolroll.text.code.map import file_facts as sheet
-from toolroll.text.code.map.commit_history import Commit, Past
-from toolroll.text.code.map.ranking import Chart
+from toolroll.text.code.map import file_facts
+from toolroll.text.code.map.commit_history import CommitHistory, PastCommit
+from toolroll.text.code.map.ranking import FileRanker
 from toolroll.text.code.syntax.tags import tags
 from toolroll.text.ranking.weights import WEIGHTS, aside
 
@@ -21,11 +21,11 @@ FILES = {
 
 
 def made(files=FILES):
-    chart = Chart()
+    ranker = FileRanker()
     for path, text in files.items():
         language = {"py": "python", "md": "markdown"}.get(path.rpartition(".")[2])
-        chart.put(path, sheet.made(text, tags(language, text.encode()) if language else None))
-    return chart
+        ranker.put(path, file_facts.make_facts(text, tags(language, text.encode()) if language else None))
+    return ranker
 
 
 def paths(ranking):
@@ -54,11 +54,11 @@ def test_the_file_that_a_question_is_about_comes_first(question, first):
 
 def test_a_question_that_nothing_answers_finds_nothing():
     assert made().by_question("zebra").files == []
-    assert Chart().by_question("engine").files == []
+    assert FileRanker().by_question("engine").files == []
 
 
 def test_history_finds_what_the_text_does_not_say():
-    past = Past([Commit("Vehicles honk", ("src/car.py",)), Commit("More", ("gone.py",))])
+    past = CommitHistory([PastCommit("Vehicles honk", ("src/car.py",)), PastCommit("More", ("gone.py",))])
     assert paths(made().by_question("honk", past)) == ["src/car.py", "src/engine.py"]
     assert made().by_question("honk").files == []
 
@@ -90,21 +90,21 @@ def test_files_in_play_bring_up_what_they_build_on_and_are_left_out():
 
 
 def test_a_changed_file_is_ranked_by_what_it_says_now():
-    chart = made()
-    chart.put("src/paint.py", sheet.made("zebra", None))
-    assert paths(chart.by_question("zebra")) == ["src/paint.py"]
-    assert chart.by_question("shade").files == []
-    chart.drop("src/paint.py")
-    assert chart.by_question("zebra").files == []
-    assert len(chart) == 5
+    ranker = made()
+    ranker.put("src/paint.py", file_facts.make_facts("zebra", None))
+    assert paths(ranker.by_question("zebra")) == ["src/paint.py"]
+    assert ranker.by_question("shade").files == []
+    ranker.drop("src/paint.py")
+    assert ranker.by_question("zebra").files == []
+    assert len(ranker) == 5
 
 
 def test_definitions_are_valued_by_the_question():
-    chart = made()
+    ranker = made()
     values = dict(
         zip(
-            [mark.name for mark in chart.marks("src/engine.py")],
-            chart.values("src/engine.py", chart.by_question("stop slowly")),
+            [mark.name for mark in ranker.marks("src/engine.py")],
+            ranker.values("src/engine.py", ranker.by_question("stop slowly")),
             strict=True,
         )
     )
@@ -158,9 +158,9 @@ def test_what_says_much_and_does_little_is_told_by_its_path(path, row):
 
 
 def test_what_a_message_begins_with_says_where():
-    chart = made({"lexer.py": "step = 1\n", "parser.py": "step = 2\n"})
-    assert paths(chart.by_question("lexer: a step of the parser")) == ["lexer.py", "parser.py"]
-    assert paths(chart.by_question("parser: a step of the lexer")) == ["parser.py", "lexer.py"]
+    ranker = made({"lexer.py": "step = 1\n", "parser.py": "step = 2\n"})
+    assert paths(ranker.by_question("lexer: a step of the parser")) == ["lexer.py", "parser.py"]
+    assert paths(ranker.by_question("parser: a step of the lexer")) == ["parser.py", "lexer.py"]
 
 
 def test_the_kind_of_a_change_is_no_place():
@@ -172,12 +172,12 @@ def test_the_kind_of_a_change_is_no_place():
 
 def test_words_within_the_names_of_files_tell():
     files = {"gdksurface.c": "int a;\n", "gdkdisplay.c": "int a;\n"}
-    chart = made(files)
-    assert paths(chart.by_question("scale of a surface")) == ["gdksurface.c"]
-    chart.put("newsurface.c", sheet.made("", None))
-    assert paths(chart.by_question("scale of a surface")) == ["gdksurface.c", "newsurface.c"]
-    chart.drop("gdksurface.c")
-    assert paths(chart.by_question("scale of a surface")) == ["newsurface.c"]
+    ranker = made(files)
+    assert paths(ranker.by_question("scale of a surface")) == ["gdksurface.c"]
+    ranker.put("newsurface.c", file_facts.make_facts("", None))
+    assert paths(ranker.by_question("scale of a surface")) == ["gdksurface.c", "newsurface.c"]
+    ranker.drop("gdksurface.c")
+    assert paths(ranker.by_question("scale of a surface")) == ["newsurface.c"]
 
 
 def test_who_reported_it_is_not_what_it_is_about():

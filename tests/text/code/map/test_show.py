@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolroll.text.code.map.file_facts import Mark
-from toolroll.text.code.map.show import Sketch, rendered
+from toolroll.text.code.map.show import MapLayout, render
 from toolroll.text.tokens import estimate
 
 MARKS = {
@@ -24,11 +24,11 @@ FILES = [("a.py", 1.0), ("b.py", 0.5), ("c.txt", 0.4)]
 
 
 def sketch(most):
-    return Sketch(FILES, MARKS.__getitem__, VALUES.__getitem__, most)
+    return MapLayout(FILES, MARKS.__getitem__, VALUES.__getitem__, most)
 
 
 def test_all_is_shown_where_there_is_room():
-    assert rendered(sketch(500).parts(0)) == [
+    assert render(sketch(500).parts(0)) == [
         "a.py",
         "    3 class A",
         "   10   def one(self)",
@@ -42,7 +42,7 @@ def test_all_is_shown_where_there_is_room():
 
 
 def test_a_definition_comes_with_what_it_is_in():
-    assert rendered(sketch(24).parts(0)) == [
+    assert render(sketch(24).parts(0)) == [
         "a.py",
         "   3 class A",
         "  20   class Inner",
@@ -52,7 +52,7 @@ def test_a_definition_comes_with_what_it_is_in():
 
 
 def test_what_is_kept_for_others_is_not_used():
-    shown = rendered(sketch(40).parts(34))
+    shown = render(sketch(40).parts(34))
     assert shown == ["a.py", "b.py"]
 
 
@@ -81,8 +81,8 @@ def test_a_budget_is_never_exceeded(paths, most, seed):
         for path in paths
     }
     files = sorted(((path, chance.random()) for path in paths), key=lambda row: -row[1])
-    made = Sketch(files, marks.__getitem__, lambda path: [chance.random() for _ in marks[path]], most)
+    made = MapLayout(files, marks.__getitem__, lambda path: [chance.random() for _ in marks[path]], most)
     parts = made.parts(0)
-    assert estimate("\n".join(rendered(parts))) <= most
+    assert estimate("\n".join(render(parts))) <= most
     order = [path for path, _ in files]
     assert [part.path for part in parts] == sorted((part.path for part in parts), key=order.index)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from toolroll.host.files.openat import LIST
+from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
 from toolroll.host.sandbox.dir_entries import Parts, open_dir
-from toolroll.host.search.index.inotify import LostError, Watch
 
 _TOGETHER_S = 0.002  # changes that come so close to each other are looked at once
 _POLL_S = 0.05  # where the kernel does not report changes
@@ -35,7 +35,7 @@ class GitWatch:
         self._wake, self._waker = os.pipe()
         os.set_blocking(self._wake, False)
         try:
-            self._watch: Watch | None = Watch()
+            self._watch: FolderWatch | None = FolderWatch()
         except OSError:
             self._watch = None
         self._thread = threading.Thread(target=self._live, name="toolroll git", daemon=True)
@@ -121,7 +121,7 @@ class GitWatch:
             os.read(self._wake, 1000)
         try:
             changes = {} if self._watch is None else self._watch.take()
-        except LostError:
+        except EventsLostError:
             return True
         with self._lock:
             return not reported or any(self._matters(number, names) for number, names in changes.items())

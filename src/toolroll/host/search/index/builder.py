@@ -1,4 +1,4 @@
-"""Fills the index, in a child of the lowest priority that ends with its parent."""
+"""Fill the index in a child process of the lowest priority, which ends with its parent."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
 from toolroll.host.runtime.launcher import PIPE, AccessRules, module_paths, wait_for
 from toolroll.host.runtime.state import nameless
-from toolroll.host.search.file_list import SETTLED
-from toolroll.host.search.in_process import SIGNS
+from toolroll.host.search.in_process import FOLDING_SIGNS
 from toolroll.host.search.index.postings import ALWAYS, BINARY, FOLDED, Postings
 from toolroll.host.search.text_files import is_binary
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
 
 TEXT_BYTES = 2_000_000
-"""Runs of larger files are not kept; such a file is searched each time."""
+"""Larger files are not indexed; they are searched each time."""
 
-_BATCH = 200
-_SECONDS = 1.0  # after which a batch is kept, however small
-_WASTE = 2.5
+_BATCH_FILES = 200
+_MAX_BATCH_S = 1.0  # after which a batch is written, however small
+_MAX_WASTE = 2.5  # rows written per file, after which the index starts again
 _BLOCK = 1 << 20
 _CHILD = (
     "import sys; sys.path[:] = sys.argv[5:]; from toolroll.host.search.index.builder import serve; "
@@ -35,8 +34,8 @@ _CHILD = (
 )
 
 
-class Builder:
-    """At most one child at a time, for one index of one workspace."""
+class IndexBuilder:
+    """Runs one child at a time for the index of one workspace."""
 
     def __init__(self, root: Root, index: str, most_bytes: int, launcher: Launcher) -> None:
         self._root = root
@@ -50,13 +49,13 @@ class Builder:
         return self._child is not None and self._child.poll() is None
 
     def start(self, paths: Iterable[str]) -> None:
-        """Read these files into the index; ToolError if no child can be started."""
+        """Index these files; ToolError if no child can be started."""
         self.close()
         names = nameless(b"\0".join(map(os.fsencode, paths)))
         given = [self._root.path, self._index, str(names), str(self._most_bytes)]
         reach = AccessRules((os.path.dirname(self._index),), (self._root.path,))
         try:
-            # The pipe is its lifeline: the child ends when we do.
+            # The child ends when this pipe closes.
             self._child = self._launcher.start_python(
                 _CHILD, [*given, *module_paths()], reach, stdin=PIPE, pass_fds=(names,)
             )
@@ -64,7 +63,7 @@ class Builder:
             os.close(names)
 
     def wait(self, seconds: float) -> bool:
-        """Whether the child has ended in so much time."""
+        """Whether the child ends within `seconds`."""
         return self._child is None or wait_for(self._child, seconds) is not None
 
     def close(self) -> None:
@@ -77,7 +76,7 @@ class Builder:
 
 
 def serve(workspace: str, index: str, names: int, most_bytes: int) -> None:
-    """The child: read the files named in the descriptor `names`, unless another child does so already."""
+    """In the child: index the files that are listed in the descriptor `names`, unless another child does that."""
     from toolroll.host.files.root import Root
 
     os.nice(19)
@@ -93,15 +92,15 @@ def serve(workspace: str, index: str, names: int, most_bytes: int) -> None:
 
 
 def fill(postings: Postings, root: Root, paths: Iterable[str], most_bytes: int) -> None:
-    """Read files into an index. What cannot be read, or has just changed, is left out."""
-    if postings.wasted() > _WASTE:
+    """Index files. Leaves out those that cannot be read or have just changed."""
+    if postings.wasted() > _MAX_WASTE:
         postings.empty()
     batch: list[tuple[str, Stamp, int, str]] = []
     began = time.monotonic()
     for one in _alive(_read(root, path, most_bytes) for path in paths):
         if one is not None:
             batch.append(one)
-        if len(batch) >= _BATCH or time.monotonic() - began > _SECONDS:
+        if len(batch) >= _BATCH_FILES or time.monotonic() - began > _MAX_BATCH_S:
             postings.put(batch)
             batch, began = [], time.monotonic()
     postings.put(batch)
@@ -111,7 +110,7 @@ def fill(postings: Postings, root: Root, paths: Iterable[str], most_bytes: int) 
 def _alive(
     files: Iterator[tuple[str, Stamp, int, str] | None],
 ) -> Iterator[tuple[str, Stamp, int, str] | None]:
-    """The same, as long as somebody holds the other end of our stdin."""
+    """The same files, until the parent closes our stdin."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     for one in files:
@@ -126,11 +125,11 @@ def _read(root: Root, path: str, most_bytes: int) -> tuple[str, Stamp, int, str]
     except (OSError, ToolError):
         return None
     try:
-        before, now = _stamp(os.fstat(fd)), time.time_ns()
-        if max(before[3], before[4]) > now - SETTLED or before[2] > most_bytes:
+        before, now = stamp_of(os.fstat(fd)), time.time_ns()
+        if max(before[3], before[4]) > now - SETTLED_NS or before[2] > most_bytes:
             return None
         kind, text = _kind(fd, before[2])
-        return (path, before, kind, text) if _stamp(os.fstat(fd)) == before else None
+        return (path, before, kind, text) if stamp_of(os.fstat(fd)) == before else None
     except OSError:
         return None
     finally:
@@ -138,7 +137,7 @@ def _read(root: Root, path: str, most_bytes: int) -> tuple[str, Stamp, int, str]
 
 
 def _kind(fd: int, size: int) -> tuple[int, str]:
-    """What sort of file it is, and the text whose runs are to be kept."""
+    """The kind of a file, and the text to index."""
     if size > TEXT_BYTES:
         return ALWAYS | (BINARY if is_binary(fd) else 0), ""
     data = b""
@@ -146,11 +145,7 @@ def _kind(fd: int, size: int) -> tuple[int, str]:
         data += block
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return ALWAYS | (BINARY if is_binary(fd) else 0), ""
-    kind = FOLDED if any(sign in data for sign in SIGNS) else 0
+    kind = FOLDED if any(sign in data for sign in FOLDING_SIGNS) else 0
     if b"\0" in data:
         return kind | BINARY, data.replace(b"\0", b"\n").decode("latin-1")
     return kind, data.decode("latin-1")
-
-
-def _stamp(about: os.stat_result) -> Stamp:
-    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns

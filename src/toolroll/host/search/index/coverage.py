@@ -1,24 +1,24 @@
-"""How far an index speaks of the files that there are now, and what it says of them."""
+"""Compare the index with the files as they are now: which are indexed, and which can match."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from toolroll.host.search.index.postings import BINARY, CommonError, Postings
+from toolroll.host.search.index.postings import BINARY, Postings, TooCommonError
 from toolroll.host.search.text_files import is_binary
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.search.index.file_table import Table
+    from toolroll.host.search.index.file_table import FileTable
 
-MOST_CHANGED = 128
-"""Files that are searched though the index does not have them; with more it is not used."""
+MAX_CHANGED = 128
+"""Files that are not indexed as they are now; with more, the index is not used."""
 
 
-class Coverage:
-    """An index beside a table. Not for several threads at a time."""
+class IndexCoverage:
+    """The index, compared with a file table. Not thread-safe."""
 
     def __init__(self, root: Root, path: str, most_bytes: int) -> None:
         self._root = root
@@ -27,13 +27,13 @@ class Coverage:
         self._fresh = True
         self._looked: dict[str, bool] = {}
         self.missing: set[str] = set()
-        """Files that the index does not have as they are now."""
+        """Files that are not indexed as they are now."""
         self.big: set[str] = set()
-        """Files that are too large to be searched at all."""
+        """Files that are too large to search."""
         self._binary: set[str] = set()
 
-    def update(self, table: Table) -> None:
-        """Take in what has changed on either side."""
+    def update(self, table: FileTable) -> None:
+        """Apply the changes of the table and of the index."""
         changed, news = table.changed(), self._postings.news()
         if self._fresh or changed is None or news is None:
             self.missing, self.big, self._binary = set(), set(), set()
@@ -52,16 +52,16 @@ class Coverage:
             (self._binary.add if is_binary else self._binary.discard)(path)
         self._looked.clear()
 
-    def matching(self, table: Table, query: str, *, ignore_case: bool) -> set[str] | None:
-        """The files that can match a query, of those that may be searched; None if too many have changed or fit."""
-        for _ in range(3):  # another process may write just now
+    def matching(self, table: FileTable, query: str, *, ignore_case: bool) -> set[str] | None:
+        """The files that can match a query; None if too many have changed or match."""
+        for _ in range(3):  # another process may write at the same time
             self.update(table)
             changed = self.missing | (table.unsettled() - self.big)
-            if len(changed) > MOST_CHANGED:
+            if len(changed) > MAX_CHANGED:
                 return None
             try:
                 found = self._postings.matching(query)
-            except CommonError:
+            except TooCommonError:
                 return None
             if found is not None:
                 self._looked = {path: self._looks_binary(path) for path in changed}
@@ -83,7 +83,7 @@ class Coverage:
         try:
             fd = self._root.file(path)
         except (OSError, ToolError):
-            return False  # the search will tell
+            return False  # the search reports it
         try:
             return is_binary(fd)
         except OSError:

@@ -1,4 +1,4 @@
-"""The files of a workspace that a search looks at, with their states, kept up by what the kernel tells."""
+"""Table of the files that a search looks at, with their stamps, kept up to date by inotify."""
 
 from __future__ import annotations
 
@@ -11,66 +11,65 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
+from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
 from toolroll.host.files.walk import Chain, Kind, Walk
-from toolroll.host.search.file_list import SETTLED
-from toolroll.host.search.index.by_age import Order, Wants
-from toolroll.host.search.index.inotify import LostError, Watch
+from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
+from toolroll.host.search.index.by_age import FilesByAge, Wants
 
 if TYPE_CHECKING:
-    from toolroll.host.code.fact_store import Stamp
     from toolroll.host.files.root import Root
 
-MOST = 300_000
-"""Files and folders; a larger tree is not kept."""
+MAX_ENTRIES = 300_000
+"""Files and folders; a larger tree is not tracked."""
 
 _EXCLUDE = ".git/info/exclude"
 _NAMES = frozenset(map(os.fsencode, ignore.NAMES))
 _OWN = frozenset(ignore.NAMES[:2])
-_ORDERS = 8  # that are kept up
-_MOVES = 500  # changed files, after which it is quicker to put all in order again
+_MAX_ORDERS = 8
+_MAX_MOVES = 500  # changed files; with more it is faster to sort all again
 
 
-class TooMuchError(Exception):
-    """The tree is not one to be kept: too large, not wholly readable, or given up."""
+class UntrackableTreeError(Exception):
+    """The tree is too large, has unreadable folders, or is no longer needed."""
 
 
 @dataclass(slots=True, eq=False)
 class _Folder:
     path: str
-    """Empty, or with a slash at its end."""
+    """Empty, or ends in a slash."""
     above: Chain
     number: int
     chain: Chain = field(default_factory=dict)
     files: dict[str, Stamp] = field(default_factory=dict)
-    """By path, as all of these are."""
+    """By path relative to the workspace, as all of these."""
     folders: dict[str, _Folder] = field(default_factory=dict)
     left: list[tuple[str, Kind]] = field(default_factory=list)
-    """What is hidden or ignored in it."""
+    """Its hidden and ignored entries."""
 
 
-class Table:
-    """All that is neither hidden nor ignored. Not for several threads at a time."""
+class FileTable:
+    """All files that are neither hidden nor ignored. Not thread-safe."""
 
     _files: dict[str, Stamp]
-    _orders: dict[Hashable, Order]
+    _orders: dict[Hashable, FilesByAge]
     _moves: int
     _changed: set[str] | None
     _left: list[tuple[str, Kind]] | None
     _unsettled: set[str]
     _linked: set[str]
-    """Files with several names: what is written under another one is not told here."""
+    """Files with several names: inotify does not report changes under the other names."""
     _shared: set[tuple[int, int]]
-    """Device and number of those that were found to be so since the last look."""
+    """Device and inode number of those found since the last refresh."""
     _folders: dict[str, _Folder]
     _numbers: dict[int, _Folder]
     _uniform: bool
-    """There are no rules of a stronger kind, which win over nearer ones: a search from further down sees it else."""
+    """No ignore file of a stronger kind exists: those win over nearer ones, so that subfolders would differ."""
 
     def __init__(self, root: Root, stop: Event) -> None:
-        """Look at everything; TooMuchError or OSError when that cannot be kept up. `stop` ends it at once."""
+        """Read the tree; UntrackableTreeError or OSError if it cannot be tracked. `stop` ends that at once."""
         self._root = root
         self._stop = stop
-        self._watch = Watch()
+        self._watch = FolderWatch()
         try:
             self._build()
         except BaseException:
@@ -78,18 +77,18 @@ class Table:
             raise
 
     def refresh(self) -> None:
-        """Take in what has changed. The same errors as at first: the table is of no use after one."""
+        """Apply all changes. Raises as the constructor does; after an error the table is of no use."""
         self._moves = 0
         try:
-            told = self._watch.take()
-        except LostError:
+            events = self._watch.take()
+        except EventsLostError:
             self._again()
             return
         if self._excluded() != self._exclude:
             self._again()
             return
         dirty: dict[str, bool] = {}
-        for number, names in told.items():
+        for number, names in events.items():
             folder = self._numbers.get(number)
             if folder is not None:
                 self._sort_out(folder, names, dirty)
@@ -100,45 +99,45 @@ class Table:
         now = time.time_ns()
         for path in self._unsettled | self._linked:
             self._look_at(path, now)
-        if self._shared:  # of a file that gets another name, nothing is told under its first one
+        if self._shared:  # a further name of a file is not reported under its first one
             for path in [path for path, stamp in self._files.items() if stamp[:2] in self._shared]:
                 self._look_at(path, now)
             self._shared.clear()
 
     def files(self) -> dict[str, Stamp]:
-        """The state of each file, by path from the workspace."""
+        """The stamp of each file, by path relative to the workspace."""
         return self._files
 
     def unsettled(self) -> set[str]:
-        """The files that have changed so shortly ago that their state may not tell the next change."""
+        """Files that changed so recently that their stamp may not show the next change."""
         return self._unsettled
 
     def changed(self) -> set[str] | None:
-        """The files that came, went or changed since it was last asked; None for all of them."""
+        """Files that were created, deleted or changed since the last call; None for all."""
         found, self._changed = self._changed, set()
         return found
 
     def newest(self) -> list[tuple[int, str]]:
-        """All files, newest first: the age (less is newer) and the path."""
+        """All files, newest first: age (less is newer) and path."""
         if None not in self._orders:
-            self._orders[None] = Order(sorted((-stamp[3], path) for path, stamp in self._files.items()))
+            self._orders[None] = FilesByAge(sorted((-stamp[3], path) for path, stamp in self._files.items()))
         return self._orders[None].aged
 
-    def order(self, key: Hashable, wants: Wants) -> Order:
-        """The files that are wanted, newest first; a key always stands for the same of them."""
+    def order(self, key: Hashable, wants: Wants) -> FilesByAge:
+        """The wanted files, newest first. A key must always stand for the same `wants`."""
         if key not in self._orders:
             aged = self.newest()
-            if len(self._orders) > _ORDERS:
+            if len(self._orders) > _MAX_ORDERS:
                 del self._orders[next(one for one in self._orders if one is not None)]
-            self._orders[key] = Order(aged, wants)
+            self._orders[key] = FilesByAge(aged, wants)
         return self._orders[key]
 
     def has(self, folder: str) -> bool:
-        """Whether this folder, empty or with a slash at its end, is one of those that are kept."""
+        """Whether the table has this folder; its path is empty or ends in a slash."""
         return folder in self._folders and (not folder or self._uniform)
 
-    def left(self, folder: str) -> list[tuple[str, Kind]]:
-        """What is hidden or ignored beneath a folder. Of a folder that is, nothing in it is named."""
+    def left_out(self, folder: str) -> list[tuple[str, Kind]]:
+        """Hidden and ignored entries beneath a folder; a folder stands for all that is in it."""
         if self._left is None:
             self._left = [one for known in self._folders.values() for one in known.left]
         return [one for one in self._left if one[0].startswith(folder)]
@@ -148,7 +147,7 @@ class Table:
 
     def _again(self) -> None:
         self._watch.close()
-        self._watch = Watch()
+        self._watch = FolderWatch()
         self._build()
 
     def _build(self) -> None:
@@ -161,12 +160,12 @@ class Table:
         self._grow("", {})
 
     def _grow(self, path: str, above: Chain) -> _Folder | None:
-        """Take in a folder and all that is in it; None if it is gone."""
+        """Add a folder and all that is in it; None if it is gone."""
         first: _Folder | None = None
         todo: list[tuple[str, Chain, _Folder | None]] = [(path, above, None)]
         while todo:
-            if self._stop.is_set() or len(self._files) + len(self._folders) > MOST:
-                raise TooMuchError
+            if self._stop.is_set() or len(self._files) + len(self._folders) > MAX_ENTRIES:
+                raise UntrackableTreeError
             where, rules, parent = todo.pop()
             fd = self._open(where)
             if fd is None:
@@ -179,16 +178,16 @@ class Table:
         return first
 
     def _open(self, path: str) -> int | None:
-        """A descriptor of a folder; None if it is gone, which will be told of the folder above it."""
+        """A descriptor of a folder; None if it is gone, which inotify reports for its parent."""
         try:
             return self._walk.enter(path)
         except OSError:
             if path and self._is_gone(path):
                 return None
-            raise TooMuchError from None  # a search counts what it cannot read
+            raise UntrackableTreeError from None  # a search must count what it cannot read
 
     def _enter(self, fd: int, path: str, above: Chain) -> tuple[_Folder, list[str]]:
-        """A folder with its files, and the folders in it, which are still to be taken in. Closes `fd`."""
+        """Add a folder with its files; returns the folders in it, which are still to be added. Closes `fd`."""
         try:
             folder = _Folder(path, above, self._watch.add(fd, os.fstat(fd).st_dev))
             self._folders[path] = folder
@@ -199,7 +198,7 @@ class Table:
         return folder, inner
 
     def _list(self, folder: _Folder, fd: int) -> list[str]:
-        """Bring a folder's own files up to date; its folders as they are now."""
+        """Update the files of a folder; returns the folders in it."""
         self._walk.left = folder.left = []
         self._left = None
         folder.chain, listed = self._walk.look(fd, folder.path, folder.above)
@@ -208,7 +207,7 @@ class Table:
             if seen.kind == "directory":
                 inner.append(seen.path)
             elif seen.kind == "file":
-                with suppress(OSError):  # gone meanwhile, which will be told
+                with suppress(OSError):  # deleted meanwhile, which inotify reports
                     files[seen.path] = seen.stat()
         if folder.chain is not folder.above and any(folder.chain.get(name) for name in _OWN):
             self._uniform = False
@@ -218,7 +217,7 @@ class Table:
         return inner
 
     def _sort_out(self, folder: _Folder, names: dict[bytes, bool], dirty: dict[str, bool]) -> None:
-        """What has to be done about one folder: look at it again, with all in it, or at some of its files."""
+        """Decide what to read again: a folder with all that is in it, the folder, or some of its files."""
         if names.keys() & _NAMES:
             dirty[folder.path] = True
         elif b"" in names or any(names.values()):
@@ -256,7 +255,7 @@ class Table:
             parent.folders[path] = grown
 
     def _drop(self, folder: _Folder) -> None:
-        """Forget a folder and all that is in it."""
+        """Remove a folder and all that is in it."""
         parent = self._parent(folder.path)
         if parent is not None:
             parent.folders.pop(folder.path, None)
@@ -268,7 +267,7 @@ class Table:
                 self._forget(path)
             if self._folders.get(one.path) is one:
                 del self._folders[one.path]
-            if self._numbers.get(one.number) is one:  # else it was moved, and is known under its new path already
+            if self._numbers.get(one.number) is one:  # else it was moved, and has its new path already
                 del self._numbers[one.number]
                 self._watch.remove(one.number)
 
@@ -279,12 +278,12 @@ class Table:
         try:
             about = os.stat(path, dir_fd=self._root.fd, follow_symlinks=False)
         except OSError:
-            return  # which will be told
+            return  # which inotify reports
         self._folders[path[: path.rfind("/") + 1]].files[path] = self._put(path, about, now)
 
     def _put(self, path: str, about: os.stat_result, now: int) -> Stamp:
-        stamp, before = _stamp(about), self._files.get(path)
-        fresh = max(stamp[3], stamp[4]) > now - SETTLED
+        stamp, before = stamp_of(about), self._files.get(path)
+        fresh = max(stamp[3], stamp[4]) > now - SETTLED_NS
         (self._unsettled.add if fresh else self._unsettled.discard)(path)
         if about.st_nlink == 1:
             self._linked.discard(path)
@@ -310,7 +309,7 @@ class Table:
 
     def _move(self, path: str, before: Stamp | None, now: Stamp | None) -> None:
         self._moves += 1
-        if self._moves > _MOVES:
+        if self._moves > _MAX_MOVES:
             self._orders.clear()
         for order in self._orders.values():
             order.move(path, before, now)
@@ -323,12 +322,8 @@ class Table:
         return False
 
     def _excluded(self) -> Stamp | None:
-        """The state of the one file with rules that is not in a folder of ours."""
+        """The stamp of the one ignore file outside the watched folders."""
         try:
-            return _stamp(os.stat(_EXCLUDE, dir_fd=self._root.fd))
+            return stamp_of(os.stat(_EXCLUDE, dir_fd=self._root.fd))
         except OSError:
             return None
-
-
-def _stamp(about: os.stat_result) -> Stamp:
-    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns

@@ -1,6 +1,6 @@
-"""Which files hold which runs of three letters, in a database of the state folder. Several processes may use it.
+"""Trigram index in a database of the state folder. Several processes may use it.
 
-It is never deleted from: a file that has changed gets a new number, and what belongs to the old one is passed over.
+Rows are never deleted: a changed file gets a new number, and the rows of the old one are ignored.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from toolroll.host.code.fact_store import Stamp
+    from toolroll.host.files.versions import Stamp
 
 BINARY = 1
-"""A file that holds a NUL, which a search passes over."""
+"""Kind of a binary file: it holds a NUL."""
 ALWAYS = 2
-"""A file whose runs are not kept: it may match anything."""
+"""Kind of a file without trigrams: it can match anything."""
 FOLDED = 4
-"""A file that holds a letter which is an "s" or a "k" to those who ignore case, though its runs do not tell."""
+"""Kind of a file with a letter that matches "s" or "k" if case is ignored, which its trigrams do not show."""
 
-MOST = 2_000
-"""Files that are worth naming; more of them are searched as quickly without."""
+MAX_MATCHES = 2_000
+"""Files that are worth naming; more of them are searched as fast without the index."""
 
 _FORMAT = 1
-_WAIT = 5.0  # seconds for another process that writes
+_LOCK_TIMEOUT_S = 5.0  # for another process that writes
 _TABLES = (
     "create table if not exists files (id integer primary key autoincrement, path blob unique, stamp text, kind int)",
     "create table if not exists made (one integer primary key, epoch int, times int)",
@@ -36,12 +36,12 @@ _TABLES = (
 )
 
 
-class CommonError(Exception):
-    """Too many files fit."""
+class TooCommonError(Exception):
+    """Too many files match."""
 
 
-class Kept(NamedTuple):
-    """What is known of a file."""
+class IndexedFile(NamedTuple):
+    """A file as it was indexed."""
 
     id: int
     stamp: Stamp
@@ -49,23 +49,23 @@ class Kept(NamedTuple):
 
 
 class Postings:
-    """The database, open until it is closed. Not for several threads at a time."""
+    """An open trigram index. Not thread-safe."""
 
     def __init__(self, path: str) -> None:
-        """OSError or sqlite3.Error where there cannot be one; one that is broken is made anew."""
-        self._base = _opened(path)
+        """Opens or creates the database, and replaces a damaged one; OSError or sqlite3.Error if that fails."""
+        self._base = _open(path)
         self._state: tuple[int, int] = (-1, -1)
-        self.known: dict[str, Kept] = {}
-        """By path; kept up by `matching` and `news`."""
+        self.known: dict[str, IndexedFile] = {}
+        """Indexed files by path; updated by `news`."""
         self.always: set[str] = set()
         self.folded: set[str] = set()
-        """Those of these kinds."""
+        """Files of these kinds."""
         self._paths: dict[int, str] = {}
         self._last = 0
         self._news: set[str] | None = None
 
     def news(self) -> set[str] | None:
-        """The paths of which more has become known since it was last asked; None for all of them."""
+        """The paths that were indexed since the last call; None for all."""
         if self._made() != self._state:
             self._base.execute("begin")
             try:
@@ -76,17 +76,17 @@ class Postings:
         return found
 
     def matching(self, query: str) -> set[str] | None:
-        """The files of which the kept runs fit a query; None if something was written since `news`.
+        """The files whose trigrams match a query; None if something was written since `news`.
 
-        CommonError if there are so many that it is no use to know them.
+        TooCommonError if there are too many to be of use.
         """
         found = self._base.execute("select rowid from runs where runs match ?", (query,))
-        rows = found.fetchmany(MOST + 1)
+        rows = found.fetchmany(MAX_MATCHES + 1)
         found.close()
-        if self._made() != self._state:  # asked afterwards: then what is known and what was found belong together
+        if self._made() != self._state:  # checked afterwards, so that `known` and the result belong together
             return None
-        if len(rows) > MOST:
-            raise CommonError
+        if len(rows) > MAX_MATCHES:
+            raise TooCommonError
         paths = self._paths
         return {paths[number] for (number,) in rows if number in paths}
 
@@ -94,7 +94,7 @@ class Postings:
         self._base.close()
 
     def put(self, files: Iterable[tuple[str, Stamp, int, str]]) -> None:
-        """Keep files with their state, kind and text, in one transaction."""
+        """Index files with stamp, kind and text, in one transaction."""
         self._base.execute("begin immediate")
         try:
             for path, stamp, kind, text in files:
@@ -111,12 +111,12 @@ class Postings:
         self._base.execute("commit")
 
     def wasted(self) -> float:
-        """How many numbers were given for each file that is kept."""
+        """Rows written per indexed file."""
         last, count = self._base.execute("select coalesce(max(id), 0), count(*) from files").fetchone()
         return float(last / count) if count else 1.0
 
     def empty(self) -> None:
-        """Forget everything."""
+        """Remove all rows."""
         self._base.execute("begin immediate")
         self._base.execute("drop table runs")
         self._base.execute("delete from files")
@@ -142,7 +142,7 @@ class Postings:
             if before is not None:
                 del self._paths[before.id]
             dev, ino, size, modified, changed = map(int, stamp.split())
-            self.known[path] = Kept(number, (dev, ino, size, modified, changed), kind)
+            self.known[path] = IndexedFile(number, (dev, ino, size, modified, changed), kind)
             self._paths[number] = path
             (self.always.add if kind & ALWAYS else self.always.discard)(path)
             (self.folded.add if kind & FOLDED else self.folded.discard)(path)
@@ -151,13 +151,13 @@ class Postings:
                 self._news.add(path)
 
 
-def _opened(path: str) -> sqlite3.Connection:
+def _open(path: str) -> sqlite3.Connection:
     import sqlite3
 
     for again in (True, False):
-        with suppress(FileExistsError):  # nobody else's to read; what belongs to it gets the same mode
+        with suppress(FileExistsError):  # private; its journal gets the same mode
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        base = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+        base = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
         try:
             base.execute("pragma journal_mode=wal")
             base.execute("pragma synchronous=normal")
@@ -175,7 +175,7 @@ def _opened(path: str) -> sqlite3.Connection:
 
 
 def remove(path: str) -> None:
-    """Delete a database, which is made anew when it is opened next. Who has it open keeps what was there."""
+    """Delete a database. A process that has it open keeps its content."""
     for end in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             os.unlink(path + end)

@@ -1,1 +1,4 @@
-"""Which files of a tree matter: for a question in words, for files in play, or by how the code hangs together."""
+"""Rank the files of a tree, and lay out the result as a map.
+
+Front: `ranking.FileRanker`. Pure; may import `text/code/syntax` and `text/ranking`.
+"""

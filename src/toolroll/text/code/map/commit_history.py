@@ -1,4 +1,4 @@
-"""What past changes tell: which files they touched, and in which words people spoke of them."""
+"""Rank files by past commits: which files they touched, and the words of their messages."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from typing import NamedTuple
 from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.bm25 import Index
 
-COMMITS = 3_000
-"""How many of the newest are looked at."""
+MAX_COMMITS = 3_000
+"""How many of the newest commits are read."""
 FORMAT = "%x01%B%x02"
-"""For `git log -z --name-only`."""
+"""Format for `git log -z --name-only`."""
 
-_ALIKE = 20  # past changes that a new one is compared with, the likest
-_WIDEST = 20  # files of a change beyond which it is about none of them
-_MESSAGE = 2_000  # characters
+_SIMILAR_COMMITS = 20  # that a question is compared with
+_MAX_FILES = 20  # a commit of more files is about none of them
+_MAX_MESSAGE_CHARS = 2_000
 
 
-class Commit(NamedTuple):
-    """A change: what was said of it, and the files that it touched."""
+class PastCommit(NamedTuple):
+    """The message of a commit, and the files that it touched."""
 
     message: str
     files: tuple[str, ...]
 
 
-class Past:
-    """The changes of a repository, by file."""
+class CommitHistory:
+    """The commits of a repository, indexed by file and by message."""
 
-    def __init__(self, commits: Iterable[Commit]) -> None:
+    def __init__(self, commits: Iterable[PastCommit]) -> None:
         terms: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._changes: Counter[str] = Counter()
         self._touched: list[tuple[str, ...]] = []
         self._messages = Index(length=0.3)
         for commit in commits:
-            if not 0 < len(commit.files) <= _WIDEST:
+            if not 0 < len(commit.files) <= _MAX_FILES:
                 continue
             found = words.counted(commit.message)
             self._messages.add(found)
@@ -45,35 +45,35 @@ class Past:
             for path in commit.files:
                 self._changes[path] += 1
                 terms[path].update(found)
-        self._index = Index(length=1.0)  # else the files that change all the time win by the words of all their changes
+        self._index = Index(length=1.0)  # else files that change often win by the words of all their commits
         self._paths = list(terms)
         for path in self._paths:
             self._index.add(terms[path])
 
     def scores(self, question: Mapping[str, float]) -> dict[str, float]:
-        """The files of whose changes people spoke in the words of the question."""
+        """Scores of files whose commit messages share words with the question."""
         return {self._paths[number]: score for number, score in self._index.scores(question).items()}
 
     def alike(self, question: Mapping[str, float]) -> dict[str, float]:
-        """The files that the changes touched which were spoken of most alike; of many files, each a little."""
+        """Scores of files that the most similar commits touched, shared among the files of a commit."""
         found = self._messages.scores(question)
         made: dict[str, float] = {}
-        for number in nsmallest(_ALIKE, found, key=lambda number: (-found[number], number)):
+        for number in nsmallest(_SIMILAR_COMMITS, found, key=lambda number: (-found[number], number)):
             files = self._touched[number]
             for path in files:
                 made[path] = made.get(path, 0.0) + found[number] / sqrt(len(files))
         return made
 
     def popularity(self, path: str) -> float:
-        """How often a file changes, as a logarithm."""
+        """The logarithm of how often a file changed."""
         return log(1 + self._changes[path])
 
 
-def read(printed: str, inside: str = "") -> list[Commit]:
-    """The commits that `git log` printed; `inside` comes before their paths."""
+def read_log(printed: str, prefix: str = "") -> list[PastCommit]:
+    """The commits in the output of `git log`; `prefix` is put before their paths."""
     found = []
     for record in printed.split("\x01")[1:]:
         message, _, names = record.partition("\x02")
-        files = tuple(f"{inside}{name}" for name in names.strip("\0\n").split("\0") if name)
-        found.append(Commit(message.strip()[:_MESSAGE], files))
+        files = tuple(f"{prefix}{name}" for name in names.strip("\0\n").split("\0") if name)
+        found.append(PastCommit(message.strip()[:_MAX_MESSAGE_CHARS], files))
     return found

@@ -1,4 +1,4 @@
-"""Words that are written together in the names of files: the "surface" of gdksurface.c."""
+"""Find terms inside the words of file names, such as "surface" in gdksurface.c."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.bm25 import rarity
 
-_SHORTEST = 4  # letters of a word that is no accident within another
+_MIN_CHARS = 4  # a shorter term is inside other words by accident
 
 
-class Glued:
-    """The names of files, to be searched for what is in the middle of their words."""
+class CompoundWords:
+    """The words of file names, for a search inside them."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._owners: dict[str, list[str]] = {}
@@ -21,23 +21,23 @@ class Glued:
             name = path.rpartition("/")[2]
             for part in words.parted(name.rpartition(".")[0] or name):
                 self._owners.setdefault(part, []).append(path)
-        self._text = "\n".join(("", *self._owners, ""))  # one text, as that is searched fastest
+        self._text = "\n".join(("", *self._owners, ""))  # one text: the fastest to search
 
     def scores(self, question: Mapping[str, float]) -> dict[str, float]:
-        """The files with a term of the question inside a word of their names, by how much of the word it is."""
+        """Scores of files with a term inside a word of their names, by its share of the word."""
         made: dict[str, float] = {}
         for term, weight in question.items():
-            if len(term) < _SHORTEST or not term.isalpha():
+            if len(term) < _MIN_CHARS or not term.isalpha():
                 continue
-            holding = list(self._holding(term))
+            holding = list(self._words_with(term))
             worth = weight * rarity(self._files, sum(len(self._owners[word]) for word in holding))
             for word in holding:
-                if word != term:  # else the path says it, which counts already
+                if word != term:  # a whole word counts in the path already
                     for path in self._owners[word]:
                         made[path] = made.get(path, 0.0) + worth * len(term) / len(word)
         return made
 
-    def _holding(self, term: str) -> Iterator[str]:
+    def _words_with(self, term: str) -> Iterator[str]:
         text = self._text
         at = text.find(term)
         while at >= 0:

@@ -1,4 +1,4 @@
-"""What is kept of one file in order to rank it and to show what is in it."""
+"""What is kept of one file to rank it and to show its definitions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.weights import USED
 
 FORMAT = 2
-"""Of what is kept; raise it when the same file would now give another sheet."""
+"""Version of the stored form; raise it when the same file gives other facts."""
 
 _SHOWN = frozenset(KINDS) - {"import", "decorator"}
 _INNER = frozenset({"variable", "constant"})
-_MOST_MARKS = 2_000
-_SIGNATURE = 120
+_MAX_MARKS = 2_000
+_MAX_SIGNATURE_CHARS = 120
 
 
 class Mark(NamedTuple):
-    """A definition, as it is shown. `parent` is what it is in, its names joined by dots."""
+    """A definition, as it is shown. `parent` is the dotted path of what contains it."""
 
     name: str
     kind: str
@@ -34,53 +34,53 @@ class Mark(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The name with those of its parents."""
+        """The dotted path of the definition."""
         return f"{self.parent}.{self.name}" if self.parent else self.name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sheet:
+class FileFacts:
     """One file: its terms, the names it defines and uses, and its definitions."""
 
     terms: dict[str, int]
     names: dict[str, int]
     """The terms of the names that are defined."""
     defined: tuple[str, ...] = ()
-    """Without methods: nobody can tell whose method is called by their name alone."""
+    """Without methods: the name alone does not tell whose method is called."""
     used: dict[str, int] | None = None
-    """How much each name is used; an import tells more than a call, which may be of anything of that name."""
+    """How much each name is used; an import counts more than a call, which may be of any definition of that name."""
     marks: bytes = b""
-    """The definitions, packed: most are never shown. See `marks_of`."""
+    """The packed definitions, see `marks_of`; most are never shown."""
     broken: int = 0
     """The first line that does not parse; 0 if all do."""
 
 
-EMPTY = Sheet({}, {})
-"""Of a file that is known by its path alone."""
+EMPTY = FileFacts({}, {})
+"""Facts of a file that is known by its path alone."""
 
 
 def wants(language: str) -> bool:
-    """Whether the definitions of a language are worth a parse: those of code, and headings."""
+    """Whether files of a language are parsed: code, and Markdown for its headings."""
     return LANGUAGES[language].code or language == "markdown"
 
 
-def made(text: str, tags: Tags | None) -> Sheet:
-    """The sheet of a text, with its definitions if it was parsed."""
+def make_facts(text: str, tags: Tags | None) -> FileFacts:
+    """The facts of a text, with its definitions if it was parsed."""
     terms = words.counted(text)
     if tags is None:
-        return Sheet(terms, {})
+        return FileFacts(terms, {})
     import msgspec
 
     kept = [
         Mark(tag.name, tag.kind, tag.line, tag.parent, _cut(tag.signature or tag.name))
         for tag in tags.of(_SHOWN)
         if not (tag.parent and tag.kind in _INNER)
-    ][:_MOST_MARKS]
+    ][:_MAX_MARKS]
     names: Counter[str] = Counter()
     for mark in kept:
         names.update(words.terms(mark.name) if mark.kind != "heading" else words.counted(mark.name))
     code = LANGUAGES[tags.language].code
-    return Sheet(
+    return FileFacts(
         terms,
         dict(names),
         tuple(dict.fromkeys(mark.name for mark in kept if mark.kind != "method")) if code else (),
@@ -90,21 +90,21 @@ def made(text: str, tags: Tags | None) -> Sheet:
     )
 
 
-def pack(sheet: Sheet) -> bytes:
-    """A sheet as it is kept."""
+def pack(facts: FileFacts) -> bytes:
+    """Facts in their stored form."""
     import msgspec
 
-    return msgspec.msgpack.encode(sheet)
+    return msgspec.msgpack.encode(facts)
 
 
-@lru_cache(maxsize=512)  # files that are shown once are often shown again
-def marks_of(sheet_marks: bytes) -> Sequence[Mark]:
-    """The definitions of a sheet, in the order of the source."""
-    if not sheet_marks:
+@lru_cache(maxsize=512)  # a file that was shown is often shown again
+def marks_of(packed: bytes) -> Sequence[Mark]:
+    """The packed definitions of a file, in the order of the source."""
+    if not packed:
         return ()
     import msgspec
 
-    return msgspec.msgpack.decode(sheet_marks, type=tuple[Mark, ...])
+    return msgspec.msgpack.decode(packed, type=tuple[Mark, ...])
 
 
 def _uses(tags: Tags) -> dict[str, int]:
@@ -117,4 +117,4 @@ def _uses(tags: Tags) -> dict[str, int]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _SIGNATURE else f"{text[: _SIGNATURE - 3]}..."
+    return text if len(text) <= _MAX_SIGNATURE_CHARS else f"{text[: _MAX_SIGNATURE_CHARS - 3]}..."

@@ -1,4 +1,4 @@
-"""Which file uses what others define, and who matters most in that: PageRank."""
+"""Dependency graph of files by the names they define and use, ranked by PageRank."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import sqrt
 
-_SHORTEST = 3  # letters of a name that means something
-_WIDEST = 20  # definitions of a name beyond which a use of it tells nothing
-_FOLLOW = 0.85  # of the weight goes on to what is used, the rest starts anew
-_ROUNDS = 30
-_STILL = 1e-4  # when all weights together change less, it is done
+_MIN_NAME_CHARS = 3
+_MAX_DEFINITIONS = 20  # a name with more definitions tells nothing
+_DAMPING = 0.85
+_MAX_ROUNDS = 30
+_TOLERANCE = 1e-4  # total change of weights at which it has converged
 
 Row = tuple[tuple[str, float], ...]
 
 
 class Graph:
-    """Files by the names that they define and use. A file that changed is put again."""
+    """Files by the names that they define and use."""
 
     def __init__(self) -> None:
         self._defined: dict[str, frozenset[str]] = {}
@@ -27,8 +27,8 @@ class Graph:
         self._even: dict[str, float] = {}
 
     def put(self, path: str, defined: Iterable[str], used: Mapping[str, int]) -> None:
-        """Take a file in, or its new state."""
-        names = frozenset(name for name in defined if len(name) >= _SHORTEST)
+        """Add a file, or its new state."""
+        names = frozenset(name for name in defined if len(name) >= _MIN_NAME_CHARS)
         before = self._defined.get(path)
         if before is not None:
             self._users.subtract(self._used[path].keys())
@@ -42,7 +42,7 @@ class Graph:
         self._even = {}
 
     def drop(self, path: str) -> None:
-        """Forget a file."""
+        """Remove a file."""
         self._rename(path, self._defined.pop(path), frozenset())
         self._users.subtract(self._used.pop(path).keys())
         self._even = {}
@@ -52,56 +52,56 @@ class Graph:
         return self._users[name]
 
     def ranked(self, start: Mapping[str, float] | None = None) -> dict[str, float]:
-        """The share of each file when weight flows from users to what they use, from `start` or from all alike."""
+        """The PageRank of each file, personalised by `start` if that is given."""
         if start is None:
             if not self._even:
-                self._even = self._flowing(dict.fromkeys(self._defined, 1.0), _ROUNDS)
+                self._even = self._page_rank(dict.fromkeys(self._defined, 1.0), _MAX_ROUNDS)
             return self._even
-        return self._flowing(start, _ROUNDS)
+        return self._page_rank(start, _MAX_ROUNDS)
 
     def near(self, start: Mapping[str, float], rounds: int = 3) -> dict[str, float]:
-        """The same for a few steps only, which reaches what is near and costs little."""
-        return self._flowing(start, rounds)
+        """As `ranked`, for a few rounds only: reaches close dependencies at little cost."""
+        return self._page_rank(start, rounds)
 
-    def _flowing(self, start: Mapping[str, float], rounds: int) -> dict[str, float]:
+    def _page_rank(self, start: Mapping[str, float], rounds: int) -> dict[str, float]:
         total = sum(start.values())
         if not total:
             return {}
         origin = {path: weight / total for path, weight in start.items() if path in self._defined}
         here = dict(origin)
         for _ in range(rounds):
-            then = {path: (1 - _FOLLOW) * weight for path, weight in origin.items()}
+            then = {path: (1 - _DAMPING) * weight for path, weight in origin.items()}
             lost = 0.0
             for path, weight in here.items():
-                weight *= _FOLLOW  # noqa: PLW2901
+                weight *= _DAMPING  # noqa: PLW2901
                 row = self._row(path)
                 for other, share in row:
                     then[other] = then.get(other, 0.0) + weight * share
                 if not row:
                     lost += weight
-            if lost:  # what leads nowhere starts anew
+            if lost:  # the weight of files without dependencies starts again
                 for path, weight in origin.items():
                     then[path] += lost * weight
             moved = sum(abs(weight - here.get(path, 0.0)) for path, weight in then.items())
             here = then
-            if moved < _STILL:
+            if moved < _TOLERANCE:
                 break
         return here
 
     def _row(self, path: str) -> Row:
-        """Where the weight of a file goes, in shares of it."""
+        """The files that a file depends on, with their shares of its weight."""
         row = self._rows.get(path)
         if row is None:
-            row = self._rows[path] = self._made(path)
+            row = self._rows[path] = self._compute_row(path)
         return row
 
-    def _made(self, path: str) -> Row:
+    def _compute_row(self, path: str) -> Row:
         found: dict[str, float] = {}
         own, where = self._defined[path], self._where
         for name, times in self._used[path].items():
-            if name in own or (others := where.get(name)) is None or len(others) > _WIDEST:
+            if name in own or (others := where.get(name)) is None or len(others) > _MAX_DEFINITIONS:
                 continue
-            # A name that many files define tells little of any of them.
+            # A name that many files define says little about each of them.
             weight = sqrt(times) / len(others) ** 1.5
             for other in others:
                 found[other] = found.get(other, 0.0) + weight

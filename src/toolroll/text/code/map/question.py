@@ -1,4 +1,4 @@
-"""A question as people write it, often the message of a change: what tells where, and what is for the record."""
+"""Clean a question, which is often a commit message: keep what helps to find files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AREA = re.compile(r"([\w./,+ -]{1,60}?)[ \t]*:[ \t]")
 
 
 def plain(text: str) -> str:
-    """A question without who wrote, checked and reported it, and without links, addresses and numbers of commits.
+    """A question without its trailers, links, addresses and commit hashes.
 
     A question that is nothing else stays as it is.
     """

@@ -1,4 +1,4 @@
-"""The chart of a tree: all its sheets, ready to be asked which files matter."""
+"""Rank the files of a tree: for a question, for files in play, or by how the code depends on them."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import NamedTuple
 
-from toolroll.text.code.map import question as message
-from toolroll.text.code.map.commit_history import Past
-from toolroll.text.code.map.compound_words import Glued
-from toolroll.text.code.map.file_facts import Mark, Sheet, marks_of
+from toolroll.text.code.map import question
+from toolroll.text.code.map.commit_history import CommitHistory
+from toolroll.text.code.map.compound_words import CompoundWords
+from toolroll.text.code.map.file_facts import FileFacts, Mark, marks_of
 from toolroll.text.code.map.graph import Graph
 from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.bm25 import Index
 from toolroll.text.ranking.weights import ASIDE, CHORES, KINDS, WEIGHTS, Weights, aside
 
-_BEST = 20  # files from which the graph is followed
-_FULL = 0.5  # of the words of a question in a name: more make it no better
-_REST = 0.05  # of the score of a file that those in play do not build on
-_FLOOR = 0.1  # a definition that shares no word with the question
+_BEST_FILES = 20  # from which dependencies are followed
+_FULL_SHARE = 0.5  # of the question in a name; more does not raise its value
+_REST_SHARE = 0.05  # of the score of a file that the files in play do not depend on
+_MIN_SHARE = 0.1  # for a definition that shares no word with the question
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
-    """Files and their scores, the best first, 1.0 for the best."""
+class FileRanking:
+    """Files with their scores, best first, 1.0 for the best."""
 
     files: Sequence[tuple[str, float]]
     asked: Mapping[str, float]
-    """The terms of the question with what they tell; empty without one."""
+    """The terms of the question with their weights; empty without a question."""
     shares: dict[str, float] = field(default_factory=dict)
-    """Of the names that were looked at, how much of the question is in them."""
+    """Cache of `share` by name."""
 
     def share(self, name: str) -> float:
-        """How much the terms tell that a name has in common with the question."""
+        """The weight of the terms that a name shares with the question."""
         known = self.shares.get(name)
         if known is None:
             known = self.shares[name] = sum(self.asked.get(term, 0.0) for term in set(words.terms(name)))
@@ -42,14 +42,14 @@ class Ranking:
 
 class _Held(NamedTuple):
     number: int
-    """In all three indices: whatever is put into one is put into the others."""
+    """Document number in all three indices."""
     marks: bytes
     aside: int | None
-    """The row of ASIDE that it belongs to."""
+    """Its row of ASIDE, if any."""
 
 
-class Chart:
-    """The files of one tree by their sheets. Not for several threads at a time."""
+class FileRanker:
+    """The files of one tree by their facts. Not thread-safe."""
 
     def __init__(self) -> None:
         self._held: dict[str, _Held] = {}
@@ -58,7 +58,7 @@ class Chart:
         self._names = Index(length=0.3)
         self._places = Index(length=0.3)
         self._owners: dict[int, str] = {}
-        self._glued: Glued | None = None
+        self._compound_words: CompoundWords | None = None
 
     def __len__(self) -> int:
         return len(self._held)
@@ -66,59 +66,59 @@ class Chart:
     def __contains__(self, path: str) -> bool:
         return path in self._held
 
-    def put(self, path: str, sheet: Sheet) -> None:
-        """Take a file in, or its new state."""
+    def put(self, path: str, facts: FileFacts) -> None:
+        """Add a file, or its new state."""
         if path in self._held:
             self._unindex(path)
         else:
-            self._glued = None
-        number = self._contents.add(sheet.terms)
-        self._names.add(sheet.names)
-        self._places.add(words.counted(_readable(path)))
-        self._held[path] = _Held(number, sheet.marks, aside(path))
+            self._compound_words = None
+        number = self._contents.add(facts.terms)
+        self._names.add(facts.names)
+        self._places.add(words.counted(_path_words(path)))
+        self._held[path] = _Held(number, facts.marks, aside(path))
         self._owners[number] = path
-        self._graph.put(path, sheet.defined, sheet.used or {})
+        self._graph.put(path, facts.defined, facts.used or {})
 
     def drop(self, path: str) -> None:
-        """Forget a file."""
+        """Remove a file."""
         self._unindex(path)
         del self._held[path]
-        self._glued = None
+        self._compound_words = None
         self._graph.drop(path)
 
     def marks(self, path: str) -> Sequence[Mark]:
         """The definitions in a file, in the order of the source."""
         return marks_of(self._held[path].marks)
 
-    def by_graph(self, play: Collection[str] = ()) -> Ranking:
-        """The files that all others build on, or first those that the ones in play do; these are left out."""
+    def by_graph(self, play: Collection[str] = ()) -> FileRanking:
+        """The files that others depend on; with files in play, first those that they depend on, without themselves."""
         found = self._of_most(self._graph.ranked())
         start = {path: 1.0 for path in sorted(play) if path in self._held}
         if start:
             near = self._of_most(
                 {path: share for path, share in self._graph.ranked(start).items() if path not in start}
             )
-            found = {path: near.get(path, 0.0) + _REST * score for path, score in found.items()}
+            found = {path: near.get(path, 0.0) + _REST_SHARE * score for path, score in found.items()}
         return _ranking(self._set_aside(found, {}), play, {})
 
     def by_question(
-        self, text: str, past: Past | None = None, play: Collection[str] = (), weights: Weights = WEIGHTS
-    ) -> Ranking:
-        """The files that a question is about, by their text, names, path and history, and by the graph."""
-        told = message.plain(text)
-        asked = words.question(told, weights)
-        found = self._scores(asked, words.counted(message.area(told)).keys() - CHORES, past, weights)
+        self, text: str, past: CommitHistory | None = None, play: Collection[str] = (), weights: Weights = WEIGHTS
+    ) -> FileRanking:
+        """The files that a question is about: by text, names, path, history and dependencies."""
+        asked_text = question.plain(text)
+        asked = words.question(asked_text, weights)
+        found = self._scores(asked, words.counted(question.area(asked_text)).keys() - CHORES, past, weights)
         if found and weights.graph:
             self._follow(found, play, weights.graph)
         if found and weights.mention:
-            self._mentioned(found, words.mentions(told), weights.mention)
+            self._mentioned(found, words.mentions(asked_text), weights.mention)
         values = {term: weight * self._contents.rarity(term) for term, weight in asked.items()}
         return _ranking(found, play, {term: value for term, value in values.items() if value > 0})
 
     def _scores(
-        self, asked: Mapping[str, float], area: Collection[str], past: Past | None, weights: Weights
+        self, asked: Mapping[str, float], area: Collection[str], past: CommitHistory | None, weights: Weights
     ) -> dict[str, float]:
-        """The files that share a term with a question in any way; those of its area count more in their paths."""
+        """Scores of the files that share a term with the question; terms of its area count more in paths."""
         found: dict[str, float] = {}
         placed = {term: weight * (weights.area if term in area else 1.0) for term, weight in asked.items()}
         for part, index, terms in (
@@ -130,7 +130,7 @@ class Chart:
                 path = self._owners[number]
                 found[path] = found.get(path, 0.0) + part * score
         if weights.glued:
-            self._add(found, weights.glued, self._names_of_files().scores(placed))
+            self._add(found, weights.glued, self._file_names().scores(placed))
         if past is not None and weights.history:
             self._add(found, weights.history, past.scores(asked))
             self._add(found, weights.alike, past.alike(asked))
@@ -143,19 +143,19 @@ class Chart:
             if path in self._held:
                 found[path] = found.get(path, 0.0) + part * score
 
-    def _names_of_files(self) -> Glued:
-        if self._glued is None:
-            self._glued = Glued(self._held)
-        return self._glued
+    def _file_names(self) -> CompoundWords:
+        if self._compound_words is None:
+            self._compound_words = CompoundWords(self._held)
+        return self._compound_words
 
     def _set_aside(self, found: Mapping[str, float], asked: Mapping[str, float]) -> dict[str, float]:
-        """The scores with less for what is seldom meant."""
+        """The scores, lowered for files that are rarely meant."""
         left = [1.0 if row.unless & asked.keys() else row.left for row in ASIDE]
         held = self._held
         return {path: score if (at := held[path].aside) is None else score * left[at] for path, score in found.items()}
 
-    def values(self, path: str, ranking: Ranking) -> list[float]:
-        """How much each definition of a file is worth showing, from 0 to 1."""
+    def values(self, path: str, ranking: FileRanking) -> list[float]:
+        """The value of showing each definition of a file, from 0 to 1."""
         total = sum(ranking.asked.values())
         found = [self._value(mark, ranking, total) for mark in self.marks(path)]
         best = max(found, default=0.0)
@@ -165,7 +165,7 @@ class Chart:
         most = max(shares.values(), default=1.0)
         return {path: share / most for path, share in shares.items()}
 
-    def _value(self, mark: Mark, ranking: Ranking, total: float) -> float:
+    def _value(self, mark: Mark, ranking: FileRanking, total: float) -> float:
         name, kind, _, parent, _ = mark
         value = KINDS.get(kind, 0.3) * (1 + 0.2 * min(10, self._graph.users(name)))
         if name.startswith("_"):
@@ -173,11 +173,11 @@ class Chart:
         if not total:
             return value
         around = ranking.share(parent.rpartition(".")[2])
-        return value * (_FLOOR + min(_FULL, (ranking.share(name) + 0.3 * around) / total))
+        return value * (_MIN_SHARE + min(_FULL_SHARE, (ranking.share(name) + 0.3 * around) / total))
 
     def _follow(self, found: dict[str, float], play: Collection[str], weight: float) -> None:
-        """Add what the best files, and those in play, depend on."""
-        best = nsmallest(_BEST, found, key=lambda path: (-found[path], path))
+        """Add the files that the best ones, and those in play, depend on."""
+        best = nsmallest(_BEST_FILES, found, key=lambda path: (-found[path], path))
         top = found[best[0]]
         start = {path: (found[path] / top) ** 2 for path in best} | {
             path: 1.0 for path in sorted(play) if path in self._held
@@ -203,16 +203,16 @@ class Chart:
         del self._owners[number]
 
 
-def _ranking(found: Mapping[str, float], play: Collection[str], asked: Mapping[str, float]) -> Ranking:
+def _ranking(found: Mapping[str, float], play: Collection[str], asked: Mapping[str, float]) -> FileRanking:
     rows = sorted(
         ((path, score) for path, score in found.items() if path not in play), key=lambda row: (-row[1], row[0])
     )
     top = rows[0][1] if rows else 0.0
-    return Ranking([(path, score / top if top else 1.0) for path, score in rows], asked)
+    return FileRanking([(path, score / top if top else 1.0) for path, score in rows], asked)
 
 
-def _readable(path: str) -> str:
-    """A path as words, without the ending that tells the language."""
+def _path_words(path: str) -> str:
+    """A path as words, without its suffix."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}{name.rpartition('.')[0] or name}".replace("/", " ").replace(".", " ")
 

@@ -1,4 +1,4 @@
-"""A map as text, within a budget of tokens: files, and the definitions in them that matter most."""
+"""Lay out a map within a budget of tokens: files, and their most important definitions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from toolroll.text.code.map.file_facts import Mark
 from toolroll.text.names import show_name
 from toolroll.text.tokens import estimate
 
-_FILE = 20  # tokens that a file takes at least, with what is worth showing of it
-_LINE = 3  # tokens of the shortest line
-_NEXT = 0.9  # of its worth is left to each further definition of a file, so that others have room too
+_MIN_FILE_TOKENS = 20  # of a file with its most important definitions
+_MIN_LINE_TOKENS = 3
+_NEXT_SHARE = 0.9  # each further definition of a file is worth less, to leave room for others
 
 
 @dataclass(slots=True)
-class Part:
-    """A file of a map and the definitions shown, in the order of the source."""
+class MapPart:
+    """A file of a map, and its shown definitions in the order of the source."""
 
     path: str
     score: float
@@ -34,8 +34,8 @@ class _Item(NamedTuple):
     """-1 for the file itself."""
 
 
-class Sketch:
-    """Fills a budget, the best first."""
+class MapLayout:
+    """Fills a budget of tokens, best first."""
 
     def __init__(
         self,
@@ -44,26 +44,26 @@ class Sketch:
         values: Callable[[str], Sequence[float]],
         most: int,
     ) -> None:
-        """`files` with their scores, the best first; `values` says what each of a file's `marks` is worth."""
+        """`files` with their scores, best first; `values` gives the worth of each of the `marks` of a file."""
         self._most = most
-        self._files = files[: 1 + most // _FILE]
+        self._files = files[: 1 + most // _MIN_FILE_TOKENS]
         self._marks = {path: marks(path) for path, _ in self._files}
         self._values = values
         self._chosen: dict[int, set[int]] = {}
 
-    def parts(self, kept: int) -> list[Part]:
-        """The files and definitions that fit, with so many tokens `kept` for something else."""
+    def parts(self, kept: int) -> list[MapPart]:
+        """The files and definitions that fit, with `kept` tokens reserved."""
         self._chosen = {}
         most = self._most - kept
         room = most
-        rest: Iterable[_Item] = islice(self._candidates(), self._most)  # nothing takes less than a few tokens
+        rest: Iterable[_Item] = islice(self._candidates(), self._most)  # each takes at least a few tokens
         for _ in range(2):  # the second time with what rounding up has left
-            rest = self._filled(rest, room)
-            room = most - estimate("\n".join(rendered(self._made())))
+            rest = self._fill(rest, room)
+            room = most - estimate("\n".join(render(self._made())))
         return self._made()
 
     def _candidates(self) -> Iterator[_Item]:
-        """The best first. No definition is worth more than its file: they are looked at when its turn has come."""
+        """Best first. No definition is worth more than its file, so definitions are added when their file is taken."""
         waiting = [_Item(-score, at, -1) for at, (_, score) in enumerate(self._files)]
         heapify(waiting)
         while waiting:
@@ -78,13 +78,13 @@ class Sketch:
         worths = self._values(path)
         best = sorted(range(len(worths)), key=lambda mark: (-worths[mark], mark))
         for order, mark in enumerate(islice(best, 100)):
-            yield _Item(-score * worths[mark] * _NEXT ** (order + 1), file, mark)
+            yield _Item(-score * worths[mark] * _NEXT_SHARE ** (order + 1), file, mark)
 
-    def _filled(self, items: Iterable[_Item], room: int) -> list[_Item]:
-        """Take what fits into the room; those that did not, to be tried with what rounding has left."""
+    def _fill(self, items: Iterable[_Item], room: int) -> list[_Item]:
+        """Take items that fit into the room; return the others."""
         missed = []
         for item in items:
-            if room < _LINE:
+            if room < _MIN_LINE_TOKENS:
                 break
             cost = sum(estimate(f"{line}\n") for line in self._new(item))
             if cost > room or (item.mark >= 0 and item.file not in self._chosen):
@@ -95,7 +95,7 @@ class Sketch:
         return missed
 
     def _new(self, item: _Item) -> Iterator[str]:
-        """The lines that a candidate adds: its own, and those of what it is in."""
+        """The lines that an item adds: its own, and those of its parents."""
         path = self._files[item.file][0]
         if item.mark < 0:
             yield show_name(path)
@@ -111,7 +111,7 @@ class Sketch:
             chosen.update(self._with_parents(self._files[item.file][0], item.mark))
 
     def _with_parents(self, path: str, at: int) -> Iterator[int]:
-        """A definition and those that it is in."""
+        """A definition and its parents."""
         marks = self._marks[path]
         yield at
         wanted = marks[at].parent
@@ -121,16 +121,16 @@ class Sketch:
                 yield at
                 wanted = marks[at].parent
 
-    def _made(self) -> list[Part]:
+    def _made(self) -> list[MapPart]:
         made = []
         for at, (path, score) in enumerate(self._files):
             if at in self._chosen:
                 marks = self._marks[path]
-                made.append(Part(path, round(score, 3), [marks[mark] for mark in sorted(self._chosen[at])]))
+                made.append(MapPart(path, round(score, 3), [marks[mark] for mark in sorted(self._chosen[at])]))
         return made
 
 
-def rendered(parts: Sequence[Part]) -> list[str]:
+def render(parts: Sequence[MapPart]) -> list[str]:
     """The lines of a map."""
     lines = []
     for part in parts:
@@ -141,6 +141,6 @@ def rendered(parts: Sequence[Part]) -> list[str]:
 
 
 def line_of(mark: Mark, width: int) -> str:
-    """A definition: its line, and what it says, indented as deep as it is."""
+    """A definition as text: line number and signature, indented by depth."""
     depth = mark.parent.count(".") + 1 if mark.parent else 0
     return f"  {mark.line:>{width}} {'  ' * depth}{mark.text}"

@@ -26,11 +26,11 @@ _LOCAL = frozenset(
 )
 
 
-class LostError(Exception):
+class EventsLostError(Exception):
     """More has changed than the kernel keeps, or the watch cannot be trusted any more: look at everything again."""
 
 
-class Watch:
+class FolderWatch:
     """Watches folders for one user. Not for several threads at a time."""
 
     def __init__(self) -> None:
@@ -63,13 +63,13 @@ class Watch:
         return number
 
     def remove(self, number: int) -> None:
-        """Watch a folder no more; it may be gone already."""
+        """Stop watching a folder, which may be gone already."""
         self._remove(self.fd, number)
 
     def take(self) -> dict[int, dict[bytes, bool]]:
         """What has changed since the last look: by folder the names, and whether more than the content may have.
 
-        The empty name stands for the folder itself. LostError if there was too much to keep.
+        The empty name stands for the folder itself. EventsLostError if there was too much to keep.
         """
         found: dict[int, dict[bytes, bool]] = {}
         while data := self._read():
@@ -80,7 +80,7 @@ class Watch:
                 name = data[at : at + size].rstrip(b"\0")
                 at += size
                 if mask & _OVERFLOW:
-                    raise LostError
+                    raise EventsLostError
                 names = found.setdefault(number, {})
                 names[name] = names.get(name, False) or bool(mask & (_NAMES | _ITSELF))
         return found
