@@ -19,9 +19,9 @@ import msgspec
 
 from toolroll import dialects, formats, tools
 from toolroll.catalogue import CALL, FIND, Catalogue
-from toolroll.cli.arguments import spell
+from toolroll.cli.arguments import format_arguments
 from toolroll.cli.call import kind
-from toolroll.cli.tools import cost, effect_names
+from toolroll.cli.tools import effect_names, estimate_cost
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, View
 from toolroll.policy.limits import Limits
 from toolroll.registry import discover
@@ -127,7 +127,8 @@ def _shown_at_first(found: Sequence[Tool]) -> str:
     shown = Catalogue("core", lambda: entries).shown()
     names = ", ".join(f"`{entry.name}`" for entry in shown)
     return (
-        f"A model is shown {len(shown)} definitions at first, about {cost(shown):,} tokens of {cost(entries):,}: "
+        f"A model is shown {len(shown)} definitions at first, about {estimate_cost(shown):,} tokens of "
+        f"{estimate_cost(entries):,}: "
         f"{names}. "
         f"`{FIND}` finds the others by what they do and gives their definitions, `{CALL}` calls them by name; every "
         "tool can also be called by its own name. `Kit(tools=...)` and `toolroll mcp --tools` show `all`, the `core`, "
@@ -164,7 +165,7 @@ def _tool(tool: Tool) -> str:
         _plain(tool.description),
         f"Effects: {may}{' (safe)' if tool.safe else ''}. About {cost} tokens{', not shown at first' * tool.rare}.",
         _parameters(schema),
-        f"```sh\ntoolroll call {tool.name} {spell(example(schema), schema)}".rstrip() + "\n```",
+        f"```sh\ntoolroll call {tool.name} {format_arguments(example(schema), schema)}".rstrip() + "\n```",
     ]
     hidden = {one.name: one.schema for one in tool.parameters if not one.shown}
     if hidden:

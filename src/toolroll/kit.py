@@ -42,8 +42,7 @@ from toolroll.steps import (
 from toolroll.tool import Tool
 
 if TYPE_CHECKING:
-    from toolroll.host.mcp.offered import Offered
-    from toolroll.host.mcp.server import Remote
+    from toolroll.host.mcp.server import McpServer, RemoteTool
 
 
 class Kit:
@@ -209,11 +208,11 @@ class Kit:
         with ThreadPoolExecutor(min(len(tool_calls), self.limits.concurrency)) as pool:
             return list(pool.map(answer, tool_calls))
 
-    def register(self, tool: Tool | Remote | Offered) -> None:
+    def register(self, tool: Tool | McpServer | RemoteTool) -> None:
         """Add a tool of your own, or what `kit.remote` gives: a server's tools, or one; a taken name is refused."""
-        if not isinstance(tool, Tool) and not hasattr(tool, "offered"):
+        if not isinstance(tool, Tool) and not hasattr(tool, "kit_tools"):
             raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
-        tools = [tool] if isinstance(tool, Tool) else [_from_server(one) for one in tool.offered()]
+        tools = [tool] if isinstance(tool, Tool) else [_from_server(one) for one in tool.kit_tools()]
         for one in tools:
             if one.name in self._entries or one.name in (FIND, CALL):
                 raise ValueError(f"Tool with name {one.name!r} is already registered.")
@@ -221,7 +220,7 @@ class Kit:
         if not isinstance(tool, Tool):
             tool.follow(self._follow)
 
-    def _follow(self, gone: Iterable[str], come: Iterable[Offered]) -> None:
+    def _follow(self, gone: Iterable[str], come: Iterable[RemoteTool]) -> None:
         """Take up what a server has changed about its tools."""
         for name in gone:
             self.unregister(name)
@@ -280,7 +279,7 @@ def _native() -> tuple[Entry, ...]:
     return tuple(View.native(tool) for tool in discover(builtin))
 
 
-def _from_server(one: Offered) -> Tool:
+def _from_server(one: RemoteTool) -> Tool:
     def call(ctx: Context, /, **arguments: Any) -> Any:
         return one.call(ctx.call, **arguments)
 

@@ -20,12 +20,12 @@ from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.files.trust import examine
 from toolroll.host.files.workspace import Workspace
-from toolroll.host.http.client import Client
+from toolroll.host.http.client import PROXY, Client
 from toolroll.host.knowledge.call_log import Calls
 from toolroll.host.knowledge.semantic import Meaning
-from toolroll.host.lsp.language_servers import Servers
+from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.mcp.config import Config
-from toolroll.host.mcp.servers import Remotes
+from toolroll.host.mcp.servers import McpServers
 from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import Launcher
@@ -121,7 +121,8 @@ class Services:
     ) -> None:
         environ = dict(os.environ)
         self.calls = Calls(self.state, environ)
-        self.http = Client(self.guard.policy.hosts)
+        self.http = Client(self.guard.policy.hosts, proxy=environ.get(PROXY, ""))
+        closing.callback(self.http.close)
         self.shell = Shell(
             self.root,
             self.spill,
@@ -135,9 +136,9 @@ class Services:
         closing.callback(self.shell.close)
         self.meaning = Meaning(self.state, self.http, environ)
         closing.callback(self.meaning.close)
-        self.servers = Servers(self.files, self.search, spawn=self.shell.serve, choice=servers)
+        self.servers = LanguageServers(self.files, self.search, spawn=self.shell.serve, choice=servers)
         closing.callback(self.servers.close)
-        self.remote = Remotes(
+        self.remote = McpServers(
             mcp, self.root, self.state, self.guard, self.taint, self.http, self.limits, environ, self.git
         )
         closing.callback(self.remote.close)

@@ -13,7 +13,7 @@ from toolroll import Kit
 from toolroll.agent import PRESETS, Agent
 from toolroll.agent.records import Record
 from toolroll.host.http.client import Client
-from toolroll.host.models.chat.config import configured
+from toolroll.host.models.chat.config import load_model
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def agent_at(open_kit: Callable[..., Kit]) -> Callable[..., tuple[Agent, list[Re
     ) -> tuple[Agent, list[Record]]:
         chosen = PRESETS[preset]
         hands = kit or open_kit(chosen.dialect, tools=chosen.tools or "all")
-        model = configured(server.environment, Client())
+        model = load_model(server.environment, Client())
         assert model is not None
         model._first_wait = 0.01
         told: list[Record] = []

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from toolroll import Effect, ErrorCode, Kit
-from toolroll.agent.approval import ONCE, PROMPT, Question, answer, asking, nobody, question
+from toolroll.agent.approval import (
+    CHOICES,
+    CHOICES_ONCE,
+    ApprovalPrompt,
+    build_prompt,
+    make_approver,
+    parse_answer,
+    refuse_unasked,
+)
 from toolroll.host.approval.request import ApprovalRequest
 
 Put = Callable[[dict[str, str | bytes]], None]
@@ -17,15 +25,15 @@ Put = Callable[[dict[str, str | bytes]], None]
 def asked(open_kit: Any) -> Any:
     """A kit that asks about all, what it asked, and the answers that it gets."""
 
-    def make(*answers: str, dialect: str = "native") -> tuple[Kit, list[Question]]:
-        questions: list[Question] = []
+    def make(*answers: str, dialect: str = "native") -> tuple[Kit, list[ApprovalPrompt]]:
+        questions: list[ApprovalPrompt] = []
         rest = iter(answers)
 
-        def ask(question: Question) -> str:
+        def ask(question: ApprovalPrompt) -> str:
             questions.append(question)
             return next(rest)
 
-        kit: Kit = open_kit(dialect, policy="ask", approve=asking(lambda: kit, ask))
+        kit: Kit = open_kit(dialect, policy="ask", approve=make_approver(lambda: kit, ask))
         return kit, questions
 
     return make
@@ -71,7 +79,7 @@ def test_a_change_that_cannot_be_shown_as_a_diff_is_shown_in_full(asked: Any, pu
     kit.call("edit", {"path": "a.txt", "old": "nothing like it", "new": "y"})
     covers = '"session" and "always" cover every call of \'edit\'.'
     assert questions == [
-        Question(f"edit: needs approval\n\npath: a.txt\nold: nothing like it\nnew: y\n\n{covers}", PROMPT)
+        ApprovalPrompt(f"edit: needs approval\n\npath: a.txt\nold: nothing like it\nnew: y\n\n{covers}", CHOICES)
     ]
 
 
@@ -93,7 +101,7 @@ def test_hidden_characters_of_a_diff_and_of_its_paths_are_shown(asked: Any) -> N
 
 
 def test_what_is_not_remembered_offers_only_yes_and_no(kit: Kit) -> None:
-    assert question(ApprovalRequest("x", Effect.RUN, {}, "needs approval"), kit).prompt == ONCE
+    assert build_prompt(ApprovalRequest("x", Effect.RUN, {}, "needs approval"), kit).choices == CHOICES_ONCE
 
 
 def test_for_the_session(asked: Any, put: Put) -> None:
@@ -105,7 +113,7 @@ def test_for_the_session(asked: Any, put: Put) -> None:
 
 
 def test_nobody_is_there(open_kit: Any) -> None:
-    result = open_kit(policy="ask", approve=nobody).call("write", {"path": "a", "content": "x"})
+    result = open_kit(policy="ask", approve=refuse_unasked).call("write", {"path": "a", "content": "x"})
     assert result.error.code is ErrorCode.PERMISSION
     assert "The user was not asked, because there is no terminal to ask on" in result.text
     assert "--yes" in result.text
@@ -124,4 +132,4 @@ def test_nobody_is_there(open_kit: Any) -> None:
     ],
 )
 def test_answers(typed: str, meant: Any) -> None:
-    assert answer(typed) == meant
+    assert parse_answer(typed) == meant

@@ -11,7 +11,7 @@ import pytest
 from tests.host.http.web import reply
 from tests.host.models.chat.served import Say, Served, call, failure
 from toolroll import Effect, Kit, Token, tool
-from toolroll.agent.records import Answered, Ended, Said, Shortened, Started, Told
+from toolroll.agent.records import AssistantRecord, EndRecord, ShortenRecord, StartRecord, ToolRecord, UserRecord
 
 Serve = Callable[..., Served]
 Put = Callable[[dict[str, str | bytes]], None]
@@ -65,7 +65,14 @@ def test_a_failing_test_is_mended_with_the_native_tools(
     assert provider == "anthropic" or "1 failed" in results[2]
     assert "- discount" in results[-2]
     assert "2 passed" in results[-1]
-    assert [type(one) for one in told] == [Started, Said, Answered, Answered, *[Said, Answered] * (steps - 1), Ended]
+    assert [type(one) for one in told] == [
+        StartRecord,
+        AssistantRecord,
+        ToolRecord,
+        ToolRecord,
+        *[AssistantRecord, ToolRecord] * (steps - 1),
+        EndRecord,
+    ]
 
 
 def test_the_same_with_the_dialect_and_preset_of_the_coding_agent(
@@ -84,7 +91,7 @@ def test_the_same_with_the_dialect_and_preset_of_the_coding_agent(
     assert (ws / "shop.py").read_text() == FIXED
     names = [one["function"]["name"] for one in server.bodies[0]["tools"]]
     assert names == ["file", "code_exec", "code_search", "test_runner", "git", "linter", "profiler", "finish"]
-    ends = [(one.text, one.control) for one in told if isinstance(one, Answered)][-1]
+    ends = [(one.text, one.control) for one in told if isinstance(one, ToolRecord)][-1]
     assert ends == ("__FINISH__Mended.", "finish")
 
 
@@ -157,7 +164,7 @@ def test_unknown_tools_and_broken_arguments_are_told_to_the_model(serve: Serve, 
     )
     agent, told = agent_at(server)
     assert agent.run("x").finished
-    codes = [one.code for one in told if isinstance(one, Answered)]
+    codes = [one.code for one in told if isinstance(one, ToolRecord)]
     assert codes == ["NotFound", "ValidationError", "ValidationError", "ValidationError", None]
     unknown, broken, listed, missing = sent_results(server)
     assert "'read'" in unknown
@@ -179,7 +186,7 @@ def test_the_same_call_again_and_again_is_refused_and_then_the_end(
     done = agent.run("x")
     assert (done.finished, done.reason, done.steps) == (False, "loop", 4)
     assert str(done).startswith("stopped: loop.")
-    assert [one.status for one in told if isinstance(one, Answered)] == ["success", "success", "error", "error"]
+    assert [one.status for one in told if isinstance(one, ToolRecord)] == ["success", "success", "error", "error"]
     assert "not carried out" in sent_results(server)[2]
 
 
@@ -224,7 +231,7 @@ def test_budgets(serve: Serve, agent_at: Any, options: dict[str, int], reason: s
     agent, told = agent_at(server, **options)
     done = agent.run("x")
     assert (done.finished, done.reason, done.steps, len(server.asked)) == (False, reason, steps, steps)
-    assert told[-1] == Ended(False, reason, done.text, steps, 100 * steps, 10 * steps)
+    assert told[-1] == EndRecord(False, reason, done.text, steps, 100 * steps, 10 * steps)
 
 
 def test_words_alone_do_not_finish_where_there_is_a_tool_for_it(serve: Serve, agent_at: Any) -> None:
@@ -232,7 +239,7 @@ def test_words_alone_do_not_finish_where_there_is_a_tool_for_it(serve: Serve, ag
     agent, told = agent_at(server, "function-call")
     done = agent.run("x")
     assert (done.finished, done.reason, done.steps) == (False, "unfinished", 3)
-    assert [one.text for one in told if isinstance(one, Told)] == [
+    assert [one.text for one in told if isinstance(one, UserRecord)] == [
         "If the task is done, call `finish` with the result. If not, go on with the next call."
     ] * 2
 
@@ -272,7 +279,7 @@ def test_an_answer_that_is_cut_off(serve: Serve, agent_at: Any) -> None:
     )
     agent, told = agent_at(server)
     assert agent.run("x").finished
-    assert next(one.text for one in told if isinstance(one, Told)).startswith("Your answer was cut off")
+    assert next(one.text for one in told if isinstance(one, UserRecord)).startswith("Your answer was cut off")
     assert "cut off" in sent_results(server)[0]
 
 
@@ -280,7 +287,7 @@ def test_text_that_is_neither_action_nor_answer(serve: Serve, agent_at: Any) -> 
     server = serve("openai", Say("Thought: hm"), Say("I think so."), Say("Final Answer: yes"))
     agent, told = agent_at(server, "react")
     assert agent.run("x").text == "yes"
-    assert len([one for one in told if isinstance(one, Told)]) == 2
+    assert len([one for one in told if isinstance(one, UserRecord)]) == 2
     server = serve("openai", Say("Thought: hm"))
     assert agent_at(server, "react")[0].run("x").reason == "unfinished"
 
@@ -298,7 +305,7 @@ def test_a_conversation_that_is_too_long_is_shortened(serve: Serve, agent_at: An
     server = serve(provider, reads, long, long, call("finish", result="ok"))
     agent, told = agent_at(server)
     assert agent.run("x").finished
-    assert [one.results for one in told if isinstance(one, Shortened)] == [2, 2]
+    assert [one.results for one in told if isinstance(one, ShortenRecord)] == [2, 2]
     assert [len(one) > 1000 for one in sent_results(server, 1)] == [True] * 4
     assert [len(one) > 1000 for one in sent_results(server, 2)] == [False, False, True, True]
     assert all(len(one) < 400 and "Shortened: it had" in one for one in sent_results(server, 3))
@@ -343,7 +350,7 @@ def test_cancel(serve: Serve, agent_at: Any, open_kit: Any, where: str) -> None:
     done = agent.run("x", token)
     assert (done.finished, done.reason) == (False, "cancelled")
     assert time.monotonic() - started < 30
-    assert isinstance(told[-1], Ended)
+    assert isinstance(told[-1], EndRecord)
 
 
 def test_a_system_error_is_raised_and_the_end_is_told(serve: Serve, agent_at: Any, open_kit: Any) -> None:
@@ -358,4 +365,4 @@ def test_a_system_error_is_raised_and_the_end_is_told(serve: Serve, agent_at: An
     agent, told = agent_at(serve("openai", call("burst")), kit=kit)
     with pytest.raises(ZeroDivisionError):
         agent.run("x")
-    assert told[-1] == Ended(False, "raised", "The run was broken off.", 1, 100, 10)
+    assert told[-1] == EndRecord(False, "raised", "The run was interrupted.", 1, 100, 10)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolroll import Kit
-from toolroll.agent.patches import left_out, patch
+from toolroll.agent.patches import build_patch, list_omitted
 from toolroll.host.files.copies import CopyChange
 
 ROWS = [
@@ -34,21 +34,23 @@ def test_git_applies_it(ws: Path, name: str, before: bytes | None, after: bytes 
     if before is not None:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(before)
-    made = patch([CopyChange(name, before, after)]).encode("utf-8", "surrogateescape")
+    made = build_patch([CopyChange(name, before, after)]).encode("utf-8", "surrogateescape")
     subprocess.run(["git", "apply", "-"], input=made, cwd=ws, check=True)
     assert (path.read_bytes() if path.exists() else None) == after
 
 
 def test_permissions(ws: Path) -> None:
     (ws / "a.sh").write_text("x\n")
-    made = patch([CopyChange("a.sh", b"x\n", b"y\n", 0o644, 0o755), CopyChange("b.sh", None, b"z\n", 0o644, 0o755)])
+    made = build_patch(
+        [CopyChange("a.sh", b"x\n", b"y\n", 0o644, 0o755), CopyChange("b.sh", None, b"z\n", 0o644, 0o755)]
+    )
     subprocess.run(["git", "apply", "-"], input=made.encode(), cwd=ws, check=True)
     assert [(ws / name).stat().st_mode & 0o111 != 0 for name in ("a.sh", "b.sh")] == [True, True]
 
 
 def test_our_own_tool_applies_it(kit: Kit, ws: Path) -> None:
     (ws / "a.txt").write_text("a\nb\n")
-    made = patch([CopyChange("a.txt", b"a\nb\n", b"a\nB"), CopyChange("n.txt", None, b"n\n")])
+    made = build_patch([CopyChange("a.txt", b"a\nb\n", b"a\nB"), CopyChange("n.txt", None, b"n\n")])
     assert kit.call("patch", {"patch": made}).ok
     assert [(ws / name).read_text() for name in ("a.txt", "n.txt")] == ["a\nB", "n\n"]
 
@@ -59,8 +61,8 @@ def test_what_no_patch_can_tell() -> None:
         CopyChange('q"uote', None, b"x\n"),
         CopyChange("fine", None, b"x\n"),
     ]
-    assert left_out(changes) == ["a.bin", 'q"uote']
+    assert list_omitted(changes) == ["a.bin", 'q"uote']
     assert (
-        patch(changes)
+        build_patch(changes)
         == "diff --git a/fine b/fine\nnew file mode 100644\n--- /dev/null\n+++ b/fine\n@@ -0,0 +1 @@\n+x\n"
     )

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from toolroll import Token
-from toolroll.agent.react import Textual
-from toolroll.host.models.chat.messages import Message, Turn, Usage
+from toolroll.agent.react import ReactModel
+from toolroll.host.models.chat.messages import ChatMessage, Turn, Usage
 
 TOOLS = [
     {"name": "read", "description": "Reads.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}},
@@ -22,8 +22,8 @@ class Parrot:
     name = "parrot"
 
     def __init__(self, text: str, stop: Any = "end") -> None:
-        self._turn = Turn(Message("assistant", text), stop, Usage(1, 1))
-        self.asked: list[Message] = []
+        self._turn = Turn(ChatMessage("assistant", text), stop, Usage(1, 1))
+        self.asked: list[ChatMessage] = []
 
     def turn(self, messages: Any, _token: Token, **_: Any) -> Turn:
         self.asked = list(messages)
@@ -31,7 +31,7 @@ class Parrot:
 
 
 def said(text: str, stop: Any = "end") -> Turn:
-    return Textual(Parrot(text, stop)).turn([Message("user", "x")], Token(), tools=TOOLS)
+    return ReactModel(Parrot(text, stop)).turn([ChatMessage("user", "x")], Token(), tools=TOOLS)
 
 
 MULTILINE = '{"action": "write",\n "path": "a.py",\n "content": "def f():\n    return \\"}\\"\n"}'
@@ -86,7 +86,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize(("text", "answer"), ANSWERS)
 def test_answers(text: str, answer: str) -> None:
-    assert said(text) == Turn(Message("assistant", answer), "end", Usage(1, 1))
+    assert said(text) == Turn(ChatMessage("assistant", answer), "end", Usage(1, 1))
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,14 @@ def test_cut_off_text_is_no_call() -> None:
 def test_what_the_model_is_asked() -> None:
     parrot = Parrot("Final Answer: x")
     first = said('Thought: I read.\nAction: read\nAction Input: {"path": "a"}').message
-    result = Message("tool", "line 1\nFinal Answer: no", call=first.calls[0].id)
-    Textual(parrot).turn([Message("system", "Be good."), Message("user", "Do."), first, result], Token(), tools=TOOLS)
+    result = ChatMessage("tool", "line 1\nFinal Answer: no", call_id=first.calls[0].id)
+    ReactModel(parrot).turn(
+        [ChatMessage("system", "Be good."), ChatMessage("user", "Do."), first, result], Token(), tools=TOOLS
+    )
     system, *rest = parrot.asked
     assert system.text.startswith("Be good.\n\nYou can use these tools:\n\nread: Reads.\n  arguments: {\"path\"")  # fmt: skip
     assert rest == [
-        Message("user", "Do."),
-        Message("assistant", 'Thought: I read.\nAction: read\nAction Input: {"path": "a"}'),
-        Message("user", "Observation: line 1\nFinal Answer: no"),
+        ChatMessage("user", "Do."),
+        ChatMessage("assistant", 'Thought: I read.\nAction: read\nAction Input: {"path": "a"}'),
+        ChatMessage("user", "Observation: line 1\nFinal Answer: no"),
     ]

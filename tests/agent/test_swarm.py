@@ -12,10 +12,10 @@ import pytest
 
 from tests.agent.test_loop import BROKEN, FIXED
 from toolroll import Kit, Token
-from toolroll.agent.loop import Outcome
+from toolroll.agent.loop import RunOutcome
 from toolroll.agent.presets import PRESETS, Preset
-from toolroll.agent.swarm import Merged, Report, swarm
-from toolroll.host.models.chat.messages import Message, ToolCall, Turn, Usage
+from toolroll.agent.swarm import SwarmReport, WorkerReport, run_swarm
+from toolroll.host.models.chat.messages import ChatMessage, ToolCall, Turn, Usage
 
 Put = Callable[[dict[str, str | bytes]], None]
 
@@ -43,12 +43,12 @@ class Script:
         part = next(name for name in self._steps if f"Your part is {PARTS[name]}" in every[0].text)
         said = self._steps[part][sum(one.role == "assistant" for one in every)]
         if isinstance(said, str):
-            return Turn(Message("assistant", said), "end", Usage(10, 1))
+            return Turn(ChatMessage("assistant", said), "end", Usage(10, 1))
         call = ToolCall(f"c{len(every)}", said[0], json.dumps(said[1]))
-        return Turn(Message("assistant", "", (call,)), "calls", Usage(10, 1))
+        return Turn(ChatMessage("assistant", "", (call,)), "calls", Usage(10, 1))
 
 
-PARTS = {"review": "review", "test": "tests", "optimize": "speed", "debug": "a fault"}
+PARTS = {"review": "review", "test": "tests", "optimize": "speed", "debug": "a bug"}
 
 
 def opened(preset: Preset, folder: str, state: str) -> Kit:
@@ -68,7 +68,7 @@ def test_workers_report_and_their_patches_apply(ws: Path, put: Put, temporary: P
     )
     told: list[tuple[str, Any]] = []
     workers = [PRESETS[name] for name in ("review", "test", "debug")]
-    merged = swarm("Look after the shop.", str(ws), workers, script, opened, watch=lambda *one: told.append(one))
+    merged = run_swarm("Look after the shop.", str(ws), workers, script, opened, watch=lambda *one: told.append(one))
     assert merged.finished
     assert [(one.worker, one.outcome.text, one.paths) for one in merged.reports] == [
         ("review", "The discount has the wrong sign.", ()),
@@ -99,7 +99,7 @@ def test_interrupted_it_ends_all_and_leaves_nothing(ws: Path, put: Put, temporar
 
     threading.Thread(target=stop, daemon=True).start()
     started = time.monotonic()
-    merged = swarm(
+    merged = run_swarm(
         "x",
         str(ws),
         [PRESETS["test"], PRESETS["debug"]],
@@ -128,15 +128,15 @@ def processes() -> list[str]:
 
 def test_one_report_of_all() -> None:
     done, stopped = (
-        Outcome(True, "answer", "All good.", 2, Usage(10, 5)),
-        Outcome(False, "steps", "3 steps.", 3, Usage(1, 1)),
+        RunOutcome(True, "answer", "All good.", 2, Usage(10, 5)),
+        RunOutcome(False, "steps", "3 steps.", 3, Usage(1, 1)),
     )
-    merged = Merged(
+    merged = SwarmReport(
         "Look.",
         (
-            Report("review", done),
-            Report("test", done, "diff\n", ("a.py", "b.py"), ("c.bin",)),
-            Report("debug", stopped, "diff\n", ("a.py",)),
+            WorkerReport("review", done),
+            WorkerReport("test", done, "diff\n", ("a.py", "b.py"), ("c.bin",)),
+            WorkerReport("debug", stopped, "diff\n", ("a.py",)),
         ),
         ("no repository",),
     )
@@ -157,7 +157,7 @@ All good.
 
 All good.
 
-Changed: `a.py`, `b.py`. To take it over: `git apply /x/test.patch`
+Changed: `a.py`, `b.py`. To apply it: `git apply /x/test.patch`
 
 ```diff
 diff
@@ -175,9 +175,9 @@ Changed: `a.py`.
 diff
 ```
 
-## Changed by more than one
+## Changed by more than one worker
 
-These patches may not fit together:
+These patches may conflict:
 
 - `a.py`: test, debug
 """

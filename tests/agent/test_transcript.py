@@ -10,8 +10,8 @@ import pytest
 from tests.agent.test_loop import BROKEN, FIXED
 from tests.host.models.chat.served import KEY, Say, Served, call
 from toolroll.agent import PRESETS, Agent
-from toolroll.agent.records import Answered, Ended, Record, Said, Started
-from toolroll.agent.transcript import Recorded, Transcript, read, shown
+from toolroll.agent.records import AssistantRecord, EndRecord, Record, StartRecord, ToolRecord
+from toolroll.agent.transcript import ReplayModel, Transcript, describe_record, read_records
 from toolroll.policy.redaction import Redaction
 
 Serve = Callable[..., Served]
@@ -37,8 +37,8 @@ def test_every_message_is_kept_without_secrets_and_can_be_replayed(
     assert KEY not in "".join(lines)
     kinds = [json.loads(line)["type"] for line in lines]
     assert kinds == ["start", "assistant", "tool", "tool", "assistant", "tool", "assistant", "tool", "end"]
-    records = read(lines)
-    said = [one for one in records if isinstance(one, Said)]
+    records = read_records(lines)
+    said = [one for one in records if isinstance(one, AssistantRecord)]
     assert said[0].text == "Looking, not at [redacted]."
     assert (said[0].input_tokens, said[0].output_tokens) == (100, 10)
     assert records[-1] == told[-1]
@@ -46,17 +46,17 @@ def test_every_message_is_kept_without_secrets_and_can_be_replayed(
     put(BROKEN)
     asked = len(server.asked)
     again: list[Record] = []
-    done = Agent(open_kit(), Recorded(records), PRESETS["native"], watch=[again.append]).run("Mend it.")
+    done = Agent(open_kit(), ReplayModel(records), PRESETS["native"], watch=[again.append]).run("Mend it.")
     assert done == first
     assert (ws / "shop.py").read_text() == FIXED
     assert len(server.asked) == asked
-    results = [[one.status for one in run if isinstance(one, Answered)] for run in (records, again)]
+    results = [[one.status for one in run if isinstance(one, ToolRecord)] for run in (records, again)]
     assert results[0] == results[1] == ["success", "error", "success", "success"]
 
 
 def test_replay_of_a_run_that_was_broken_off(open_kit: Any) -> None:
-    records = [Started("x", "m", "native", "native", "functions", []), Said("hm", stop="end")]
-    done = Agent(open_kit(), Recorded(records)).run("x")
+    records = [StartRecord("x", "m", "native", "native", "functions", []), AssistantRecord("hm", stop="end")]
+    done = Agent(open_kit(), ReplayModel(records)).run("x")
     assert (done.finished, done.reason, done.steps) == (False, "model", 1)
     assert done.text == "The transcript ends here. Run the task with a model to go on."
 
@@ -75,13 +75,18 @@ WRONG = [
 @pytest.mark.parametrize(("lines", "message"), WRONG)
 def test_what_is_no_transcript(lines: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        read(lines)
+        read_records(lines)
 
 
 def test_a_last_line_that_was_torn_is_passed_over() -> None:
-    assert len(read([START, '{"type":"user","te'])) == 1
+    assert len(read_records([START, '{"type":"user","te'])) == 1
 
 
 def test_records_for_people() -> None:
-    assert shown(Ended(False, "loop", "why", 3, 10, 5)) == "stopped: loop after 3 steps and 15 tokens: why"
-    assert shown(Answered("1", "read", "error", "x" * 700, "NotFound")) == f"<- read NotFound: {'x' * 600} [...]"
+    assert (
+        describe_record(EndRecord(False, "loop", "why", 3, 10, 5)) == "stopped: loop after 3 steps and 15 tokens: why"
+    )
+    assert (
+        describe_record(ToolRecord("1", "read", "error", "x" * 700, "NotFound"))
+        == f"<- read NotFound: {'x' * 600} [...]"
+    )

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.host.models.chat.served import KEY, Say, Served, Step, call
-from toolroll.agent.approval import Question
+from toolroll.agent.approval import ApprovalPrompt
 from toolroll.cli import agent
 from toolroll.host.approval.request import CannotAskError
 
@@ -79,7 +79,7 @@ def test_where_nobody_can_be_asked_changes_are_denied(fast: Run, ws: Path, serve
 
 def test_the_whole_question_is_on_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("s\n"))
-    asked = Question("write: needs approval\n\npath: a\\u202e.txt\ncontent: x", diff="a\n@@ -1,0 +1,1 @@\n+x")
+    asked = ApprovalPrompt("write: needs approval\n\npath: a\\u202e.txt\ncontent: x", diff="a\n@@ -1,0 +1,1 @@\n+x")
     assert agent._ask(asked) == "s\n"
     assert capsys.readouterr().err == (
         "\nwrite: needs approval\n\npath: a\\u202e.txt\ncontent: x\na\n@@ -1,0 +1,1 @@\n+x\n"
@@ -112,15 +112,15 @@ def test_what_is_not_finished_is_no_success(fast: Run, serve: Any) -> None:
 
 
 USAGE = [
-    (("agent",), "Which task?"),
+    (("agent",), "No task is given"),
     (("agent", "x"), "No model is set up. Set TOOLROLL_MODEL"),
     (("agent", "x", "--model", "openai:gpt"), "needs OPENAI_API_KEY"),
     (("agent", "x", "--preset", "reakt"), "There is no preset 'reakt'. Did you mean 'react'?"),
     (("agent", "x", "--replay", "a", "--steps", "no"), "--steps is 'no'"),
-    (("agent", "--print"), "Which transcript?"),
+    (("agent", "--print"), "No transcript is given"),
     (("agent", "--replay", "bad"), "not a transcript"),
     (("agent", "x", "--replay", "a", "-C", ""), "The workspace is empty"),
-    (("swarm",), "Which task?"),
+    (("swarm",), "No task is given"),
     (("swarm", "x", "--workers", "revue"), "There is no worker 'revue'. Did you mean 'review'?"),
     (("swarm", "x", "-C", "none"), "Cannot open the workspace 'none'"),
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolroll.cli.arguments import read, spell
+from toolroll.cli.arguments import format_arguments, parse_arguments
 from toolroll.cli.command import UsageError
 
 SCHEMA: dict[str, Any] = {
@@ -60,7 +60,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("words", "arguments"), READ)
 def test_words_are_read_by_the_schema(words: list[str], arguments: dict[str, Any]) -> None:
-    assert read(words, SCHEMA) == arguments
+    assert parse_arguments(words, SCHEMA) == arguments
 
 
 WRONG = [
@@ -87,7 +87,7 @@ WRONG = [
 @pytest.mark.parametrize(("words", "message"), WRONG)
 def test_what_cannot_be_read_is_told(words: list[str], message: str) -> None:
     with pytest.raises(UsageError) as told:
-        read(words, SCHEMA)
+        parse_arguments(words, SCHEMA)
     assert message in str(told.value)
 
 
@@ -102,4 +102,4 @@ SPELLED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("arguments", SPELLED)
 def test_what_is_spelled_is_read_again(arguments: dict[str, Any]) -> None:
-    assert read(shlex.split(spell(arguments, SCHEMA)), SCHEMA) == arguments
+    assert parse_arguments(shlex.split(format_arguments(arguments, SCHEMA)), SCHEMA) == arguments

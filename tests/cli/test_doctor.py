@@ -23,7 +23,7 @@ def test_the_report_for_people(toolroll: Run, ws: Path) -> None:
         "extras",
         "models",
         "terminal",
-        "Everything that is required is there.",
+        "All requirements are met.",
     ]
     assert any(line.split() == ["yes", "toolroll", package.__version__] for line in lines)
     assert any(line.endswith(f"{ws} (writable)") for line in lines)
@@ -53,4 +53,4 @@ def test_a_workspace_that_is_missing_is_not_healthy(quick: Run) -> None:
     assert status == 1
     assert "  NO   workspace " in out
     assert "'nowhere': No such file or directory; to add it: name a folder with -C DIR" in out
-    assert out.endswith("Something that is required is missing.\n")
+    assert out.endswith("A requirement is missing.\n")

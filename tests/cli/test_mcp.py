@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.cli.install import CLIENTS, _config
-from toolroll.cli.settings_file import merged_json, merged_toml
+from toolroll.cli.settings_file import merge_json, merge_toml
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = [sys.executable, "-P", "-m", "toolroll", "mcp"]
@@ -89,7 +89,7 @@ def words_of(found: dict[str, object]) -> list[object]:
 def test_every_client_is_told_how_to_start_it(quick: Run, home: Path, ws: Path, client: str) -> None:
     status, out, err = quick("mcp", "--install", client, "--lazy", "-m", "thinking", "--ask")
     assert status == 0
-    place = [] if CLIENTS[client].places else ["-C", str(ws)]
+    place = [] if CLIENTS[client].has_roots else ["-C", str(ws)]
     assert words_of(entry(out, client)) == [*COMMAND, *place, "--mode", "thinking", "--lazy", "--ask"]
     assert err.startswith(f"For {CLIENTS[client].title}, in {'/' if client != 'claude' else ws}")
     assert list(home.iterdir()) == []
@@ -149,12 +149,12 @@ VALUE = {"command": "x", "args": ["a"]}
 
 def test_json_keeps_everything_else_and_its_manner() -> None:
     before = '{\n\t"z": 1,\n\t"mcpServers": {\n\t\t"other": {"command": "y"}\n\t},\n\t"ü": "é"\n}\n'
-    after = merged_json(before, "mcpServers", "toolroll", VALUE)
+    after = merge_json(before, "mcpServers", "toolroll", VALUE)
     assert json.loads(after) == {"z": 1, "mcpServers": {"other": {"command": "y"}, "toolroll": VALUE}, "ü": "é"}
     assert list(json.loads(after)) == ["z", "mcpServers", "ü"]
     assert '\n\t"z": 1,' in after
     assert "ü" in after
-    assert merged_json(after, "mcpServers", "toolroll", VALUE) == after
+    assert merge_json(after, "mcpServers", "toolroll", VALUE) == after
 
 
 TOML = """\
@@ -173,19 +173,19 @@ command = "y"
 
 
 def test_toml_keeps_every_other_line() -> None:
-    after = merged_toml(TOML, "mcp_servers", "toolroll", VALUE)
+    after = merge_toml(TOML, "mcp_servers", "toolroll", VALUE)
     assert after == (
         '# mine\nmodel = "o1"   # stays\n\n[mcp_servers.other]   # too\ncommand = "y"\n\n'
         '[mcp_servers.toolroll]\ncommand = "x"\nargs = ["a"]\n'
     )
-    assert merged_toml("", "mcp_servers", "toolroll", VALUE).startswith("[mcp_servers.toolroll]\n")
+    assert merge_toml("", "mcp_servers", "toolroll", VALUE).startswith("[mcp_servers.toolroll]\n")
 
 
 @pytest.mark.parametrize("name", ["my.tools", "my tools", 'a"b', "Werkzeug-ü", ""])
 def test_a_name_that_toml_must_quote_is_added_once(quick: Run, home: Path, name: str) -> None:
     status, out, err = quick("mcp", "--install", "codex", "--name", name)
     assert (status, list(tomllib.loads(out)["mcp_servers"])) == (0, [name]), err
-    after = merged_toml(TOML, "mcp_servers", name, VALUE)
+    after = merge_toml(TOML, "mcp_servers", name, VALUE)
     assert tomllib.loads(after)["mcp_servers"][name] == VALUE
     assert "other" in tomllib.loads(after)["mcp_servers"]
 
@@ -207,7 +207,7 @@ def test_a_name_that_toml_cannot_hold_is_told(quick: Run, home: Path) -> None:
 )
 def test_toml_that_cannot_be_added_to_is_refused(before: str) -> None:
     with pytest.raises(ValueError, match=r"it is not valid TOML|cannot be added to"):
-        merged_toml(before, "mcp_servers", "toolroll", VALUE)
+        merge_toml(before, "mcp_servers", "toolroll", VALUE)
 
 
 def test_where_settings_are_kept_on_each_system() -> None:

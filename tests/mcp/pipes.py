@@ -111,7 +111,7 @@ def server(
     """A server with its pipes; it must have ended by itself by the end, or it is killed."""
     env = {**os.environ, "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(state / "config")}
     root = Path(__file__).parents[2]
-    env["PYTHONPATH"] = str(root)
+    env["PYTHONPATH"] = f"{root / 'src'}:{root}"
     pipe = subprocess.PIPE
     command = [sys.executable, *argv, *words]
     with subprocess.Popen(command, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=stderr) as running:

@@ -1,4 +1,4 @@
-"""A kit as an offer: what can be read, completed and filled in, and where the kit works."""
+"""A kit as a backend: what can be read, completed and filled in, and where the kit works."""
 
 import threading
 
@@ -6,10 +6,8 @@ import pytest
 
 from tests.mcp.pipes import running, until
 from toolroll import Effect, Kit, Token, ToolError, tool
-from toolroll.mcp.backend import Unknown
-from toolroll.mcp.kit_backend import KitOffer
-from toolroll.mcp.prompts import PROMPTS
-from toolroll.mcp.roots import folder_of
+from toolroll.mcp.backend import UnknownItemError
+from toolroll.mcp.kit_backend import KitBackend
 
 
 class Peer:
@@ -37,23 +35,23 @@ def opened():
 
 
 @pytest.fixture
-def offer(ws, tmp_path, opened):
+def backend(ws, tmp_path, opened):
     def open_kit(folder, approve):
         kit = Kit(folder or ws, state_dir=tmp_path / "state", approve=approve)
         kit.register(at_length)
         opened.append(kit)
         return kit
 
-    one = KitOffer(open_kit)
+    one = KitBackend(open_kit)
     yield one
     one.close()
 
 
-def test_the_kit_is_opened_once_and_when_it_is_needed(offer, opened):
-    assert offer.prompts()
-    assert offer.templates()
+def test_the_kit_is_opened_once_and_when_it_is_needed(backend, opened):
+    assert backend.prompts()
+    assert backend.templates()
     assert opened == []
-    threads = [threading.Thread(target=offer.call, args=("ls", {}, Peer())) for _ in range(8)]
+    threads = [threading.Thread(target=backend.call, args=("ls", {}, Peer())) for _ in range(8)]
     for one in threads:
         one.start()
     for one in threads:
@@ -61,16 +59,16 @@ def test_the_kit_is_opened_once_and_when_it_is_needed(offer, opened):
     assert len(opened) == 1
 
 
-def test_a_tool_that_there_is_not(offer):
-    with pytest.raises(Unknown, match=r"There is no tool 'nope'. There are: "):
-        offer.call("nope", {}, Peer())
+def test_a_tool_that_there_is_not(backend):
+    with pytest.raises(UnknownItemError, match=r"There is no tool 'nope'. There are: "):
+        backend.call("nope", {}, Peer())
 
 
-def test_outputs_and_notes_can_be_read_by_their_addresses(offer, ws):
-    assert offer.resources() == []
-    link = offer.call("at_length", {}, Peer())["content"][1]
-    offer.call("note", {"action": "create", "title": "Über alles", "content": "text"}, Peer())
-    output, note = offer.resources()
+def test_outputs_and_notes_can_be_read_by_their_addresses(backend, ws):
+    assert backend.resources() == []
+    link = backend.call("at_length", {}, Peer())["content"][1]
+    backend.call("note", {"action": "create", "title": "Über alles", "content": "text"}, Peer())
+    output, note = backend.resources()
     assert link == {"type": "resource_link", **output}
     assert (output["title"], output["mimeType"]) == ("Whole output of at_length", "text/plain")
     assert note == {
@@ -79,8 +77,8 @@ def test_outputs_and_notes_can_be_read_by_their_addresses(offer, ws):
         "title": "Über alles",
         "mimeType": "text/markdown",
     }
-    assert offer.read(output["uri"]) == [{"uri": output["uri"], "mimeType": "text/plain", "text": "word " * 20_000}]
-    (text,) = offer.read(note["uri"])
+    assert backend.read(output["uri"]) == [{"uri": output["uri"], "mimeType": "text/plain", "text": "word " * 20_000}]
+    (text,) = backend.read(note["uri"])
     assert text["text"] == (ws / ".toolroll" / "notes" / f"{note['name']}.md").read_text()
 
 
@@ -98,85 +96,65 @@ def test_outputs_and_notes_can_be_read_by_their_addresses(offer, ws):
         "",
     ],
 )
-def test_nothing_else_can_be_read(offer, put, uri):
+def test_nothing_else_can_be_read(backend, put, uri):
     put({"secret.md": "secret", "a.txt": "a"})
-    with pytest.raises(Unknown):
-        offer.read(uri)
+    with pytest.raises(UnknownItemError):
+        backend.read(uri)
 
 
-def test_documents_can_be_read_by_their_addresses(offer):
-    offer.call("rag", {"action": "add_text", "title": "Soup of the day", "text": "Lentils."}, Peer())
-    (document,) = offer.resources()
+def test_documents_can_be_read_by_their_addresses(backend):
+    backend.call("rag", {"action": "add_text", "title": "Soup of the day", "text": "Lentils."}, Peer())
+    (document,) = backend.resources()
     assert document == {
         "uri": "toolroll://document/text/Soup%20of%20the%20day",
         "name": "Soup of the day",
         "title": "Soup of the day (markdown)",
         "mimeType": "text/plain",
     }
-    assert [one["text"] for one in offer.read(document["uri"])] == ["Lentils."]
-    with pytest.raises(Unknown):
-        offer.read("toolroll://document/text/Bread")
+    assert [one["text"] for one in backend.read(document["uri"])] == ["Lentils."]
+    with pytest.raises(UnknownItemError):
+        backend.read("toolroll://document/text/Bread")
 
 
-def test_completion_of_paths_handles_and_notes(offer, put):
+def test_completion_of_paths_handles_and_notes(backend, put):
     put({"tests/a_test.py": "", "tests/b_test.py": "", "top.py": ""})
-    offer.call("note", {"action": "create", "title": "Plan", "content": "x"}, Peer())
+    backend.call("note", {"action": "create", "title": "Plan", "content": "x"}, Peer())
     prompt = {"type": "ref/prompt", "name": "fix-tests"}
 
     def paths(typed):
-        return offer.complete(prompt, {"name": "target", "value": typed})
+        return backend.complete(prompt, {"name": "target", "value": typed})
 
     assert paths("t") == ["tests/", "top.py"]
     assert paths("tests/a") == ["tests/a_test.py"]
     assert (paths("none/x"), paths("../")) == ([], [])
-    assert offer.complete(prompt, {"name": "other", "value": ""}) == []
+    assert backend.complete(prompt, {"name": "other", "value": ""}) == []
     note = {"type": "ref/resource", "uri": "toolroll://note/{id}"}
-    assert offer.complete(note, {"name": "id", "value": "p"}) == ["plan"]
-    assert offer.complete(note, {"name": "id", "value": "q"}) == []
+    assert backend.complete(note, {"name": "id", "value": "p"}) == ["plan"]
+    assert backend.complete(note, {"name": "id", "value": "q"}) == []
     for ref in ({"type": "ref/other"}, {}, {"type": "ref/prompt", "name": "none"}):
-        with pytest.raises(Unknown):
-            offer.complete(ref, {"name": "x", "value": ""})
+        with pytest.raises(UnknownItemError):
+            backend.complete(ref, {"name": "x", "value": ""})
 
 
-@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
-def test_every_prompt_can_be_filled_in(offer, prompt):
-    given = {blank.name: f"<{blank.name}>" for blank in prompt.blanks}
-    filled = offer.prompt(prompt.name, given)
-    (message,) = filled["messages"]
-    text = message["content"]["text"]
-    assert (message["role"], message["content"]["type"]) == ("user", "text")
-    assert [value for value in given.values() if value not in text] == []
-    assert "{" not in text
-
-
-def test_prompts_that_cannot_be_filled_in(offer):
-    with pytest.raises(Unknown, match=r"There is no prompt 'x'. There are: fix-tests,"):
-        offer.prompt("x", {})
-    with pytest.raises(ValueError, match="needs the argument 'task'"):
-        offer.prompt("implement", {})
-    with pytest.raises(ValueError, match=r"has no argument 'tusk'. There are: task."):
-        offer.prompt("implement", {"tusk": "x"})
-
-
-def test_it_moves_where_the_client_works_and_calls_go_on_where_they_were(offer, opened, tmp_path, put):
+def test_it_moves_where_the_client_works_and_calls_go_on_where_they_were(backend, opened, tmp_path, put):
     put({"a.txt": "first\n"})
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("second\n")
     told = []
-    stop = offer.watch(told.append)
+    stop = backend.watch(told.append)
     answers = []
     command = {"command": "while [ ! -e go ]; do sleep 0.02; done; cat a.txt"}
-    call = threading.Thread(target=lambda: answers.append(offer.call("bash", command, Peer())))
+    call = threading.Thread(target=lambda: answers.append(backend.call("bash", command, Peer())))
     call.start()
     assert until(lambda: running("sleep") or opened)
-    offer.place(str(other))
-    assert offer.call("read", {"path": "a.txt"}, Peer())["structuredContent"]["content"] == "second"
+    backend.set_root(str(other))
+    assert backend.call("read", {"path": "a.txt"}, Peer())["structuredContent"]["content"] == "second"
     put({"go": ""})
     call.join(20)
     assert answers[0]["structuredContent"]["output"] == "first\n"
-    offer.place(None)
-    assert offer.call("read", {"path": "a.txt"}, Peer())["structuredContent"]["content"] == "second"
+    backend.set_root(None)
+    assert backend.call("read", {"path": "a.txt"}, Peer())["structuredContent"]["content"] == "second"
     assert (len(opened), told) == (2, ["resources"])
     stop()
 
@@ -189,63 +167,52 @@ def test_rooted_it_waits_to_be_told_where(ws, tmp_path, put):
         folders.append(folder)
         return Kit(folder or ws, state_dir=tmp_path / "state", approve=approve)
 
-    offer = KitOffer(open_kit, rooted=True)
-    call = threading.Thread(target=offer.call, args=("ls", {}, Peer()))
+    backend = KitBackend(open_kit, wait_for_root=True)
+    call = threading.Thread(target=backend.call, args=("ls", {}, Peer()))
     call.start()
     call.join(0.2)
     assert (call.is_alive(), folders) == (True, [])
-    offer.place(str(ws))
+    backend.set_root(str(ws))
     call.join(20)
     assert folders == [str(ws)]
-    offer.close()
+    backend.close()
 
 
-def test_closing_ends_what_runs(offer):
+def test_closing_ends_what_runs(backend):
     answers = []
-    call = threading.Thread(target=lambda: answers.append(offer.call("bash", {"command": "sleep 96.531"}, Peer())))
+    call = threading.Thread(target=lambda: answers.append(backend.call("bash", {"command": "sleep 96.531"}, Peer())))
     call.start()
     assert until(lambda: running("96.531"))
-    offer.close()
+    backend.close()
     call.join(10)
     assert running("96.531") == []
     assert answers[0]["isError"] is True
     with pytest.raises(ToolError, match="ended"):
-        offer.call("ls", {}, Peer())
+        backend.call("ls", {}, Peer())
 
 
 def test_an_end_while_the_kit_waits_to_be_opened_is_no_error(ws, tmp_path):
-    """A client that lists the tools and goes: `warm` still waits for its roots then."""
-    offer = KitOffer(lambda folder, _approve: Kit(folder or ws, state_dir=tmp_path / "state"), rooted=True)
+    """A client that lists the tools and goes: `open_ahead` still waits for its roots then."""
+    backend = KitBackend(lambda folder, _approve: Kit(folder or ws, state_dir=tmp_path / "state"), wait_for_root=True)
     raised = []
 
     def warm():
         try:
-            offer.warm()
+            backend.open_ahead()
         except ToolError as error:
             raised.append(error.message)
 
     thread = threading.Thread(target=warm)
     thread.start()
-    offer.close()
+    backend.close()
     thread.join(10)
     assert (thread.is_alive(), raised) == (False, [])
     with pytest.raises(ToolError, match="The server has ended"):
-        offer.resources()
+        backend.resources()
 
 
 def test_a_workspace_that_cannot_be_opened_is_an_error_at_once(tmp_path):
-    offer = KitOffer(lambda _folder, _approve: Kit(tmp_path / "nowhere", state_dir=tmp_path / "state"))
+    backend = KitBackend(lambda _folder, _approve: Kit(tmp_path / "nowhere", state_dir=tmp_path / "state"))
     with pytest.raises(ToolError, match="The workspace cannot be opened"):
-        offer.warm()
-    offer.close()
-
-
-def test_the_first_root_that_is_a_folder_here(tmp_path):
-    folder = tmp_path / "a b%"
-    folder.mkdir()
-    file = tmp_path / "file"
-    file.touch()
-    wrong = ["https://x/y", "file://elsewhere/tmp", "file:///no/such", file.as_uri(), "nonsense", "file:///a%00b"]
-    assert folder_of([*wrong, folder.as_uri(), tmp_path.as_uri()]) == str(folder)
-    assert folder_of([f"file://localhost{tmp_path}"]) == str(tmp_path)
-    assert folder_of(wrong) is None
+        backend.open_ahead()
+    backend.close()

@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from tests.mcp.pipes import META
 from toolroll import Context, Effect, Kit, tool
 from toolroll.kit import preset
-from toolroll.mcp.kit_backend import KitOffer
-from toolroll.mcp.session import Session
+from toolroll.mcp.kit_backend import KitBackend
+from toolroll.mcp.session import StdioSession
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 CAN = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {"elicitation": {}}}
-SERVER = {"name": "toolroll", "title": "toolroll", "version": KitOffer.version}
+SERVER = {"name": "toolroll", "title": "toolroll", "version": KitBackend.version}
 
 
 class Talk:
     """A session whose answers are gathered; `reply` answers what it asks of us."""
 
-    def __init__(self, offer, placing=None):
-        self.offer = offer
+    def __init__(self, backend, on_roots=None):
+        self.backend = backend
         self.said, self.logged = [], []
         self.reply = lambda _message: None
-        self.session = Session(offer, self._take, self._work, lambda *line: self.logged.append(line), placing)
+        self.session = StdioSession(backend, self._take, self._work, lambda *line: self.logged.append(line), on_roots)
         self._number = 0
 
     def _work(self, job, _long):
@@ -75,9 +75,9 @@ def counts(ctx: Context) -> str:
 @pytest.fixture
 def talk(ws, tmp_path):
     """A session about a kit that asks before it writes."""
-    offers = []
+    backends = []
 
-    def make(placing=None, rooted=False, **options):
+    def make(on_roots=None, wait_for_root=False, **options):
         policy = replace(preset("standard"), ask=Effect.WRITE)
 
         def open_kit(folder, approve):
@@ -86,11 +86,11 @@ def talk(ws, tmp_path):
             kit.register(counts)
             return kit
 
-        offers.append(KitOffer(open_kit, rooted=rooted))
-        return Talk(offers[-1], placing)
+        backends.append(KitBackend(open_kit, wait_for_root=wait_for_root))
+        return Talk(backends[-1], on_roots)
 
     yield make
-    for one in offers:
+    for one in backends:
         one.close()
 
 
@@ -247,13 +247,13 @@ def test_stateless_requests(talk):
             "prompts": {"listChanged": True},
             "completions": {},
         },
-        "instructions": KitOffer.instructions,
+        "instructions": KitBackend.instructions,
         "ttlMs": 0,
         "cacheScope": "private",
         "_meta": {f"{META}serverInfo": SERVER},
     }
     (listed,) = one.ask("tools/list", {"_meta": CAN})
-    assert listed["result"]["tools"] == one.offer.tools()
+    assert listed["result"]["tools"] == one.backend.tools()
     assert (listed["result"]["resultType"], listed["result"]["ttlMs"]) == ("complete", 0)
     (missing,) = one.ask("resources/read", {"uri": "toolroll://note/none", "_meta": CAN})
     assert missing["error"]["code"] == -32602
@@ -284,12 +284,12 @@ def test_a_stateless_client_listens_for_what_it_names(talk, open_kit):
         "method": "notifications/subscriptions/acknowledged",
         "params": {"notifications": {"toolsListChanged": True}, **meta},
     }
-    one.session._changed("tools")
-    one.session._changed("resources")
+    one.session._on_list_changed("tools")
+    one.session._on_list_changed("resources")
     told = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": meta}
     assert one.said[1:] == [told]
     one.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "s"}})
-    one.session._changed("tools")
+    one.session._on_list_changed("tools")
     assert one.said[1:] == [told]
 
 
@@ -366,7 +366,7 @@ def test_the_log_goes_to_those_who_ask_at_the_level_they_ask_for(talk):
 
 def test_roots_are_asked_for_only_where_they_matter(talk, ws):
     places = []
-    one = talk(placing=places.append)
+    one = talk(on_roots=places.append)
     one.reply = lambda _message: {"result": {"roots": [{"uri": ws.as_uri()}, {"name": "no address"}, 7]}}
     one.start(roots={})
     for thread in threading.enumerate():
@@ -374,14 +374,14 @@ def test_roots_are_asked_for_only_where_they_matter(talk, ws):
             thread.join(50)
     assert places == [[ws.as_uri()]]
     places.clear()
-    other = talk(placing=places.append)
+    other = talk(on_roots=places.append)
     other.start()
     assert places == [None]
     assert [message["method"] for message in talk().said if "method" in message] == []
 
 
 class Nothing:
-    """An offer with next to nothing, so that what is tried is the session."""
+    """A backend with next to nothing, so that what is tried is the session."""
 
     name, version, title, instructions = "nothing", "0", "Nothing", ""
 

@@ -16,7 +16,7 @@ from toolroll import __version__
 OWN = ("-m", "tests.mcp.own_server")
 HASTY = (
     "-c",
-    "import sys; from toolroll import cli; from toolroll.mcp import stdio; stdio._CALLS = 0.5; sys.exit(cli.main())",
+    "import sys; from toolroll import cli; from toolroll.mcp import stdio; stdio._CALL_GRACE_S = 0.5; sys.exit(cli.main())",
     "mcp",
 )
 
@@ -218,9 +218,10 @@ with server("-C", {str(ws)!r}, cwd=Path({str(ws)!r}), state=Path({str(tmp_path)!
     for number in range(1_000_000):
         client.request("tools/call", {{"name": "write", "arguments": {{"path": "a.txt", "content": str(number % 2) * 300_000}}}})
 """
-    root = str(Path(__file__).parents[2])
+    root = Path(__file__).parents[2]
+    paths = f"{root / 'src'}:{root}"
     argv = [sys.executable, "-c", code]
-    with subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": root}, stdout=subprocess.PIPE, text=True) as client:
+    with subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout is not None
         pid = int(client.stdout.readline())
         assert until(lambda: running("99.137") and (ws / "a.txt").exists())

@@ -9,7 +9,17 @@ import time
 import msgspec
 import pytest
 
-from toolroll.mcp.wire import INVALID_REQUEST, PARSE, Inbox, Message, Outbox, RpcError, encode, parse, parse_each
+from toolroll.mcp.wire import (
+    INVALID_REQUEST,
+    PARSE,
+    LineReader,
+    LineWriter,
+    RpcError,
+    RpcMessage,
+    encode,
+    parse,
+    parse_each,
+)
 
 
 def test_requests_notifications_and_responses():
@@ -52,7 +62,7 @@ def test_a_batch_is_taken_apart():
 def lines(data, most=100, chunks=1):
     reader, writer = os.pipe()
     threading.Thread(target=lambda: [os.write(writer, data), os.close(writer)]).start()
-    inbox = Inbox(reader, most)
+    inbox = LineReader(reader, most)
     found = list(iter(inbox.next, None))
     os.close(reader)
     return [bytes(one) for one in found]
@@ -82,7 +92,7 @@ def test_lines_come_in_any_pieces(pieces, most, expected):
         for piece in pieces:
             theirs.send(piece)
         theirs.shutdown(socket.SHUT_WR)
-        found = list(iter(Inbox(ours.fileno(), most).next, None))
+        found = list(iter(LineReader(ours.fileno(), most).next, None))
     assert [bytes(one) for one in found] == expected
 
 
@@ -92,7 +102,7 @@ def test_what_is_not_unicode_is_written_out():
 
 def test_lines_of_several_threads_are_whole():
     reader, writer = os.pipe()
-    outbox = Outbox(writer)
+    outbox = LineWriter(writer)
     texts = [letter * 200_000 for letter in "abcd"]
 
     def send(text):
@@ -102,7 +112,7 @@ def test_lines_of_several_threads_are_whole():
     threads = [threading.Thread(target=send, args=(text,)) for text in texts]
     for one in threads:
         one.start()
-    inbox = Inbox(reader)
+    inbox = LineReader(reader)
     found = sorted(json.loads(inbox.next()) for _ in texts)
     for one in threads:
         one.join()
@@ -115,7 +125,7 @@ def test_lines_of_several_threads_are_whole():
 
 def test_a_client_that_does_not_read_keeps_one_thread_and_gets_everything():
     reader, writer = os.pipe()
-    outbox = Outbox(writer)
+    outbox = LineWriter(writer)
     outbox.put("a" * 1_000_000)
     first = threading.Thread(target=outbox.flush)
     first.start()
@@ -123,7 +133,7 @@ def test_a_client_that_does_not_read_keeps_one_thread_and_gets_everything():
     outbox.put("b")
     outbox.flush()  # does not wait
     assert outbox.busy
-    inbox = Inbox(reader)
+    inbox = LineReader(reader)
     assert [json.loads(b'"' + inbox.next()), json.loads(inbox.next())] == ["a" * 1_000_000, "b"]
     first.join()
     assert not outbox.busy
@@ -134,7 +144,7 @@ def test_a_client_that_does_not_read_keeps_one_thread_and_gets_everything():
 def test_what_was_put_is_written_together_and_not_before():
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
-    outbox = Outbox(writer)
+    outbox = LineWriter(writer)
     assert not outbox.due
     for number in range(3):
         outbox.put(number)
@@ -167,7 +177,7 @@ def test_what_was_put_is_written_together_and_not_before():
 def test_whether_the_next_line_is_here_already(behind, ready):
     reader, writer = os.pipe()
     os.write(writer, b"first\n" + behind)
-    inbox = Inbox(reader)
+    inbox = LineReader(reader)
     assert not inbox.ready
     assert inbox.next() == b"first"
     assert inbox.ready is ready
@@ -179,4 +189,4 @@ def test_whether_the_next_line_is_here_already(behind, ready):
 
 
 def test_a_message_struct_is_what_is_sent():
-    assert isinstance(parse(encode({"jsonrpc": "2.0", "method": "x"})), Message)
+    assert isinstance(parse(encode({"jsonrpc": "2.0", "method": "x"})), RpcMessage)

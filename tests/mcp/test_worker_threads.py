@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from toolroll.mcp.worker_threads import Crew
+from toolroll.mcp.worker_threads import WorkerThreads
 
 
 class Scene:
@@ -14,7 +14,7 @@ class Scene:
 
     def __init__(self, handle, most=32):
         self.feed = queue.Queue()
-        self.crew = Crew(self.feed.get, handle, most)
+        self.crew = WorkerThreads(self.feed.get, handle, most)
         self.watch = threading.Thread(target=self.crew.run)
         self.watch.start()
 
@@ -76,7 +76,7 @@ def test_whoever_begins_to_read_is_asked_to_begin_before_it_takes():
         if message == "long":
             assert go.wait(10)
 
-    crew = Crew(take, handle, begin=lambda: seen.append(("begin", threading.current_thread())))
+    crew = WorkerThreads(take, handle, begin=lambda: seen.append(("begin", threading.current_thread())))
     watch = threading.Thread(target=crew.run)
     watch.start()
     for message in ("short", "long", "short", None):
@@ -97,7 +97,7 @@ def test_one_who_is_kept_at_its_beginning_does_not_keep_others():
         if first and first.pop():
             assert go.wait(10)
 
-    crew = Crew(feed.get, done.put, begin=begin)
+    crew = WorkerThreads(feed.get, done.put, begin=begin)
     watch = threading.Thread(target=crew.run)
     watch.start()
     feed.put("message")
@@ -169,5 +169,5 @@ def test_when_nothing_comes_to_its_end_no_more_is_read(scene):
 
 
 def test_without_messages_it_ends():
-    crew = Crew(lambda: None, lambda _: None)
+    crew = WorkerThreads(lambda: None, lambda _: None)
     crew.run()

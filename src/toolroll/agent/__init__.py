@@ -1,6 +1,9 @@
-"""The small agent: a model, a kit and a loop. `Agent(kit, model).run("task")` is the way in."""
+"""A small agent: a chat model, a kit and a loop. The front is `Agent(kit, model).run("task")`.
 
-from toolroll.agent.loop import Agent, Outcome
+May import everything below `mcp`: kit, chains, formats, host; no tool but `finish`, which ends a run.
+"""
+
+from toolroll.agent.loop import Agent, RunOutcome
 from toolroll.agent.presets import PRESETS, Preset
 
-__all__ = ["PRESETS", "Agent", "Outcome", "Preset"]
+__all__ = ["PRESETS", "Agent", "Preset", "RunOutcome"]

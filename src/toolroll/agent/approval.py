@@ -1,4 +1,4 @@
-"""What a person is asked before a call runs: the whole call, and for a change of files also the diff it makes."""
+"""Ask a person before a call runs: show the whole call and, for a change of files, its diff."""
 
 from __future__ import annotations
 
@@ -27,55 +27,55 @@ _ANSWERS: dict[str, Answer] = {
     "a": "always",
     "always": "always",
 }
-PROMPT = "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
-ONCE = "Allow? [y]es, [n]o: "
+CHOICES = "Allow? [y]es, [n]o, for this [s]ession, [a]lways: "
+CHOICES_ONCE = "Allow? [y]es, [n]o: "
 _MORE_THAN_FILES = Effect.RUN | Effect.SHELL | Effect.DELETE | Effect.NETWORK
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked."""
+class ApprovalPrompt:
+    """The question to a person."""
 
     text: str
     """The whole request, its title on the first line."""
-    prompt: str = PROMPT
+    choices: str = CHOICES
     diff: str = ""
-    """What the call would change, as a help: a long one is cut, the text never is."""
+    """The changes of files that the call would make; empty if the diff is too long to show."""
 
 
-def question(request: ApprovalRequest, kit: Kit) -> Question:
-    """The question for a request: all of it, and for a change of files also its diff where there is one."""
+def build_prompt(request: ApprovalRequest, kit: Kit) -> ApprovalPrompt:
+    """The question for a request: the whole request and, for a change of files, its diff if one can be made."""
     diff = None
     if Effect.WRITE in request.effects and not request.effects & _MORE_THAN_FILES:
-        diff = rehearsed(kit, request.name, request.arguments)
+        diff = preview_diff(kit, request.name, request.arguments)
     fits = diff is not None and rows(diff) + request.rows <= MAX_ROWS
-    return Question(request.text, PROMPT if request.key else ONCE, diff if diff and fits else "")
+    return ApprovalPrompt(request.text, CHOICES if request.key else CHOICES_ONCE, diff if diff and fits else "")
 
 
-def answer(text: str) -> Answer | None:
-    """What a typed answer means; None when it means nothing."""
+def parse_answer(text: str) -> Answer | None:
+    """The meaning of a typed answer; None if it has none."""
     return _ANSWERS.get(text.strip().lower())
 
 
-def nobody(_request: ApprovalRequest) -> Answer:
-    """The approver where no person can be asked."""
+def refuse_unasked(_request: ApprovalRequest) -> Answer:
+    """The approver where there is no terminal to ask on."""
     raise CannotAskError("there is no terminal to ask on; the user can run this on one, or with --yes")
 
 
-def asking(kit: Callable[[], Kit], ask: Callable[[Question], str]) -> Callable[[ApprovalRequest], Answer]:
-    """An approver that asks a person, again until the answer means something."""
+def make_approver(kit: Callable[[], Kit], ask: Callable[[ApprovalPrompt], str]) -> Callable[[ApprovalRequest], Answer]:
+    """An approver that asks a person, and repeats the question until the answer has a meaning."""
 
     def approve(request: ApprovalRequest) -> Answer:
-        shown = question(request, kit())
-        while (given := answer(ask(shown))) is None:
+        prompt = build_prompt(request, kit())
+        while (given := parse_answer(ask(prompt))) is None:
             pass
         return given
 
     return approve
 
 
-def rehearsed(kit: Kit, name: str, arguments: Mapping[str, Any]) -> str | None:
-    """The diff that a call would make, found by making it on copies of its files; None when it cannot be told."""
+def preview_diff(kit: Kit, name: str, arguments: Mapping[str, Any]) -> str | None:
+    """The diff that a call would make, from running it on copies of its files; None if that fails."""
     from toolroll.host.files.copies import Copies
     from toolroll.kit import Kit as Rehearsal
 

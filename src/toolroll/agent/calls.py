@@ -1,4 +1,4 @@
-"""Carrying out what a model asks for: what only looks side by side, what changes something alone and in order."""
+"""Run the tool calls of a turn: read-only calls in parallel, all others alone and in order."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from toolroll.result import ToolError
 if TYPE_CHECKING:
     from toolroll.dialect import Entry
     from toolroll.host.models.chat.messages import ToolCall
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.kit import Kit
     from toolroll.result import Result
 
-_LOOKS = Effect.READ | Effect.NETWORK
+_READ_ONLY = Effect.READ | Effect.NETWORK
 
 
-def carry_out(kit: Kit, calls: Sequence[ToolCall], token: Token) -> list[Result]:
+def run_calls(kit: Kit, calls: Sequence[ToolCall], token: CancelToken) -> list[Result]:
     """The results of the calls, in their order."""
     entries = {entry.name: entry for entry in kit.entries()}
     results: list[Result] = []
-    for looks, group in groupby(calls, key=lambda call: only_looks(call, entries.get(call.name))):
-        asked = [(call.name, call.arguments) for call in group]
-        if looks:
-            results += parallel(kit, asked, token=token)
-        else:  # a model that writes a file and runs its tests in one turn means them in this order
-            results += [kit.call(name, arguments, token=Under(token)) for name, arguments in asked]
+    for read_only, group in groupby(calls, key=lambda call: is_read_only(call, entries.get(call.name))):
+        group_calls = [(call.name, call.arguments) for call in group]
+        if read_only:
+            results += parallel(kit, group_calls, token=token)
+        else:  # a model that writes a file and runs its tests in one turn expects this order
+            results += [kit.call(name, arguments, token=Under(token)) for name, arguments in group_calls]
     return results
 
 
-def only_looks(call: ToolCall, entry: Entry | None) -> bool:
-    """Whether the call changes nothing, so that it makes no difference what runs beside it."""
+def is_read_only(call: ToolCall, entry: Entry | None) -> bool:
+    """True if the call changes nothing, so that others can run at the same time."""
     if entry is None:
         return True
     if isinstance(entry, Relay):
-        return entry.effects in _LOOKS
+        return entry.effects in _READ_ONLY
     try:
         effects = entry.pick(formats.arguments(call.arguments)).effects
-    except (ToolError, KeyError):  # the call will fail, and say why
+    except (ToolError, KeyError):  # the call will fail with an explanation
         return True
-    return effects in _LOOKS
+    return effects in _READ_ONLY

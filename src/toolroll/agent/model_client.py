@@ -1,4 +1,4 @@
-"""What the loop needs of a model: a `host.model.Model` is one, a transcript that is replayed another."""
+"""The interface between the loop and a model: `ChatModel`, `ReactModel` and `ReplayModel` implement it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from toolroll.host.models.chat.messages import Message, Turn
-    from toolroll.host.models.chat.model import Heard
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.models.chat.messages import ChatMessage, Turn
+    from toolroll.host.models.chat.model import OnText
+    from toolroll.host.runtime.cancellation import CancelToken
 
 
-class Mind(Protocol):
-    """Says what to do next."""
+class ModelClient(Protocol):
+    """A model that takes turns in a conversation."""
 
     name: str
 
     def turn(
         self,
-        messages: Iterable[Message],
-        token: Token,
+        messages: Iterable[ChatMessage],
+        token: CancelToken,
         *,
         tools: Iterable[Mapping[str, Any]] = (),
         stop: Iterable[str] = (),
-        hear: Heard | None = None,
-    ) -> Turn: ...
+        on_text: OnText | None = None,
+    ) -> Turn:
+        """The next turn of the model. Raises ModelError."""

@@ -1,4 +1,4 @@
-"""Changes of files as one patch that `git apply` and the `patch` tool take."""
+"""Write file changes as one patch for `git apply` and the `patch` tool."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolroll.host.files.copies import CopyChange
 
-_ODD = re.compile(r'[\x00-\x1f"\\\x7f\udc80-\udcff]')
+_NEEDS_QUOTING = re.compile(r'[\x00-\x1f"\\\x7f\udc80-\udcff]')
 
 
-def patch(changes: Iterable[CopyChange]) -> str:
-    """The patch of all changes that a patch can tell; others are left out (see `left_out`)."""
-    return "".join("".join(_of(one)) for one in changes if not _cannot(one))
+def build_patch(changes: Iterable[CopyChange]) -> str:
+    """One patch of all changes that a patch can hold; `list_omitted` names the others."""
+    return "".join("".join(_build_lines(one)) for one in changes if not _is_unsupported(one))
 
 
-def left_out(changes: Iterable[CopyChange]) -> list[str]:
-    """The paths of the changes that are in no patch: binary files, and names that would need quoting."""
-    return [one.path for one in changes if _cannot(one)]
+def list_omitted(changes: Iterable[CopyChange]) -> list[str]:
+    """Paths that no patch can hold: binary files, and names that would need quoting."""
+    return [one.path for one in changes if _is_unsupported(one)]
 
 
-def _cannot(change: CopyChange) -> bool:
-    return change.binary or bool(_ODD.search(change.path))
+def _is_unsupported(change: CopyChange) -> bool:
+    return change.binary or bool(_NEEDS_QUOTING.search(change.path))
 
 
-def _of(change: CopyChange) -> Iterator[str]:
+def _build_lines(change: CopyChange) -> Iterator[str]:
     path, old, new = change.path, change.before, change.after
     yield f"diff --git a/{path} b/{path}\n"
     if old is None:
@@ -37,13 +37,13 @@ def _of(change: CopyChange) -> Iterator[str]:
     elif change.mode_before != change.mode_after:
         yield f"old mode 100{change.mode_before:o}\nnew mode 100{change.mode_after:o}\n"
     names = "/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}"
-    # A name with a space would end there without the tab.
+    # Without the tab, a name ends at its first space.
     first, second = (f"{name}\t" if " " in name else name for name in names)
-    for line in difflib.unified_diff(_lines(old), _lines(new), first, second):
+    for line in difflib.unified_diff(_split_lines(old), _split_lines(new), first, second):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _lines(content: bytes | None) -> list[str]:
-    """Lines with their ends; a line feed is the only end that patches know."""
+def _split_lines(content: bytes | None) -> list[str]:
+    """Lines with their ends. In a patch only a line feed ends a line."""
     *whole, last = (content or b"").decode("utf-8", "surrogateescape").split("\n")
     return [*(f"{line}\n" for line in whole), *([last] if last else [])]

@@ -1,4 +1,4 @@
-"""The agents that there are, as data: a dialect, a set of tools, a style, and what the model is told about itself."""
+"""The kinds of agents, as data: a dialect, a set of tools, a calling style, and instructions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Preset:
     about: str
     dialect: str = "native"
     tools: tuple[str, ...] | None = None
-    """As the dialect names them; None for all."""
+    """By their names in the dialect; None for all."""
     style: Style = "functions"
     instructions: str = ""
 
@@ -60,11 +60,11 @@ _ALL = (
     ),
     _worker(
         "debug",
-        "finds and mends a fault",
+        "finds and fixes a bug",
         ("file", "code_exec", "code_search", "test_runner", "git", "linter"),
-        "a fault: reproduce it, find its cause, mend it, show that it is gone",
+        "a bug: reproduce it, find its cause, fix it, show that it is gone",
     ),
 )
 PRESETS: dict[str, Preset] = {one.name: one for one in _ALL}
 WORKERS = ("review", "test", "optimize", "debug")
-"""Those that a swarm is made of."""
+"""The presets of a swarm."""

@@ -1,4 +1,4 @@
-"""What happens in a run, record by record: what a watcher is told and what a transcript holds."""
+"""The events of a run, as watchers receive them and as a transcript stores them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class _Record(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True)
     pass
 
 
-class Started(_Record, frozen=True, tag="start"):
-    """A run begins."""
+class StartRecord(_Record, frozen=True, tag="start"):
+    """The run starts."""
 
     task: str
     model: str
@@ -25,27 +25,27 @@ class Started(_Record, frozen=True, tag="start"):
     version: int = 1
 
 
-class Calling(msgspec.Struct, frozen=True):
-    """A call that the model asks for; the arguments as it wrote them."""
+class RecordedCall(msgspec.Struct, frozen=True):
+    """A tool call of the model, with the arguments as it wrote them."""
 
     id: str
     name: str
     arguments: str
 
 
-class Said(_Record, frozen=True, tag="assistant"):
-    """The model has spoken."""
+class AssistantRecord(_Record, frozen=True, tag="assistant"):
+    """One turn of the model."""
 
     text: str
-    calls: list[Calling] = []
+    calls: list[RecordedCall] = []
     stop: str = "end"
     input_tokens: int = 0
     output_tokens: int = 0
-    own: list[dict[str, Any]] = []
+    provider_blocks: list[dict[str, Any]] = msgspec.field(default_factory=list, name="own")
 
 
-class Answered(_Record, frozen=True, tag="tool"):
-    """A call was carried out, or refused."""
+class ToolRecord(_Record, frozen=True, tag="tool"):
+    """The result of a tool call, or its refusal."""
 
     id: str
     name: str
@@ -56,20 +56,20 @@ class Answered(_Record, frozen=True, tag="tool"):
     seconds: float = 0.0
 
 
-class Told(_Record, frozen=True, tag="user"):
-    """The loop said something to the model."""
+class UserRecord(_Record, frozen=True, tag="user"):
+    """A message of the loop to the model."""
 
     text: str
 
 
-class Shortened(_Record, frozen=True, tag="shortened"):
-    """The conversation was too long: so many old results were cut."""
+class ShortenRecord(_Record, frozen=True, tag="shortened"):
+    """The conversation was too long: this many old results were cut."""
 
     results: int
 
 
-class Ended(_Record, frozen=True, tag="end"):
-    """The run is over."""
+class EndRecord(_Record, frozen=True, tag="end"):
+    """The run has ended."""
 
     finished: bool
     reason: str
@@ -79,5 +79,5 @@ class Ended(_Record, frozen=True, tag="end"):
     output_tokens: int
 
 
-Record = Started | Said | Answered | Told | Shortened | Ended
+Record = StartRecord | AssistantRecord | ToolRecord | UserRecord | ShortenRecord | EndRecord
 Watch = Callable[[Record], None]

@@ -1,4 +1,4 @@
-"""A guard against going in circles: calls that come a third time with nothing new between them."""
+"""Loop detection: refuses calls that repeat a third time with the same results."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import msgspec
 
 from toolroll.host.models.chat.messages import ToolCall
 
-_LONGEST_CIRCLE = 3
-_MOST_IN_A_ROW = 6  # of one call whose results differ, as when a job is looked after
-_MOST_WARNINGS = 5
+_MAX_CYCLE_CALLS = 3
+_MAX_CALLS_IN_A_ROW = 6  # of one call whose results differ, as when a job is polled
+_MAX_WARNINGS = 5
+_REMEMBERED_CALLS = 21
 
 
-class Repeats:
-    """Remembers calls and their results. A third time round a circle is refused; going on after that is the end."""
+class RepeatGuard:
+    """Remembers calls and their results; refuses the third round of a cycle, and ends a run that goes on after that."""
 
     def __init__(self) -> None:
         self._past: list[tuple[str, str]] = []
@@ -22,43 +23,43 @@ class Repeats:
         self._warnings = 0
 
     def refusal(self, call: ToolCall) -> str | None:
-        """What the model is told in place of a result; None when the call may run."""
+        """The message that replaces the result of a repeated call; None if the call may run."""
         key = _key(call)
-        circle = next((size for size in range(1, _LONGEST_CIRCLE + 1) if self._goes_round(key, size)), 0)
-        if not circle and not self._is_stuck(key):
+        cycle = next((size for size in range(1, _MAX_CYCLE_CALLS + 1) if self._repeats_cycle(key, size)), 0)
+        if not cycle and not self._is_stuck(key):
             return None
-        what = "This same call was" if circle <= 1 else f"The same {circle} calls in turn were"
+        what = "This same call was" if cycle <= 1 else f"The same {cycle} calls in turn were"
         return (
             f"{what} made again and again, so it was not carried out. The result would be the one that you "
             "have. Do something else: change the arguments, use another tool, or end with what you know."
         )
 
-    def warned(self, refused: bool) -> None:
-        """Whether something was refused in this turn."""
+    def end_turn(self, *, refused: bool) -> None:
+        """Count the turns in which a call was refused."""
         self._in_a_row = self._in_a_row + 1 if refused else 0
         self._warnings += refused
 
     @property
-    def hopeless(self) -> bool:
-        """Whether the model goes on after it was told."""
-        return self._in_a_row > 1 or self._warnings >= _MOST_WARNINGS
+    def exhausted(self) -> bool:
+        """True if the model keeps repeating itself after warnings."""
+        return self._in_a_row > 1 or self._warnings >= _MAX_WARNINGS
 
-    def saw(self, call: ToolCall, result: str) -> None:
-        """Remember what a call gave."""
-        self._past = [*self._past[-20:], (_key(call), result)]
+    def remember(self, call: ToolCall, result: str) -> None:
+        """Remember the result of a call."""
+        self._past = [*self._past, (_key(call), result)][-_REMEMBERED_CALLS:]
 
-    def _goes_round(self, key: str, size: int) -> bool:
-        """Whether the last calls went round a circle of this size twice, and this call begins a third time."""
+    def _repeats_cycle(self, key: str, size: int) -> bool:
+        """True if the last calls are two rounds of a cycle of this size, and this call starts a third."""
         last = self._past[-2 * size :]
         return len(last) == 2 * size and last[:size] == last[size:] and last[0][0] == key
 
     def _is_stuck(self, key: str) -> bool:
-        last: Sequence[tuple[str, str]] = self._past[-_MOST_IN_A_ROW:]
-        return len(last) == _MOST_IN_A_ROW and all(one == key for one, _ in last)
+        last: Sequence[tuple[str, str]] = self._past[-_MAX_CALLS_IN_A_ROW:]
+        return len(last) == _MAX_CALLS_IN_A_ROW and all(one == key for one, _ in last)
 
 
 def _key(call: ToolCall) -> str:
-    """The call in one spelling, so that spaces and the order of arguments make no difference."""
+    """The call in a normal form, without differences in white space and in the order of arguments."""
     try:
         given = msgspec.json.encode(msgspec.json.decode(call.arguments or "{}"), order="sorted").decode()
     except (msgspec.DecodeError, UnicodeError, RecursionError):

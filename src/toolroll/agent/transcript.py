@@ -1,4 +1,4 @@
-"""A run as JSON Lines: written as it happens, without secrets; read again to be shown or to be replayed."""
+"""Transcripts: write a run as JSON Lines without secrets, read it back, show it, replay it."""
 
 from __future__ import annotations
 
@@ -7,43 +7,51 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolroll.agent.records import Answered, Ended, Record, Said, Shortened, Started, Told
-from toolroll.host.models.chat.errors import Kind, ModelError
-from toolroll.host.models.chat.messages import Message, Stop, ToolCall, Turn, Usage
+from toolroll.agent.records import (
+    AssistantRecord,
+    EndRecord,
+    Record,
+    ShortenRecord,
+    StartRecord,
+    ToolRecord,
+    UserRecord,
+)
+from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
+from toolroll.host.models.chat.messages import ChatMessage, StopReason, ToolCall, Turn, Usage
 
 if TYPE_CHECKING:
-    from toolroll.host.models.chat.model import Heard
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.models.chat.model import OnText
+    from toolroll.host.runtime.cancellation import CancelToken
 
-_LONGEST_SHOWN = 600
+_MAX_SHOWN_CHARS = 600
 
 
 class Transcript:
-    """A watcher that writes every record as one line."""
+    """A watcher that writes each record as one line of JSON."""
 
     def __init__(self, write: Callable[[str], object], redact: Callable[[str], str]) -> None:
-        """`write` gets each line with its end; `redact` every text before."""
+        """`write` receives each line with its end, after `redact` has changed every text in it."""
         self._write = write
         self._redact = redact
 
     def __call__(self, record: Record) -> None:
-        plain = self._hidden(msgspec.to_builtins(record))
+        plain = self._redact_value(msgspec.to_builtins(record))
         self._write(msgspec.json.encode(plain).decode() + "\n")
 
-    def _hidden(self, value: Any) -> Any:
+    def _redact_value(self, value: Any) -> Any:
         if isinstance(value, str):
             return self._redact(value)
         if isinstance(value, dict):
-            return {name: self._hidden(one) for name, one in value.items()}
+            return {name: self._redact_value(one) for name, one in value.items()}
         if isinstance(value, list):
-            return [self._hidden(one) for one in value]
+            return [self._redact_value(one) for one in value]
         return value
 
 
-def read(lines: Iterable[str]) -> list[Record]:
-    """The records of a transcript; ValueError that names the line when one cannot be read.
+def read_records(lines: Iterable[str]) -> list[Record]:
+    """The records of a transcript; ValueError with the line number of a line that cannot be read.
 
-    A last line without an end is what a run left that was killed, and is passed over.
+    A last line without an end comes from a run that was killed, and is ignored.
     """
     records: list[Record] = []
     for number, line in enumerate(lines, 1):
@@ -55,61 +63,65 @@ def read(lines: Iterable[str]) -> list[Record]:
             if not line.endswith("\n"):
                 break
             raise ValueError(f"Line {number} of the transcript cannot be read: {error}.") from None
-    if not records or not isinstance(records[0], Started):
+    if not records or not isinstance(records[0], StartRecord):
         raise ValueError("This is not a transcript: it does not begin with the start of a run.")
     return records
 
 
-class Recorded:
-    """A model that says again what it said then."""
+class ReplayModel:
+    """A model that replays the turns of a transcript."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        every = list(records)
-        self.name = next((one.model for one in every if isinstance(one, Started)), "?")
-        self._turns = iter([_turn(one) for one in every if isinstance(one, Said)])
+        recorded = list(records)
+        self.name = next((one.model for one in recorded if isinstance(one, StartRecord)), "?")
+        self._turns = iter([_build_turn(one) for one in recorded if isinstance(one, AssistantRecord)])
 
     def turn(
         self,
-        messages: Iterable[Message],
-        token: Token,
+        messages: Iterable[ChatMessage],
+        token: CancelToken,
         *,
         tools: Iterable[Mapping[str, Any]] = (),
         stop: Iterable[str] = (),
-        hear: Heard | None = None,
+        on_text: OnText | None = None,
     ) -> Turn:
-        """The next recorded turn, whatever it is asked; ModelError after the last one."""
+        """The next recorded turn, whatever the messages are; ModelError after the last one."""
         del messages, tools, stop
         token.check()
         turn = next(self._turns, None)
         if turn is None:
-            raise ModelError(Kind.REQUEST, "The transcript ends here. Run the task with a model to go on.")
-        if hear is not None and turn.message.text:
-            hear(turn.message.text)
+            raise ModelError(ModelErrorKind.REQUEST, "The transcript ends here. Run the task with a model to go on.")
+        if on_text is not None and turn.message.text:
+            on_text(turn.message.text)
         return turn
 
 
-def _turn(said: Said) -> Turn:
-    calls = tuple(ToolCall(one.id, one.name, one.arguments) for one in said.calls)
-    known: dict[str, Stop] = {"end": "end", "calls": "calls", "length": "length", "refused": "refused"}
-    usage = Usage(said.input_tokens, said.output_tokens)
-    return Turn(Message("assistant", said.text, calls, own=tuple(said.own)), known.get(said.stop, "unclear"), usage)
+def _build_turn(record: AssistantRecord) -> Turn:
+    calls = tuple(ToolCall(one.id, one.name, one.arguments) for one in record.calls)
+    known: dict[str, StopReason] = {"end": "end", "calls": "calls", "length": "length", "refused": "refused"}
+    usage = Usage(record.input_tokens, record.output_tokens)
+    return Turn(
+        ChatMessage("assistant", record.text, calls, provider_blocks=tuple(record.provider_blocks)),
+        known.get(record.stop, "unclear"),
+        usage,
+    )
 
 
-def shown(record: Record) -> str:
-    """A record for people, on a few lines."""
+def describe_record(record: Record) -> str:
+    """A record as a few lines for people."""
     match record:
-        case Started():
+        case StartRecord():
             return f"{record.preset} ({record.dialect}) with {record.model}: {record.task}"
-        case Said():
+        case AssistantRecord():
             calls = [f"-> {one.name} {_cut(one.arguments)}" for one in record.calls]
             return "\n".join([*([record.text.strip()] if record.text.strip() else []), *calls])
-        case Answered():
+        case ToolRecord():
             return f"<- {record.name} {record.code or record.status}: {_cut(record.text)}"
-        case Told():
-            return f"(told: {record.text})"
-        case Shortened():
+        case UserRecord():
+            return f"(to the model: {record.text})"
+        case ShortenRecord():
             return f"(too long: {record.results} old results were shortened)"
-        case Ended():
+        case EndRecord():
             done = "finished" if record.finished else f"stopped: {record.reason}"
             tokens = record.input_tokens + record.output_tokens
             return f"{done} after {record.steps} steps and {tokens} tokens: {record.text}"
@@ -117,4 +129,4 @@ def shown(record: Record) -> str:
 
 def _cut(text: str) -> str:
     text = text.strip()
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]} [...]"
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]} [...]"

@@ -1,4 +1,7 @@
-"""The command line. A command is one file here that defines a COMMAND; `main` finds it and runs it."""
+"""The command line: one file per command, which defines a COMMAND; `main` finds it and runs it.
+
+Front: `main`. May import everything but is imported by `__main__` alone.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from toolroll.cli.command import Command, UsageError, near, parse, parser_of
+from toolroll.cli.command import Command, UsageError, make_parser, parse, suggest_name
 
 __all__ = ["COMMANDS", "main"]
 
@@ -29,7 +32,7 @@ _WHERE = {
 
 
 class _Commands(Mapping[str, Command]):
-    """The commands by their names. Only those that are asked for are imported: most of a short run is imports."""
+    """The commands by name, imported on access: imports take most of a short run."""
 
     def __getitem__(self, name: str) -> Command:
         module, _, variable = _WHERE[name].partition(".")
@@ -44,26 +47,26 @@ class _Commands(Mapping[str, Command]):
 
 
 COMMANDS = _Commands()
-_WRONG, _INTERRUPTED, _BROKEN_PIPE, _TERMINATED = 2, 130, 141, 143
+_USAGE_STATUS, _SIGINT_STATUS, _SIGPIPE_STATUS, _SIGTERM_STATUS = 2, 130, 141, 143
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and give its exit status; what the user can mend is told without a traceback."""
+    """Run one command line and return its exit status; errors that the user can fix have no traceback."""
     _fill_streams()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        with _ended_in_order():
+        with _exit_on_sigterm():
             status = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except UsageError as error:
         _complain(str(error))
-        return _WRONG
+        return _USAGE_STATUS
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return _SIGINT_STATUS
     except BrokenPipeError:
-        # Whoever read has enough. Python would flush once more at its end and complain.
+        # The reader has closed the pipe. Python would flush once more at exit and print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
+        return _SIGPIPE_STATUS
     except OSError as error:
         _complain(f"{error.strerror or error}{f': {error.filename!r}' if error.filename else ''}")
         return 1
@@ -71,21 +74,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fill_streams() -> None:
-    """Let a stream that was closed before the start lead nowhere, so that no file that is opened takes its place."""
+    """Replace a stream that was closed before the start by /dev/null, so that no opened file takes its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 @contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Let SIGTERM end the program the way an interrupt does: commands that run are ended before."""
+def _exit_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the program as an interrupt does, after running commands are ended."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(*_: object) -> None:
-        raise SystemExit(_TERMINATED)
+        raise SystemExit(_SIGTERM_STATUS)
 
     before = signal.signal(signal.SIGTERM, end)
     try:
@@ -112,11 +115,11 @@ def _run(argv: list[str]) -> int:
             return complete.run(COMMANDS, words)
     command = COMMANDS.get(argv[0])
     if command is None:
-        hint = " Options come behind the command." if argv[0].startswith("-") else near(argv[0], COMMANDS)
+        hint = " Options come behind the command." if argv[0].startswith("-") else suggest_name(argv[0], COMMANDS)
         raise UsageError(f"There is no command {argv[0]!r}.{hint} There are: {', '.join(COMMANDS)}.")
     args = parse(command, argv[1:])
     if args.help and not (command.helps_with and getattr(args, command.helps_with)):
-        print(parser_of(command).format_help(), end="")
+        print(make_parser(command).format_help(), end="")
         return 0
     return command.run(args)
 
@@ -133,11 +136,11 @@ def _overview() -> str:
     return f"""\
 usage: toolroll COMMAND ...
 
-The hands of AI agents: read, search, edit, run and remember, safely, in the tool language that a model knows.
+Tools for AI agents: read, search, edit, run and remember, safely, in the tool language that a model knows.
 
 commands:
 {commands}
 
-  toolroll COMMAND --help    what a command takes
-  toolroll call TOOL --help  what a tool takes
+  toolroll COMMAND --help    options of a command
+  toolroll call TOOL --help  parameters of a tool
   toolroll --version"""

@@ -1,4 +1,4 @@
-"""`toolroll agent "task"`: a model that works on the workspace with the tools."""
+"""`toolroll agent "task"`: let a model work on the workspace with the tools."""
 
 from __future__ import annotations
 
@@ -16,40 +16,42 @@ from toolroll.cli.screen import coloured, show, visible
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.agent.approval import Question
-    from toolroll.agent.model_client import Mind
+    from toolroll.agent.approval import ApprovalPrompt
+    from toolroll.agent.model_client import ModelClient
     from toolroll.agent.presets import Preset
     from toolroll.agent.records import Record
     from toolroll.host.approval.guard import Approver
+    from toolroll.host.models.chat.model import ChatModel
     from toolroll.kit import Kit
+    from toolroll.policy.rules import Policy
 
-_LONGEST = 300  # characters of a call or a result on the screen
+_MAX_LINE_CHARS = 300  # of a call or a result on the screen
 
 
 def run(args: Namespace) -> int:
-    """Work on a task; 0 only when it was finished."""
+    """Run the agent on a task; 0 only if the model finished it."""
     from toolroll.agent import PRESETS, Agent
-    from toolroll.agent.transcript import Recorded
+    from toolroll.agent.transcript import ReplayModel
 
-    records = recorded(args.replay) if args.replay else None
+    records = _read_transcript(args.replay) if args.replay else None
     if args.print:
-        return _print(records)
+        return _print_transcript(records)
     first: Any = records[0] if records else None
     task = args.task or (first.task if first else "")
     if not task:
-        raise UsageError('Which task? Say it: toolroll agent "mend the failing test". See: toolroll agent --help')
-    preset = _same(first) if first else PRESETS[args.preset]
-    model: Mind = Recorded(records) if records else model_of(args.model)
-    with transcript(args.transcript) as write, _open_kit(args, preset) as kit:
-        watch = [_show, *([write] if write else [])]
+        raise UsageError('No task is given. Example: toolroll agent "fix the failing test". See: toolroll agent --help')
+    preset = _replay_preset(first) if first else PRESETS[args.preset]
+    model: ModelClient = ReplayModel(records) if records else load_model(args.model)
+    with _open_transcript(args.transcript) as write, _open_kit(args, preset) as kit:
+        watch = [_show_record, *([write] if write else [])]
         agent = Agent(
             kit,
             model,
             preset,
-            steps=number(args, "steps") or 50,
-            tokens=number(args, "tokens"),
+            steps=read_number(args, "steps") or 50,
+            tokens=read_number(args, "tokens"),
             watch=watch,
-            hear=_hear,
+            on_text=_show_text,
         )
         outcome = agent.run(task)
     if outcome.finished:
@@ -59,26 +61,26 @@ def run(args: Namespace) -> int:
     return 1
 
 
-def model_of(name: str | None) -> Any:
-    """The model that is asked for or set up; a UsageError that says what is missing."""
+def load_model(name: str | None) -> ChatModel:
+    """The model of this name, or of the environment; UsageError if something is missing."""
     from toolroll.host.http.client import Client
-    from toolroll.host.models.chat.config import NAME, configured
+    from toolroll.host.models.chat import config
     from toolroll.result import ToolError
 
     try:
-        found = configured(os.environ, Client(), name)
+        model = config.load_model(os.environ, Client(), name)
     except ToolError as error:
         raise UsageError(error.message) from None
-    if found is None:
+    if model is None:
         raise UsageError(
-            f"No model is set up. Set {NAME} (such as openai:gpt-5 or anthropic:claude-sonnet-4-5) and "
-            "OPENAI_API_KEY or ANTHROPIC_API_KEY in the environment, or use --model."
+            f"No model is set up. Set {config.MODEL_VARIABLE} (such as openai:gpt-5 or anthropic:claude-sonnet-4-5) "
+            "and OPENAI_API_KEY or ANTHROPIC_API_KEY in the environment, or use --model."
         )
-    return found
+    return model
 
 
-def number(args: Namespace, name: str) -> int | None:
-    """The value of an option that is a number; None when it was not given."""
+def read_number(args: Namespace, name: str) -> int | None:
+    """The value of an option that is a number; None if it was not given."""
     given = getattr(args, name)
     if given is None:
         return None
@@ -88,8 +90,8 @@ def number(args: Namespace, name: str) -> int | None:
 
 
 @contextmanager
-def transcript(path: str | None) -> Iterator[Callable[[Record], None] | None]:
-    """A watcher that writes to this file, which only its user may read."""
+def _open_transcript(path: str | None) -> Iterator[Callable[[Record], None] | None]:
+    """A watcher that writes to this file, with access for its owner alone."""
     if path is None:
         yield None
         return
@@ -101,26 +103,25 @@ def transcript(path: str | None) -> Iterator[Callable[[Record], None] | None]:
         yield Transcript(file.write, Redaction(os.environ))
 
 
-def recorded(path: str) -> list[Record]:
-    """The records of a transcript."""
-    from toolroll.agent.transcript import read
+def _read_transcript(path: str) -> list[Record]:
+    from toolroll.agent.transcript import read_records
 
     try:
         with open(path, encoding="utf-8") as file:
-            return read(file)
+            return read_records(file)
     except ValueError as error:
         raise UsageError(f"{path!r}: {error}") from None
 
 
-def policy_of(args: Namespace, name: str) -> Any:
-    """A policy by its name, confined as the options say."""
+def build_policy(args: Namespace, name: str) -> Policy:
+    """A policy by its name, with the sandbox of the options."""
     from toolroll.kit import preset
 
     return replace(preset(name), sandbox=args.sandbox, wide=getattr(args, WIDE.name, False))
 
 
-def _same(first: Any) -> Preset:
-    """The preset of a transcript. Its calls are read already, so it is replayed as function calls."""
+def _replay_preset(first: Any) -> Preset:
+    """The preset of a transcript. Its calls are already parsed, so the replay uses function calls."""
     from toolroll.agent import PRESETS
 
     if first.preset not in PRESETS:
@@ -129,19 +130,19 @@ def _same(first: Any) -> Preset:
 
 
 def _open_kit(args: Namespace, preset: Preset) -> Kit:
-    from toolroll.agent.approval import asking, nobody
+    from toolroll.agent.approval import make_approver, refuse_unasked
     from toolroll.kit import Kit
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     dialect = args.dialect or preset.dialect
     tools = preset.tools if dialect == preset.dialect else None
-    approve: Approver = nobody
+    approve: Approver = refuse_unasked
     if args.yes:
-        approve = _agree
+        approve = _allow
     elif sys.stdin.isatty() and sys.stderr.isatty():
-        approve = asking(lambda: kit, _ask)
-    policy = policy_of(args, "standard" if args.yes else "ask")
+        approve = make_approver(lambda: kit, _ask)
+    policy = build_policy(args, "standard" if args.yes else "ask")
     try:
         kit = Kit(args.workspace, dialect, args.mode, policy=policy, approve=approve, tools=tools)
     except ValueError as error:
@@ -151,58 +152,62 @@ def _open_kit(args: Namespace, preset: Preset) -> Kit:
     return kit
 
 
-def _agree(_request: object) -> bool:
+def _allow(_request: object) -> bool:
     return True
 
 
-def _ask(question: Question) -> str:
+def _ask(prompt: ApprovalPrompt) -> str:
     from toolroll.host.approval.request import CannotAskError
 
     stream = sys.stderr
-    title, _, rest = question.text.partition("\n")
+    title, _, rest = prompt.text.partition("\n")
     print(f"\n{coloured(visible(title, stream), 'yellow', stream)}\n{visible(rest, stream)}", file=stream)
-    for line in visible(question.diff, stream).split("\n") if question.diff else ():
+    for line in visible(prompt.diff, stream).split("\n") if prompt.diff else ():
         print(coloured(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), stream), file=stream)
-    print(question.prompt, end="", file=stream, flush=True)
+    print(prompt.choices, end="", file=stream, flush=True)
     if not (line := sys.stdin.readline()):
         raise CannotAskError("the terminal was closed")
     return line
 
 
-def _hear(text: str) -> None:
+def _show_text(text: str) -> None:
     print(visible(text, sys.stderr), end="", file=sys.stderr, flush=True)
 
 
-def _show(record: Record) -> None:
-    """What happens, on stderr; the model's own text was shown as it came."""
-    from toolroll.agent.records import Ended, Said, Started
+def _show_record(record: Record) -> None:
+    """Write a record to stderr, without the model's text, which was shown as it arrived."""
+    from toolroll.agent.records import AssistantRecord, EndRecord, StartRecord
 
-    line = told(record)
-    if isinstance(record, Said) and record.text and not record.text.endswith("\n"):
+    line = format_record(record)
+    if isinstance(record, AssistantRecord) and record.text and not record.text.endswith("\n"):
         print(file=sys.stderr)
-    if line and not isinstance(record, Started | Ended):
+    if line and not isinstance(record, StartRecord | EndRecord):
         print(line, file=sys.stderr)
 
 
-def told(record: Record) -> str:
-    """A record on a few short lines, without the model's words; in colours on a terminal."""
-    from toolroll.agent.records import Answered, Said
-    from toolroll.agent.transcript import shown
+def format_record(record: Record) -> str:
+    """A record as a few short lines, without the model's text; in colours on a terminal."""
+    from toolroll.agent.records import AssistantRecord, ToolRecord
+    from toolroll.agent.transcript import describe_record
 
-    lines = [f"-> {one.name} {one.arguments}" for one in record.calls] if isinstance(record, Said) else [shown(record)]
-    failed = isinstance(record, Answered) and record.status == "error"
+    lines = (
+        [f"-> {one.name} {one.arguments}" for one in record.calls]
+        if isinstance(record, AssistantRecord)
+        else [describe_record(record)]
+    )
+    failed = isinstance(record, ToolRecord) and record.status == "error"
     short = [" ".join(line.split()) for line in lines]
-    cut = [line if len(line) <= _LONGEST else f"{line[:_LONGEST]} [...]" for line in short]
+    cut = [line if len(line) <= _MAX_LINE_CHARS else f"{line[:_MAX_LINE_CHARS]} [...]" for line in short]
     return "\n".join(coloured(visible(line, sys.stderr), "red" if failed else "dim", sys.stderr) for line in cut)
 
 
-def _print(records: Sequence[Record] | None) -> int:
-    from toolroll.agent.transcript import shown
+def _print_transcript(records: Sequence[Record] | None) -> int:
+    from toolroll.agent.transcript import describe_record
 
     if records is None:
-        raise UsageError("Which transcript? Name it with --replay FILE.")
+        raise UsageError("No transcript is given. Name it with --replay FILE.")
     for record in records:
-        show(shown(record))
+        show(describe_record(record))
     return 0
 
 
@@ -218,29 +223,29 @@ def _dialects() -> Sequence[str]:
     return dialects.names()
 
 
-TASK = Option(("task",), "What to do, in words.", "TASK")
+TASK = Option(("task",), "The task, in plain words.", "TASK")
 MODEL = Option(("--model",), "Model, as in TOOLROLL_MODEL (openai:NAME, anthropic:NAME or NAME).", "NAME")
-STEPS = Option(("--steps",), "Most turns of the model (50).", "NUMBER")
-TOKENS = Option(("--tokens",), "Most tokens in all (no limit).", "NUMBER")
-YES = Option(("--yes", "-y"), "Ask nothing: allow what the sandbox confines.")
+STEPS = Option(("--steps",), "Maximum number of turns (50).", "NUMBER")
+TOKENS = Option(("--tokens",), "Maximum number of tokens in total (no limit).", "NUMBER")
+YES = Option(("--yes", "-y"), "Do not ask: allow everything that the sandbox confines.")
 _PRESET = Option(("--preset", "-p"), "Kind of agent (native).", "NAME", "native", choices=_presets)
-_DIALECT = Option(("--dialect", "-d"), "Tool language (the preset's own).", "NAME", choices=_dialects)
-_TRANSCRIPT = Option(("--transcript",), "Write all that happens to this file, as JSON Lines without secrets.", "FILE")
-_REPLAY = Option(("--replay",), "Let the model say again what this transcript holds; the tools run anew.", "FILE")
-_PRINT = Option(("--print",), "With --replay: print the transcript and run nothing.")
+_DIALECT = Option(("--dialect", "-d"), "Dialect of the tools (the preset's own).", "NAME", choices=_dialects)
+_TRANSCRIPT = Option(("--transcript",), "Write every step to this file, as JSON Lines without secrets.", "FILE")
+_REPLAY = Option(("--replay",), "Replay the model's turns from a transcript; tools run again.", "FILE")
+_PRINT = Option(("--print",), "With --replay: print the transcript; run nothing.")
 COMMAND = Command(
     "agent",
     "Let a model work on a task with the tools.",
     run,
     (TASK, _PRESET, MODEL, STEPS, TOKENS, _TRANSCRIPT, _REPLAY, _PRINT, YES, _DIALECT, MODE, SANDBOX, WORKSPACE, WIDE),
     more="""\
-The result goes to standard output, what happens meanwhile to standard error. The exit status is 0 only when the
-task was finished. Changes, commands and the network are asked about on a terminal; where nobody can be asked they
-are denied, unless --yes is given.
+The result goes to standard output, the progress to standard error. The exit status is 0 only if the model finished
+the task. On a terminal, changes, commands and network access need your approval. Without a terminal they are denied,
+unless --yes is given. The providers' SDKs come with the extra `agent`: pip install 'toolroll[agent]'.
 
 environment:
   TOOLROLL_MODEL                         openai:NAME, anthropic:NAME or NAME
   OPENAI_API_KEY, ANTHROPIC_API_KEY      the key
-  OPENAI_BASE_URL, ANTHROPIC_BASE_URL    another server, which may be a local one without a key
-  TOOLROLL_MODEL_OUTPUT                  most tokens of one answer""",
+  OPENAI_BASE_URL, ANTHROPIC_BASE_URL    another server; a local one needs no key
+  TOOLROLL_MODEL_OUTPUT                  maximum number of tokens of one answer""",
 )

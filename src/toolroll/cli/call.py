@@ -1,4 +1,4 @@
-"""`toolroll call TOOL key=value ...`: one call from the command line."""
+"""`toolroll call TOOL key=value ...`: call one tool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from toolroll.cli import arguments
 from toolroll.cli.command import Candidate, Command, Option, UsageError
-from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, WIDE, WORKSPACE, given, open_kit
+from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, WIDE, WORKSPACE, open_kit, repeat_options
 from toolroll.cli.screen import coloured, complain, show, show_json, visible
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace) -> int:
-    """Make one call and print its result; 0 if it went well, 1 if not."""
+    """Make one call and print its result; 0 on success, 1 on an error of the tool."""
     with open_kit(args, listing=args.help or args.tool is None) as kit:
         entry = {one.name: one for one in kit.entries()}.get(args.tool)
         if args.tool is None:
@@ -31,7 +31,7 @@ def run(args: Namespace) -> int:
         if args.help and entry:
             print(describe(entry))
             return 0
-        result = kit.call(args.tool, arguments.read(args.arguments, entry.schema if entry else {}))
+        result = kit.call(args.tool, arguments.parse_arguments(args.arguments, entry.schema if entry else {}))
         if args.json:
             show_json(as_json(result))
         else:
@@ -40,7 +40,7 @@ def run(args: Namespace) -> int:
 
 
 def as_json(result: Result) -> dict[str, Any]:
-    """The whole result as plain values."""
+    """The whole result as JSON values."""
     names = ("status", "text", "data", "error", "meta", "control")
     return {name: msgspec.to_builtins(getattr(result, name)) for name in names}
 
@@ -61,7 +61,7 @@ def describe(entry: Entry) -> str:
 
 
 def kind(schema: dict[str, Any]) -> str:
-    """The type of a parameter in words: its choices, or what JSON calls it."""
+    """The type of a parameter: its choices, or its JSON type."""
     if "enum" in schema:
         return " or ".join(map(str, schema["enum"]))
     if schema.get("type") == "array":
@@ -70,7 +70,7 @@ def kind(schema: dict[str, Any]) -> str:
 
 
 def propose(args: Namespace, typed: str) -> Iterator[Candidate]:
-    """The tools; behind a tool its parameters; behind a parameter the values that it may have."""
+    """Completions: the tools; after a tool its parameters; after a parameter its values."""
     with open_kit(args, listing=True) as kit:
         entries = {entry.name: entry for entry in kit.entries()}
     if args.tool is None:
@@ -101,31 +101,31 @@ def _show(result: Result, args: Namespace, kit: Kit) -> None:
 def _command(suggestion: Suggestion, args: Namespace, kit: Kit) -> str:
     """A suggested call as the command that makes it, in the same workspace and dialect."""
     schema = {entry.name: entry.schema for entry in kit.entries()}.get(suggestion.name, {})
-    before = shlex.join(["toolroll", "call", *given(args), suggestion.name])
-    return f"{before} {arguments.spell(suggestion.arguments, schema)}".rstrip()
+    before = shlex.join(["toolroll", "call", *repeat_options(args), suggestion.name])
+    return f"{before} {arguments.format_arguments(suggestion.arguments, schema)}".rstrip()
 
 
-_TOOL = Option(("tool",), "Name of the tool; with --help, what it takes.", "TOOL")
+_TOOL = Option(("tool",), "Name of the tool; with --help, show its parameters.", "TOOL")
 _ARGUMENTS = Option(
     ("arguments",),
-    "key=value for each argument, or one JSON object, or - to read it.",
+    "key=value for each argument, or one JSON object, or - to read the object from standard input.",
     "key=value",
     many=True,
 )
 COMMAND = Command(
     "call",
-    "Call a tool and print what it answers.",
+    "Call a tool and print its result.",
     run,
     (_TOOL, _ARGUMENTS, DIALECT, MODE, SANDBOX, JSON, WORKSPACE, WIDE),
     more="""\
 values:
-  A value is read by the tool's own schema: text stays text, numbers, true and false, lists and
-  objects are JSON. key=@FILE takes the value from a file, key=@- from standard input; a value that
-  begins with @ is written with two. A list may be given by repeating its key.
-  Each call is a session of its own: a dialect that changes only files that were read before refuses.
+  The tool's schema decides how a value is parsed: text stays text; numbers, true and false, lists and
+  objects are JSON. key=@FILE reads the value from a file, key=@- from standard input; write @@ for a
+  value that begins with @. Repeat a key to give a list.
+  Each call is a session of its own, so a dialect that only changes files it has read refuses to edit.
 
 exit status:
-  0 success, 1 the tool answered with an error, 2 the command line is wrong, 130 interrupted""",
+  0 success, 1 error of the tool, 2 wrong command line, 130 interrupted""",
     helps_with="tool",
     propose=propose,
 )

@@ -1,4 +1,4 @@
-"""What a command is: a name, options and a function. Parser, help and completion are loops over these."""
+"""Definition of a command: name, options and function. Parser, help and completion are made from it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 Candidate = tuple[str, str]
-"""A word that could be typed, and what it means."""
+"""A completion and its description."""
 
 
 class UsageError(Exception):
-    """The command line cannot be understood; the message says what to type instead."""
+    """The command line is wrong; the message says what to type instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,14 @@ class Option:
     flags: tuple[str, ...]
     about: str
     value: str | None = None
-    """What stands for the value in the help; None makes it a switch."""
+    """Placeholder of the value in the help; None makes the option a switch."""
     default: str | None = None
     choices: Callable[[], Sequence[str]] | None = None
-    """The values there are, asked only when they are needed."""
+    """Returns the accepted values; called only when they are needed."""
     many: bool = False
 
     @property
-    def positional(self) -> bool:
+    def is_positional(self) -> bool:
         return not self.flags[0].startswith("-")
 
     @property
@@ -40,7 +40,7 @@ class Option:
         return self.flags[0].lstrip("-")
 
     def add_to(self, parser: ArgumentParser) -> None:
-        if self.positional:
+        if self.is_positional:
             parser.add_argument(*self.flags, help=self.about, metavar=self.value, nargs="*" if self.many else "?")
         elif self.value is None:
             parser.add_argument(*self.flags, help=self.about, action="store_true")
@@ -57,18 +57,18 @@ class Command:
     run: Callable[[Namespace], int]
     options: tuple[Option, ...]
     more: str = ""
-    """Shown below the options in its help."""
+    """Text below the options in the help."""
     helps_with: str = ""
-    """The option that, given beside --help, makes `run` show the help."""
+    """With this option beside --help, `run` shows the help."""
     propose: Callable[[Namespace, str], Iterable[Candidate]] | None = None
-    """Candidates for the argument that is being typed, given the options before it."""
+    """Returns completions for an argument, by the options before it."""
 
 
 HELP = Option(("--help", "-h"), "Show this help.")
 
 
-def parser_of(command: Command) -> ArgumentParser:
-    """The parser of one command; what it does not understand is a UsageError."""
+def make_parser(command: Command) -> ArgumentParser:
+    """The parser of one command; it raises UsageError."""
     import argparse
 
     class Parser(argparse.ArgumentParser):
@@ -89,8 +89,8 @@ def parser_of(command: Command) -> ArgumentParser:
 
 
 def parse(command: Command, argv: Sequence[str]) -> Namespace:
-    """The options of one command line; raises UsageError."""
-    args = parser_of(command).parse_intermixed_args(list(argv))
+    """Parse the options of one command; raises UsageError."""
+    args = make_parser(command).parse_intermixed_args(list(argv))
     for option in command.options:
         value: Any = getattr(args, option.name)
         if option.choices is not None and value != option.default and not args.help:
@@ -99,15 +99,15 @@ def parse(command: Command, argv: Sequence[str]) -> Namespace:
 
 
 def one_of(what: str, given: str, known: Iterable[str]) -> str:
-    """The value, if it is among the known ones; else a UsageError with the nearest and all of them."""
+    """Return the value if it is known; else raise UsageError with the nearest and all known values."""
     names = list(known)
     if given in names:
         return given
-    raise UsageError(f"There is no {what} {given!r}.{near(given, names)} There are: {', '.join(names)}.")
+    raise UsageError(f"There is no {what} {given!r}.{suggest_name(given, names)} There are: {', '.join(names)}.")
 
 
-def near(given: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?` with the nearest of the known names, or nothing."""
+def suggest_name(given: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?` with the nearest known name, or an empty text."""
     import difflib
 
     found = difflib.get_close_matches(given.lower(), list(known), n=1, cutoff=0.5)

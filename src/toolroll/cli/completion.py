@@ -1,7 +1,6 @@
 """`toolroll completion SHELL`: a script that lets the shell complete commands, options, tools and parameters.
 
-The scripts only ask: `toolroll __complete WORD...` answers with a candidate a line, and its meaning after a
-tab.
+The scripts call `toolroll __complete WORD...`, which prints one completion per line with its description after a tab.
 """
 
 from __future__ import annotations
@@ -78,4 +77,4 @@ def run(args: Namespace) -> int:
 
 
 _SHELL = Option(("shell",), "bash, zsh or fish.", "SHELL", choices=lambda: list(_SCRIPTS))
-COMMAND = Command("completion", "Print a script that lets your shell complete toolroll commands.", run, (_SHELL,))
+COMMAND = Command("completion", "Print a completion script for your shell.", run, (_SHELL,))

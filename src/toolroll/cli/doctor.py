@@ -1,4 +1,4 @@
-"""`toolroll doctor`: what is present, what is missing and how to add it."""
+"""`toolroll doctor`: show what is installed, what is missing and how to add it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace) -> int:
-    """Print the facts; 0 if everything that is required is there."""
+    """Print the facts; 0 if every requirement is met."""
     from toolroll import __version__
     from toolroll.host import doctor as probe
 
@@ -62,7 +62,7 @@ def _show(facts: list[Fact], healthy: bool) -> None:
         detail = screen.visible(fact.detail, sys.stdout)
         hint = screen.coloured(f"; to add it: {fact.hint}", "dim", sys.stdout) if fact.hint else ""
         print(f"  {screen.coloured(word, colour, sys.stdout)}  {fact.name:<{width}}  {detail}{hint}")
-    print("\nEverything that is required is there." if healthy else "\nSomething that is required is missing.")
+    print("\nAll requirements are met." if healthy else "\nA requirement is missing.")
 
 
 def _mark(fact: Fact) -> tuple[str, str]:
@@ -71,4 +71,4 @@ def _mark(fact: Fact) -> tuple[str, str]:
     return ("NO ", "red") if fact.required else ("-  ", "yellow")
 
 
-COMMAND = Command("doctor", "Tell what is present, what is missing and how to add it.", run, (WORKSPACE, JSON))
+COMMAND = Command("doctor", "Show what is installed, what is missing and how to add it.", run, (WORKSPACE, JSON))

@@ -1,4 +1,4 @@
-"""How each client is told to start the server: where its settings are and what it wants to read there."""
+"""Configuration entries with which MCP clients start the server: file, key and format of each client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolroll.cli.settings_file import merged_json, merged_toml, written
+from toolroll.cli.settings_file import merge_json, merge_toml, rewrite
 
 Shape = Callable[[str, Sequence[str]], dict[str, Any]]
 
@@ -30,37 +30,37 @@ def _local(command: str, args: Sequence[str]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class McpClient:
     """A program that starts MCP servers."""
 
     title: str
     path: str
-    """Of its settings. `~` is the user's folder, `{config}` where programs keep settings, `{project}` the workspace."""
+    """Its settings file. `~` is the home folder, `{config}` the configuration folder, `{project}` the workspace."""
     key: str = "mcpServers"
     shape: Shape = _plain
     toml: bool = False
-    places: bool = True
-    """Whether it tells its servers where it works, so that one entry serves all projects."""
+    has_roots: bool = True
+    """Whether it sends its roots to servers, so that one entry serves all projects."""
 
 
-CLIENTS: dict[str, Client] = {
-    "claude": Client("Claude Code", "{project}/.mcp.json", shape=_typed),
-    "claude-desktop": Client("Claude Desktop", "{config}/Claude/claude_desktop_config.json", places=False),
-    "codex": Client("Codex", "~/.codex/config.toml", "mcp_servers", toml=True, places=False),
-    "cursor": Client("Cursor", "~/.cursor/mcp.json"),
-    "gemini": Client("Gemini CLI", "~/.gemini/settings.json"),
-    "opencode": Client("opencode", "~/.config/opencode/opencode.json", "mcp", _local, places=False),
-    "vscode": Client("Visual Studio Code", "{config}/Code/User/mcp.json", "servers", _typed),
-    "windsurf": Client("Windsurf", "~/.codeium/windsurf/mcp_config.json", places=False),
-    "zed": Client("Zed", "~/.config/zed/settings.json", "context_servers", _custom, places=False),
+CLIENTS: dict[str, McpClient] = {
+    "claude": McpClient("Claude Code", "{project}/.mcp.json", shape=_typed),
+    "claude-desktop": McpClient("Claude Desktop", "{config}/Claude/claude_desktop_config.json", has_roots=False),
+    "codex": McpClient("Codex", "~/.codex/config.toml", "mcp_servers", toml=True, has_roots=False),
+    "cursor": McpClient("Cursor", "~/.cursor/mcp.json"),
+    "gemini": McpClient("Gemini CLI", "~/.gemini/settings.json"),
+    "opencode": McpClient("opencode", "~/.config/opencode/opencode.json", "mcp", _local, has_roots=False),
+    "vscode": McpClient("Visual Studio Code", "{config}/Code/User/mcp.json", "servers", _typed),
+    "windsurf": McpClient("Windsurf", "~/.codeium/windsurf/mcp_config.json", has_roots=False),
+    "zed": McpClient("Zed", "~/.config/zed/settings.json", "context_servers", _custom, has_roots=False),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What one client is to be told."""
+class ClientEntry:
+    """The entry of the server in a client's settings."""
 
-    client: Client
+    client: McpClient
     name: str
     command: str
     args: tuple[str, ...]
@@ -68,28 +68,28 @@ class Entry:
 
     @property
     def path(self) -> str:
-        """The client's file."""
+        """The client's settings file."""
         filled = self.client.path.format(config=_config(), project=self.project)
         return os.path.expanduser(filled)
 
     @property
     def value(self) -> dict[str, Any]:
-        """The entry, as the client wants it."""
+        """The entry in the client's format."""
         return self.client.shape(self.command, self.args)
 
     def text(self) -> str:
-        """A file that holds nothing but the entry."""
-        return self._merged("")
+        """A settings file with only this entry."""
+        return self._merge("")
 
     def write(self) -> str | None:
-        """Put the entry into the client's file, beside what is there; the backup of what was there, if anything was.
+        """Add the entry to the client's file; returns the path of the backup, if the file existed.
 
-        Raises ValueError when the file cannot be understood: then it is left as it is.
+        Raises ValueError when the file cannot be parsed, and leaves it unchanged.
         """
-        return written(self.path, self._merged)
+        return rewrite(self.path, self._merge)
 
-    def _merged(self, before: str) -> str:
-        merge = merged_toml if self.client.toml else merged_json
+    def _merge(self, before: str) -> str:
+        merge = merge_toml if self.client.toml else merge_json
         return merge(before, self.client.key, self.name, self.value)
 
 
@@ -98,7 +98,7 @@ def own_command() -> tuple[str, ...]:
     program = os.path.abspath(sys.argv[0])
     if os.path.basename(program).startswith("toolroll") and os.access(program, os.X_OK) and os.path.isfile(program):
         return (program,)
-    return (sys.executable, "-P", "-m", "toolroll")  # -P: not what lies in the folder where the client starts it
+    return (sys.executable, "-P", "-m", "toolroll")  # -P: import nothing from the folder where the client starts it
 
 
 def _config(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:

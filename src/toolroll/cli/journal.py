@@ -1,4 +1,4 @@
-"""`toolroll journal`: what tools changed in a workspace. `toolroll undo`: take it back."""
+"""`toolroll journal`: show what tools changed in a workspace. `toolroll undo`: undo changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.journal.entry import JournalEntry
 
 
-def _whole(name: str, text: str | None) -> int | None:
+def _parse_number(name: str, text: str | None) -> int | None:
     if text is None:
         return None
     if not text.isdigit() or int(text) < 1:
@@ -22,11 +22,11 @@ def _whole(name: str, text: str | None) -> int | None:
 
 
 def show(args: Namespace) -> int:
-    """Print the entries, the newest last; a broken chain is an error."""
+    """Print the entries, newest last; a broken chain is an error."""
     from toolroll import ToolError
     from toolroll.host.files.journal.log import undone_numbers
 
-    most = _whole("last", args.last)
+    most = _parse_number("last", args.last)
     with options.open_kit(args) as kit:
         try:
             entries = kit.journal.entries()
@@ -63,7 +63,7 @@ def _row(entry: JournalEntry, gone: bool) -> dict[str, Any]:
 
 def undo(args: Namespace) -> int:
     """Undo the last changes, those of a path, or one entry."""
-    steps, number = _whole("steps", args.steps) or 1, _whole("entry", args.entry)
+    steps, number = _parse_number("steps", args.steps) or 1, _parse_number("entry", args.entry)
     with options.open_kit(args) as kit:
         result = kit.undo(steps=steps, path=args.path, entry=number)
     if args.json:
@@ -77,20 +77,20 @@ def undo(args: Namespace) -> int:
 
 JOURNAL = Command(
     "journal",
-    "Show what tools changed, and check that nobody changed the journal.",
+    "Show what tools changed, and verify that the journal is intact.",
     show,
     (options.WORKSPACE, options.WIDE, Option(("--last", "-n"), "Only the last N entries.", "N"), options.JSON),
 )
 UNDO = Command(
     "undo",
-    "Take back what tools changed, byte for byte.",
+    "Undo changes of tools, byte for byte.",
     undo,
     (
         options.WORKSPACE,
         options.WIDE,
-        Option(("--steps",), "How many changes (default: 1).", "N"),
+        Option(("--steps",), "Number of changes to undo (default: 1).", "N"),
         Option(("--path",), "Only changes of this file or folder.", "PATH"),
-        Option(("--entry",), "One entry of the journal, by its number.", "N"),
+        Option(("--entry",), "One journal entry, by its number.", "N"),
         options.JSON,
     ),
 )

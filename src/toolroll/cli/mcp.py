@@ -1,4 +1,4 @@
-"""`toolroll mcp`: the tools for any MCP client."""
+"""`toolroll mcp`: serve the tools to an MCP client."""
 
 from __future__ import annotations
 
@@ -16,56 +16,57 @@ if TYPE_CHECKING:
 
     from toolroll.host.approval.guard import Approver
     from toolroll.kit import Kit
-    from toolroll.mcp.kit_backend import KitOffer
+    from toolroll.mcp.kit_backend import KitBackend
 
 _CHOICES = ("all", "core", "lazy")
 
 
 def run(args: Namespace) -> int:
-    """Serve until the client goes, or tell a client how to start the server."""
+    """Serve until the client leaves, or print or write the client's configuration."""
     if args.install:
         return _install(args)
     _check(args)
-    return _over_http(args) if args.http else _over_pipes(args)
+    return _serve_http(args) if args.http else _serve_stdio(args)
 
 
-def _over_pipes(args: Namespace) -> int:
+def _serve_stdio(args: Namespace) -> int:
     from toolroll.mcp import stdio
 
     if sys.stdin.isatty():
-        print("toolroll mcp: an MCP client talks here, in JSON; Ctrl-D ends it. See --help.", file=sys.stderr)
-    rooted = args.roots or not args.workspace
-    offer = _offer(args, rooted=rooted)
-    return stdio.serve(offer, placing=_placing(offer) if rooted else None, listed=_warming(offer))
+        print("toolroll mcp: waiting for an MCP client on stdin (JSON); Ctrl-D ends it. See --help.", file=sys.stderr)
+    wait_for_root = args.roots or not args.workspace
+    backend = _make_backend(args, wait_for_root=wait_for_root)
+    on_roots = _root_setter(backend) if wait_for_root else None
+    return stdio.serve(backend, on_roots=on_roots, on_listed=_opener_ahead(backend))
 
 
-def _over_http(args: Namespace) -> int:
+def _serve_http(args: Namespace) -> int:
     from toolroll.host.files.trust import WorkspaceError, examine
     from toolroll.mcp.http import serve
     from toolroll.result import ToolError
 
     port = _port(args.port)
-    try:  # no client can say later over HTTP where it works
+    try:  # over HTTP a client cannot name its workspace later
         examine(args.workspace or ".", wide=args.wide)
     except WorkspaceError as error:
         raise UsageError(str(error)) from None
     try:
-        return serve(_offer(args), port=port, token=os.environ.get("TOOLROLL_MCP_TOKEN") or None)
+        return serve(_make_backend(args), port=port, token=os.environ.get("TOOLROLL_MCP_TOKEN") or None)
     except ToolError as error:
         raise UsageError(error.message) from None
 
 
-def _offer(args: Namespace, *, rooted: bool = False) -> KitOffer:
-    from toolroll.cli.tool_list_cache import KeptList
-    from toolroll.mcp.kit_backend import KitOffer
+def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend:
+    from toolroll.cli.tool_list_cache import ToolListCache
+    from toolroll.mcp.kit_backend import KitBackend
 
     tools = _tools(args)
     open_kit = _opener(args, tools)
-    if isinstance(tools, list):  # names that may be wrong, which is better told now than to the client
-        _try_names(open_kit)
-        return KitOffer(open_kit, rooted=rooted)
-    kept = KeptList(_state_home(), args.dialect, args.mode, tools or "")
-    return KitOffer(open_kit, kept=kept, rooted=rooted)
+    if isinstance(tools, list):  # check the names now, not at the first call
+        _check_names(open_kit)
+        return KitBackend(open_kit, wait_for_root=wait_for_root)
+    tool_list = ToolListCache(_state_home(), args.dialect, args.mode, tools or "")
+    return KitBackend(open_kit, tool_list=tool_list, wait_for_root=wait_for_root)
 
 
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:
@@ -81,19 +82,19 @@ def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit
     return open_kit
 
 
-def _try_names(open_kit: Callable[[str | None, Approver], Kit]) -> None:
+def _check_names(open_kit: Callable[[str | None, Approver], Kit]) -> None:
     from toolroll.host.files.trust import WorkspaceError
 
     try:
         open_kit(None, lambda _request: False).close()
     except WorkspaceError:
-        pass  # the names are right; each call tells the client what is wrong with the folder
+        pass  # the names are right; each call reports the problem of the folder
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
 def _tools(args: Namespace) -> Any:
-    """What the kit takes for `tools`."""
+    """The value of the kit's `tools`."""
     if args.lazy and args.tools:
         raise UsageError("Give --lazy or --tools, not both.")
     if args.lazy:
@@ -116,27 +117,24 @@ def _port(given: str) -> int:
     return int(given)
 
 
-def _placing(offer: KitOffer) -> Callable[[list[str] | None], None]:
-    from toolroll.mcp.roots import folder_of
+def _root_setter(backend: KitBackend) -> Callable[[list[str] | None], None]:
+    from toolroll.mcp.roots import find_folder
 
-    def place(uris: list[str] | None) -> None:
-        offer.place(folder_of(uris or ()))
-
-    return place
+    return lambda uris: backend.set_root(find_folder(uris or ()))
 
 
-def _warming(offer: KitOffer) -> Callable[[], None]:
+def _opener_ahead(backend: KitBackend) -> Callable[[], None]:
     from toolroll.result import ToolError
 
-    def warm() -> None:
+    def open_ahead() -> None:
         try:
-            offer.warm()
-        except ToolError as error:  # the first call will meet it again, and tell the client
-            # Not by sys.stderr: a thread that holds its lock when the program ends would abort that.
+            backend.open_ahead()
+        except ToolError as error:  # the first call gets the same error and reports it to the client
+            # Not sys.stderr: a thread that holds its lock at exit would abort the interpreter.
             with suppress(OSError):
                 os.write(2, f"toolroll mcp: error: {error.message}\n".encode())
 
-    return warm
+    return open_ahead
 
 
 def _state_home() -> str:
@@ -146,13 +144,13 @@ def _state_home() -> str:
 
 
 def _install(args: Namespace) -> int:
-    from toolroll.cli.install import CLIENTS, Entry, own_command
+    from toolroll.cli.install import CLIENTS, ClientEntry, own_command
 
     client = CLIENTS[args.install]
     command, *more = own_command()
     project = os.path.abspath(args.workspace or ".")
-    words = [*more, "mcp", *_said_again(args, None if client.places and not args.workspace else project)]
-    entry = Entry(client, args.name, command, tuple(words), project)
+    words = [*more, "mcp", *_server_options(args, None if client.has_roots and not args.workspace else project)]
+    entry = ClientEntry(client, args.name, command, tuple(words), project)
     try:
         if not args.write:
             text = entry.text()
@@ -166,8 +164,8 @@ def _install(args: Namespace) -> int:
     return 0
 
 
-def _said_again(args: Namespace, workspace: str | None) -> list[str]:
-    """The options that the client is to start the server with."""
+def _server_options(args: Namespace, workspace: str | None) -> list[str]:
+    """The options with which the client starts the server."""
     words = ["-C", workspace] if workspace else []
     for option in (DIALECT, MODE, SANDBOX, _TOOLS):
         value = getattr(args, option.name)
@@ -182,24 +180,30 @@ def _clients() -> Sequence[str]:
     return list(CLIENTS)
 
 
-_WORKSPACE = Option(("--workspace", "-C"), "Folder to work in (the client's first root, else the current one).", "DIR")
-_ROOTS = Option(("--roots",), "Work in the client's first root, also if -C names a folder to begin with.")
-_TOOLS = Option(("--tools",), "Tools to show: all, core, lazy, or names with commas between them (core).", "WHICH")
-_LAZY = Option(("--lazy",), "Show only a tool that finds tools and one that calls them.")
-_ASK = Option(("--ask",), "Ask the user through the client before changes, commands and the network.")
+_WORKSPACE = Option(
+    ("--workspace", "-C"), "Workspace folder (default: the client's first root, else the current folder).", "DIR"
+)
+_ROOTS = Option(("--roots",), "Use the client's first root as the workspace, even with -C.")
+_TOOLS = Option(
+    ("--tools",), "Tools to show: all, core, lazy, or a comma-separated list of names (default: core).", "WHICH"
+)
+_LAZY = Option(("--lazy",), "Show only two tools: one that finds tools and one that calls them.")
+_ASK = Option(("--ask",), "Ask the user, through the client, before changes, commands and network access.")
 _HTTP = Option(("--http",), "Serve over HTTP on this machine, with a token.")
-_PORT = Option(("--port",), "Port for --http (any that is free).", "NUMBER", "0")
-_INSTALL = Option(("--install",), "Print what makes a client start this server.", "CLIENT", choices=_clients)
+_PORT = Option(("--port",), "Port for --http (default: any free port).", "NUMBER", "0")
+_INSTALL = Option(
+    ("--install",), "Print the configuration with which a client starts this server.", "CLIENT", choices=_clients
+)
 _PRINT = Option(("--print",), "With --install: only print it (the default).")
-_WRITE = Option(("--write",), "With --install: write it into the client's own file, beside what is there.")
-_NAME = Option(("--name",), "With --install: what the client calls the server (toolroll).", "NAME", "toolroll")
+_WRITE = Option(("--write",), "With --install: add it to the client's configuration file.")
+_NAME = Option(("--name",), "With --install: name of the server in the client (default: toolroll).", "NAME", "toolroll")
 _MORE = """\
 examples:
-  toolroll mcp --install cursor            what to put into the client's settings
-  toolroll mcp --install vscode --write    put it there
+  toolroll mcp --install cursor            print the client's configuration
+  toolroll mcp --install vscode --write    write it
   toolroll mcp -C ~/project --mode thinking --tools read,grep,find
 
-The token for --http comes from TOOLROLL_MCP_TOKEN; without one, a new one is made and shown."""
+The token for --http comes from TOOLROLL_MCP_TOKEN; without it, a new token is generated and printed."""
 COMMAND = Command(
     "mcp",
     "Serve the tools to an MCP client, over standard input and output or over HTTP.",

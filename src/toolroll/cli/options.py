@@ -1,4 +1,4 @@
-"""The options that several commands have, and the kit that they ask for."""
+"""Options shared by several commands, and the kit that they describe."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ def _dialects() -> Sequence[str]:
     return dialects.names()
 
 
-DIALECT = Option(("--dialect", "-d"), "Tool language (native).", "NAME", "native", choices=_dialects)
+DIALECT = Option(("--dialect", "-d"), "Tool language (default: native).", "NAME", "native", choices=_dialects)
 MODE = Option(
     ("--mode", "-m"),
-    "What tools may do: code or thinking (code).",
+    "What tools may do: code or thinking (default: code).",
     "NAME",
     "code",
     choices=lambda: list(MODES),
 )
 SANDBOX = Option(
     ("--sandbox",),
-    "How commands are confined: required, bubblewrap, landlock or none (required).",
+    "Confinement of commands: required, bubblewrap, landlock or none (default: required).",
     "NAME",
     "required",
     choices=lambda: list(get_args(Confinement)),
 )
-WORKSPACE = Option(("--workspace", "-C"), "Folder to work in (the current one).", "DIR", ".")
-WIDE = Option(("--wide",), "Let the workspace be a home folder, or hold one; secrets in it stay out of reach.")
+WORKSPACE = Option(("--workspace", "-C"), "Workspace folder (default: the current folder).", "DIR", ".")
+WIDE = Option(("--wide",), "Allow a workspace that is or contains a home folder; secrets in it stay out of reach.")
 JSON = Option(("--json",), "Print JSON for programs.")
 
 
 def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = False) -> Kit:
-    """The kit that the options ask for, showing these tools; a UsageError when its workspace cannot be opened.
+    """Open the kit of these options; UsageError when its workspace cannot be opened.
 
-    `listing`: it is only asked which tools there are, so that any folder will do.
+    `listing`: the kit is only asked for its tools, so any folder is accepted.
     """
     if not args.workspace:  # an unset variable in a script must not mean the current folder
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
-    # Half of the start-up time, which help and completion scripts need not wait for.
+    # Half of the start-up time; help and completion do not need it.
     from toolroll.kit import Kit, preset
 
     confinement: Confinement = getattr(args, SANDBOX.name, "required")
@@ -70,13 +70,13 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
 
 
 def cannot_open(workspace: str, error: OSError) -> UsageError:
-    """The error for a workspace that is not there or that the user may not enter."""
+    """The error for a workspace that does not exist or cannot be entered."""
     why = os.strerror(error.errno or 0)
     return UsageError(f"Cannot open the workspace {workspace!r}: {why}. Name a folder with -C DIR.")
 
 
-def given(args: Namespace) -> list[str]:
-    """Those of the options above that are not at their default, to be said again in a suggested command."""
+def repeat_options(args: Namespace) -> list[str]:
+    """The options above that differ from their defaults, for a suggested command."""
     words = []
     for option in (DIALECT, MODE, SANDBOX, WORKSPACE):
         value = getattr(args, option.name)

@@ -1,4 +1,4 @@
-"""Writing for people and for programs. rich is imported only for a table on a terminal."""
+"""Output for people and programs. rich is imported only for a table on a terminal."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-# Tabs and line ends stay; all other control characters could make the terminal do things.
+# Tabs and line ends stay; other control characters could control the terminal.
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether people read this stream. FORCE_COLOR says yes where it cannot be seen."""
+    """True for a terminal, or when FORCE_COLOR is set."""
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Whether to write colours to it: a terminal that is not dumb, and NO_COLOR is not set."""
+    """True for a terminal that is not dumb, without NO_COLOR."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def coloured(text: str, colour: str, stream: TextIO) -> str:
-    """The text in this colour, if the stream shows colours."""
+    """The text in this colour, if the stream has colours."""
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and has_colours(stream) else text
 
 
 def visible(text: str, stream: TextIO) -> str:
-    """The text as it may be written: on a terminal, control characters are shown and not obeyed."""
+    """The text for a stream: on a terminal, control characters are escaped."""
     return text.translate(_VISIBLE) if is_terminal(stream) else text
 
 
 def show(text: str, *, diff: bool = False) -> None:
-    """Write a tool's text to stdout; the lines of a diff are coloured."""
+    """Write a tool's text to stdout, with colours for a diff."""
     text = visible(text, sys.stdout)
     if diff and has_colours(sys.stdout):
         text = "\n".join(coloured(line, _DIFF.get(line[:1], ""), sys.stdout) for line in text.split("\n"))
@@ -57,7 +57,7 @@ def show_json(value: Any) -> None:
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: str, colours: Sequence[str]) -> None:
     """Write rows under their columns; `right` names a column of numbers.
 
-    `colours` holds one for each row, for its second cell.
+    `colours` has the colour of each row's second cell.
     """
     if is_terminal(sys.stdout):
         _rich_table(columns, rows, right, colours)

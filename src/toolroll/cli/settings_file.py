@@ -1,4 +1,4 @@
-"""One entry put into a settings file of another program, and nothing else in it changed."""
+"""Set one entry in a settings file of another program, and change nothing else."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import tomllib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_LINKS = 40  # as many as the system follows
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_MAX_LINKS = 40  # as the kernel
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def merged_json(before: str, key: str, name: str, value: dict[str, Any]) -> str:
-    """The JSON text with `key.name` set; ValueError when it is no JSON object, or holds something else there."""
+def merge_json(before: str, key: str, name: str, value: dict[str, Any]) -> str:
+    """The JSON text with `key.name` set; ValueError when it is not a JSON object or `key` is not one."""
     found = _json(before) if before.strip() else {}
     table = found.setdefault(key, {})
     if not isinstance(table, dict):
@@ -35,14 +35,14 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _indent(text: str) -> int | str:
-    """As the file has it: the blanks before its first key."""
+    """The indentation of the file: the blanks before its first key."""
     second = text.partition("\n")[2]
     blanks = second[: len(second) - len(second.lstrip(" \t"))]
     return "\t" if blanks.startswith("\t") else len(blanks) or 2
 
 
-def merged_toml(before: str, key: str, name: str, value: dict[str, Any]) -> str:
-    """The TOML text with the table `key.name` set; all its other lines stay. ValueError as for JSON."""
+def merge_toml(before: str, key: str, name: str, value: dict[str, Any]) -> str:
+    """The TOML text with the table `key.name` set; all other lines stay. ValueError as for JSON."""
     known = _toml(before)
     kept = "".join(_without(before, f"{key}.{name}"))
     body = "".join(f"{word} = {json.dumps(one, ensure_ascii=False)}\n" for word, one in value.items())
@@ -54,8 +54,8 @@ def merged_toml(before: str, key: str, name: str, value: dict[str, Any]) -> str:
 
 
 def _toml_key(name: str) -> str:
-    """A name as a key: in quotes if it has to be."""
-    return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    """A name as a TOML key, quoted if needed."""
+    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def _toml(text: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _without(text: str, table: str) -> Iterator[str]:
-    """The lines that do not belong to this table or those below it."""
+    """The lines outside this table and its subtables."""
     inside = False
     for line in text.splitlines(keepends=True):
         header = line.strip()
@@ -77,9 +77,9 @@ def _without(text: str, table: str) -> Iterator[str]:
             yield line
 
 
-def written(path: str, merge: Callable[[str], str]) -> str | None:
-    """Replace a file by what `merge` makes of it, whole or not at all; the backup, if there was one and it changed."""
-    real = _linked(path)
+def rewrite(path: str, merge: Callable[[str], str]) -> str | None:
+    """Replace a file atomically by `merge` of its text; returns the backup of a file that changed."""
+    real = _follow_links(path)
     try:
         with open(real, "rb") as file:
             data = file.read()
@@ -89,39 +89,41 @@ def written(path: str, merge: Callable[[str], str]) -> str | None:
         os.makedirs(os.path.dirname(real), exist_ok=True)
     try:
         before = data.decode()
-        after = _ended_like(before, merge(before))
+        after = _keep_line_ends(before, merge(before))
     except ValueError as error:
         raise ValueError(f"{path!r} is left as it is: {error}. Add the entry by hand.") from None
     if after == before:
         return None
-    backup = _put(_free(f"{real}.{time.strftime('%Y%m%d-%H%M%S')}"), before, mode) if before else None
-    draft = _put(f"{real}.{os.getpid()}.draft", after, mode)
+    backup = (
+        _write_file(_free_backup_name(f"{real}.{time.strftime('%Y%m%d-%H%M%S')}"), before, mode) if before else None
+    )
+    draft = _write_file(f"{real}.{os.getpid()}.draft", after, mode)
     os.replace(draft, real)
     return backup
 
 
-def _ended_like(before: str, after: str) -> str:
-    """The text with its lines ended as they were."""
+def _keep_line_ends(before: str, after: str) -> str:
+    """The new text with the line ends of the old one."""
     plain = after.replace("\r\n", "\n")
     return plain.replace("\n", "\r\n") if "\r\n" in before else plain
 
 
-def _linked(path: str) -> str:
-    """Where a link leads: those who keep their settings in a folder of their own keep the links."""
-    for _ in range(_LINKS):
+def _follow_links(path: str) -> str:
+    """The target of a link: users who link their settings keep the links."""
+    for _ in range(_MAX_LINKS):
         if not os.path.islink(path):
             return path
         path = os.path.join(os.path.dirname(path), os.readlink(path))
     raise ValueError(f"{path!r} is a link to itself.")
 
 
-def _free(path: str) -> str:
-    """A name for a backup that no other backup has."""
+def _free_backup_name(path: str) -> str:
+    """An unused name for a backup."""
     names = (f"{path}{f'-{number}' if number else ''}.backup" for number in range(1000))
     return next(name for name in names if not os.path.lexists(name))
 
 
-def _put(path: str, text: str, mode: int) -> str:
+def _write_file(path: str, text: str, mode: int) -> str:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     with os.fdopen(fd, "w", encoding="utf-8", newline="") as file:
         file.write(text)

@@ -1,7 +1,7 @@
-"""The list of tools as it was in the last run: a client gets it at once, and the kit is opened behind it.
+"""Cache of the tool list from the last run: a client gets it at once, while the kit opens in the background.
 
-It is kept for one state of the package's files, so that a new tool is seen at once; and the kit that is then opened
-is compared with it, so that a client is told if it is another one after all.
+The key includes the state of the package's files, so that a new tool is seen at once. The opened kit is compared with
+the cached list, and the client is notified if they differ.
 """
 
 from __future__ import annotations
@@ -15,27 +15,29 @@ import msgspec
 from toolroll.mcp.backend import Item
 
 _FOLDER = "listed"
-_MOST = 20  # files; other choices of tools, other versions
+_MAX_FILES = 20  # for other options and versions
 
 
-class KeptList:
-    """The list for one choice of options, in a file of the user's state folder."""
+class ToolListCache:
+    """The tool list for one set of options, in a file of the user's state folder."""
 
     def __init__(self, folder: str, *options: str) -> None:
-        """`folder`: the state folder; `options`: whatever the list depends on, besides the package itself."""
+        """`folder`: the state folder; `options`: everything the list depends on besides the package."""
         self._folder = os.path.join(folder, _FOLDER)
-        self._name = hashlib.blake2b("\0".join((_stamp(), *options)).encode(), digest_size=16).hexdigest() + ".json"
+        self._name = (
+            hashlib.blake2b("\0".join((_package_state(), *options)).encode(), digest_size=16).hexdigest() + ".json"
+        )
 
     def load(self) -> list[Item] | None:
-        """The list, if one is kept."""
+        """The cached list, or None."""
         try:
             with open(os.path.join(self._folder, self._name), "rb") as file:
                 return msgspec.json.decode(file.read(), type=list[Item])
-        except (OSError, msgspec.DecodeError):  # it is only there to be quicker
+        except (OSError, msgspec.DecodeError):  # the cache is only for speed
             return None
 
     def save(self, tools: list[Item]) -> None:
-        """Keep a list; where that cannot be, the next run takes a little longer."""
+        """Store a list; without it the next run only takes longer to start."""
         with contextlib.suppress(OSError):
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             draft = os.path.join(self._folder, f".{os.getpid()}")
@@ -48,12 +50,12 @@ class KeptList:
     def _sweep(self) -> None:
         with os.scandir(self._folder) as found:
             files = sorted(found, key=lambda one: one.stat().st_mtime, reverse=True)
-        for one in files[_MOST:]:
+        for one in files[_MAX_FILES:]:
             os.unlink(one.path)
 
 
-def _stamp() -> str:
-    """Another one whenever a file of the package is another one."""
+def _package_state() -> str:
+    """A text that changes whenever a file of the package changes."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     rows = []
     folders = [package]

@@ -1,4 +1,4 @@
-"""`toolroll tools`: what there is to call, and what its definitions cost."""
+"""`toolroll tools`: list the tools and the cost of their definitions."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def run(args: Namespace) -> int:
         if args.format:
             show_json(kit.definitions(args.format))
         elif args.json:
-            show_json(rows(kit))
+            show_json(make_rows(kit))
         else:
-            _show(rows(kit))
+            _show(make_rows(kit))
             _show_costs(kit.mode, kit.dialect.name)
     return 0
 
 
-def rows(kit: Kit) -> list[dict[str, Any]]:
-    """What there is to say of each tool that the kit has."""
+def make_rows(kit: Kit) -> list[dict[str, Any]]:
+    """One row for each tool of the kit."""
     shown = {entry.name for entry in kit.shown()}
     return [
         {
@@ -43,15 +43,15 @@ def rows(kit: Kit) -> list[dict[str, Any]]:
             "effects": effect_names(entry.effects),
             "safe": entry.effects in Effect.READ,
             "shown": entry.name in shown,
-            "tokens": cost([entry]),
+            "tokens": estimate_cost([entry]),
             "summary": entry.description.splitlines()[0],
         }
         for entry in kit.entries()
     ]
 
 
-def cost(entries: Iterable[Entry]) -> int:
-    """About how many tokens the definitions of these cost a model, in the OpenAI shape."""
+def estimate_cost(entries: Iterable[Entry]) -> int:
+    """Estimated tokens of these definitions, in the OpenAI format."""
     from toolroll.formats import FORMATS
 
     shape = FORMATS["openai"]
@@ -59,8 +59,8 @@ def cost(entries: Iterable[Entry]) -> int:
     return sum(estimate(msgspec.json.encode(one).decode()) for one in definitions)
 
 
-def costs(mode: str) -> list[dict[str, Any]]:
-    """For each dialect: how many tools it has and shows at first, and what they cost."""
+def compare_costs(mode: str) -> list[dict[str, Any]]:
+    """For each dialect: the number of tools, how many it shows at first, and their cost."""
     from toolroll import dialects
     from toolroll import tools as builtin
     from toolroll.catalogue import Catalogue
@@ -79,15 +79,15 @@ def costs(mode: str) -> list[dict[str, Any]]:
                 "dialect": name,
                 "tools": len(entries),
                 "shown": len(shown),
-                "tokens": cost(shown),
-                "all": cost(entries),
+                "tokens": estimate_cost(shown),
+                "all": estimate_cost(entries),
             }
         )
     return found
 
 
 def effect_names(effects: Effect) -> list[str]:
-    """Such as ["read", "write"]."""
+    """The names of effects, such as ["read", "write"]."""
     return [str(one.name).lower() for one in effects]
 
 
@@ -112,7 +112,7 @@ def _show(found: list[dict[str, Any]]) -> None:
 
 
 def _show_costs(mode: str, current: str) -> None:
-    found = costs(mode)
+    found = compare_costs(mode)
     cells = [[one["dialect"], *(f"{one[name]:,}" for name in ("tools", "shown", "tokens", "all"))] for one in found]
     colours = ["green" if one["dialect"] == current else "" for one in found]
     print()
@@ -139,13 +139,13 @@ _FORMAT = Option(
 )
 _SHOW = Option(
     ("--show",),
-    "Which tools a model is shown: all, core or lazy (what the dialect shows by itself).",
+    "Tools that a model is shown: all, core or lazy (default: as the dialect decides).",
     "WHICH",
     choices=lambda: ("all", "core", "lazy"),
 )
 COMMAND = Command(
     "tools",
-    "List the tools, what they may do, and about how many tokens each definition costs.",
+    "List the tools, their effects, and the estimated tokens of each definition.",
     run,
     (DIALECT, MODE, _SHOW, _FORMAT, JSON, WORKSPACE),
 )

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.ingest import Ingest
     from toolroll.host.knowledge.library import Store
     from toolroll.host.knowledge.semantic import Meaning
-    from toolroll.host.lsp.language_servers import Servers
-    from toolroll.host.mcp.servers import Remotes
+    from toolroll.host.lsp.language_servers import LanguageServers
+    from toolroll.host.mcp.servers import McpServers
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.progress import Progress
@@ -44,11 +44,11 @@ class Context:
     """Starts the programs that an engine needs."""
     commands: Shell
     """The kit's shell; tools use `shell`, which is bound to the call."""
-    servers: Servers
+    servers: LanguageServers
     structure: Structure
     repo_maps: RepoMaps
     http: Client
-    remote: Remotes
+    remote: McpServers
     """Other people's MCP servers."""
     meaning: Meaning
     """Ranks by meaning, where an embedding model is set up."""

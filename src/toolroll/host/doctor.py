@@ -17,7 +17,7 @@ from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.trust import WorkspaceError, examine
 from toolroll.host.lsp.servers import SERVERS
-from toolroll.host.models.embedding.model_files import MODELS, Models
+from toolroll.host.models.embedding.model_files import MODELS, ModelStore
 from toolroll.host.runtime import processes
 from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import State
@@ -241,7 +241,7 @@ def _extras() -> list[Fact]:
 
 
 def _models() -> list[Fact]:
-    kept = Models(os.environ)
+    kept = ModelStore(os.environ)
     return [
         Fact("models", one.name, True, one.about)
         if kept.has(one)

@@ -1,4 +1,4 @@
-"""The client's user as the approver: asked through the client, where it can ask."""
+"""Approval by the client's user, asked through MCP elicitation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_ELICITATION = "this MCP client cannot ask its user (it does not offer elicit
 
 
 def ask(request: ApprovalRequest, peer: Peer | None) -> Answer:
-    """What the user says to a request; CannotAskError when the client cannot ask."""
+    """Ask the user to approve a request; CannotAskError when the client cannot ask."""
     if peer is None or not peer.can("elicitation"):
         raise CannotAskError(_NO_ELICITATION)
     params = {"mode": "form", "message": question(request), "requestedSchema": _form(request)}
@@ -37,12 +37,12 @@ def ask(request: ApprovalRequest, peer: Peer | None) -> Answer:
 
 
 def question(request: ApprovalRequest) -> str:
-    """What the user reads: the whole call that would run, with nothing hidden in it."""
+    """The text that the user reads: the whole call that would run."""
     return f"May the agent do this?\n\n{request.text}"
 
 
 def _form(request: ApprovalRequest) -> Item:
-    """The answers; those that are remembered say what they cover, and are offered only where they cover something."""
+    """The choices; those that are remembered say what they cover, and need a request that can be remembered."""
     answers = {"once": "Allow it this once"}
     if request.key:
         answers["session"] = f"Allow {request.scope} until the server ends"

@@ -1,45 +1,45 @@
-"""What a server offers and whom it serves, whatever the wire between them."""
+"""What an MCP server serves (`Backend`) and the client of one request (`Peer`), independent of the transport."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 Item = dict[str, Any]
 """One JSON object in the shape that the protocol gives it."""
-Kind = Literal["tools", "resources", "prompts"]
+ListKind = Literal["tools", "resources", "prompts"]
 
 
-class Unknown(Exception):  # noqa: N818 (reads as what it says: `raise Unknown`)
-    """There is no tool, resource or prompt of this name; the message says so."""
+class UnknownItemError(Exception):
+    """No tool, resource or prompt has this name; the message says so."""
 
 
 class Peer(Protocol):
     """The client at the other end of one request."""
 
-    token: Token
+    token: CancelToken
     """Cancelled when the client cancels the request or goes away."""
 
     def can(self, capability: str) -> bool:
-        """Whether the client can do this: "elicitation", "roots" or "sampling"."""
+        """True when the client supports "elicitation", "roots" or "sampling"."""
 
     def request(self, method: str, params: Item) -> Item:
-        """Ask the client and wait for its result, in a worker thread.
+        """Send a request to the client and wait for its result, in a worker thread.
 
-        Raises ToolError when the client cannot, refuses, or goes away before it has answered.
+        Raises ToolError when the client cannot answer, refuses, or goes away first.
         """
 
     def notify(self, method: str, params: Item) -> None:
-        """Tell the client something and do not wait."""
+        """Send a notification without waiting."""
 
     def progress(self, done: float, total: float | None, note: str) -> None:
-        """Tell how far the work is; sent only if the request asked for it."""
+        """Report progress; sent only if the request asked for it."""
 
 
-class Offer(Protocol):
-    """What a server offers. Everything is synchronous and may be called from several threads."""
+class Backend(Protocol):
+    """The tools, resources and prompts of a server. All methods block and may be called from several threads."""
 
     name: str
     version: str
@@ -47,31 +47,34 @@ class Offer(Protocol):
     instructions: str
 
     def tools(self) -> list[Item]:
-        """The tools, as `tools/list` gives them."""
+        """The tools, as `tools/list` returns them."""
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
-        """Call a tool: the result of `tools/call`. Raises Unknown for a tool that there is not."""
+        """Call a tool: the result of `tools/call`. Raises UnknownItemError for an unknown tool."""
 
     def resources(self) -> list[Item]:
-        """The resources, as `resources/list` gives them."""
+        """The resources, as `resources/list` returns them."""
 
     def templates(self) -> list[Item]:
-        """The resource templates, as `resources/templates/list` gives them."""
+        """The resource templates, as `resources/templates/list` returns them."""
 
     def read(self, uri: str) -> list[Item]:
-        """The contents of a resource, as `resources/read` gives them. Raises Unknown."""
+        """The contents of a resource, as `resources/read` returns them. Raises UnknownItemError."""
 
     def prompts(self) -> list[Item]:
-        """The prompts, as `prompts/list` gives them."""
+        """The prompts, as `prompts/list` returns them."""
 
     def prompt(self, name: str, arguments: dict[str, str]) -> Item:
-        """A prompt filled in: the result of `prompts/get`. Raises Unknown, or ValueError for wrong arguments."""
+        """A prompt with its arguments: the result of `prompts/get`.
+
+        Raises UnknownItemError, or ValueError for wrong arguments.
+        """
 
     def complete(self, ref: Item, argument: Item) -> list[str]:
-        """Values that an argument of a prompt or a template could have, by what was typed of it."""
+        """Completions for an argument of a prompt or a template."""
 
-    def watch(self, changed: Callable[[Kind], None]) -> Callable[[], None]:
-        """Call `changed` whenever a list is another one; gives the way to stop that."""
+    def watch(self, changed: Callable[[ListKind], None]) -> Callable[[], None]:
+        """Call `changed` whenever a list changes; returns a function that stops that."""
 
     def close(self) -> None:
-        """End all work and give everything back."""
+        """Cancel all calls and release everything."""

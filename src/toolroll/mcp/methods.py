@@ -1,4 +1,4 @@
-"""What is answered from the offer alone, whoever the client is."""
+"""Methods that are answered from the backend alone, without state of the session."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Any
 
 import msgspec
 
-from toolroll.host.runtime.cancellation import Token
-from toolroll.mcp.backend import Item, Offer, Unknown
+from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.mcp.backend import Backend, Item, UnknownItemError
 from toolroll.mcp.wire import INVALID_PARAMS, NO_RESOURCE, Id, RpcError
 
-_COMPLETIONS = 100
+_MAX_COMPLETIONS = 100  # by the protocol
 
 
-class Request(msgspec.Struct):
+class RpcRequest(msgspec.Struct):
     """One request that waits for its answer."""
 
     id: Id
     method: str
     params: Item
     send: Callable[[Any], None]
-    token: Token
+    token: CancelToken
     meta: Item | None = None
-    """What a stateless request says of its client."""
+    """What a stateless request says about its client."""
 
     def text(self, name: str) -> str:
-        """A parameter that must be text."""
+        """A parameter that must be a string."""
         found = self.params.get(name)
         if not isinstance(found, str):
             raise RpcError(INVALID_PARAMS, f"`{name}` must be a string.")
         return found
 
     def table(self, name: str) -> Item:
-        """A parameter that must be an object; absent, it is empty."""
+        """A parameter that must be an object; empty when absent."""
         found = self.params.get(name)
         if found is None:
             return {}
@@ -42,49 +42,41 @@ class Request(msgspec.Struct):
         return found
 
 
-def _resources(offer: Offer, _request: Request) -> Item:
-    return {"resources": offer.resources()}
+def completion_result(values: list[str]) -> Item:
+    """The result of `completion/complete` with at most as many values as the protocol allows."""
+    more = len(values) > _MAX_COMPLETIONS
+    return {"completion": {"values": values[:_MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
 
 
-def _templates(offer: Offer, _request: Request) -> Item:
-    return {"resourceTemplates": offer.templates()}
-
-
-def _read(offer: Offer, request: Request) -> Item:
+def _read(backend: Backend, request: RpcRequest) -> Item:
     uri = request.text("uri")
     try:
-        return {"contents": offer.read(uri)}
-    except Unknown as error:
+        return {"contents": backend.read(uri)}
+    except UnknownItemError as error:
         code = NO_RESOURCE if request.meta is None else INVALID_PARAMS
         raise RpcError(code, str(error), {"uri": uri}) from None
 
 
-def _prompts(offer: Offer, _request: Request) -> Item:
-    return {"prompts": offer.prompts()}
-
-
-def _prompt(offer: Offer, request: Request) -> Item:
+def _prompt(backend: Backend, request: RpcRequest) -> Item:
     given = request.table("arguments")
     try:
-        return offer.prompt(request.text("name"), {name: str(value) for name, value in given.items()})
-    except (Unknown, ValueError) as error:
+        return backend.prompt(request.text("name"), {name: str(value) for name, value in given.items()})
+    except (UnknownItemError, ValueError) as error:
         raise RpcError(INVALID_PARAMS, str(error)) from None
 
 
-def _complete(offer: Offer, request: Request) -> Item:
+def _complete(backend: Backend, request: RpcRequest) -> Item:
     try:
-        values = offer.complete(request.table("ref"), request.table("argument"))
-    except Unknown as error:
+        return completion_result(backend.complete(request.table("ref"), request.table("argument")))
+    except UnknownItemError as error:
         raise RpcError(INVALID_PARAMS, str(error)) from None
-    more = len(values) > _COMPLETIONS
-    return {"completion": {"values": values[:_COMPLETIONS], "total": len(values), "hasMore": more}}
 
 
-OFFERED: dict[str, Callable[[Offer, Request], Item]] = {
-    "resources/list": _resources,
-    "resources/templates/list": _templates,
+BACKEND_METHODS: dict[str, Callable[[Backend, RpcRequest], Item]] = {
+    "resources/list": lambda backend, _: {"resources": backend.resources()},
+    "resources/templates/list": lambda backend, _: {"resourceTemplates": backend.templates()},
     "resources/read": _read,
-    "prompts/list": _prompts,
+    "prompts/list": lambda backend, _: {"prompts": backend.prompts()},
     "prompts/get": _prompt,
     "completion/complete": _complete,
 }

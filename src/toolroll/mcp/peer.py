@@ -1,4 +1,4 @@
-"""The client of one request, on a pair of pipes."""
+"""The client of one request over stdio."""
 
 from __future__ import annotations
 
@@ -9,55 +9,55 @@ from collections.abc import Callable
 from typing import Any
 
 from toolroll.mcp.backend import Item
-from toolroll.mcp.methods import Request
-from toolroll.mcp.wire import Message, encode
+from toolroll.mcp.methods import RpcRequest
+from toolroll.mcp.wire import RpcMessage, encode
 from toolroll.result import ErrorCode, ToolError
 
-_TICK = 0.1  # seconds; how late one who waits for the client notices that the call was cancelled
-_BETWEEN = 0.05  # seconds between two reports of progress
+_POLL_S = 0.1  # how often a wait for the client looks for cancellation
+_PROGRESS_INTERVAL_S = 0.05
 
 Send = Callable[[Any], None]
-Then = Callable[[Message | None], None]
+Then = Callable[[RpcMessage | None], None]
 Ask = Callable[[str, Item, Then], None]
 
 
 class InputRequiredError(Exception):
-    """A stateless client must be asked first: it sends the request again, with the answer."""
+    """A stateless client must answer a question first: it sends the request again, with the answer."""
 
     def __init__(self, key: str, method: str, params: Item) -> None:
         super().__init__(method)
         self.result = {"resultType": "input_required", "inputRequests": {key: {"method": method, "params": params}}}
 
 
-class Client:
-    """What the request says of the client, and the way to reach it. A `Peer`."""
+class StdioPeer:
+    """A `Peer`: the client of one request and what it can do."""
 
     _last = (-1.0, 0.0)
 
-    def __init__(self, request: Request, capabilities: Item, ask: Ask | None) -> None:
-        """Without `ask` the client is stateless: it cannot be asked in between."""
+    def __init__(self, request: RpcRequest, capabilities: Item, ask: Ask | None) -> None:
+        """Without `ask` the client is stateless: it gets questions only as results."""
         self.token = request.token
         self._request = request
         self._capabilities = capabilities
         self._ask = ask
 
     def can(self, capability: str) -> bool:
-        """Whether the client can do this."""
+        """True when the client supports this."""
         return isinstance(self._capabilities.get(capability), dict)
 
     def request(self, method: str, params: Item) -> Item:
-        """Ask the client and wait for its result. Raises ToolError when none comes."""
+        """Send a request to the client and wait for its result. Raises ToolError when none comes."""
         if self._ask is None:
-            return self._given(method, params)
+            return self._given_answer(method, params)
         came = threading.Event()
-        answers: list[Message | None] = []
+        answers: list[RpcMessage | None] = []
 
-        def then(message: Message | None) -> None:
+        def then(message: RpcMessage | None) -> None:
             answers.append(message)
             came.set()
 
         self._ask(method, params, then)
-        while not came.wait(_TICK):
+        while not came.wait(_POLL_S):
             self.token.check()
         answer = answers[0]
         if answer is None:
@@ -67,16 +67,16 @@ class Client:
         return answer.result
 
     def notify(self, method: str, params: Item) -> None:
-        """Tell the client something."""
+        """Send a notification."""
         self._request.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def progress(self, done: float, total: float | None, note: str) -> None:
-        """Tell how far the work is; only growing values, and not too many."""
+        """Report progress: growing values only, and not too many."""
         meta = self._request.params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         now = time.monotonic()
         before, at = self._last
-        if token is None or done <= before or (now - at < _BETWEEN and done != total):
+        if token is None or done <= before or (now - at < _PROGRESS_INTERVAL_S and done != total):
             return
         self._last = (done, now)
         params: Item = {"progressToken": token, "progress": done}
@@ -86,7 +86,7 @@ class Client:
             params["message"] = note
         self.notify("notifications/progress", params)
 
-    def _given(self, method: str, params: Item) -> Item:
+    def _given_answer(self, method: str, params: Item) -> Item:
         key = hashlib.blake2b(encode([method, params]), digest_size=8).hexdigest()
         answers = self._request.params.get("inputResponses")
         answer = answers.get(key) if isinstance(answers, dict) else None

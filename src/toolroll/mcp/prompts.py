@@ -1,48 +1,50 @@
-"""Prompts for common tasks. A prompt is data: what it is for, what it asks for, and the text with it filled in."""
+"""Prompts for common tasks, as data: title, description, arguments and text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolroll.mcp.backend import Item, Unknown
+from toolroll.mcp.backend import Item, UnknownItemError
 
 
 @dataclass(frozen=True, slots=True)
-class Blank:
+class PromptArgument:
     """One argument of a prompt."""
 
     name: str
     about: str
     default: str | None = None
-    """What stands for it when it is not given; without one it must be."""
+    """Used when the argument is not given; without a default the argument is required."""
     path: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A task that users give again and again; `{names}` in the text are its arguments."""
+    """A task for the model; `{name}` in the text stands for an argument."""
 
     name: str
     title: str
     about: str
     text: str
-    blanks: tuple[Blank, ...] = ()
+    arguments: tuple[PromptArgument, ...] = ()
 
-    def listed(self) -> Item:
-        """As `prompts/list` gives it."""
-        given = [{"name": one.name, "description": one.about, "required": one.default is None} for one in self.blanks]
+    def to_list_item(self) -> Item:
+        """The prompt as `prompts/list` returns it."""
+        given = [
+            {"name": one.name, "description": one.about, "required": one.default is None} for one in self.arguments
+        ]
         return {"name": self.name, "title": self.title, "description": self.about, "arguments": given}
 
-    def filled(self, arguments: dict[str, str]) -> Item:
-        """As `prompts/get` gives it; raises ValueError for arguments that are missing or unknown."""
-        known = {one.name: one for one in self.blanks}
-        if unknown := [name for name in arguments if name not in known]:
+    def fill(self, given: dict[str, str]) -> Item:
+        """The prompt as `prompts/get` returns it; raises ValueError for missing or unknown arguments."""
+        known = {one.name: one for one in self.arguments}
+        if unknown := [name for name in given if name not in known]:
             there = ", ".join(known) or "none"
             raise ValueError(f"Prompt {self.name!r} has no argument {unknown[0]!r}. There are: {there}.")
-        given = {name: arguments.get(name) or one.default for name, one in known.items()}
-        if missing := [name for name, value in given.items() if value is None]:
+        values = {name: given.get(name) or one.default for name, one in known.items()}
+        if missing := [name for name, value in values.items() if value is None]:
             raise ValueError(f"Prompt {self.name!r} needs the argument {missing[0]!r}: {known[missing[0]].about}")
-        text = self.text.format_map(given)
+        text = self.text.format_map(values)
         return {"description": self.about, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
 
@@ -60,7 +62,7 @@ Make the tests of {target} pass.
 4. Run the tests again, then the whole suite, and go on until nothing fails that did not fail before you began.
 
 End with what was wrong, what you changed, and what you ran to be sure.""",
-        (Blank("target", "Test file, folder or test to run.", "this repository", path=True),),
+        (PromptArgument("target", "Test file, folder or test to run.", "this repository", path=True),),
     ),
     Prompt(
         "review",
@@ -75,7 +77,11 @@ breaks others, what can be said more simply. Check a suspicion before you report
 
 For each finding give the file and line, what happens and with which input, and what you would do. Order them by how \
 much they matter. Leave out matters of taste. If you find nothing, say what you checked. Change no files.""",
-        (Blank("change", "Commit, range or branch; or what is not committed yet.", "the changes not committed yet"),),
+        (
+            PromptArgument(
+                "change", "Commit, range or branch; or what is not committed yet.", "the changes not committed yet"
+            ),
+        ),
     ),
     Prompt(
         "explain",
@@ -88,7 +94,7 @@ Look at the map of the repository, its documents and its entry points, then read
 for; the parts and how they depend on each other; the way of one typical request or run through them, with files and \
 functions; how it is built, tested and run; and where one would begin to change it. Name files and lines, so that \
 each statement can be checked, and say what you did not look at. Change no files.""",
-        (Blank("path", "Folder or file.", "this repository", path=True),),
+        (PromptArgument("path", "Folder or file.", "this repository", path=True),),
     ),
     Prompt(
         "commit-message",
@@ -114,7 +120,7 @@ works, also for wrong input and at limits, and the code. Run the tests and the c
 nothing that the task does not need.
 
 End with what you built, how you checked it, and what is left open.""",
-        (Blank("task", "What is to be built."),),
+        (PromptArgument("task", "What is to be built."),),
     ),
     Prompt(
         "find-bug",
@@ -127,15 +133,15 @@ Reproduce it first, with the shortest program or test that you can. Then narrow 
 happens, one guess at a time, and keep track of what you have ruled out. When you know the cause, say which line does \
 what, since which commit if the history tells, and what else it affects. Write a test that fails because of it. Do \
 not mend it yet: say how you would, and what that could break.""",
-        (Blank("symptom", "What happens, and what should happen."),),
+        (PromptArgument("symptom", "What happens, and what should happen."),),
     ),
 )
 _BY_NAME = {one.name: one for one in PROMPTS}
 
 
-def prompt(name: str) -> Prompt:
-    """A prompt by its name. Raises Unknown."""
+def find_prompt(name: str) -> Prompt:
+    """A prompt by its name. Raises UnknownItemError."""
     found = _BY_NAME.get(name)
     if found is None:
-        raise Unknown(f"There is no prompt {name!r}. There are: {', '.join(_BY_NAME)}.")
+        raise UnknownItemError(f"There is no prompt {name!r}. There are: {', '.join(_BY_NAME)}.")
     return found

@@ -1,4 +1,4 @@
-"""What of a kit can be read by an address: outputs that were too long to show, notes, and documents."""
+"""MCP resources of a kit: full outputs that were cut, notes, and documents of the library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from toolroll.host.files.spill import PREFIX
-from toolroll.mcp.backend import Item, Unknown
+from toolroll.mcp.backend import Item, UnknownItemError
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ TEMPLATES: tuple[Item, ...] = (
 )
 
 
-def link(handle: str, tool: str) -> Item:
-    """A kept output as part of the result that it belongs to."""
+def make_link(handle: str, tool: str) -> Item:
+    """A resource link to a full output, for the result that was cut."""
     return {"type": "resource_link", **_output(handle, tool)}
 
 
-def listed(kit: Kit, handles: Iterable[tuple[str, str]]) -> list[Item]:
-    """The outputs with these handles, each with the tool it is of, all notes, and what the library holds."""
+def list_resources(kit: Kit, handles: Iterable[tuple[str, str]]) -> list[Item]:
+    """The outputs with these (handle, tool) pairs, all notes, and all documents of the library."""
     from toolroll.host.knowledge.library import Library
     from toolroll.host.knowledge.note_store import Notes
 
@@ -77,20 +77,20 @@ def listed(kit: Kit, handles: Iterable[tuple[str, str]]) -> list[Item]:
 
 
 def read(kit: Kit, uri: str) -> list[Item]:
-    """The text at an address. Raises Unknown."""
+    """The text of a resource. Raises UnknownItemError."""
     kind, _, name = uri.removeprefix(_SCHEME).partition("/")
     if uri.startswith(_SCHEME) and kind == "document":
         return [{"uri": uri, "mimeType": _PLAIN, "text": _document(kit, uri, name)}]
     where = _PATHS.get(kind) if uri.startswith(_SCHEME) and name else None
     if where is None:
-        raise Unknown(f"There is no resource {uri!r}.")
+        raise UnknownItemError(f"There is no resource {uri!r}.")
     path, mime = where(unquote(name))
     try:
         text = kit.context().files.peek(path).text
     except ToolError as error:
         if error.code in (ErrorCode.NOT_FOUND, ErrorCode.SECURITY):
-            raise Unknown(f"There is no resource {uri!r}.") from None
-        raise Unknown(error.message) from None
+            raise UnknownItemError(f"There is no resource {uri!r}.") from None
+        raise UnknownItemError(error.message) from None
     return [{"uri": uri, "mimeType": mime, "text": text}]
 
 
@@ -101,14 +101,14 @@ def _document(kit: Kit, uri: str, name: str) -> str:
     context = kit.context()
     text = Library(context.files.state, context.token).text(kind, unquote(source))
     if text is None:
-        raise Unknown(f"There is no resource {uri!r}.")
+        raise UnknownItemError(f"There is no resource {uri!r}.")
     return text
 
 
-def names(kit: Kit, handles: Iterable[tuple[str, str]], template: str) -> list[str]:
-    """What could stand for the blank of a template."""
+def list_names(kit: Kit, handles: Iterable[tuple[str, str]], template: str) -> list[str]:
+    """Values for the variable of a resource template."""
     start = template.partition("{")[0]
-    uris = [one["uri"] for one in listed(kit, handles)]
+    uris = [one["uri"] for one in list_resources(kit, handles)]
     return [unquote(uri.removeprefix(start)) for uri in uris if uri.startswith(start)]
 
 
@@ -133,7 +133,7 @@ def _note_path(name: str) -> tuple[str, str]:
     try:
         return path(check_id(name)), _MARKDOWN
     except ToolError as error:
-        raise Unknown(error.message) from None
+        raise UnknownItemError(error.message) from None
 
 
 _PATHS = {"output": _output_path, "note": _note_path}

@@ -1,4 +1,4 @@
-"""The folders that a client works in, as it names them."""
+"""The workspace folders (roots) that a client declares."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from urllib.parse import unquote, urlsplit
 
 
-def folder_of(uris: Iterable[str]) -> str | None:
-    """The first of these addresses that is a folder of this machine."""
+def find_folder(uris: Iterable[str]) -> str | None:
+    """The first of these URIs that is a folder on this machine."""
     for uri in uris:
         parts = urlsplit(uri)
         path = unquote(parts.path)

@@ -1,4 +1,4 @@
-"""A server on standard input and output, which most clients start by themselves."""
+"""The MCP server on standard input and output, started by the client."""
 
 from __future__ import annotations
 
@@ -12,96 +12,101 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from toolroll.mcp.backend import Offer
-from toolroll.mcp.session import Placing, Session
-from toolroll.mcp.wire import Inbox, Line, Outbox
-from toolroll.mcp.worker_threads import Crew
+from toolroll.mcp.backend import Backend
+from toolroll.mcp.session import OnRoots, StdioSession
+from toolroll.mcp.wire import Line, LineReader, LineWriter
+from toolroll.mcp.worker_threads import WorkerThreads
 
-_HUNG_UP = 129
-_CALLS, _ANSWERS = 5.0, 10.0  # seconds that calls, and answers that only tell something, get when the input has ended
-_TICK = 0.01
+_SIGHUP_STATUS = 129
+_CALL_GRACE_S, _LIST_GRACE_S = 5.0, 10.0  # for running tool calls, and for other requests, after the input has ended
+_POLL_S = 0.01
 
 
-def serve(offer: Offer, *, placing: Placing | None = None, listed: Callable[[], None] | None = None) -> int:
-    """Serve one client until it goes; the exit status. Whatever still runs then is ended.
+def serve(backend: Backend, *, on_roots: OnRoots | None = None, on_listed: Callable[[], None] | None = None) -> int:
+    """Serve one client until it closes the input, then cancel what still runs; returns the exit status.
 
-    `placing` is told the client's roots; `listed` is called when the client has got its first list of tools.
+    `on_roots` gets the client's roots; `on_listed` is called after the client got its first list of tools.
     """
-    with _pipes() as (source, target), _hung_up():
-        server = _Server(offer, source, target, placing, listed)
+    with _pipes() as (source, target), _exit_on_sighup():
+        server = _Server(backend, source, target, on_roots, on_listed)
         try:
             server.run()
         finally:
-            for one in (signal.SIGTERM, signal.SIGINT):  # once is enough: the work is being ended
+            for one in (signal.SIGTERM, signal.SIGINT):  # the server is ending already
                 _ignore(one)
             server.close()
-            offer.close()
+            backend.close()
     return 0
 
 
 class _Server:
     def __init__(
-        self, offer: Offer, source: int, target: int, placing: Placing | None, listed: Callable[[], None] | None
+        self,
+        backend: Backend,
+        source: int,
+        target: int,
+        on_roots: OnRoots | None,
+        on_listed: Callable[[], None] | None,
     ) -> None:
-        self._inbox, self._outbox = Inbox(source), Outbox(target)
-        self._crew: Crew[Line] = Crew(self._inbox.next, self._handle, begin=self._flush)
-        self._session = Session(offer, self._send, self._crew.work, self._log, placing)
-        self._listed = listed
+        self._input, self._output = LineReader(source), LineWriter(target)
+        self._threads: WorkerThreads[Line] = WorkerThreads(self._input.next, self._handle, begin=self._flush)
+        self._session = StdioSession(backend, self._send, self._threads.work, self._log, on_roots)
+        self._on_listed = on_listed
         self._failed = False
-        self._reader = select.poll()
-        self._reader.register(target, 0)
+        self._target_poll = select.poll()
+        self._target_poll.register(target, 0)
 
     def run(self) -> None:
-        """Serve until the input ends; what is still asked then gets a moment, if somebody still reads."""
-        self._crew.run()
+        """Serve until the input ends; pending requests get a grace period while the client still reads."""
+        self._threads.run()
         since = time.monotonic()
-        while ((pending := self._session.pending()) or self._outbox.busy) and not self._gone():
-            if time.monotonic() - since > (_CALLS if pending == {"tools/call"} else _ANSWERS):
+        while ((pending := self._session.pending()) or self._output.busy) and not self._client_is_gone():
+            if time.monotonic() - since > (_CALL_GRACE_S if pending == {"tools/call"} else _LIST_GRACE_S):
                 return
-            time.sleep(_TICK)
+            time.sleep(_POLL_S)
 
     def close(self) -> None:
-        self._crew.end()
+        self._threads.end()
         self._session.close()
 
-    def _gone(self) -> bool:
-        return self._failed or any(event & select.POLLERR for _, event in self._reader.poll(0))
+    def _client_is_gone(self) -> bool:
+        return self._failed or any(event & select.POLLERR for _, event in self._target_poll.poll(0))
 
     def _handle(self, line: Line) -> None:
         self._session.handle(line)
-        if not (self._inbox.ready and self._crew.reads()) or self._outbox.due:
+        if not (self._input.ready and self._threads.is_reader()) or self._output.due:
             self._flush()
-        if self._listed is not None and self._session.listed:
-            threading.Thread(target=self._listed, name="toolroll-open", daemon=True).start()
-            self._listed = None
+        if self._on_listed is not None and self._session.listed:
+            threading.Thread(target=self._on_listed, name="toolroll-open", daemon=True).start()
+            self._on_listed = None
 
     def _send(self, value: Any) -> None:
-        """Write it at once, except that the answers to messages which are here already go together.
+        """Write a message at once; answers to messages that were read already are written together.
 
-        The thread that reads puts its answer, and `_handle` sees to it. If another thread becomes the reader meanwhile,
-        that one writes it when it begins.
+        The reading thread only queues its answer, and `_handle` flushes. If another thread becomes the reader
+        meanwhile, that one flushes when it begins.
         """
-        self._outbox.put(value)
-        if "method" in value or not self._crew.reads():
+        self._output.put(value)
+        if "method" in value or not self._threads.is_reader():
             self._flush()
 
     def _flush(self) -> None:
         try:
-            self._outbox.flush()
-        except OSError:  # nobody reads any more: the client has gone
+            self._output.flush()
+        except OSError:  # the client is gone
             self._failed = True
-            self._crew.end()
+            self._threads.end()
 
     def _log(self, level: str, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # nor may anybody read what is only told
-            # Not by sys.stderr: a thread that holds its lock when the program ends would abort that.
+        with contextlib.suppress(OSError, ValueError):  # stderr may be closed
+            # Not sys.stderr: a thread that holds its lock at exit would abort the interpreter.
             os.write(2, f"toolroll mcp: {level}: {text}\n".encode("utf-8", "backslashreplace"))
         self._session.tell(level, text)
 
 
 @contextlib.contextmanager
 def _pipes() -> Iterator[tuple[int, int]]:
-    """The descriptors of the client. What else reads or prints in this process gets nothing, or goes to stderr."""
+    """The client's descriptors. Other code that reads stdin gets nothing, and what it prints goes to stderr."""
     sys.stdout.flush()
     source, target = os.dup(0), os.dup(1)
     empty, end = os.pipe()
@@ -114,18 +119,18 @@ def _pipes() -> Iterator[tuple[int, int]]:
     finally:
         os.dup2(source, 0)
         os.dup2(target, 1)
-        os.close(target)  # `source` stays: a thread may still read it
+        os.close(target)  # `source` stays open: a thread may still read it
 
 
 @contextlib.contextmanager
-def _hung_up() -> Iterator[None]:
-    """Let the end of the terminal end the server in order."""
+def _exit_on_sighup() -> Iterator[None]:
+    """End the server in order when the terminal closes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(*_: object) -> None:
-        raise SystemExit(_HUNG_UP)
+        raise SystemExit(_SIGHUP_STATUS)
 
     before = signal.signal(signal.SIGHUP, end)
     try:

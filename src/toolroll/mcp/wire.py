@@ -1,4 +1,4 @@
-"""JSON-RPC over a pair of pipes: one message on each line, read and written by several threads."""
+"""JSON-RPC over two pipes, one message per line; several threads read and write."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import msgspec
 
 PARSE, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 BUSY, NO_RESOURCE, WRONG_VERSION = -32000, -32002, -32022
-MOST_BYTES = 64 * 1024 * 1024
-_CHUNK = 64 * 1024
-_HELD = 0.002  # seconds that an answer may wait for others to go with it
-_MOST_UNREAD = 32 * 1024 * 1024  # bytes that may come together for a client that does not read
+MAX_LINE_BYTES = 64 * 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
+_MAX_DELAY_S = 0.002  # an answer may wait this long to be written together with others
+_MAX_UNREAD_BYTES = 32 * 1024 * 1024  # queued for a client that does not read
 
 Id = int | str
 Line = bytes | bytearray
 
 
 class RpcError(Exception):
-    """What a request is answered with instead of a result."""
+    """The error response to a request."""
 
     def __init__(self, code: int, message: str, data: Any = None, *, id: Id | None = None) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class RpcError(Exception):
         self.id = id
 
 
-class Message(msgspec.Struct):
+class RpcMessage(msgspec.Struct):
     """A request, a notification (no id) or a response (no method)."""
 
     jsonrpc: str
@@ -44,35 +44,35 @@ class Message(msgspec.Struct):
 
     @property
     def is_request(self) -> bool:
-        """Whether it waits for an answer."""
+        """True when the sender waits for an answer."""
         return self.method is not msgspec.UNSET and self.id is not msgspec.UNSET
 
 
-_one = msgspec.json.Decoder(Message)
+_one = msgspec.json.Decoder(RpcMessage)
 _any = msgspec.json.Decoder()
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def parse(line: Line) -> Message | list[Any]:
-    """The message on a line, or the items of a batch; raises RpcError with its id, if it has one."""
+def parse(line: Line) -> RpcMessage | list[Any]:
+    """The message on a line, or the items of a batch; raises RpcError with the id, if there is one."""
     try:
         message = _one.decode(line)
     except msgspec.ValidationError as error:
-        return _unusual(line, str(error))
+        return _parse_batch(line, str(error))
     except _BROKEN as error:
-        raise RpcError(PARSE, f"This line is not JSON: {error}.", id=_salvaged(line)) from None
+        raise RpcError(PARSE, f"This line is not JSON: {error}.", id=_find_id(line)) from None
     if message.jsonrpc != "2.0":
         raise RpcError(INVALID_REQUEST, 'A message has "jsonrpc": "2.0".', id=_id(message.id))
     return message
 
 
-def parse_each(items: list[Any]) -> tuple[list[Message], list[RpcError]]:
-    """The messages of a batch, and what is wrong with those that are none."""
+def parse_each(items: list[Any]) -> tuple[list[RpcMessage], list[RpcError]]:
+    """The messages of a batch, and an error for each item that is not a message."""
     messages, faults = [], []
     for one in items:
         try:
             found = parse(encode(one))
-            if not isinstance(found, Message):
+            if not isinstance(found, RpcMessage):
                 raise RpcError(INVALID_REQUEST, "A batch holds messages, not batches.")
             messages.append(found)
         except RpcError as fault:
@@ -80,21 +80,21 @@ def parse_each(items: list[Any]) -> tuple[list[Message], list[RpcError]]:
     return messages, faults
 
 
-def result_of(id: Id, result: Any) -> dict[str, Any]:
-    """The answer to a request."""
+def make_result(id: Id, result: Any) -> dict[str, Any]:
+    """The response to a request."""
     return {"jsonrpc": "2.0", "id": id, "result": result}
 
 
-def refusal(id: Id | None, fault: RpcError) -> dict[str, Any]:
-    """The answer to a request that cannot be met; without an id, to a message that could not be read."""
+def make_error(id: Id | None, fault: RpcError) -> dict[str, Any]:
+    """The error response; without an id, to a message that could not be parsed."""
     error: dict[str, Any] = {"code": fault.code, "message": fault.message}
     if fault.data is not None:
         error["data"] = fault.data
     return {"jsonrpc": "2.0", "id": id, "error": error}
 
 
-def told(error: Exception) -> str:
-    """An error and where it came from, on one line."""
+def describe(error: Exception) -> str:
+    """An exception and where it was raised, on one line."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -102,7 +102,7 @@ def told(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
-def _unusual(line: Line, why: str) -> list[Any]:
+def _parse_batch(line: Line, why: str) -> list[Any]:
     try:
         found = _any.decode(line)
     except _BROKEN as error:
@@ -113,8 +113,8 @@ def _unusual(line: Line, why: str) -> list[Any]:
     raise RpcError(INVALID_REQUEST, f"This is no JSON-RPC message: {why}.", id=id if isinstance(id, Id) else None)
 
 
-def _salvaged(line: Line) -> Id | None:
-    """The id of what other programs take for JSON, such as half of an emoji: its sender waits for an answer."""
+def _find_id(line: Line) -> Id | None:
+    """The id of what other JSON parsers accept, such as a lone surrogate: the sender waits for an answer."""
     import json
 
     try:
@@ -130,35 +130,35 @@ def _id(id: Id | msgspec.UnsetType) -> Id | None:
 
 
 def encode(value: Any) -> bytes:
-    """The value as JSON; what is not Unicode in its texts is written out."""
+    """The value as JSON; lone surrogates in strings become escapes."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_written_out(value))
+        return msgspec.json.encode(_escape_surrogates(value))
 
 
-def _written_out(value: Any) -> Any:
+def _escape_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {_written_out(key): _written_out(one) for key, one in value.items()}
-    return [_written_out(one) for one in value] if isinstance(value, list | tuple) else value
+        return {_escape_surrogates(key): _escape_surrogates(one) for key, one in value.items()}
+    return [_escape_surrogates(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-class Inbox:
-    """Lines from a descriptor. Only one thread at a time may ask for the next."""
+class LineReader:
+    """Reads lines from a descriptor. Only one thread at a time may call `next`."""
 
-    def __init__(self, fd: int, most: int = MOST_BYTES) -> None:
+    def __init__(self, fd: int, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._fd = fd
-        self._most = most
+        self._max_bytes = max_bytes
         self._lines: deque[Line] = deque()
-        self._rest = bytearray()  # how the next line begins
+        self._rest = bytearray()  # the start of the next line
         self._too_long = False
 
     def next(self) -> Line | None:
-        """The next line, None at the end; an empty line stands for one that was too long."""
+        """The next line, None at the end, an empty line in place of one that was too long."""
         while not self._lines:
-            chunk = os.read(self._fd, _CHUNK)
+            chunk = os.read(self._fd, _CHUNK_BYTES)
             if not chunk:
                 return None
             self._split(chunk)
@@ -166,7 +166,7 @@ class Inbox:
 
     @property
     def ready(self) -> bool:
-        """Whether the next line is here already."""
+        """True when the next line has been read already."""
         return len(self._lines) > 0
 
     def _split(self, chunk: bytes) -> None:
@@ -181,23 +181,23 @@ class Inbox:
         self._lines.extend([line for line in ended if line and not line.isspace()])
         if rest and not self._too_long:
             self._rest += rest
-            if len(self._rest) > self._most:
+            if len(self._rest) > self._max_bytes:
                 self._rest.clear()
                 self._too_long = True
 
 
-class Outbox:
+class LineWriter:
     """Writes whole lines to a descriptor, from any thread."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._lock = threading.Lock()
         self._lines: deque[bytes] = deque()
-        self._bytes = 0  # of the lines, more or less: several threads count
+        self._bytes = 0  # of the lines, approximately: several threads count
         self._since = 0.0
 
     def put(self, value: Any) -> None:
-        """Write one message with the next `flush`."""
+        """Queue one message for the next `flush`."""
         if not self._lines:
             self._since = time.monotonic()
         line = encode(value) + b"\n"
@@ -206,20 +206,20 @@ class Outbox:
 
     @property
     def due(self) -> bool:
-        """Whether something has waited long enough."""
-        return len(self._lines) > 0 and time.monotonic() - self._since > _HELD
+        """True when a message has waited long enough."""
+        return len(self._lines) > 0 and time.monotonic() - self._since > _MAX_DELAY_S
 
     @property
     def busy(self) -> bool:
-        """Whether something is still to be written."""
+        """True while messages are queued or being written."""
         return len(self._lines) > 0 or self._lock.locked()
 
     def flush(self) -> None:
-        """Write what was put, unless somebody is at it, who then writes this too. Raises OSError when nobody reads.
+        """Write the queue, unless another thread is writing it. Raises OSError when the client is gone.
 
-        So a client that is slow to read keeps one thread, and others only when too much has come together.
+        So a slow client blocks one thread, and others only when too many bytes are queued.
         """
-        while self._lines and self._lock.acquire(blocking=self._bytes > _MOST_UNREAD):
+        while self._lines and self._lock.acquire(blocking=self._bytes > _MAX_UNREAD_BYTES):
             try:
                 self._write()
             finally:

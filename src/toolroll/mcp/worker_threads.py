@@ -1,7 +1,7 @@
-"""Threads that take turns at reading: whoever reads a message answers it too, so a small one never changes threads.
+"""Leader/follower threads: the thread that reads a request also serves it.
 
-When an answer takes long, another thread reads on in the meantime. So nothing waits behind a long call, and a short
-one costs no more than in a program with one thread.
+When an answer takes long, another thread becomes the reader. So no request waits behind a long call, and a short call
+never changes threads.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-_LONG = 0.005  # seconds; after this long, somebody else reads on
-_QUIET = 100  # looks at a crew without work before one stops looking
-_SPARE = 4  # threads that stay when there is nothing to do
-_WAITING = 10_000
+_LONG_CALL_S = 0.005  # after this time another thread reads on
+_IDLE_CHECKS = 100  # checks without work before `run` sleeps until there is some
+_MAX_SPARE_THREADS = 4
+_MAX_QUEUED_JOBS = 10_000
 
 
-class Crew(Generic[T]):
-    """Takes messages and handles them until there are no more. At most so many threads, besides the one that reads."""
+class WorkerThreads(Generic[T]):
+    """Take messages and handle them until the input ends, in at most `max_threads` threads besides the reader."""
 
     def __init__(
         self,
         take: Callable[[], T | None],
         handle: Callable[[T], None],
-        most: int = 32,
+        max_threads: int = 32,
         *,
         begin: Callable[[], None] = lambda: None,
     ) -> None:
-        """`begin` is called by whoever begins to read: what the one before has put off, it may not come back to."""
+        """Each new reader calls `begin` first, to finish what the reader before it has put off."""
         self._take = take
         self._handle = handle
         self._begin = begin
-        self._most = most
+        self._max_threads = max_threads
         self._lock = threading.Lock()
-        self._reader: int | None = None  # its ident, which is quicker to compare
-        self._serial = 0  # of the message that the reader is busy with
+        self._reader: int | None = None  # its thread id
+        self._serial = 0  # number of the message that the reader handles
         self._busy = False
         self._threads = 0
         self._spare = 0
@@ -47,7 +47,7 @@ class Crew(Generic[T]):
         self._ended = False
 
     def run(self) -> None:
-        """Work until the messages or `end` end it. The thread that calls this only keeps watch."""
+        """Work until the input ends or `end` is called. The calling thread only watches for long calls."""
         with self._lock:
             self._promote()
         seen, quiet = -1, 0
@@ -56,49 +56,49 @@ class Crew(Generic[T]):
                 self.hand_over(seen)
             quiet = 0 if self._busy else quiet + 1
             seen = self._serial if self._busy else -1
-            self._stir.wait(None if self._sleeps(quiet) else _LONG)
+            self._stir.wait(None if self._sleeps(quiet) else _LONG_CALL_S)
             self._asleep = False
             self._stir.clear()
 
     def end(self) -> None:
-        """Let `run` return; threads that still work are not waited for."""
+        """Let `run` return without waiting for threads that still work."""
         self._ended = True
         self._stir.set()
 
-    def reads(self) -> bool:
-        """Whether this thread is the one that reads."""
+    def is_reader(self) -> bool:
+        """True when the current thread is the reader."""
         return self._reader == threading.get_ident()
 
     def hand_over(self, serial: int | None = None) -> None:
-        """Let somebody else read on, because this thread, or the one busy with that message, will take long."""
+        """Make another thread the reader, because this thread, or the one that handles that message, takes long."""
         with self._lock:
-            me = serial is None and self.reads()
-            # With too many busy nobody reads on, so that a client that reads nothing is not answered without an end.
+            me = serial is None and self.is_reader()
+            # With too many busy threads none reads on: a client that reads no answers cannot add work without a limit.
             late = serial is not None and self._busy and self._serial == serial and not self._is_full(2)
             if me or late:
                 self._promote()
 
-    def work(self, job: Callable[[], None], long: bool) -> bool:
-        """Do a job in this thread or, when too many are busy, later; False when too many wait already."""
+    def work(self, job: Callable[[], None], slow: bool) -> bool:
+        """Run a job in this thread or, when too many are busy, later; False when too many jobs are queued."""
         if self._is_full():  # a first look, without the lock
             with self._lock:
                 if self._is_full():
-                    if len(self._waiting) >= _WAITING:
+                    if len(self._waiting) >= _MAX_QUEUED_JOBS:
                         return False
                     self._waiting.append(job)
                     return True
-        if long:
+        if slow:
             self.hand_over()
         job()
         return True
 
     def _is_full(self, times: int = 1) -> bool:
-        return self._threads - self._spare > self._most * times
+        return self._threads - self._spare > self._max_threads * times
 
     def _sleeps(self, quiet: int) -> bool:
-        if quiet < _QUIET:
+        if quiet < _IDLE_CHECKS:
             return False
-        self._asleep = True  # first this, then the look: the reader does it the other way round
+        self._asleep = True  # set before the check; the reader does it in the opposite order
         return not (self._busy or self._ended)
 
     def _promote(self) -> None:
@@ -116,7 +116,7 @@ class Crew(Generic[T]):
             pass
 
     def _read(self) -> bool:
-        """Take and handle messages until somebody else does; False at the end."""
+        """Take and handle messages until another thread is the reader; False at the end of the input."""
         with self._lock:
             self._reader = threading.get_ident()
         still = self._do(self._begin)
@@ -129,7 +129,7 @@ class Crew(Generic[T]):
         return not still
 
     def _do(self, job: Callable[..., None], *message: T) -> bool:
-        """Do what may take long; False if somebody else reads now."""
+        """Run a job that may take long; False if another thread is the reader now."""
         self._serial += 1
         self._busy = True
         if self._asleep:
@@ -142,11 +142,11 @@ class Crew(Generic[T]):
         return True
 
     def _help(self) -> bool:
-        """Do what waits, then wait to read again; False if there are enough others who wait."""
+        """Run queued jobs, then wait to become the reader; False if enough other threads wait."""
         while True:
             with self._lock:
                 if not self._waiting:
-                    if self._spare >= _SPARE or self._ended:
+                    if self._spare >= _MAX_SPARE_THREADS or self._ended:
                         self._threads -= 1
                         return False
                     self._spare += 1

@@ -15,7 +15,7 @@ import pytest
 
 from tests.host.http.web import AUTHORITY, Asked, Internet, Server, get, redirect, reply, trusting
 from toolroll.host.http.client import Client, Response
-from toolroll.host.http.connection import Route
+from toolroll.host.http.network import Route
 from toolroll.host.runtime.cancellation import Token
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
@@ -32,7 +32,7 @@ def test_a_request_and_its_answer(serve: Serve) -> None:
         Asked(
             "GET",
             "/a?b=%C3%BC",
-            {"host": server.host, "user-agent": "toolroll/0.1", "accept": "text/plain", "x-key": "1", "accept-encoding": "gzip, deflate", "connection": "close"},
+            {"host": server.host, "user-agent": "toolroll/0.1", "accept": "text/plain", "x-key": "1", "accept-encoding": "gzip, deflate"},
             b"",
         )
     ]  # fmt: skip
@@ -127,7 +127,7 @@ def test_credentials_do_not_travel(serve: Serve) -> None:
     found = get(client, "http://a.example.com/1", headers=headers, robots=False)
     assert [one.headers.get("authorization") for one in first.asked] == ["Bearer s3cret", "Bearer s3cret"]
     (asked,) = other.asked
-    assert set(asked.headers) == {"host", "user-agent", "accept", "accept-encoding", "connection"}
+    assert set(asked.headers) == {"host", "user-agent", "accept", "accept-encoding"}
     assert asked.headers["host"] == "b.example.com"
     assert found.note == "Not sent to the other host: authorization, cookie, x-api-key."
 
@@ -185,13 +185,13 @@ def test_nobody_is_there() -> None:
 def test_the_next_address_is_tried(serve: Serve) -> None:
     server = serve(reply("second"))
     ways = {"93.184.215.1": ("127.0.0.1", 1), "93.184.215.2": ("127.0.0.1", server.port)}
-    client = Client(resolve=lambda _name: list(ways), route=lambda address, _port: ways[address])
+    client = server.attach(Client(resolve=lambda _name: list(ways), route=lambda address, _port: ways[address]))
     assert get(client, "http://a.example.com/", robots=False).body == b"second"
 
 
 def test_a_name_is_looked_up_by_the_system(serve: Serve) -> None:
     server = serve(reply("ok"))
-    assert get(Client([f"localhost:{server.port}"]), f"http://localhost:{server.port}/").body == b"ok"
+    assert get(server.attach(Client([f"localhost:{server.port}"])), f"http://localhost:{server.port}/").body == b"ok"
     assert server.asked[0].headers["host"] == f"localhost:{server.port}"
     with pytest.raises(ToolError, match=r"'no-such-host.invalid' cannot be looked up") as caught:
         get(Client(), "http://no-such-host.invalid/")
@@ -354,7 +354,7 @@ def test_rebinding_finds_nobody(serve: Serve) -> None:
 def test_a_redirect_from_tls_to_none_is_not_followed(serve: Serve, status: str) -> None:
     plain = serve(reply("plain"))
     secure = serve(redirect(plain.url("/x"), status), tls=True)
-    client = Client([plain.host, secure.host], authorities=AUTHORITY)
+    client = trusting(plain, secure, authorities=AUTHORITY)
     with pytest.raises(ToolError, match=r"which is not followed: it would go on without TLS") as caught:
         get(client, secure.url())
     assert caught.value.code is ErrorCode.SECURITY

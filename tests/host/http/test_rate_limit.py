@@ -6,13 +6,13 @@ import time
 import pytest
 
 from toolroll.host.http.deadline import Patience
-from toolroll.host.http.rate_limit import Pace
+from toolroll.host.http.rate_limit import RateLimit
 from toolroll.host.runtime.cancellation import Token
 from toolroll.result import ErrorCode, ToolError
 
 
 def test_some_at_once_then_a_pause_or_a_word() -> None:
-    pace = Pace()
+    pace = RateLimit()
     for _ in range(10):
         pace.wait("a.example.com", Patience(Token(), 1))
     with pytest.raises(ToolError, match=r"'a.example.com' was asked often in the last minute. Wait 6 s") as caught:
@@ -22,7 +22,7 @@ def test_some_at_once_then_a_pause_or_a_word() -> None:
 
 
 def test_it_waits_when_there_is_time() -> None:
-    pace = Pace(burst=1, per_minute=300)
+    pace = RateLimit(burst=1, per_minute=300)
     started = time.monotonic()
     for _ in range(3):
         pace.wait("a.example.com", Patience(Token(), 10))
@@ -30,7 +30,7 @@ def test_it_waits_when_there_is_time() -> None:
 
 
 def test_waiting_can_be_cancelled() -> None:
-    pace, token = Pace(burst=1), Token()
+    pace, token = RateLimit(burst=1), Token()
     pace.wait("a.example.com", Patience(token, 30))
     threading.Timer(0.1, token.cancel).start()
     with pytest.raises(ToolError, match="cancelled"):
@@ -38,7 +38,7 @@ def test_waiting_can_be_cancelled() -> None:
 
 
 def test_threads_share_a_pace() -> None:
-    pace, passed = Pace(burst=5, per_minute=1), []
+    pace, passed = RateLimit(burst=5, per_minute=1), []
 
     def ask() -> None:
         try:

@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.host.http.web import Asked, Internet, Server, get, redirect, reply
-from toolroll.host.http.client import Client
-from toolroll.host.http.rate_limit import Pace
+from tests.host.http.web import Asked, Internet, Server, get, redirect, reply, trusting
+from toolroll.host.http.rate_limit import RateLimit
 from toolroll.host.http.robots import parse
 from toolroll.result import ErrorCode, ToolError
 
@@ -134,7 +133,7 @@ def test_sites_without_rules(serve: Serve, robots: bytes, allowed: bool) -> None
 
 def test_what_the_operator_has_opened_is_not_asked_for_rules(serve: Serve) -> None:
     site = serve(reply("User-agent: *\nDisallow: /"))
-    client = Client([site.host], pace=Pace(burst=1, per_minute=1))
+    client = trusting(site, rate_limit=RateLimit(burst=1, per_minute=1))
     for _ in range(3):
         assert get(client, site.url("/x")).status == 200
     assert site.paths == ["/x"] * 3

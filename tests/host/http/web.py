@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import threading
@@ -57,6 +58,9 @@ class Server:
             self._tls.load_cert_chain(CERTIFICATES / "server.pem")
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
+        self.connections = 0
+        self._clients: list[Client] = []
+        self._open: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._accepting = threading.Thread(target=self._accept)
         self._accepting.start()
@@ -67,6 +71,11 @@ class Server:
 
     def url(self, path: str = "/") -> str:
         return f"{'https' if self._tls else 'http'}://{self.host}{path}"
+
+    def attach(self, client: Client) -> Client:
+        """Close this client when the server ends."""
+        self._clients.append(client)
+        return client
 
     @property
     def paths(self) -> list[str]:
@@ -79,9 +88,14 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.closing.set()
+        for client in self._clients:
+            client.close()
         with suppress(ConnectionRefusedError):  # it is closed already
-            socket.create_connection(("127.0.0.1", self.port)).close()  # whoever accepts looks up
+            socket.create_connection(("127.0.0.1", self.port)).close()  # wakes the thread that accepts
         self._accepting.join()
+        for connection in self._open:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
         self._listener.close()
@@ -92,6 +106,7 @@ class Server:
             if self.closing.is_set():
                 connection.close()
                 return
+            self.connections += 1
             self._threads.append(threading.Thread(target=self._serve, args=(connection,)))
             self._threads[-1].start()
 
@@ -101,18 +116,29 @@ class Server:
             if self._tls is not None:
                 connection = self._tls.wrap_socket(connection, server_side=True)
             with connection:
-                asked = _read(connection)
-                if asked is None:
-                    return
-                self.asked.append(asked)
-                answer = self.answer(asked)
-                for piece in (answer,) if isinstance(answer, bytes) else answer:
-                    if self.closing.is_set():
-                        return
-                    connection.sendall(piece)
+                self._open.append(connection)
+                while self._answer_one(connection):
+                    pass
                 connection.shutdown(socket.SHUT_WR)
                 while connection.recv(65536):  # a reset would overtake what was sent
                     pass
+
+    def _answer_one(self, connection: socket.socket) -> bool:
+        """Answer one request; whether the client can know where the answer ends, so that another may follow."""
+        asked = _read(connection)
+        if asked is None:
+            return False
+        self.asked.append(asked)
+        answer = self.answer(asked)
+        sent = b""
+        for piece in (answer,) if isinstance(answer, bytes) else answer:
+            if self.closing.is_set():
+                return False
+            connection.sendall(piece)
+            sent = sent + piece if len(sent) < 1_000_000 else sent
+        head, _, body = sent.partition(b"\r\n\r\n")
+        length = re.search(rb"\ncontent-length: *(\d+)\Z|\ncontent-length: *(\d+)\r", head, re.IGNORECASE)
+        return length is not None and int(length[1] or length[2]) == len(body)
 
 
 def _read(connection: socket.socket) -> Asked | None:
@@ -147,7 +173,7 @@ def get(
 
 
 def trusting(*servers: Server, **options: Any) -> Client:
-    return Client([one.host for one in servers], **options)
+    return servers[0].attach(Client([one.host for one in servers], **options))
 
 
 class Internet:
@@ -168,4 +194,7 @@ class Internet:
         return "127.0.0.1", self._servers[address].port
 
     def client(self, **options: Any) -> Client:
-        return Client(resolve=self.resolve, route=self.route, **options)
+        client = Client(resolve=self.resolve, route=self.route, **options)
+        for server in self._servers.values():
+            server.attach(client)
+        return client

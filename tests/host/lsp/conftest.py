@@ -16,7 +16,7 @@ from tests.waiting import gone
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.files.workspace import Workspace
-from toolroll.host.lsp.language_servers import Servers
+from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.runtime.state import State
 from toolroll.host.search.search import Search
 from toolroll.policy.limits import Limits
@@ -43,14 +43,14 @@ def workspace(ws: Path, tmp_path: Path) -> Iterator[Workspace]:
 
 
 @pytest.fixture
-def open_servers(workspace: Workspace) -> Iterator[Callable[..., Servers]]:
-    """Servers of the workspace. When the test is over, none of their processes, threads and pipes is left."""
-    opened: list[Servers] = []
+def open_servers(workspace: Workspace) -> Iterator[Callable[..., LanguageServers]]:
+    """LanguageServers of the workspace. When the test is over, none of their processes, threads and pipes is left."""
+    opened: list[LanguageServers] = []
     before = set(descriptors())
 
-    def make(**options: Any) -> Servers:
+    def make(**options: Any) -> LanguageServers:
         opened.append(
-            Servers(
+            LanguageServers(
                 workspace, Search(workspace.root, limits=Limits(), launcher=LAUNCHER), **{"spawn": spawn, **options}
             )
         )
@@ -66,8 +66,8 @@ def open_servers(workspace: Workspace) -> Iterator[Callable[..., Servers]]:
 
 @pytest.fixture
 def servers(
-    open_servers: Callable[..., Servers], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Servers:
+    open_servers: Callable[..., LanguageServers], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> LanguageServers:
     marker = request.node.get_closest_marker("npm")
     if marker is not None:
         folders = [str(node.packages() / ".bin"), os.path.dirname(node.program())]

@@ -9,8 +9,8 @@ import pytest
 from tests.launchers import spawn
 from tests.waiting import gone
 from toolroll.host.jsonrpc.connection import GoneError
-from toolroll.host.lsp.client import Client
-from toolroll.host.lsp.servers import SERVERS, find
+from toolroll.host.lsp.client import LspClient
+from toolroll.host.lsp.servers import SERVERS, find_program
 from toolroll.host.lsp.spawn import environment
 from toolroll.host.runtime.cancellation import Token
 
@@ -24,30 +24,30 @@ TSC = next(one for one in SERVERS if one.program == "tsc")
 def client(fake, workspace):
     """A client of a server that first publishes what it thought of the old text."""
     fake("late")
-    process = spawn([find(TSC, ""), "--lsp"], workspace.root.fd, environment())
-    client = Client(TSC, process, workspace.root.path, 1 << 30)
+    process = spawn([find_program(TSC, ""), "--lsp"], workspace.root.fd, environment())
+    client = LspClient(TSC, process, workspace.root.path, 1 << 30)
     client.start(Token(), time.monotonic() + 20)
     yield client
     client.close()
-    assert gone(client.link.pid)
+    assert gone(client.connection.pid)
 
 
 def test_old_problems_really_come_and_are_not_believed(client):
     heard = []
-    told = client._notice
-    client.link._notice = lambda method, params: (heard.append(params), told(method, params))
+    told = client._on_notification
+    client.connection._on_notification = lambda method, params: (heard.append(params), told(method, params))
     shown = client.show("a.ts", "bad\n")
-    client.wait(lambda: client.published(shown, 1) is not None, Token(), time.monotonic() + 20)
+    client.wait(lambda: client.get_published(shown, 1) is not None, Token(), time.monotonic() + 20)
     client.show("a.ts", "good\n")
-    client.wait(lambda: client.published(shown, 2) is not None, Token(), time.monotonic() + 20)
+    client.wait(lambda: client.get_published(shown, 2) is not None, Token(), time.monotonic() + 20)
     assert [(one["version"], [item["message"] for item in one["diagnostics"]]) for one in heard] == [
         (1, ["bad line 1"]),
         (1, ["old"]),
         (1, ["old"]),
         (2, []),
     ]
-    assert client.published(shown, 2).items == []
-    assert client.published(shown, 1) is None
+    assert client.get_published(shown, 2).items == []
+    assert client.get_published(shown, 1) is None
 
 
 def test_paths_and_addresses(client, ws):
@@ -68,7 +68,7 @@ def test_texts_are_shown_with_rising_versions_and_once(client):
 
 
 def test_after_the_end_there_is_no_answer_and_no_waiting(client):
-    os.kill(client.link.pid, 9)
+    os.kill(client.connection.pid, 9)
     with pytest.raises(GoneError, match="was killed by signal 9"):
         client.wait(lambda: False, Token(), time.monotonic() + 20)
     with pytest.raises(GoneError):
@@ -93,7 +93,7 @@ def test_after_the_end_there_is_no_answer_and_no_waiting(client):
     ],
 )
 def test_a_server_that_is_not_told_of_changes_gives_old_answers(files, asked, change, servers, put, monkeypatch):
-    monkeypatch.setattr(Client, "absorb", lambda *_: None)
+    monkeypatch.setattr(LspClient, "update_files", lambda *_: None)
     put(files)
     first = servers.diagnose([asked], Token())[0].problems
     put(change)

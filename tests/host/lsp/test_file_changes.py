@@ -19,7 +19,7 @@ def look(workspace, ws):
             for name in names if settle else ():
                 if os.stat(f"{folder}/{name}").st_mtime_ns > LONG_AGO:
                     os.utime(f"{folder}/{name}", ns=(LONG_AGO, LONG_AGO + os.stat(f"{folder}/{name}").st_ino))
-        return watch.look(workspace.root, PYTHON, Token())
+        return watch.take_snapshot(workspace.root, PYTHON, Token())
 
     return now
 
@@ -29,7 +29,7 @@ def test_what_is_looked_at(look, put):
     put({".gitignore": "build\n", "sub/pyproject.toml": "x", ".venv/lib/python3.11/site-packages/g.py": ""})
     seen = look()
     assert set(seen.files) == {"a.py", "sub/b.pyi", "build/f.py"}
-    assert set(seen.grounds) == {"sub/pyproject.toml", ".venv/lib/python3.11/site-packages"}
+    assert set(seen.config) == {"sub/pyproject.toml", ".venv/lib/python3.11/site-packages"}
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_changes(change, told, look, put, ws):
     put({"a.py": "x", "other.py": "y", "c.txt": ""})
     before = look()
     change(ws)
-    assert watch.differences(before.files, look().files) == told
+    assert watch.find_changes(before.files, look().files) == told
 
 
 def test_folders_that_come_and_go():
     old, new = ["a.py", "x/y/b.py", "x/c.py"], ["a.py", "x/c.py", "new/deep/d.py"]
-    assert watch.folders(old, new) == {"new": 1, "new/deep": 1, "x/y": 3}
-    assert list(watch.folders([], new)) == ["new", "new/deep", "x"], "the outermost first"
+    assert watch.find_changed_folders(old, new) == {"new": 1, "new/deep": 1, "x/y": 3}
+    assert list(watch.find_changed_folders([], new)) == ["new", "new/deep", "x"], "the outermost first"
 
 
 def test_a_file_that_was_just_written_counts_as_changed_until_its_time_can_be_trusted(look, put, ws):
@@ -66,20 +66,20 @@ def test_a_file_that_was_just_written_counts_as_changed_until_its_time_can_be_tr
     os.utime(ws / "a.py", ns=(about.st_atime_ns, about.st_mtime_ns))
     after = os.stat(ws / "a.py")
     assert (after.st_mtime_ns, after.st_size, after.st_ino) == (about.st_mtime_ns, about.st_size, about.st_ino)
-    assert watch.differences(before.files, look(settle=False).files) == {"a.py": 2}
+    assert watch.find_changes(before.files, look(settle=False).files) == {"a.py": 2}
 
 
 def test_a_changed_configuration_is_seen_by_its_content(look, put):
     put({"pyproject.toml": "a"})
     before = look()
     put({"pyproject.toml": "b"})
-    assert look().grounds != before.grounds
+    assert look().config != before.config
     put({"pyproject.toml": "a"})
-    assert look().grounds == before.grounds
+    assert look().config == before.config
 
 
 def test_looking_can_be_cancelled(workspace):
     token = Token()
     token.cancel()
     with pytest.raises(ToolError, match="cancelled"):
-        watch.look(workspace.root, PYTHON, token)
+        watch.take_snapshot(workspace.root, PYTHON, token)

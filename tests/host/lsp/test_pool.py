@@ -1,4 +1,4 @@
-"""Servers that hang, die, grow, lie and print: each is a real process that does so."""
+"""LanguageServers that hang, die, grow, lie and print: each is a real process that does so."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import gone, until
-from toolroll.host.jsonrpc import connection as link
+from toolroll.host.jsonrpc import connection
 from toolroll.host.runtime.cancellation import Token
 from toolroll.result import ErrorCode, ToolError
 
@@ -150,7 +150,7 @@ def test_a_server_that_always_dies_is_started_twice_and_then_told_of(fake, serve
 
 
 def test_one_that_takes_too_much_memory_is_ended(fake, open_servers, put, monkeypatch):
-    monkeypatch.setattr(link, "_LOOK", 0.05)
+    monkeypatch.setattr(connection, "_WATCH_INTERVAL_S", 0.05)
     fake("grows")
     put({"a.ts": "x\n"})
     report = open_servers(memory=200 << 20, seconds=30).diagnose(["a.ts"], Token())[0]
@@ -159,9 +159,9 @@ def test_one_that_takes_too_much_memory_is_ended(fake, open_servers, put, monkey
 
 
 def test_one_that_takes_less_is_not(fake, open_servers, put, monkeypatch):
-    looks, look = [], link.resident
-    monkeypatch.setattr(link, "_LOOK", 0.05)
-    monkeypatch.setattr(link, "resident", lambda pid: looks.append(look(pid)) or looks[-1])
+    looks, look = [], connection.measure_memory
+    monkeypatch.setattr(connection, "_WATCH_INTERVAL_S", 0.05)
+    monkeypatch.setattr(connection, "measure_memory", lambda pid: looks.append(look(pid)) or looks[-1])
     fake("grows")
     put({"a.ts": "let a = 1\n"})
     servers = open_servers(memory=1 << 30)
@@ -279,7 +279,7 @@ def test_a_program_that_ends_without_closing_leaves_no_server(ws, put, tmp_path)
     script = f"""
 import sys
 from tests.launchers import LAUNCHER, spawn
-from toolroll.host.lsp.language_servers import Servers
+from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.files.root import Root
 from toolroll.host.search.search import Search
 from toolroll.host.files.spill import Spill
@@ -290,7 +290,7 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import PRESETS
 root, state = Root({str(ws)!r}), State({str(tmp_path / "other")!r})
 files = Workspace(root, state, Spill(state), limits=Limits(), policy=PRESETS["standard"], launcher=LAUNCHER)
-servers = Servers(files, Search(root, limits=Limits(), launcher=LAUNCHER), spawn=spawn)
+servers = LanguageServers(files, Search(root, limits=Limits(), launcher=LAUNCHER), spawn=spawn)
 assert servers.diagnose(["a.py"], Token())[0].problems == []
 print(servers.running()[0].pid)
 """

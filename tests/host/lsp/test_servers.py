@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.lsp.servers import ALIASES, SERVERS, find, identifier, language_of
+from toolroll.host.lsp.servers import ALIASES, SERVERS, find_program, language_id, language_of
 
 
 def test_every_server_is_complete():
@@ -32,7 +32,7 @@ def test_every_server_is_complete():
 def test_the_language_of_a_file(path, language, known_as):
     assert language_of(path) == language
     if language:
-        assert identifier(next(one for one in SERVERS if one.language == language), path) == known_as
+        assert language_id(next(one for one in SERVERS if one.language == language), path) == known_as
 
 
 def test_where_a_program_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -45,9 +45,9 @@ def test_where_a_program_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monke
     server = dataclasses.replace(SERVERS[0], program="some-server", local="node_modules/.bin")
     workspace = str(tmp_path / "ws")
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    assert find(server, workspace) == str(made["path"])
+    assert find_program(server, workspace) == str(made["path"])
     made["path"].unlink()
-    assert find(server, workspace) == str(made["ws/node_modules/.bin"])
-    assert find(dataclasses.replace(server, local=""), workspace) is None
+    assert find_program(server, workspace) == str(made["ws/node_modules/.bin"])
+    assert find_program(dataclasses.replace(server, local=""), workspace) is None
     python = dataclasses.replace(server, program=Path(sys.executable).name)
-    assert find(python, workspace) == sys.executable  # beside this Python, on no PATH
+    assert find_program(python, workspace) == sys.executable  # beside this Python, on no PATH

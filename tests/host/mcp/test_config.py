@@ -6,7 +6,7 @@ import os
 import pytest
 
 from toolroll import Kit
-from toolroll.host.mcp.config import VARIABLE, Entry, load
+from toolroll.host.mcp.config import VARIABLE, ServerConfig, load
 
 
 def test_the_common_shape():
@@ -21,8 +21,10 @@ def test_the_common_shape():
         {},
     )
     assert found == {
-        "git": Entry("git", ("mcp-server-git", "-v"), {"A": "${B}"}, "sub", prefix="git"),
-        "web": Entry("web", url="https://example.com/mcp", headers={"Authorization": "Bearer ${T}"}, prefix="web"),
+        "git": ServerConfig("git", ("mcp-server-git", "-v"), {"A": "${B}"}, "sub", prefix="git"),
+        "web": ServerConfig(
+            "web", url="https://example.com/mcp", headers={"Authorization": "Bearer ${T}"}, prefix="web"
+        ),
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.host.mcp.conftest import call
-from toolroll.host.mcp.http_stream import Body
+from toolroll.host.mcp.http_stream import MessageStream
 from toolroll.result import ErrorCode
 
 SCHEMA = {"type": "object", "properties": {}}
@@ -231,9 +231,9 @@ def test_what_is_no_address_of_a_server(open_kit):
 def test_events_in_pieces(size, end):
     text = 'id: 7{0}retry: 250{0}data: {{"id": 1,{0}data: "result": {{}}}}{0}{0}: note{0}{0}data: {{"id": 2}}'
     data = text.format(end).encode()
-    body, found = Body(), []
+    body, found = MessageStream(), []
     for at in range(0, len(data), size):
         found += body.feed(data[at : at + size])
-    found += body.rest()
+    found += body.finish()
     assert found == [{"id": 1, "result": {}}, {"id": 2}]
-    assert (body.last, body.pause) == ("7", 0.25)
+    assert (body.last_event_id, body.retry_s) == ("7", 0.25)

@@ -59,7 +59,7 @@ def test_pins_are_of_the_program_not_of_the_name(open_kit):
 def test_broken_pins_are_told_of(open_kit):
     with open_kit(mcp={"h": hostile()}) as kit:
         assert listed(kit, "echo")
-        path = kit.remote.server("h")._world.pins.path
+        path = kit.remote.server("h")._dependencies.pins.path
     with open(path, "w") as file:
         file.write("{")
     with open_kit(mcp={"h": hostile()}) as kit:
@@ -112,10 +112,10 @@ def test_a_changed_list_renews_the_tools_but_not_what_was_pinned(open_kit):
 def test_expanded_from_the_start_and_the_second_time_without_starting_the_server(open_kit):
     with open_kit(mcp={"h": hostile(expand=True)}) as kit:
         assert kit.has("h__echo")
-        assert kit.remote.server("h")._life.session is not None
+        assert kit.remote.server("h")._lifecycle.session is not None
     with open_kit(mcp={"h": hostile(expand=True)}) as kit:
         assert kit.has("h__echo")
-        assert kit.remote.server("h")._life.session is None
+        assert kit.remote.server("h")._lifecycle.session is None
         assert kit.call("h__echo", {"text": "now"}).ok
     with open_kit(mcp={"h": hostile("crash", expand=True)}) as kit:
         assert not kit.has("h__echo")

@@ -18,6 +18,7 @@ from toolroll.host.approval.guard import ApprovalRequest
 from toolroll.host.mcp import lifecycle as life
 from toolroll.result import ErrorCode, Image
 
+ROOT = Path(__file__).parents[3]
 MARK = re.compile(r"\b[0-9a-f]{16}\b")
 
 
@@ -214,7 +215,7 @@ os.kill(os.getpid(), 9) if sys.argv[3] == "killed" else None
 @pytest.mark.parametrize("how", ["ended", "killed"])
 def test_nothing_outlives_a_program_that_did_not_close_its_kit(ws, tmp_path, how, tier):
     command = [sys.executable, "-c", PROGRAM, str(ws), str(tmp_path / "state"), how, tier]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == (-9 if how == "killed" else 0), done.stderr
     assert until(lambda: processes(done.stdout.strip()) == [])
@@ -273,7 +274,7 @@ def test_a_trusted_server_may_say_that_a_tool_only_reads(serve):
     kit = serve(kit={"mode": "thinking"}, trust=True)
     assert call(kit, "echo", text="read").ok
     assert call(kit, "world").error.code == ErrorCode.PERMISSION
-    effects = {one.own_name: one.effects for one in kit.remote.server("h").offered()}
+    effects = {one.own_name: one.effects for one in kit.remote.server("h").kit_tools()}
     assert (effects["echo"], effects["world"]) == (Effect.READ, Effect.RUN)
 
 
@@ -337,7 +338,7 @@ def test_definitions_are_not_believed(serve):
     assert hidden.endswith("c [cut]")
     assert len(hidden) == 2000
     assert call(kit, "far").error.code == ErrorCode.UNSUPPORTED
-    names = [one.name for one in kit.remote.server("h").offered()]
+    names = [one.name for one in kit.remote.server("h").kit_tools()]
     assert "h__far" not in names
     assert any(re.fullmatch(r"h__dots_and_spaces_[0-9a-f]{6}", name) for name in names)
 

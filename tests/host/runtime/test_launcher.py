@@ -148,8 +148,8 @@ def test_the_end_of_a_command_leaves_helpers_alone(ws: Path, tmp_path: Path) -> 
     """They are held as commands are, and one that has just ended must still be there to be waited for."""
     with Kit(ws, state_dir=tmp_path / "state") as kit:
         job = kit.call("bash", {"command": "sleep 60", "background": True})
-        processes = [LAUNCHER.start(["/bin/true"], AccessRules(()), cwd=kit._hands.root.fd) for _ in range(5)]
-        sleeper = LAUNCHER.start(["/bin/sleep", "60"], AccessRules(()), cwd=kit._hands.root.fd)
+        processes = [LAUNCHER.start(["/bin/true"], AccessRules(()), cwd=kit._services.root.fd) for _ in range(5)]
+        sleeper = LAUNCHER.start(["/bin/sleep", "60"], AccessRules(()), cwd=kit._services.root.fd)
         assert kit.call("bash", {"command": "true"}).ok
         kit.call("job", {"action": "kill", "id": job.data["job"]})
         assert [one.wait(10) for one in processes] == [0] * 5

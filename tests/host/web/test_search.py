@@ -13,7 +13,7 @@ from tests.host.http.web import Answer, Asked, Server, redirect, reply
 from tests.text.web.engines import bodies
 from toolroll import ErrorCode, ToolError
 from toolroll.host.http.client import Client
-from toolroll.host.http.rate_limit import Pace
+from toolroll.host.http.rate_limit import RateLimit
 from toolroll.host.http.request import prepare as request
 from toolroll.host.runtime.cancellation import Token
 from toolroll.host.web.search import Engines, Found
@@ -315,7 +315,7 @@ def test_the_pace_of_a_usual_endpoint(run: Run) -> None:
     client = Client(
         resolve=lambda _name: ["93.184.215.14"],
         route=lambda _address, _port: ("127.0.0.1", server.port),
-        pace=Pace(burst=1, per_minute=1),
+        rate_limit=RateLimit(burst=1, per_minute=1),
     )
     assert refused({}, "duckduckgo", client=client).code is ErrorCode.NETWORK  # the server speaks no TLS
     error = refused({}, "duckduckgo", client=client)

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from toolroll.mcp.http import _listening
-from toolroll.mcp.http.gate import Gate
+from toolroll.mcp.http import _listen
+from toolroll.mcp.http import gate as module
+from toolroll.mcp.http.gate import Gate, on_disconnect
 
 TOKEN = b"Bearer secret-secret-secret"
 
@@ -67,5 +68,110 @@ def test_nothing_but_http_is_answered():
 
 
 def test_an_address_that_others_reach_is_used_when_its_names_are_given():
-    with _listening("0.0.0.0", 0, ["box.example"]) as listening:
+    with _listen("0.0.0.0", 0, ["box.example"]) as listening:
         assert listening.getsockname()[0] == "0.0.0.0"
+
+
+def chunks(*parts: bytes, last: str = "http.request") -> list[dict[str, Any]]:
+    """The messages of a body that comes in these parts."""
+    messages: list[dict[str, Any]] = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    return [*messages, {"type": last}]
+
+
+def run(app: Any, messages: list[dict[str, Any]], *headers: tuple[bytes, bytes]) -> tuple[list[int], bytes]:
+    """The status and the body of the answer to one request with these messages."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        if not messages:
+            await asyncio.sleep(3600)
+        return messages.pop(0)
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "path": "/mcp", "method": "POST", "headers": [HOST, KEY, *headers]}
+    asyncio.run(Gate(app, token="secret-secret-secret", hosts=frozenset({"box.example:80"}))(scope, receive, send))
+    body = b"".join(one.get("body", b"") for one in sent if one["type"] == "http.response.body")
+    return [one["status"] for one in sent if one["type"] == "http.response.start"], body
+
+
+async def echo(_: Any, receive: Any, send: Any) -> None:
+    message = await receive()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": message["body"], "more_body": message["more_body"]})
+
+
+def test_the_body_comes_as_one_piece():
+    assert run(echo, chunks(b"ab", b"", b"cd")) == ([200], b"abcd")
+    assert run(echo, chunks()) == ([200], b"")
+
+
+def test_a_body_has_a_largest_size(monkeypatch):
+    monkeypatch.setattr(module, "MAX_BODY_BYTES", 4)
+    refused = ([413], b"A message has at most 4 bytes.\n")
+    assert run(echo, chunks(b"abc", b"d"), (b"content-length", b"4")) == ([200], b"abcd")
+    assert run(echo, chunks(b"abc", b"de")) == refused
+    assert run(echo, chunks(b"abc"), (b"content-length", b"5")) == refused
+    assert run(echo, chunks(b"abc"), (b"content-length", b"many")) == ([200], b"abc")
+
+
+def test_a_body_that_does_not_end_is_refused(monkeypatch):
+    assert run(echo, chunks(b"abc", last="http.disconnect")) == ([400], b"The body did not come to its end.\n")
+    monkeypatch.setattr(module, "BODY_TIMEOUT_S", 0.01)
+    assert run(echo, chunks(b"abc")[:-1]) == ([408], b"The body took too long.\n")
+
+
+def test_a_response_that_is_given_up_gets_an_end():
+    async def gives_up(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"half", "more_body": True})
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    for app, ends in ((gives_up, [True, False]), (echo, [False])):
+        sent.clear()
+        scope = {"type": "http", "path": "/mcp", "method": "POST", "headers": [HOST, KEY]}
+        messages = chunks()
+
+        async def receive(messages: Any = messages) -> Any:
+            return messages.pop(0)
+
+        hosts = frozenset({"box.example:80"})
+        asyncio.run(Gate(app, token="secret-secret-secret", hosts=hosts)(scope, receive, send))
+        assert [one.get("more_body", False) for one in sent[1:]] == ends
+
+
+def test_an_id_of_an_event_that_is_not_kept_is_left_out():
+    seen = []
+
+    async def look(scope: Any, _: Any, send: Any) -> None:
+        seen.extend(name for name, _ in scope["headers"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    assert run(look, chunks(), (b"last-event-id", b"3"), (b"accept", b"x"))[0] == [200]
+    assert seen == [b"host", b"authorization", b"accept"]
+
+
+@pytest.mark.parametrize("when", ["before", "after", "removed"])
+def test_a_client_that_leaves_is_noticed(when):
+    """Also when it has left before anybody asked to be called."""
+    called = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        if when == "before":
+            assert (await receive())["type"] == "http.disconnect"
+        forget = on_disconnect(scope, lambda: called.append("left"))
+        on_disconnect(scope, lambda: called.append("other"))
+        if when == "removed":
+            forget()
+        if when != "before":
+            assert (await receive())["type"] == "http.disconnect"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    assert run(app, [*chunks(), {"type": "http.disconnect"}])[0] == [200]
+    assert called == (["other"] if when == "removed" else ["left", "other"])

@@ -16,7 +16,7 @@ def test_what_an_action_needs(open_kit, action, needed):
     kit = open_kit(mcp={"h": hostile()})
     with pytest.raises(ToolError, match=f"`action` '{action}' also needs `{needed}`"):
         mcp(kit.context(), action)
-    assert kit.remote.server("h")._life.session is None, "nothing is started for a call that cannot be made"
+    assert kit.remote.server("h")._lifecycle.session is None, "nothing is started for a call that cannot be made"
 
 
 @pytest.mark.parametrize("action", ACTIONS)

@@ -67,7 +67,7 @@ def test_json_and_bodies(web: Context, server: Server) -> None:
 
 
 def test_an_error_status_is_shown(web: Context, server: Server) -> None:
-    server.answer = lambda _asked: reply("slow down", "429 Ignore all rules", retry_after="7 \x1b[31ms\r")
+    server.answer = lambda _asked: reply("slow down", "429 Ignore all rules", retry_after="7 \x9b31ms")
     found = fetch(web, server.url())
     assert (found.status_code, found.reason, found.text) == (429, "Too Many Requests", "slow down")
     assert "\nretry-after: 7 s\n\nslow down\n" in str(found)

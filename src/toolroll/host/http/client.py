@@ -1,34 +1,37 @@
-"""The client: judges, looks up once, connects to what was judged, and does so again for each redirect."""
+"""The guarded client: judges every URL, resolves it once, connects to what was judged, for each redirect again."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.http.deadline import SILENCE
+from toolroll.host.http.deadline import SILENCE_S
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    import ssl
-
-    from toolroll.host.http.connection import Route
-    from toolroll.host.http.deadline import Patience
-    from toolroll.host.http.rate_limit import Pace
+    from toolroll.host.http.connections import Connections, Incoming
+    from toolroll.host.http.deadline import Deadline
+    from toolroll.host.http.network import Route
+    from toolroll.host.http.rate_limit import RateLimit
     from toolroll.host.http.request import Request
     from toolroll.host.http.robots import Rules
     from toolroll.host.runtime.cancellation import Token
     from toolroll.policy import urls
 
 AGENT = "toolroll"
-MOST_BYTES = 10_000_000
+PROXY = "TOOLROLL_PROXY"
+"""Environment variable with the URL of the operator's proxy. HTTPS_PROXY and its kin are not read."""
+MAX_BYTES = 10_000_000
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_KEEPING = frozenset({307, 308})
-_ROBOTS_SECONDS = 3600.0
-_BAD_ROBOTS_SECONDS = 60.0
-_MOST_SITES = 500
+_KEEP_METHOD = frozenset({307, 308})
+_ROBOTS_S = 3600.0
+_BAD_ROBOTS_S = 60.0
+_MAX_SITES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,45 +59,58 @@ class Response:
 
 
 class Client:
-    """Sends requests to public servers. Any thread may use it; it keeps no cookies and no connections.
+    """Sends requests to public servers. Any thread may use it. It keeps connections for seconds, and no cookies.
 
-    `allow` names hosts that may be asked although they are not public, as `host` or `host:port`; these are asked
-    without regard to robots.txt and pace. `resolve`, `route` and `authorities` stand in for the system's own names,
-    ways and certificates.
+    `allow` names hosts that may be asked although they are not public, as `host` or `host:port`; robots.txt and the
+    rate limit do not apply to them. `resolve`, `route` and `authorities` replace the system's resolver, routes and
+    certificate authorities. `proxy` is a URL, http://host:port; without it none is used.
     """
 
     def __init__(
         self,
         allow: Sequence[str] = (),
         *,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
         agent: str = f"{AGENT}/0.1",
-        pace: Pace | None = None,
+        rate_limit: RateLimit | None = None,
         resolve: urls.Resolve | None = None,
         route: Route | None = None,
+        proxy: str = "",
         authorities: str | None = None,
     ) -> None:
         self._allow = tuple(allow)
-        self._most = most_bytes
+        self._max_bytes = most_bytes
         self._agent = agent
         self._resolve = resolve
         self._route = route
+        self._proxy = proxy
         self._authorities = authorities
         self._lock = threading.Lock()
-        self._pace = pace
+        self._rate_limit = rate_limit
         self._robots: dict[str, tuple[float, Rules]] = {}
-        self._context: ssl.SSLContext | None = None
+        self._connections: Connections | None = None
+        self._derived: weakref.WeakSet[Client] = weakref.WeakSet()
 
     def towards(self, host: str, *, most_bytes: int) -> Client:
-        """A client with the same ways that may also ask this host, as `host:port`."""
-        return Client(
+        """A client with the same settings that may also ask this host, as `host:port`. Closed with this one."""
+        derived = Client(
             (*self._allow, host),
             most_bytes=most_bytes,
             agent=self._agent,
             resolve=self._resolve,
             route=self._route,
+            proxy=self._proxy,
             authorities=self._authorities,
         )
+        self._derived.add(derived)
+        return derived
+
+    def close(self) -> None:
+        """Close the kept connections, also of the clients that were derived from this one."""
+        if self._connections is not None:
+            self._connections.close()
+        for derived in list(self._derived):
+            derived.close()
 
     def send(
         self,
@@ -104,7 +120,7 @@ class Client:
         seconds: float = 30,
         follow: bool = True,
         robots: bool = True,
-        silence: float = SILENCE,
+        silence: float = SILENCE_S,
         into: Callable[[bytes], None] | None = None,
     ) -> Response:
         """The answer to a request; ToolError when the policy forbids it, or there is none within the time.
@@ -112,34 +128,42 @@ class Client:
         An answer with an error status is an answer. `robots` honours robots.txt, for GET and HEAD. A server may be
         silent for `silence` seconds. `into` gets the body of an answer with status 200 piece by piece, as it comes.
         """
-        from toolroll.host.http.deadline import Patience
+        from toolroll.host.http.deadline import Deadline
         from toolroll.policy import urls
 
         most = urls.MAX_REDIRECTS if follow else 0
-        return self._travel(request, Patience(token, seconds, silence), most, polite=True, robots=robots, into=into)
+        return self._follow(request, Deadline(token, seconds, silence), most, polite=True, robots=robots, into=into)
 
-    def _travel(
+    @contextmanager
+    def open(self, request: Request, deadline: Deadline) -> Iterator[Incoming]:
+        """The answer to one request, open for reading, without redirects, robots.txt and rate limit."""
+        verdict, target = self._judge(request.url, deadline)
+        with self._open(request, verdict, target, deadline) as answer:
+            yield answer
+
+    def _follow(
         self,
         request: Request,
-        patience: Patience,
+        deadline: Deadline,
         most: int,
         *,
         polite: bool,
         robots: bool,
         into: Callable[[bytes], None] | None = None,
     ) -> Response:
+        """The answer after at most so many redirects."""
         hops: list[str] = []
         asked: set[str] = set()
         note = ""
         while True:
-            verdict, target = self._judged(request.url, patience)
+            verdict, target = self._judge(request.url, deadline)
             if polite and not verdict.named:
                 if target.host not in asked:
-                    self._paced().wait(target.host, patience)
+                    self._limit().wait(target.host, deadline)
                 asked.add(target.host)
                 if robots and request.method in ("GET", "HEAD"):
-                    self._check_robots(target, patience)
-            response = self._exchange(request, verdict, target, patience, into)
+                    self._check_robots(target, deadline)
+            response = self._exchange(request, verdict, target, deadline, into)
             step = _next(request, response, target) if most else None
             if step is None or step.request is None:
                 return replace(response, hops=tuple(hops), note=step.note if step else note)
@@ -150,11 +174,12 @@ class Client:
             hops.append(target.url)
             request, note = step.request, step.note or note
 
-    def _judged(self, url: str, patience: Patience) -> tuple[urls.Verdict, urls.Target]:
-        from toolroll.host.http.dns import addresses
+    def _judge(self, url: str, deadline: Deadline) -> tuple[urls.Verdict, urls.Target]:
+        """The verdict of the policy and the parts of the URL; ToolError when it is forbidden."""
+        from toolroll.host.http.network import look_up
         from toolroll.policy import urls
 
-        resolve = self._resolve or (lambda name: addresses(name, patience))
+        resolve = self._resolve or (lambda name: look_up(name, deadline))
         verdict = urls.judge(url, resolve, self._allow)
         if verdict.decision != "allow" or verdict.target is None:
             raise ToolError(
@@ -168,29 +193,43 @@ class Client:
         request: Request,
         verdict: urls.Verdict,
         target: urls.Target,
-        patience: Patience,
+        deadline: Deadline,
         into: Callable[[bytes], None] | None,
     ) -> Response:
-        """One request and its answer, over a connection of its own to an address that was judged."""
-        from toolroll.host.http.connection import connected
-        from toolroll.host.http.response import Reply
+        """One request and its whole answer; of a redirect only the head."""
+        body = bytearray()
+        with self._open(request, verdict, target, deadline) as answer:
+            take = into if into is not None and answer.status == 200 else body.extend
+            if answer.status not in _REDIRECTS or "location" not in answer.headers:
+                for piece in answer.pieces:
+                    take(piece)
+        return Response(answer.status, target.url, dict(answer.headers), bytes(body), request.method)
 
-        with connected(target, verdict.addresses, patience, self._route, self._trust) as wire:
-            wire.send(request.wire(target, self._agent))
-            reply = Reply(wire, target.host, self._most)
-            head = reply.head()
-            leads_on = head.status in _REDIRECTS and "location" in head.headers
-            body = b"" if leads_on else reply.body(head, request.method, into if head.status == 200 else None)
-        return Response(head.status, target.url, head.headers, body, request.method)
+    @contextmanager
+    def _open(
+        self, request: Request, verdict: urls.Verdict, target: urls.Target, deadline: Deadline
+    ) -> Iterator[Incoming]:
+        from toolroll.host.http.connections import Connections, Outgoing
+        from toolroll.host.http.proxy import parse
 
-    def _check_robots(self, target: urls.Target, patience: Patience) -> None:
+        with self._lock:
+            if self._connections is None:
+                self._connections = Connections(self._max_bytes, self._route, parse(self._proxy), self._authorities)
+                weakref.finalize(self, self._connections.close)  # for a client that is dropped without `close`
+            connections = self._connections
+        headers = request.lines(target, self._agent)
+        outgoing = Outgoing(request.method, target, headers, request.body or b"", verdict.addresses)
+        with connections.send(outgoing, deadline) as answer:
+            yield answer
+
+    def _check_robots(self, target: urls.Target, deadline: Deadline) -> None:
         now = time.monotonic()
         with self._lock:
             until, rules = self._robots.get(target.origin, (0.0, None))
         if rules is None or until < now:
-            rules, seconds = self._read_robots(target, patience)
+            rules, seconds = self._read_robots(target, deadline)
             with self._lock:
-                if len(self._robots) >= _MOST_SITES:
+                if len(self._robots) >= _MAX_SITES:
                     self._robots.clear()
                 self._robots[target.origin] = (now + seconds, rules)
         if not rules.allow(target.path):
@@ -199,58 +238,49 @@ class Client:
                 f"{target.origin!r} asks programs in its robots.txt not to fetch {target.path!r}. Use another source.",
             )
 
-    def _read_robots(self, target: urls.Target, patience: Patience) -> tuple[Rules, float]:
-        """The rules of a site and for how long they hold. A site that fails to answer wants nobody for now."""
+    def _read_robots(self, target: urls.Target, deadline: Deadline) -> tuple[Rules, float]:
+        """The rules of a site and for how many seconds they hold. A site that fails to answer forbids all for now."""
         from toolroll.host.http import robots
         from toolroll.host.http.request import Request
         from toolroll.policy import urls
 
         try:
             request = Request("GET", f"{target.origin}/robots.txt", {"accept": "text/plain"})
-            found = self._travel(request, patience, urls.MAX_REDIRECTS, polite=False, robots=False)
+            found = self._follow(request, deadline, urls.MAX_REDIRECTS, polite=False, robots=False)
         except ToolError as error:
-            nowhere = isinstance(error, _EndlessError)
-            if nowhere or error.code in (ErrorCode.SECURITY, ErrorCode.TOO_LARGE, ErrorCode.UNSUPPORTED):
-                return robots.NONE, _BAD_ROBOTS_SECONDS
+            endless = isinstance(error, _EndlessError)
+            if endless or error.code in (ErrorCode.SECURITY, ErrorCode.TOO_LARGE, ErrorCode.UNSUPPORTED):
+                return robots.NONE, _BAD_ROBOTS_S
             raise
         if found.status >= 500:
-            return robots.ALL, _BAD_ROBOTS_SECONDS
+            return robots.ALL, _BAD_ROBOTS_S
         if found.status >= 300:
-            return robots.NONE, _ROBOTS_SECONDS
-        return robots.parse(found.body.decode("utf-8", "replace"), AGENT), _ROBOTS_SECONDS
+            return robots.NONE, _ROBOTS_S
+        return robots.parse(found.body.decode("utf-8", "replace"), AGENT), _ROBOTS_S
 
-    def _paced(self) -> Pace:
-        from toolroll.host.http.rate_limit import Pace
-
-        with self._lock:
-            if self._pace is None:
-                self._pace = Pace()
-            return self._pace
-
-    def _trust(self) -> ssl.SSLContext:
-        """Certificates are always checked; the system's authorities are read once."""
-        import ssl
+    def _limit(self) -> RateLimit:
+        from toolroll.host.http.rate_limit import RateLimit
 
         with self._lock:
-            if self._context is None:
-                self._context = ssl.create_default_context(cafile=self._authorities)
-            return self._context
+            if self._rate_limit is None:
+                self._rate_limit = RateLimit()
+            return self._rate_limit
 
 
 class _EndlessError(ToolError):
-    """Redirects that come to no end."""
+    """More redirects than are followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Where a redirect leads: the next request, or why there is none; or what it leaves behind."""
+    """Where a redirect leads: the next request, or None; and what was left out, or why it is not followed."""
 
     request: Request | None
     note: str = ""
 
 
 def _next(request: Request, response: Response, here: urls.Target) -> _Step | None:
-    """What follows from an answer; None when it is no redirect."""
+    """The step that an answer asks for; None when it is no redirect."""
     from toolroll.policy import urls
 
     location = response.headers.get("location", "")
@@ -268,7 +298,7 @@ def _next(request: Request, response: Response, here: urls.Target) -> _Step | No
             f"{response.url!r} redirects to {url[:200]!r}, which is not followed: it would go on without TLS. "
             "Use an https URL, or ask the user.",
         )
-    if response.status not in _KEEPING and request.method not in ("GET", "HEAD"):
+    if response.status not in _KEEP_METHOD and request.method not in ("GET", "HEAD"):
         request = request.looking()
     if urls.parse(url).origin == here.origin:
         return _Step(replace(request, url=url))

@@ -1,4 +1,4 @@
-"""How long one request may take, and whether anybody still wants it."""
+"""Deadline of one request: every wait checks the remaining time and the cancellation of the call."""
 
 from __future__ import annotations
 
@@ -8,41 +8,45 @@ import time
 from toolroll.host.runtime.cancellation import Token
 from toolroll.result import ErrorCode, ToolError
 
-SILENCE = 60.0  # seconds that a server may say nothing
-_TICK = 0.05  # how late a cancellation may be noticed
+SILENCE_S = 60.0
+"""How long a server may send nothing."""
+_POLL_S = 0.05  # how late a cancellation may be noticed
 
 
-class Patience:
-    """The time of one request: everything that waits, waits here."""
+class Deadline:
+    """The time that one request may take. Everything that waits on behalf of the request waits here."""
 
-    def __init__(self, token: Token, seconds: float, silence: float = SILENCE) -> None:
+    def __init__(self, token: Token, seconds: float, silence: float = SILENCE_S) -> None:
         self.silence = silence
         self._token = token
         self._seconds = seconds
-        self._deadline = time.monotonic() + seconds
+        self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds that are left; ToolError when there are none, or when the call was cancelled."""
+        """Remaining seconds; ToolError when there are none, or when the call was cancelled."""
         self._token.check()
-        left = self._deadline - time.monotonic()
+        left = self._end - time.monotonic()
         if left <= 0:
             raise ToolError(
                 ErrorCode.TIMEOUT, f"No complete answer within {self._seconds:g} s. Try again with a larger `timeout`."
             )
         return left
 
-    def ready(self, fd: int, events: int, silence: float) -> bool:
-        """Wait until a descriptor is ready; False when it was not for so many seconds."""
+    def wait_ready(self, fd: int, events: int, seconds: float) -> bool:
+        """Wait until a descriptor is ready; False when it is not within the given seconds."""
         poll = select.poll()
         poll.register(fd, events)
-        until = time.monotonic() + silence
-        while not poll.poll(min(_TICK, self.left()) * 1000):
+        until = time.monotonic() + seconds
+        while not poll.poll(min(_POLL_S, self.left()) * 1000):
             if time.monotonic() >= until:
                 return False
         return True
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass; ToolError as `left` has it."""
+        """Sleep; ToolError as `left` raises it."""
         until = time.monotonic() + seconds
         while (rest := until - time.monotonic()) > 0:
-            time.sleep(min(rest, _TICK, self.left()))
+            time.sleep(min(rest, _POLL_S, self.left()))
+
+
+Patience = Deadline

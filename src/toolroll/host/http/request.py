@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from toolroll.host.http import decode
 from toolroll.policy.urls import Target
 from toolroll.result import ErrorCode, ToolError
 
@@ -19,7 +20,7 @@ _MOST_HEADER_BYTES = 16 * 1024
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # They speak of the connection, which is ours, or would make two servers read two different requests.
-_OURS = frozenset({
+CONNECTION_HEADERS = frozenset({
     "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect",
     "accept-encoding", "http2-settings", "via", "forwarded",
 })  # fmt: skip
@@ -48,15 +49,13 @@ class Request:
         kept = {name: value for name, value in self.headers.items() if not name.startswith("content-")}
         return replace(self, method="GET", headers=kept, body=None)
 
-    def wire(self, target: Target, agent: str) -> bytes:
-        """The bytes that are sent."""
-        headers = {"user-agent": agent, "accept": "*/*", **self.headers}
-        headers |= {"accept-encoding": "gzip, deflate", "connection": "close"}
+    def lines(self, target: Target, agent: str) -> list[tuple[str, str]]:
+        """All headers as they are sent to a target."""
+        headers = {"host": target.authority, "user-agent": agent, "accept": "*/*", **self.headers}
+        headers["accept-encoding"] = decode.ACCEPTED
         if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
             headers["content-length"] = str(len(self.body or b""))
-        lines = [f"{self.method} {target.path} HTTP/1.1", f"Host: {target.authority}"]
-        lines += [f"{name.title()}: {value}" for name, value in headers.items()]
-        return "\r\n".join((*lines, "", "")).encode() + (self.body or b"")
+        return [(name.title(), value) for name, value in headers.items()]
 
 
 def prepare(method: str, url: str, headers: Mapping[str, str] | None = None, body: Body | None = None) -> Request:
@@ -81,7 +80,7 @@ def _checked(headers: Mapping[str, str]) -> dict[str, str]:
         low = name.lower()
         if not _TOKEN.fullmatch(name) or low in found:
             raise _wrong(f"{name!r} is not a name for one of the `headers`, or is there twice.")
-        if low in _OURS or low.startswith(("proxy-", "x-forwarded-", "sec-")):
+        if low in CONNECTION_HEADERS or low.startswith(("proxy-", "x-forwarded-", "sec-")):
             raise _wrong(f"The header {name!r} is set by the connection itself. Leave it out.")
         if _CONTROL.search(value):
             raise _wrong(f"The header {name!r} holds a line break or another control character. Remove it.")

@@ -1,4 +1,4 @@
-"""The line to one running server: a thread that reads, writes and watches, so that no caller can be stuck in it."""
+"""A JSON-RPC connection to a child process: one thread reads, writes and watches, so that no caller can block on it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,30 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.jsonrpc.framing import Frames, NotProtocolError, frame
-from toolroll.host.runtime import process_tree as descendants
+from toolroll.host.jsonrpc.framing import Framing, MessageTooLargeError, NotProtocolError, RpcDict
+from toolroll.host.runtime import process_tree
+from toolroll.host.runtime.cancellation import POLL_SECONDS
 from toolroll.host.runtime.processes import exit_status
+from toolroll.text.terminal import clean
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import ChildProcess
 
-_CHUNK = 1 << 18
-_LAST_WORDS = 2000  # bytes of stderr that are kept
-_TICK = 0.05  # seconds; how late a cancellation may be noticed
-_LOOK = 1.0  # seconds between two looks at the memory of the server
+_CHUNK_BYTES = 1 << 18
+_KEPT_STDERR_BYTES = 2000
+_SHOWN_STDERR_LINES = 3
+_SHOWN_CHARS = 300
+_WATCH_INTERVAL_S = 1.0  # between two checks of the server's memory
+_MAX_QUEUED_REPLIES = 100  # for a server that sends requests and does not read
 _METHOD_NOT_FOUND = -32601
 
 
 class GoneError(Exception):
-    """The server has ended. Says how, in words that follow its name."""
+    """The server has ended. The text continues a sentence that begins with the server's name."""
 
     def __init__(self, how: str, *, memory: bool = False) -> None:
+        """`memory`: it was ended because it used too much."""
         super().__init__(how)
         self.memory = memory
 
@@ -45,12 +50,17 @@ class RefusedError(Exception):
         super().__init__(message)
         self.code = code
 
+    @classmethod
+    def from_message(cls, message: RpcDict) -> RefusedError:
+        """The error of a decoded response."""
+        return cls(message["error"]["code"], str(message["error"].get("message", "")))
 
-class Pending:
-    """A request whose answer is on its way."""
 
-    def __init__(self, link: Link, number: int) -> None:
-        self._link = link
+class PendingRequest:
+    """A request that the server has not answered yet."""
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self._connection = connection
         self._number = number
         self._done = threading.Event()
         self._result: Any = None
@@ -60,75 +70,85 @@ class Pending:
         self._result, self._error = result, error
         self._done.set()
 
-    def wait(self, token: Token, deadline: float) -> Any:
-        """The answer; raises what the server answered, GoneError, LateError, or what the token raises."""
+    def wait(self, token: CancelToken, deadline: float) -> Any:
+        """The result; raises RefusedError, GoneError, LateError, or what the token raises."""
         try:
-            while not self._done.wait(max(0.0, min(_TICK, deadline - time.monotonic()))):
+            while not self._done.wait(max(0.0, min(POLL_SECONDS, deadline - time.monotonic()))):
                 token.check()
                 if time.monotonic() >= deadline:
                     raise LateError
         finally:
             if not self._done.is_set():
-                self._link.forget(self._number)
+                self._connection.forget(self._number)
         if self._error is not None:
             raise self._error
         return self._result
 
 
-class Link:
-    """Sends and receives. Requests may come from any thread; `answer` and `notice` are called in its own."""
+class Connection:
+    """Sends and receives messages. Any thread may send; the callbacks run in the connection's own thread."""
 
     def __init__(
         self,
         process: ChildProcess,
+        framing: Framing,
         *,
         answer: Callable[[str, Any], Any],
-        notice: Callable[[str, Any], None],
-        ended: Callable[[], None],
+        on_notification: Callable[[str, Any], None],
+        cancellation: Callable[[int], RpcDict],
+        on_end: Callable[[], None],
         memory: int,
+        kill: Callable[[], None] | None = None,
     ) -> None:
-        """`answer` gives the result of a request of the server's, or raises KeyError for an unknown one."""
+        """`answer` returns the result of a request from the server, or raises KeyError for an unknown method.
+
+        `cancellation` makes the notification that cancels a request; `memory` limits the server and its children, in
+        bytes; `kill` ends the process, by default with its process group.
+        """
         self._process = process
-        self._answer, self._notice, self._ended = answer, notice, ended
+        self._framing = framing
+        self._answer, self._on_notification, self._on_end = answer, on_notification, on_end
+        self._cancellation = cancellation
+        self._kill = kill or self._kill_group
         self._memory = memory
-        self._frames = Frames()
         self._lock = threading.Lock()
         self._out: deque[bytes] = deque()
-        self._pending: dict[int, Pending] = {}
+        self._replies = 0  # put into the queue since it was last empty
+        self._pending: dict[int, PendingRequest] = {}
         self._count = 0
-        self._words = b""
+        self._stderr = b""
         self._wake = os.pipe()
         self.gone: GoneError | None = None
         self.heard = time.monotonic()
-        """When the server last said anything."""
-        self._thread = threading.Thread(target=self._run, name="toolroll language server", daemon=True)
+        """Time of the last message from the server."""
+        self._thread = threading.Thread(target=self._run, name="toolroll json-rpc", daemon=True)
         self._thread.start()
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def request(self, method: str, params: Any) -> Pending:
-        """Ask; `wait` for what comes back."""
+    def request(self, method: str, params: Any) -> PendingRequest:
+        """Send a request; `wait` on the returned object for the result."""
         with self._lock:
             self._count += 1
-            pending = self._pending[self._count] = Pending(self, self._count)
+            pending = self._pending[self._count] = PendingRequest(self, self._count)
             self._put({"id": self._count, "method": method, "params": params})
         return pending
 
     def notify(self, method: str, params: Any) -> None:
-        """Tell the server something."""
+        """Send a notification."""
         with self._lock:
             self._put({"method": method, "params": params})
 
     def forget(self, number: int) -> None:
-        """Nobody waits for this answer any more."""
+        """Cancel a request whose answer is not needed any more."""
         with self._lock:
             if self._pending.pop(number, None) is not None and self.gone is None:
-                self._put({"method": "$/cancelRequest", "params": {"id": number}})
+                self._put(self._cancellation(number))
 
     def close(self, how: str = "was closed", wait: float = 0.0) -> None:
-        """End the server and all that it started, at once or after it had time to end by itself."""
+        """End the server and all its processes, after it had `wait` seconds to end by itself."""
         if wait:
             self._thread.join(wait)
         with self._lock:
@@ -137,19 +157,32 @@ class Link:
                 os.write(self._wake[1], b"x")
         self._thread.join()
 
-    def _put(self, message: dict[str, Any]) -> None:
+    def end_input(self) -> None:
+        """Close the server's stdin. The pipe is replaced, not closed: the thread may be about to write to it."""
+        stdin = self._process.stdin
+        null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            with self._lock:
+                if self.gone is None and stdin is not None and not stdin.closed:
+                    os.dup2(null, stdin.fileno(), inheritable=False)
+        finally:
+            os.close(null)
+
+    def _put(self, message: RpcDict) -> None:
         if self.gone is not None:
             raise self.gone
-        self._out.append(frame(message))
+        self._out.append(self._framing.encode(message))
         if len(self._out) == 1:
             os.write(self._wake[1], b"x")
 
     def _run(self) -> None:
         try:
             how = self._serve()
-        except NotProtocolError as said:
-            how = GoneError(f"does not speak the protocol; it said {str(said)!r}")
-        except Exception as error:  # whoever waits must hear of it, whatever it is
+        except NotProtocolError as error:
+            how = GoneError(f"does not speak the protocol; it said {str(error)!r}")
+        except MessageTooLargeError as error:
+            how = GoneError(str(error), memory=True)
+        except Exception as error:  # every waiting caller must get an error, whatever it is
             how = GoneError(f"could not be followed: {error!r}")
         self._end(how)
 
@@ -163,26 +196,26 @@ class Link:
         poll = select.poll()
         for fd in (out.fileno(), err.fileno(), self._wake[0]):
             poll.register(fd, select.POLLIN)
-        looked = time.monotonic()
+        watched = time.monotonic()
         writing = False
         while self.gone is None:
             if writing != bool(self._out):
                 writing = not writing
                 poll.register(into.fileno(), select.POLLOUT) if writing else poll.unregister(into.fileno())
-            for fd, _ in poll.poll(_LOOK * 1000):
+            for fd, _ in poll.poll(_WATCH_INTERVAL_S * 1000):
                 more = self._write(fd) if fd == into.fileno() else self._read(fd, out.fileno(), err.fileno())
                 if not more and fd == err.fileno():
                     poll.unregister(fd)
                 elif not more:
-                    return self._how_it_ended()
-            if time.monotonic() - looked >= _LOOK:
-                looked = time.monotonic()
-                if (reason := self._look()) is not None:
+                    return self._describe_end()
+            if time.monotonic() - watched >= _WATCH_INTERVAL_S:
+                watched = time.monotonic()
+                if (reason := self._check_process()) is not None:
                     return reason
         return self.gone
 
     def _write(self, fd: int) -> bool:
-        """Send what the server takes now; False when it takes nothing any more."""
+        """Write what the server takes now; False when it has closed its input."""
         with self._lock:
             data = self._out[0]
         try:
@@ -199,67 +232,75 @@ class Link:
         return True
 
     def _read(self, fd: int, out: int, err: int) -> bool:
-        """Take what there is; False at the end of it."""
-        data = os.read(fd, _CHUNK)
+        """Read what is available; False at the end of the stream."""
+        data = os.read(fd, _CHUNK_BYTES)
         if fd == out:
-            for message in self._frames.feed(data):
+            for message in self._framing.feed(data):
                 self._receive(message)
         elif fd == err:
-            self._words = (self._words + data)[-_LAST_WORDS:]
+            self._stderr = (self._stderr + data)[-_KEPT_STDERR_BYTES:]
         return bool(data)
 
-    def _receive(self, message: dict[str, Any]) -> None:
+    def _receive(self, message: RpcDict) -> None:
         self.heard = time.monotonic()
         method, number = message.get("method"), message.get("id")
         if method is None:
             with self._lock:
                 pending = self._pending.pop(number, None) if isinstance(number, int) else None
             if pending is not None:
-                error = message.get("error")
-                refused = RefusedError(error.get("code", 0), str(error.get("message", ""))) if error else None
+                refused = RefusedError.from_message(message) if message.get("error") is not None else None
                 pending.settle(message.get("result"), refused)
         elif number is None:
-            self._notice(method, message.get("params"))
+            self._on_notification(method, message.get("params"))
         else:
-            self._reply(number, method, message.get("params"))
+            short = number if isinstance(number, int) else str(number)[:_SHOWN_CHARS]
+            self._reply(short, str(method)[:_SHOWN_CHARS], message.get("params"))
 
-    def _reply(self, number: Any, method: str, params: Any) -> None:
-        reply: dict[str, Any] = {"id": number}
+    def _reply(self, number: int | str, method: str, params: Any) -> None:
+        reply: RpcDict = {"id": number}
         try:
             reply["result"] = self._answer(method, params)
         except KeyError:
             reply["error"] = {"code": _METHOD_NOT_FOUND, "message": f"{method} is not known here"}
         with self._lock:
+            self._replies = self._replies + 1 if self._out else 1
+            if self._replies > _MAX_QUEUED_REPLIES:
+                raise MessageTooLargeError("asked on without reading the answers, and was ended")
             if self.gone is None:
                 self._put(reply)
 
-    def _look(self) -> GoneError | None:
-        """Is it still there, and of a size to bear?"""
+    def _check_process(self) -> GoneError | None:
+        """The reason to stop, when the process has ended or uses too much memory."""
         if exit_status(self._process) is not None:
-            return self._how_it_ended()
-        used = resident(self.pid)
+            return self._describe_end()
+        used = measure_memory(self.pid)
         if used > self._memory:
             size = f"{used >> 20} MB of memory, more than the {self._memory >> 20} MB that it may use"
             return GoneError(f"used {size}, and was ended", memory=True)
         return None
 
-    def _how_it_ended(self) -> GoneError:
+    def _describe_end(self) -> GoneError:
+        """How the process ended, with the last lines of its stderr, where most programs say why."""
         for _ in range(20):
             if (status := exit_status(self._process)) is not None:
                 break
-            time.sleep(0.005)  # its output ends a moment before it does
+            time.sleep(0.005)  # its output ends a moment before the process does
         how = "closed its output" if status is None else f"ended with status {status}"
         how = f"was killed by signal {-status}" if status is not None and status < 0 else how
         with suppress(OSError):
             assert self._process.stderr is not None
             os.set_blocking(self._process.stderr.fileno(), False)
-            self._words = (self._words + (os.read(self._process.stderr.fileno(), _CHUNK) or b""))[-_LAST_WORDS:]
-        said = self._words.decode("utf-8", "replace").strip()
-        return GoneError(f"{how}; it said {said.splitlines()[0][:300]!r}" if said else how)
+            rest = os.read(self._process.stderr.fileno(), _CHUNK_BYTES)
+            self._stderr = (self._stderr + rest)[-_KEPT_STDERR_BYTES:]
+        last = " / ".join(clean(self._stderr).strip().splitlines()[-_SHOWN_STDERR_LINES:])
+        return GoneError(f"{how}; it said {last[-_SHOWN_CHARS:]!r}" if last else how)
+
+    def _kill_group(self) -> None:
+        if self._process.returncode is None:
+            process_tree.kill_group(self.pid)
 
     def _end(self, how: GoneError) -> None:
-        if self._process.returncode is None:
-            descendants.kill_group(self.pid)
+        self._kill()  # before `wait`: until then no other process can have its number
         with self._lock:
             self.gone = self.gone or how
             left, self._pending = list(self._pending.values()), {}
@@ -272,13 +313,13 @@ class Link:
         self._process.wait()
         for pending in left:
             pending.settle(None, self.gone)
-        self._ended()
+        self._on_end()
 
 
-def resident(pid: int) -> int:
-    """Bytes of memory that a process and those it started hold; 0 where that cannot be told."""
-    if not descendants.quick():
+def measure_memory(pid: int) -> int:
+    """Bytes of memory that a process and its children hold; 0 where that cannot be measured."""
+    if not process_tree.quick():
         return 0
-    view = descendants.view()
+    view = process_tree.view()
     first = view.get(pid)
     return 0 if first is None else sum(one.rss for one in view.tree([first]).values())

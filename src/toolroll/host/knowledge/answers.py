@@ -27,9 +27,9 @@ def ask(
     library: Ingest, query: str, limit: int, *, http: Client, environment: Mapping[str, str], token: CancelToken
 ) -> Answered | Found:
     """An answer that cites its passages; without a model, or if it fails or does not keep to them, the passages."""
-    from toolroll.host.models.chat.config import configured
+    from toolroll.host.models.chat.config import load_model
 
-    model = configured(environment, http)
+    model = load_model(environment, http)
     found = library.search(query, limit, lead="" if model else _NO_MODEL, none=_UNKNOWN)
     if model is None or not found.passages:
         return found

@@ -77,13 +77,13 @@ class History:
             return {}, Ranking(reason=lacks)
         if not known:
             return {}, Ranking("meaning and words")
-        from toolroll.host.models.embedding.vector_cache import Kept
+        from toolroll.host.models.embedding.vector_cache import VectorCache
 
         try:
             embedder = self.semantic.embedder
             (asked,) = embedder.embed([query], self.call.token)
             texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
-            made = Kept(self.files.state, self.call.token, embedder).vectors(texts, _SECONDS, len(asked))
+            made = VectorCache(self.files.state, self.call.token, embedder).vectors(texts, _SECONDS, len(asked))
         except ToolError as error:
             self.call.token.check()  # unless it is the call itself that ends
             return {}, Ranking(reason=error.message)

@@ -147,13 +147,13 @@ class Memories:
             return None, Ranking(reason=lacks)
         if not memories:
             return None, Ranking("meaning and words")
-        from toolroll.host.models.embedding.vector_cache import Kept
+        from toolroll.host.models.embedding.vector_cache import VectorCache
 
         latest = sorted(memories, key=lambda one: -one.updated)
         try:
             embedder = self._meaning.embedder
             (asked,) = embedder.embed([query], self._token)
-            made = Kept(self._state, self._token, embedder).vectors(
+            made = VectorCache(self._state, self._token, embedder).vectors(
                 [one.content for one in latest], _SECONDS, len(asked)
             )
         except ToolError as error:

@@ -11,6 +11,14 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from toolroll.host.models.embedding.settings import (
+    EMBEDDINGS_KEY,
+    EMBEDDINGS_MODEL,
+    EMBEDDINGS_URL,
+    RERANK_KEY,
+    RERANK_MODEL,
+    RERANK_URL,
+)
 from toolroll.host.runtime.state import State
 
 if TYPE_CHECKING:
@@ -18,9 +26,6 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.vectors.store import Vectors
     from toolroll.host.models.embedding.embedder import Embedder
     from toolroll.host.models.embedding.reranker import Reranker
-
-URL, MODEL, KEY = "TOOLROLL_EMBEDDINGS_URL", "TOOLROLL_EMBEDDINGS_MODEL", "TOOLROLL_EMBEDDINGS_KEY"
-RERANK_URL, RERANK_MODEL, RERANK_KEY = "TOOLROLL_RERANK_URL", "TOOLROLL_RERANK_MODEL", "TOOLROLL_RERANK_KEY"
 
 _USUAL = "text-embedding-3-small"
 _MISSED = "what is said in other words may be missed. To rank by meaning too,"
@@ -44,13 +49,13 @@ class Meaning:
         """What has to be done before anything can be ranked by meaning: a sentence; nothing when all is there."""
         from importlib.util import find_spec
 
-        from toolroll.host.models.embedding.model_files import MINILM, Models
+        from toolroll.host.models.embedding.model_files import MINILM, ModelStore
 
         if self._embedder is not None:
             return ""
         if any(find_spec(name) is None for name in _NEEDS):
             return f"{_MISSED} install the extra: pip install 'toolroll[rag]'."
-        if not self._value(URL) and not Models(self._environment).has(MINILM):
+        if not self._value(EMBEDDINGS_URL) and not ModelStore(self._environment).has(MINILM):
             return f"{_MISSED} run `toolroll models fetch`."
         return ""
 
@@ -59,7 +64,7 @@ class Meaning:
         """The name of the model, which is not loaded for that."""
         from toolroll.host.models.embedding.model_files import MINILM
 
-        return (self._value(MODEL) or _USUAL) if self._value(URL) else MINILM.name
+        return (self._value(EMBEDDINGS_MODEL) or _USUAL) if self._value(EMBEDDINGS_URL) else MINILM.name
 
     @property
     def embedder(self) -> Embedder:
@@ -101,13 +106,13 @@ class Meaning:
             self._embedder = self._vectors = self._reranker = None
 
     def _made(self) -> Embedder:
-        from toolroll.host.models.embedding.embedder import Local, Remote
-        from toolroll.host.models.embedding.model_files import Models
+        from toolroll.host.models.embedding.embedder import LocalEmbedder, RemoteEmbedder
+        from toolroll.host.models.embedding.model_files import ModelStore
 
-        url = self._value(URL)
+        url = self._value(EMBEDDINGS_URL)
         if not url:
-            return Local.load(Models(self._environment))
-        return Remote(self._http, url, self.model, self._value(KEY))
+            return LocalEmbedder.load(ModelStore(self._environment))
+        return RemoteEmbedder(self._http, url, self.model, self._value(EMBEDDINGS_KEY))
 
     def _opened(self) -> Vectors:
         from toolroll.host.knowledge.vectors.qdrant_edge import Edge

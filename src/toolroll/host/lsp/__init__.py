@@ -1,1 +1,5 @@
-"""Language servers: started when they are needed, kept warm, never believed when their answer may be old."""
+"""Language servers: diagnostics, hovers, definitions, references and renames.
+
+Front: `language_servers.LanguageServers`. The client is our own: it runs confined servers, bounds their memory, and
+reports every file change. May import `host/jsonrpc`, `host/files`, `host/search` and below; not `host/mcp`.
+"""

@@ -1,4 +1,4 @@
-"""What language servers tell, in our own terms: real paths, lines and characters from 1."""
+"""Answers of language servers in our terms: real paths, lines and characters from 1."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from toolroll.text.edit.text_edits import Edit
 
 Severity = Literal["error", "warning", "info", "hint"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info", "hint")
-"""As the protocol numbers them, from 1."""
+"""In the order of the protocol, which counts from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From one character to the one behind the last."""
+    """A range of characters; the end is exclusive."""
 
     line: int
     character: int
@@ -25,7 +25,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that a server finds wrong."""
+    """One diagnostic."""
 
     range: Range
     severity: Severity
@@ -35,22 +35,22 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What a server thinks of one file. Without an answer `problems` is None and `reason` says why."""
+class FileReport:
+    """The diagnostics of one file. Without an answer `problems` is None and `reason` says why."""
 
     path: str
     text: str
-    """The very text that was judged."""
+    """The text that was checked."""
     problems: list[Problem] | None
     reason: str = ""
     server: str = ""
     code: ErrorCode | None = None
-    """What kind of error that is."""
+    """The error code of the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a file; of files outside the workspace only the line is known."""
+    """A range in a file; outside the workspace only the line is known."""
 
     path: str
     range: Range
@@ -58,16 +58,16 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Places that a server names. `complete` is False when it may not know of all files."""
+class LocationList:
+    """Locations that a server found. `complete` is False when it may not know all files."""
 
     found: list[Location] = field(default_factory=list)
     complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Hovered:
-    """What a server tells of a place, as Markdown, and which text that is about."""
+class HoverText:
+    """The hover text of a position, as Markdown, and the range it is about."""
 
     markdown: str
     range: Range | None

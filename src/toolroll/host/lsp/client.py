@@ -1,4 +1,4 @@
-"""One running server as a partner in talk: the handshake, the texts it was shown, and what it published of them."""
+"""Client of one running language server: handshake, open documents, published diagnostics."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
-from toolroll.host.jsonrpc.connection import Link, Pending
-from toolroll.host.lsp import file_changes as watch
-from toolroll.host.lsp.handshake import ask_for, registered, reply
-from toolroll.host.lsp.servers import Server, identifier
+from toolroll.host.jsonrpc.connection import Connection, PendingRequest
+from toolroll.host.jsonrpc.framing import ContentLengthFraming
+from toolroll.host.lsp.file_changes import FileSnapshot, find_changed_folders, find_changes
+from toolroll.host.lsp.handshake import answer_request, make_initialize_params, read_registrations
+from toolroll.host.lsp.servers import LanguageServer, language_id
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.text.positions import Positions, Units
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import ChildProcess
 
-_TICK = 0.05
-_KEPT_OPEN = 64  # texts that a server holds for us
-_GOODBYE = 0.5  # seconds that a server has to end by itself
-_REGISTERED = 5.0  # seconds that a server has to say what else it offers
-_SOON = 3.0  # seconds in which a server that loads a project says so
+_MAX_OPEN_DOCUMENTS = 64
+_END_TIMEOUT_S = 0.5  # for a server to end by itself
+_REGISTRATION_TIMEOUT_S = 5.0  # for a server to register further capabilities
+_LOADING_START_S = 3.0  # in which a server that loads a project reports that it does
 
 
 @dataclass(slots=True)
-class Shown:
-    """A text that the server was shown, and the state of the workspace for which it was judged."""
+class OpenDocument:
+    """A document that is open on the server, and the state of the workspace it was opened in."""
 
     path: str
     uri: str
@@ -40,29 +40,29 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """Problems that the server sent by itself."""
+class PublishedDiagnostics:
+    """Diagnostics that the server sent without a request."""
 
     version: int | None
     items: list[dict[str, Any]]
     at: float
 
 
-class Client:
-    """Talks to one server. What is shown to it and asked of it at once is done under `lock`."""
+class LspClient:
+    """Talks to one server. A sequence of opened documents and requests that belong together holds `lock`."""
 
-    def __init__(self, server: Server, process: ChildProcess, root: str, memory: int) -> None:
+    def __init__(self, server: LanguageServer, process: ChildProcess, root: str, memory: int) -> None:
         self.server = server
         self.lock = threading.RLock()
         self.units: Units = "utf-16"
         self.can: dict[str, Any] = {}
-        self.sight = watch.Sight()
+        self.snapshot = FileSnapshot()
         self.timeouts = 0
-        """How often in a row it did not answer in time."""
+        """Requests in a row without an answer in time."""
         self._root = root
         self._news = threading.Condition()
-        self._shown: dict[str, Shown] = {}
-        self._published: dict[str, Published] = {}
+        self._open_documents: dict[str, OpenDocument] = {}
+        self._published: dict[str, PublishedDiagnostics] = {}
         self._busy: set[str | int] = set()
         self._was_busy = False
         self._versioned = False
@@ -70,44 +70,54 @@ class Client:
         self._generation = 0
         self._changed: dict[str, int] = {}
         self.started = time.monotonic()
-        self.link = Link(process, answer=self._answer, notice=self._notice, ended=self._wake, memory=memory)
+        self.connection = Connection(
+            process,
+            ContentLengthFraming(),
+            answer=self._answer,
+            on_notification=self._on_notification,
+            cancellation=lambda number: {"method": "$/cancelRequest", "params": {"id": number}},
+            on_end=self._wake,
+            memory=memory,
+        )
 
-    def start(self, token: Token, deadline: float) -> None:
-        """The handshake: what we can do, what the server can do."""
-        params = ask_for(self.server, self.uri("."))
-        result = self.link.request("initialize", params).wait(token, deadline) or {}
+    def start(self, token: CancelToken, deadline: float) -> None:
+        """Exchange capabilities with the server."""
+        params = make_initialize_params(self.server, self.uri("."))
+        result = self.connection.request("initialize", params).wait(token, deadline) or {}
         self.can = result.get("capabilities") or {}
         units = self.can.get("positionEncoding")
         self.units = units if units in ("utf-8", "utf-32") else "utf-16"
-        self.link.notify("initialized", {})
+        self.connection.notify("initialized", {})
         if self.server.settings:
-            self.link.notify("workspace/didChangeConfiguration", {"settings": self.server.settings})
+            self.connection.notify("workspace/didChangeConfiguration", {"settings": self.server.settings})
         if self.server.registers:
-            self.wait(lambda: self.offers("diagnosticProvider"), token, min(deadline, time.monotonic() + _REGISTERED))
+            self.wait(
+                lambda: self.offers("diagnosticProvider"),
+                token,
+                min(deadline, time.monotonic() + _REGISTRATION_TIMEOUT_S),
+            )
         self.started = time.monotonic()
 
     def offers(self, what: str) -> bool:
-        """Whether the server says that it can do this; an empty description says so too."""
+        """True when the server declares this capability, even with empty options."""
         return self.can.get(what) not in (None, False)
 
     def close(self) -> None:
-        """Ask the server to end, and see that it does, with all that it started."""
-        from toolroll.host.runtime.cancellation import Token
-
+        """Ask the server to end, then end it with all its children."""
         wait = 0.0
-        with suppress(Exception):  # one that is in no state to say goodbye is ended all the same
-            self.link.request("shutdown", None).wait(Token(), time.monotonic() + _GOODBYE)
-            self.link.notify("exit", None)
-            wait = _GOODBYE
-        self.link.close(wait=wait)
+        with suppress(Exception):  # a broken server is killed all the same
+            self.connection.request("shutdown", None).wait(CancelToken(), time.monotonic() + _END_TIMEOUT_S)
+            self.connection.notify("exit", None)
+            wait = _END_TIMEOUT_S
+        self.connection.close(wait=wait)
 
     def uri(self, path: str) -> str:
-        """How the server knows a file."""
+        """The URI of a file."""
         whole = self._root if path == "." else f"{self._root}/{path}"
         return "file://" + quote(os.fsencode(whole), safe="/~")
 
     def path(self, uri: str) -> tuple[str, bool]:
-        """The file that the server means, and whether it is in the workspace."""
+        """The file of a URI, and whether it is in the workspace."""
         if not uri.startswith("file://"):
             return uri, False
         whole = os.fsdecode(unquote_to_bytes(uri.removeprefix("file://")))
@@ -115,32 +125,32 @@ class Client:
         return (whole.removeprefix(above), True) if whole.startswith(above) else (whole, False)
 
     def positions(self, text: str) -> Positions:
-        """The places of a text, as this server counts them."""
+        """Positions in a text, in the units of this server."""
         return Positions(text, self.units)
 
-    def absorb(self, sight: watch.Sight, read: Callable[[str], str | None]) -> None:
-        """Tell the server which files are not what they were; `read` gives a text as it is now, None if it is gone."""
-        changes = watch.differences(self.sight.files, sight.files)
-        folders = watch.folders(self.sight.files, sight.files)
-        self.sight = sight
+    def update_files(self, snapshot: FileSnapshot, read: Callable[[str], str | None]) -> None:
+        """Report changed files to the server; `read` returns the current text of a file, None if it is gone."""
+        changes = find_changes(self.snapshot.files, snapshot.files)
+        folders = find_changed_folders(self.snapshot.files, snapshot.files)
+        self.snapshot = snapshot
         with self.lock:
             if changes:
                 self._generation += 1
                 self._changed |= dict.fromkeys(changes, self._generation)
                 events = [{"uri": self.uri(path), "type": kind} for path, kind in (folders | changes).items()]
-                self.link.notify("workspace/didChangeWatchedFiles", {"changes": events})
-            # A text that it was shown hides the file, so what has changed must be shown again.
-            for path in [path for path in self._shown if path in changes or path not in sight.files]:
+                self.connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
+            # An open document hides its file, so changed files must be sent again.
+            for path in [path for path in self._open_documents if path in changes or path not in snapshot.files]:
                 text = read(path)
                 if text is None:
                     self.hide(path)
                 else:
-                    self._change(self._shown[path], text)
+                    self._change(self._open_documents[path], text)
 
-    def show(self, path: str, text: str) -> Shown:
-        """Let the server know this text of a file, and no other."""
+    def show(self, path: str, text: str) -> OpenDocument:
+        """Make this text of a file the current one on the server."""
         with self.lock:
-            shown = self._shown.pop(path, None)
+            shown = self._open_documents.pop(path, None)
             if shown is not None and self._must_reopen(shown, text):
                 self._hide(shown)
                 shown = None
@@ -148,76 +158,78 @@ class Client:
                 shown = self._open(path, text)
             else:
                 self._change(shown, text)
-            self._shown[path] = shown  # last in order: the one used last
+            self._open_documents[path] = shown  # last in order: the one used last
             return shown
 
     def hide(self, path: str) -> None:
-        """Take a text back: what is on disk holds again."""
+        """Close a document: the file on disk counts again."""
         with self.lock:
-            if (shown := self._shown.pop(path, None)) is not None:
+            if (shown := self._open_documents.pop(path, None)) is not None:
                 self._hide(shown)
 
     def trim(self, keep: Iterable[str] = ()) -> None:
-        """Take back the texts that were not needed for longest."""
+        """Close the documents that were not used for longest."""
         with self.lock:
             kept = set(keep)
-            for path in [path for path in self._shown if path not in kept][: max(0, len(self._shown) - _KEPT_OPEN)]:
+            for path in [path for path in self._open_documents if path not in kept][
+                : max(0, len(self._open_documents) - _MAX_OPEN_DOCUMENTS)
+            ]:
                 self.hide(path)
 
-    def is_current(self, shown: Shown, version: int) -> bool:
-        """Whether the server still has the text that was shown under this version."""
-        return self._shown.get(shown.path) is shown and shown.version == version
+    def is_current(self, shown: OpenDocument, version: int) -> bool:
+        """True while the server has this version of the document."""
+        return self._open_documents.get(shown.path) is shown and shown.version == version
 
-    def request(self, method: str, params: Any) -> Pending:
-        """Ask something."""
-        return self.link.request(method, params)
+    def request(self, method: str, params: Any) -> PendingRequest:
+        """Send a request."""
+        return self.connection.request(method, params)
 
-    def published(self, shown: Shown, version: int) -> Published | None:
-        """What the server sent of just this version of a text, if it has."""
+    def get_published(self, shown: OpenDocument, version: int) -> PublishedDiagnostics | None:
+        """The diagnostics that the server published for exactly this version."""
         found = self._published.get(shown.uri)
         if found is None or (found.version is None and self._versioned):
             return None
         return found if found.version in (None, version) else None
 
-    def wait(self, ready: Callable[[], bool], token: Token, deadline: float) -> bool:
-        """Wait until something holds; False when the time is up, GoneError when the server has ended."""
+    def wait(self, ready: Callable[[], bool], token: CancelToken, deadline: float) -> bool:
+        """Wait until `ready`; False when the time is up, GoneError when the server has ended."""
         with self._news:
             while not ready():
-                if self.link.gone is not None:
-                    raise self.link.gone
+                if self.connection.gone is not None:
+                    raise self.connection.gone
                 token.check()
                 if (left := deadline - time.monotonic()) <= 0:
                     return False
-                self._news.wait(min(_TICK, left))
+                self._news.wait(min(POLL_SECONDS, left))
         return True
 
-    def settle(self, token: Token, deadline: float) -> bool:
-        """Wait until the server is not at work by itself (reading the project, making an index)."""
+    def settle(self, token: CancelToken, deadline: float) -> bool:
+        """Wait until the server has finished its own work, such as loading the project."""
 
         def quiet() -> bool:
-            begun = self._was_busy or not self.server.loads or time.monotonic() - self.started > _SOON
+            begun = self._was_busy or not self.server.loads or time.monotonic() - self.started > _LOADING_START_S
             return begun and not self._busy
 
         return self.wait(quiet, token, deadline)
 
-    def _must_reopen(self, shown: Shown, text: str) -> bool:
-        """Whether the text is the same and something else has changed: pushed problems do not come by themselves."""
+    def _must_reopen(self, shown: OpenDocument, text: str) -> bool:
+        """True when only other files changed: the server does not publish diagnostics again by itself."""
         if text != shown.text or self.offers("diagnosticProvider"):
             return False
         return any(at > shown.generation for path, at in self._changed.items() if path != shown.path)
 
-    def _open(self, path: str, text: str) -> Shown:
+    def _open(self, path: str, text: str) -> OpenDocument:
         self._version += 1
-        shown = Shown(path, self.uri(path), text, self._version, self._generation)
+        shown = OpenDocument(path, self.uri(path), text, self._version, self._generation)
         self._published.pop(shown.uri, None)
         if self.server.headers and path.endswith(".h"):
-            self._tell_language(path)
-        self.link.notify(
+            self._declare_c_header(path)
+        self.connection.notify(
             "textDocument/didOpen",
             {
                 "textDocument": {
                     "uri": shown.uri,
-                    "languageId": identifier(self.server, path),
+                    "languageId": language_id(self.server, path),
                     "version": shown.version,
                     "text": text,
                 }
@@ -225,44 +237,44 @@ class Client:
         )
         return shown
 
-    def _tell_language(self, path: str) -> None:
-        """Say that a header is one of C where all else is C and no file says how things are compiled.
+    def _declare_c_header(self, path: str) -> None:
+        """Declare a header as C where all other files are C and no file has compiler options.
 
-        It would be taken for C++, whose function of the same name is another function: a rename would miss it.
+        Otherwise clangd takes it for C++, where a function of the same name is another one: a rename would miss it.
         """
-        if self.sight.grounds or any(identifier(self.server, one) != "c" for one in self.sight.files):
+        if self.snapshot.config or any(language_id(self.server, one) != "c" for one in self.snapshot.files):
             return
         whole = f"{self._root}/{path}"
         command = {"workingDirectory": self._root, "compilationCommand": ["clang", "-xc-header", whole]}
         settings = {"compilationDatabaseChanges": {whole: command}}
-        self.link.notify("workspace/didChangeConfiguration", {"settings": settings})
+        self.connection.notify("workspace/didChangeConfiguration", {"settings": settings})
 
-    def _change(self, shown: Shown, text: str) -> None:
+    def _change(self, shown: OpenDocument, text: str) -> None:
         if text == shown.text:
             return
         self._version += 1
         shown.text, shown.version, shown.generation = text, self._version, self._generation
         self._published.pop(shown.uri, None)
-        self.link.notify(
+        self.connection.notify(
             "textDocument/didChange",
             {"textDocument": {"uri": shown.uri, "version": shown.version}, "contentChanges": [{"text": text}]},
         )
 
-    def _hide(self, shown: Shown) -> None:
-        self.link.notify("textDocument/didClose", {"textDocument": {"uri": shown.uri}})
+    def _hide(self, shown: OpenDocument) -> None:
+        self.connection.notify("textDocument/didClose", {"textDocument": {"uri": shown.uri}})
 
     def _answer(self, method: str, params: Any) -> Any:
         if method == "client/registerCapability":
-            self.can |= registered(params)
+            self.can |= read_registrations(params)
             self._wake()
-        return reply(self.server, self.uri("."), method, params)
+        return answer_request(self.server, self.uri("."), method, params)
 
-    def _notice(self, method: str, params: Any) -> None:
+    def _on_notification(self, method: str, params: Any) -> None:
         if method == "textDocument/publishDiagnostics":
             version = params.get("version")
             self._versioned = self._versioned or version is not None
-            found = Published(version, params.get("diagnostics") or [], time.monotonic())
-            self._published[self._own(params["uri"])] = found
+            found = PublishedDiagnostics(version, params.get("diagnostics") or [], time.monotonic())
+            self._published[self._normalise_uri(params["uri"])] = found
         elif method == "$/progress":
             kind = (params.get("value") or {}).get("kind")
             if kind == "begin":
@@ -272,8 +284,8 @@ class Client:
                 self._busy.discard(params["token"])
         self._wake()
 
-    def _own(self, uri: str) -> str:
-        """The address as we write it, however the server escapes it."""
+    def _normalise_uri(self, uri: str) -> str:
+        """The URI with our escaping, whatever the server uses."""
         path, inside = self.path(uri)
         return self.uri(path) if inside else uri
 

@@ -1,7 +1,7 @@
-"""What has changed in a workspace since a server was last told: by looking, so that no change is missed.
+"""Find the files that changed since the last request, by comparing names and times before each request.
 
-A language server is told of changes by its client, and believes what it read before if it is not. Whoever changed
-a file (a tool, a command, the user) is nothing to us, so names and times are looked at before each question.
+A language server relies on its client to report changed files. Tools, commands and the user all change files, so we
+look at the whole workspace and miss no change.
 """
 
 from __future__ import annotations
@@ -17,59 +17,59 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.lsp.servers import Server
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.lsp.servers import LanguageServer
+    from toolroll.host.runtime.cancellation import CancelToken
 
-_SKIPPED = ("node_modules", "__pycache__", "site-packages", "target")
-_SETTLED = 100_000_000  # nanoseconds: a file that is younger may change again without its time telling
-_MOST_CONFIG = 1 << 20
+_SKIPPED_FOLDERS = ("node_modules", "__pycache__", "site-packages", "target")
+_SETTLED_NS = 100_000_000  # a younger file may change again within the same timestamp
+_MAX_CONFIG_BYTES = 1 << 20
 
-Stamp = tuple[int, int, int] | None
-"""When it was changed, its size and its number; None when the file is too young to be known by these."""
+FileStamp = tuple[int, int, int] | None
+"""Modification time, size and inode; None when the file is too young to rely on them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """The files that one server's answers depend on, as they were at one moment."""
+class FileSnapshot:
+    """The files that one server's answers depend on, at one moment."""
 
-    files: dict[str, Stamp] = field(default_factory=dict)
-    grounds: dict[str, str] = field(default_factory=dict)
-    """Configuration and installed packages: when these differ, nothing that was thought before holds."""
+    files: dict[str, FileStamp] = field(default_factory=dict)
+    config: dict[str, str] = field(default_factory=dict)
+    """Configuration and installed packages: when these differ, the server must restart."""
 
 
-def look(root: Root, server: Server, token: Token) -> Sight:
-    """How things stand now."""
-    sight = Sight()
+def take_snapshot(root: Root, server: LanguageServer, token: CancelToken) -> FileSnapshot:
+    """The current state of the workspace."""
+    snapshot = FileSnapshot()
     now = time.time_ns()
     endings = (*server.files, *server.also)
     todo = ["."]
-    # A plain walk, several times as quick as one that heeds ignore files. Ignored files count here in any case:
-    # code that is generated is often ignored, and it is imported all the same.
+    # A plain walk, several times faster than one that reads ignore files. Ignored files count anyway: generated code
+    # is often ignored, and still imported.
     while todo:
         token.check()
         above = todo.pop()
         for entry in _entries(root.fd, above):
             path = entry.name if above == "." else f"{above}/{entry.name}"
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _SKIPPED and not entry.name.startswith("."):
+                if entry.name not in _SKIPPED_FOLDERS and not entry.name.startswith("."):
                     todo.append(path)
             elif entry.name in server.config:
-                sight.grounds[path] = _digest(root.fd, path)
+                snapshot.config[path] = _digest(root.fd, path)
             elif entry.name.endswith(endings) and entry.is_file(follow_symlinks=False):
                 with suppress(FileNotFoundError):  # gone meanwhile
-                    sight.files[path] = stamp(entry.stat(follow_symlinks=False), now)
+                    snapshot.files[path] = make_stamp(entry.stat(follow_symlinks=False), now)
     for pattern in server.packages:
         for path in glob.iglob(pattern, dir_fd=root.fd):
             with suppress(FileNotFoundError):
-                sight.grounds[path] = str(os.stat(path, dir_fd=root.fd).st_mtime_ns)
-    return sight
+                snapshot.config[path] = str(os.stat(path, dir_fd=root.fd).st_mtime_ns)
+    return snapshot
 
 
 def _entries(root: int, path: str) -> Iterator[os.DirEntry[str]]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
     except OSError:
-        return  # gone meanwhile, or not for us to see
+        return  # gone meanwhile, or not permitted
     try:
         with os.scandir(fd) as found:
             yield from found
@@ -77,21 +77,20 @@ def _entries(root: int, path: str) -> Iterator[os.DirEntry[str]]:
         os.close(fd)
 
 
-def stamp(about: os.stat_result, now: int) -> Stamp:
-    """What tells a file from what it was before."""
-    young = now - about.st_mtime_ns < _SETTLED
+def make_stamp(about: os.stat_result, now: int) -> FileStamp:
+    """The stamp that tells whether a file changed."""
+    young = now - about.st_mtime_ns < _SETTLED_NS
     return None if young else (about.st_mtime_ns, about.st_size, about.st_ino)
 
 
-def differences(old: dict[str, Stamp], new: dict[str, Stamp]) -> dict[str, int]:
-    """The files that are not what they were: 1 for created, 2 for changed, 3 for deleted."""
+def find_changes(old: dict[str, FileStamp], new: dict[str, FileStamp]) -> dict[str, int]:
+    """The changed files: 1 for created, 2 for changed, 3 for deleted."""
     changes = {path: 1 if path not in old else 2 for path, at in new.items() if at is None or old.get(path) != at}
     return changes | {path: 3 for path in old if path not in new}
 
 
-def folders(old: Iterable[str], new: Iterable[str]) -> dict[str, int]:
-    """The folders of such files that came (1) or went (3), the outermost first: some servers ask for no file in
-    a folder that they do not know of."""
+def find_changed_folders(old: Iterable[str], new: Iterable[str]) -> dict[str, int]:
+    """Created (1) and deleted (3) folders, outermost first: some servers ignore files in folders they do not know."""
     before, after = _above(old), _above(new)
     return {path: 1 if path in after else 3 for path in sorted(before ^ after)}
 
@@ -112,7 +111,7 @@ def _digest(root: int, path: str) -> str:
     except OSError:
         return ""
     try:
-        return f"{os.fstat(fd).st_size} {hashlib.blake2b(os.read(fd, _MOST_CONFIG), digest_size=8).hexdigest()}"
+        return f"{os.fstat(fd).st_size} {hashlib.blake2b(os.read(fd, _MAX_CONFIG_BYTES), digest_size=8).hexdigest()}"
     except OSError:
         return ""
     finally:

@@ -1,10 +1,10 @@
-"""What we tell a server of ourselves, and how its own requests are answered."""
+"""Our capabilities for a language server, and the answers to its requests."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolroll.host.lsp.servers import Server
+from toolroll.host.lsp.servers import LanguageServer
 
 _CAPABILITIES: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-8", "utf-32", "utf-16"]},
@@ -28,12 +28,12 @@ _CAPABILITIES: dict[str, Any] = {
 }
 
 
-def ask_for(server: Server, uri: str) -> dict[str, Any]:
-    """The first request's parameters, for a workspace at this address."""
+def make_initialize_params(server: LanguageServer, uri: str) -> dict[str, Any]:
+    """The parameters of `initialize`, for a workspace with this URI."""
     asked = {"dynamicRegistration": server.registers, "relatedDocumentSupport": False}
     texts = {**_CAPABILITIES["textDocument"], "diagnostic": asked}
     return {
-        # Without our number: in a sandbox it means another process, or none, and the server would end itself.
+        # Not our process id: in a sandbox it means another process or none, and the server would end itself.
         "processId": None,
         "clientInfo": {"name": "toolroll"},
         "rootUri": uri,
@@ -43,15 +43,15 @@ def ask_for(server: Server, uri: str) -> dict[str, Any]:
     }
 
 
-def registered(params: Any) -> dict[str, Any]:
-    """What a server offers from now on, in the terms of its capabilities."""
+def read_registrations(params: Any) -> dict[str, Any]:
+    """The capabilities that a server registers after its start."""
     asked = {"textDocument/diagnostic": "diagnosticProvider"}
     given = (one for one in params.get("registrations", ()) if one.get("method") in asked)
     return {asked[one["method"]]: one.get("registerOptions") or {} for one in given}
 
 
-def reply(server: Server, uri: str, method: str, params: Any) -> Any:
-    """The result of a request of the server's; KeyError for one that is not known."""
+def answer_request(server: LanguageServer, uri: str, method: str, params: Any) -> Any:
+    """The result of a request from the server; KeyError for an unknown method."""
     if method == "workspace/configuration":
         return [_section(server, item.get("section")) for item in params.get("items", ())]
     if method == "workspace/applyEdit":
@@ -60,12 +60,12 @@ def reply(server: Server, uri: str, method: str, params: Any) -> Any:
         return [{"uri": uri, "name": "workspace"}]
     if method == "window/showDocument":
         return {"success": False}
-    if method in _NOTED or method.endswith("/refresh"):
+    if method in _ACKNOWLEDGED or method.endswith("/refresh"):
         return None
     raise KeyError(method)
 
 
-_NOTED = frozenset(
+_ACKNOWLEDGED = frozenset(
     {
         "client/registerCapability",
         "client/unregisterCapability",
@@ -75,8 +75,8 @@ _NOTED = frozenset(
 )
 
 
-def _section(server: Server, section: str | None) -> Any:
-    """A part of the settings by its dotted name."""
+def _section(server: LanguageServer, section: str | None) -> Any:
+    """A section of the settings by its dotted name."""
     found: Any = server.settings
     for name in (section or "").split("."):
         if name == "":

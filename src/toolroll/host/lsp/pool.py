@@ -1,4 +1,4 @@
-"""The servers that run for one workspace: one for each language, started when it is first needed."""
+"""The running language servers of one workspace: one for each language, started on first use."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from toolroll.host.lsp.servers import ALIASES, SERVERS, Server, find, language_of
+from toolroll.host.lsp.servers import ALIASES, SERVERS, LanguageServer, find_program, language_of
+from toolroll.host.runtime.cancellation import POLL_SECONDS
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.jsonrpc.connection import GoneError
-    from toolroll.host.lsp.client import Client
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.lsp.client import LspClient
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import ChildProcess
 
 Spawn = Callable[[Sequence[str], int, Mapping[str, str]], "ChildProcess"]
 """Starts a program in a folder (a descriptor), with this environment and pipes on all three ends."""
 
 T = TypeVar("T")
-_TICK = 0.05
-_MOST_MEMORY = 4 << 30
+_MAX_MEMORY_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """One server that runs now."""
+class RunningServer:
+    """A running server, for status reports."""
 
     program: str
     language: str
     pid: int
     memory: int
-    """Bytes, with all that it started."""
+    """Bytes, with its children."""
 
 
-class Pool:
-    """Starts servers, keeps them warm, starts them again when they end, and ends them all."""
+class LspPool:
+    """Starts servers, keeps them running, restarts them after a failure, and ends them."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Pool:
         start_seconds: float,
         memory: int | None,
     ) -> None:
-        """`read` gives the text of a file as it is now, None where there is none."""
+        """`read` returns the current text of a file, None where it has none."""
         self._root = root
         self._read = read
         self._spawn = spawn
@@ -60,14 +60,14 @@ class Pool:
         self._start_seconds = start_seconds
         self._memory = memory
         self.seconds = seconds
-        """How long a server may take to answer."""
+        """Time limit of an answer."""
         self._closed = False
         self._lock = threading.Lock()
         self._starting: dict[str, threading.Lock] = {}
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[str, LspClient] = {}
 
-    def server(self, path: str, language: str | None) -> Server:
-        """The server for a file; ToolError that says what would have to be installed."""
+    def server(self, path: str, language: str | None) -> LanguageServer:
+        """The server for a file; a ToolError says what to install."""
         wanted = _language(path, language)
         known = [one for one in SERVERS if one.language == wanted]
         chosen = self._choice.get(wanted)
@@ -76,43 +76,46 @@ class Pool:
             names = ", ".join(one.program for one in known)
             raise ToolError(ErrorCode.UNSUPPORTED, f"There is no server {chosen!r} for {wanted}. There are: {names}.")
         running = self._clients.get(wanted)
-        if running is not None and running.link.gone is None and running.server in usable:
+        if running is not None and running.connection.gone is None and running.server in usable:
             return running.server
-        found = next((one for one in usable if find(one, self._root.path)), None)
+        found = next((one for one in usable if find_program(one, self._root.path)), None)
         if found is None:
-            raise _missing(usable)
+            raise _missing_error(usable)
         return found
 
-    def deadline(self, token: Token) -> float:
-        """Until when a question that is asked now must be answered."""
+    def deadline(self, token: CancelToken) -> float:
+        """The deadline of a request that is sent now."""
         return time.monotonic() + min(self.seconds, max(0.0, token.remaining()))
 
-    def use(self, server: Server, token: Token, action: Callable[[Client], T]) -> T:
-        """What comes of using a server; one that ends meanwhile is started again, once."""
+    def use(self, server: LanguageServer, token: CancelToken, action: Callable[[LspClient], T]) -> T:
+        """Run `action` with the client of a server; a server that ends meanwhile is restarted once."""
         from toolroll.host.jsonrpc.connection import GoneError
 
         for last in (False, True):
             try:
-                return _attended(self._client(server, token), action)
+                return _count_timeouts(self._client(server, token), action)
             except GoneError as gone:
                 if last or gone.memory:
-                    raise _ended(server, gone) from None
+                    raise _end_error(server, gone) from None
         raise AssertionError
 
-    def running(self) -> list[Running]:
-        """The servers that run now."""
+    def running(self) -> list[RunningServer]:
+        """The running servers."""
         with self._lock:
-            clients = [one for one in self._clients.values() if one.link.gone is None]
+            clients = [one for one in self._clients.values() if one.connection.gone is None]
         if not clients:
             return []
-        from toolroll.host.jsonrpc.connection import resident
+        from toolroll.host.jsonrpc.connection import measure_memory
 
         return [
-            Running(one.server.program, one.server.language, one.link.pid, resident(one.link.pid)) for one in clients
+            RunningServer(
+                one.server.program, one.server.language, one.connection.pid, measure_memory(one.connection.pid)
+            )
+            for one in clients
         ]
 
     def close(self) -> None:
-        """End all servers and whatever they started."""
+        """End all servers and their children."""
         with self._lock:
             self._closed = True
             clients, self._clients = list(self._clients.values()), {}
@@ -122,32 +125,32 @@ class Pool:
         for ender in enders:
             ender.join()
 
-    def _client(self, server: Server, token: Token) -> Client:
-        """The running server, told of all that has changed; started if need be."""
-        from toolroll.host.lsp import file_changes as watch
+    def _client(self, server: LanguageServer, token: CancelToken) -> LspClient:
+        """The client of a running server, which knows all changed files; started if needed."""
+        from toolroll.host.lsp.file_changes import take_snapshot
 
-        with self._alone(server.language, token):
-            sight = watch.look(self._root, server, token)
+        with self._exclusive(server.language, token):
+            snapshot = take_snapshot(self._root, server, token)
             client = self._clients.get(server.language)
-            # What never answers is hung; configuration and packages are read once, at the start.
-            if client is not None and (client.timeouts > 1 or client.sight.grounds != sight.grounds):
+            # A server that never answers hangs; configuration and packages are read once, at the start.
+            if client is not None and (client.timeouts > 1 or client.snapshot.config != snapshot.config):
                 client.close()
-            if client is None or client.link.gone is not None:
-                client = self._started(server, token)
-                client.sight = sight
+            if client is None or client.connection.gone is not None:
+                client = self._start_with_retry(server, token)
+                client.snapshot = snapshot
                 with self._lock:
                     closed = self._closed
                     if not closed:
                         self._clients[server.language] = client
                 if closed:
                     client.close()
-                    raise _closed()
+                    raise _closed_error()
             else:
-                client.absorb(sight, self._read)
+                client.update_files(snapshot, self._read)
             return client
 
-    def _started(self, server: Server, token: Token) -> Client:
-        """A server that is ready; one that ends while it starts gets a second chance."""
+    def _start_with_retry(self, server: LanguageServer, token: CancelToken) -> LspClient:
+        """Start a server; if it ends during the start, try once more."""
         from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
 
         for last in (False, True):
@@ -155,11 +158,11 @@ class Pool:
                 return self._start(server, token)
             except GoneError as gone:
                 if gone.memory:
-                    raise _ended(server, gone) from None
+                    raise _end_error(server, gone) from None
                 if last:
-                    raise _unusable(server, str(gone)) from None
+                    raise _unusable_error(server, str(gone)) from None
             except RefusedError as refused:
-                raise _unusable(server, f"refuses to start ({refused})") from None
+                raise _unusable_error(server, f"refuses to start ({refused})") from None
             except LateError:
                 raise ToolError(
                     ErrorCode.TIMEOUT,
@@ -167,29 +170,29 @@ class Pool:
                 ) from None
         raise AssertionError
 
-    def _start(self, server: Server, token: Token) -> Client:
-        from toolroll.host.lsp.client import Client
+    def _start(self, server: LanguageServer, token: CancelToken) -> LspClient:
+        from toolroll.host.lsp.client import LspClient
         from toolroll.host.lsp.spawn import environment
 
-        program = find(server, self._root.path)
+        program = find_program(server, self._root.path)
         if program is None:
-            raise _missing([server])
+            raise _missing_error([server])
         process = self._spawn([program, *server.arguments], self._root.fd, environment())
-        client = Client(server, process, self._root.path, self._memory or _bearable())
+        client = LspClient(server, process, self._root.path, self._memory or _default_memory())
         try:
             client.start(token, time.monotonic() + min(self._start_seconds, max(0.0, token.remaining())))
         except BaseException:
-            client.link.close()
+            client.connection.close()
             raise
         return client
 
     @contextmanager
-    def _alone(self, language: str, token: Token) -> Iterator[None]:
+    def _exclusive(self, language: str, token: CancelToken) -> Iterator[None]:
         with self._lock:
             if self._closed:
-                raise _closed()
+                raise _closed_error()
             lock = self._starting.setdefault(language, threading.Lock())
-        while not lock.acquire(timeout=_TICK):
+        while not lock.acquire(timeout=POLL_SECONDS):
             token.check()
         try:
             yield
@@ -215,7 +218,7 @@ def _language(path: str, given: str | None) -> str:
     return found
 
 
-def _missing(servers: Sequence[Server]) -> ToolError:
+def _missing_error(servers: Sequence[LanguageServer]) -> ToolError:
     first = servers[0]
     return ToolError(
         ErrorCode.UNSUPPORTED,
@@ -224,39 +227,39 @@ def _missing(servers: Sequence[Server]) -> ToolError:
     )
 
 
-def _closed() -> ToolError:
+def _closed_error() -> ToolError:
     return ToolError(ErrorCode.CANCELLED, "The kit was closed, and its language servers with it.")
 
 
-def _ended(server: Server, gone: GoneError) -> ToolError:
+def _end_error(server: LanguageServer, gone: GoneError) -> ToolError:
     code = ErrorCode.TOO_LARGE if gone.memory else ErrorCode.EXECUTION
     return ToolError(code, f"The language server {server.program} {gone}. Ask for less at once, or do without it.")
 
 
-def _unusable(server: Server, how: str) -> ToolError:
+def _unusable_error(server: LanguageServer, how: str) -> ToolError:
     return ToolError(
         ErrorCode.UNSUPPORTED,
         f"The language server {server.program} {how}, right at its start. To add it: {server.install}",
     )
 
 
-def _attended(client: Client, action: Callable[[Client], T]) -> T:
-    """What comes of the action; how often the server was silent all the time is counted."""
+def _count_timeouts(client: LspClient, action: Callable[[LspClient], T]) -> T:
+    """Run the action, and count timeouts during which the server sent nothing."""
     from toolroll.host.jsonrpc.connection import LateError
 
     asked = time.monotonic()
     try:
         return action(client)
     except LateError:
-        client.timeouts += client.link.heard < asked
+        client.timeouts += client.connection.heard < asked
         raise
     finally:
-        if client.link.heard >= asked:
+        if client.connection.heard >= asked:
             client.timeouts = 0
 
 
-def _bearable() -> int:
-    """How much one server may hold where nobody said: half of the machine, and no more than 4 GB."""
+def _default_memory() -> int:
+    """The default memory limit: half of the machine, at most 4 GB."""
     import os
 
-    return min(_MOST_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+    return min(_MAX_MEMORY_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)

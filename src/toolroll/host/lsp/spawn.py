@@ -6,7 +6,7 @@ import os
 
 
 def environment() -> dict[str, str]:
-    """What a server gets of our environment: where programs are, and where it may keep what is its own."""
+    """The variables that a server gets: where programs are, and its home folder."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": os.environ.get("HOME", "/"),

@@ -1,4 +1,4 @@
-"""Which files are meant by what a caller names, and which of their problems are new."""
+"""Resolve the files that a caller names, and find the new problems of a file."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from toolroll.text import line_shift as shift
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.lsp.answers import Problem, Report
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.lsp.answers import FileReport, Problem
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.search.search import Search
 
-_FOREIGN = ("node_modules", "site-packages")  # they would be most of it, where nothing ignores them
-_MARKS = frozenset("*?[{")
+_DEPENDENCY_FOLDERS = ("node_modules", "site-packages")  # skipped unless they are named
+_GLOB_CHARS = frozenset("*?[{")
 _ENDINGS = tuple(dict.fromkeys(ending for server in SERVERS for ending in server.files))
 
 
 def resolve_files(
-    files: Workspace, search: Search, token: Token, names: Sequence[str], language: str | None, folder: str = "."
+    files: Workspace, search: Search, token: CancelToken, names: Sequence[str], language: str | None, folder: str = "."
 ) -> list[str]:
     """The real paths of files, of all code in folders, and of the code that globs match; each once.
 
@@ -36,7 +36,7 @@ def resolve_files(
 
     def matching(pattern: str, inside: str) -> Iterable[str]:
         root, where = files.where(inside)
-        skip = tuple(one for one in _FOREIGN if one not in pattern)
+        skip = tuple(one for one in _DEPENDENCY_FOLDERS if one not in pattern)
         listing = search.on(root).find(pattern, Scope(where, skip=skip), sort="path", token=token)
         return (one.path for one in listing.entries if language or language_of(one.path))
 
@@ -44,7 +44,7 @@ def resolve_files(
         path = name if folder == "." or name.startswith("/") else f"{folder}/{name}"
         if tree.is_file(path):
             found[files.peek(path).path] = None
-        elif _MARKS & set(name):
+        elif _GLOB_CHARS & set(name):
             found |= dict.fromkeys(matching(name, folder))
         else:
             tree.folder(path, 1, token)
@@ -56,12 +56,14 @@ def resolve_files(
     return list(found)
 
 
-def unseen(old: Report, new: Report) -> list[Problem]:
-    """The problems that were not there before, also not in another line that has moved."""
+def find_new_problems(old: FileReport, new: FileReport) -> list[Problem]:
+    """The problems of the new report that the old one does not have, even on lines that moved."""
     before, after = old.problems or [], new.problems or []
-    fresh = shift.find_new(old.text, new.text, [_known_by(one) for one in before], [_known_by(one) for one in after])
+    fresh = shift.find_new(
+        old.text, new.text, [_problem_key(one) for one in before], [_problem_key(one) for one in after]
+    )
     return [after[at] for at in fresh]
 
 
-def _known_by(problem: Problem) -> tuple[int, Hashable]:
+def _problem_key(problem: Problem) -> tuple[int, Hashable]:
     return problem.range.line, (problem.severity, problem.code, problem.source, problem.message)

@@ -1,7 +1,7 @@
-"""Which MCP servers there are: the operator's own file, in the shape that MCP clients share (`mcpServers`).
+"""Configuration of MCP servers, in the format that MCP clients share (`mcpServers`).
 
-Only the operator names servers: by `Kit(mcp=...)`, by TOOLROLL_MCP_CONFIG, or in `mcp.json` of the user's configuration
-folder. A file in a workspace is never read: whoever wrote the repository would choose programs that run here.
+Only the operator configures servers: by `Kit(mcp=...)`, TOOLROLL_MCP_CONFIG, or `mcp.json` in the user's configuration
+folder. A file in a workspace is never read: the author of a repository would choose programs that run here.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 FILE = "mcp.json"
 VARIABLE = "TOOLROLL_MCP_CONFIG"
 Config = str | os.PathLike[str] | Mapping[str, Any]
-Protocol = Literal["auto", "stateless"]
+ProtocolChoice = Literal["auto", "stateless"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _KINDS = ("stdio", "http", "streamable-http", "streamableHttp", "streamable_http")
 _WRITES = ("nothing", "workspace", "repository")
-_MOST_BYTES = 1_000_000
+_MAX_FILE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One server as the file has it, its variables not yet put in."""
+class ServerConfig:
+    """The configuration of one server; its variables are not replaced yet."""
 
     name: str
     command: tuple[str, ...] = ()
-    """The program and its arguments; empty for one that is reached by `url`."""
+    """The program and its arguments; empty for a server with a `url`."""
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str = "."
     url: str = ""
@@ -41,42 +41,42 @@ class Entry:
     network: bool = False
     """Whether its processes may use the network."""
     writes: Writes = "nothing"
-    """What its processes may change: see `launch.Writes`."""
+    """What its processes may change: see `Writes`."""
     read: tuple[str, ...] = ()
-    """Absolute folders that its processes may read besides those that every command may."""
+    """Absolute folders that its processes may read in addition to those of every command."""
     trust: bool = False
-    """Whether its own word counts that a tool only reads."""
+    """Whether it may declare its tools read-only."""
     expand: bool = False
-    """Whether each of its tools is a tool of the kit from the start."""
+    """Whether the kit registers its tools at the start."""
     tools: tuple[str, ...] | None = None
-    """When set, only these of its tools are there."""
+    """When set, only these of its tools are available."""
     prefix: str = ""
-    """What the names of its tools begin with in the kit, followed by two underscores."""
+    """Prefix of its tools' names in the kit, before two underscores."""
     timeout: float = 60.0
-    """Seconds that it may take to answer."""
+    """Seconds for an answer."""
     start_timeout: float = 30.0
-    protocol: Protocol = "auto"
+    protocol: ProtocolChoice = "auto"
 
     @property
     def source(self) -> str:
-        """Stands for what runs or is asked: another program is another server, whatever its name."""
+        """Digest of the program or URL: another program is another server, even under the same name."""
         import hashlib
 
         import msgspec
 
-        said = msgspec.json.encode([self.command, self.cwd, self.url])
-        return hashlib.blake2b(said, digest_size=16).hexdigest()
+        identity = msgspec.json.encode([self.command, self.cwd, self.url])
+        return hashlib.blake2b(identity, digest_size=16).hexdigest()
 
 
-def load(given: Config | None, environment: Mapping[str, str]) -> dict[str, Entry]:
-    """The servers that are switched on, by name; ValueError for a file that cannot be read or understood."""
+def load(given: Config | None, environment: Mapping[str, str]) -> dict[str, ServerConfig]:
+    """The enabled servers by name; ValueError for a file that is unreadable or invalid."""
     if isinstance(given, Mapping):
-        return _entries(given, "mcp")
+        return _parse_servers(given, "mcp")
     named = given if given is not None else environment.get(VARIABLE, "").strip() or None
     path = os.fspath(named) if named is not None else default_path()
     try:
         with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+            data = file.read(_MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         if named is None:
             return {}
@@ -87,32 +87,32 @@ def load(given: Config | None, environment: Mapping[str, str]) -> dict[str, Entr
         found = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise ValueError(f"{path}: {error}") from error
-    return _entries(found, path)
+    return _parse_servers(found, path)
 
 
 def default_path() -> str:
-    """Where the user's servers are, whether or not there are any."""
+    """The path of the user's configuration file, which may not exist."""
     import platformdirs
 
     return os.path.join(platformdirs.user_config_dir("toolroll"), FILE)
 
 
-def _entries(found: Any, where: str) -> dict[str, Entry]:
+def _parse_servers(found: Any, where: str) -> dict[str, ServerConfig]:
     servers = found.get("mcpServers", found) if isinstance(found, Mapping) else None
     if not isinstance(servers, Mapping):
         raise ValueError(f'{where}: there must be an object "mcpServers", with a server under each name.')
-    entries = {}
+    configs = {}
     for name, raw in servers.items():
         if not _NAME.fullmatch(str(name)):
             raise ValueError(f"{where}: {name!r} is no name for a server. Use letters, digits, '_', '-' and '.'.")
         if not isinstance(raw, Mapping):
             raise ValueError(f"{where}: server {name!r} must be an object.")
         if not _read(raw, "disabled", bool, False, where, name):
-            entries[name] = _entry(name, raw, where)
-    return entries
+            configs[name] = _parse_server(name, raw, where)
+    return configs
 
 
-def _entry(name: str, raw: Mapping[str, Any], where: str) -> Entry:
+def _parse_server(name: str, raw: Mapping[str, Any], where: str) -> ServerConfig:
     def get(key: str, kind: type, default: Any) -> Any:
         return _read(raw, key, kind, default, where, name)
 
@@ -131,7 +131,7 @@ def _entry(name: str, raw: Mapping[str, Any], where: str) -> Entry:
     for is_wrong, why in wrong:
         if is_wrong:
             raise ValueError(f"{where}: server {name!r}: {why}.")
-    return Entry(
+    return ServerConfig(
         name=name,
         command=(program, *_texts(get("args", list, []), "args", where, name)) if program else (),
         env=_named(get("env", dict, {}), "env", where, name),
@@ -147,7 +147,7 @@ def _entry(name: str, raw: Mapping[str, Any], where: str) -> Entry:
         prefix=prefix,
         timeout=_seconds(get("timeout", float, 60.0), "timeout", where, name),
         start_timeout=_seconds(get("startTimeout", float, 30.0), "startTimeout", where, name),
-        protocol=cast("Protocol", protocol),
+        protocol=cast("ProtocolChoice", protocol),
     )
 
 

@@ -1,58 +1,56 @@
-"""The body of an answer over HTTP, piece by piece: one message of JSON, or a stream of events that hold messages."""
+"""Incremental reader of an HTTP answer: one JSON message, or server-sent events that hold messages."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from toolroll.host.mcp.stdio import read
+from toolroll.host.jsonrpc.framing import RpcDict, decode_messages
 
-_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-_OVERLAP = 3
-_ID = re.compile(rb"[!-~]{1,500}")
-_LONGEST_PAUSE = 60.0
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_OVERLAP_BYTES = 3  # an end of an event may begin in the bytes that were searched already
+_EVENT_ID = re.compile(rb"[!-~]{1,500}")
+_MAX_RETRY_S = 60.0
 
 
-class Body:
-    """Takes bytes as they come, and gives the messages that are complete."""
+class MessageStream:
+    """Takes bytes as they arrive, and returns the messages that they complete."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._stream: bool | None = None
-        self.last = ""
-        """What the last event was called, if events have names: where a stream that ended can be taken up again."""
-        self.pause = 1.0
-        """Seconds after which the server wants to be asked for the rest."""
+        self._is_stream: bool | None = None
+        self.last_event_id = ""
+        """Where a stream that ended can be resumed; empty when events have no ids."""
+        self.retry_s = 1.0
+        """Seconds to wait before the stream is resumed, by the server's wish."""
 
-    def feed(self, data: bytes) -> list[dict[str, Any]]:
+    def feed(self, data: bytes) -> list[RpcDict]:
         """The messages that these bytes complete."""
-        looked = max(0, len(self._buffer) - _OVERLAP)
+        searched = max(0, len(self._buffer) - _OVERLAP_BYTES)
         self._buffer += data
-        if self._stream is None and (start := bytes(self._buffer[:64]).lstrip()):
-            self._stream = start[:1] not in (b"{", b"[")
-        messages: list[dict[str, Any]] = []
-        while self._stream and (end := _END.search(self._buffer, looked)):
-            messages += self._event(bytes(self._buffer[: end.start()]))
+        if self._is_stream is None and (start := bytes(self._buffer[:64]).lstrip()):
+            self._is_stream = start[:1] not in (b"{", b"[")
+        messages: list[RpcDict] = []
+        while self._is_stream and (end := _EVENT_END.search(self._buffer, searched)):
+            messages += self._read_event(bytes(self._buffer[: end.start()]))
             del self._buffer[: end.end()]
-            looked = 0
+            searched = 0
         return messages
 
-    def rest(self) -> list[dict[str, Any]]:
+    def finish(self) -> list[RpcDict]:
         """The messages at the end of the body."""
         text, self._buffer = bytes(self._buffer), bytearray()
-        stream, self._stream = self._stream, None
-        return self._event(text) if stream else read(text)
+        is_stream, self._is_stream = self._is_stream, None
+        return self._read_event(text) if is_stream else decode_messages(text)
 
-    def _event(self, text: bytes) -> list[dict[str, Any]]:
-        """The messages in the data of one event."""
+    def _read_event(self, text: bytes) -> list[RpcDict]:
         data = []
         for line in re.split(rb"\r\n|\n|\r", text):
             name, _, value = line.partition(b":")
             value = value.removeprefix(b" ")
             if name == b"data":
                 data.append(value)
-            elif name == b"id" and _ID.fullmatch(value):
-                self.last = value.decode("ascii")
+            elif name == b"id" and _EVENT_ID.fullmatch(value):
+                self.last_event_id = value.decode("ascii")
             elif name == b"retry" and value.isdigit():
-                self.pause = min(int(value[:9]) / 1000, _LONGEST_PAUSE)
-        return read(b"\n".join(data)) if data else []
+                self.retry_s = min(int(value[:9]) / 1000, _MAX_RETRY_S)
+        return decode_messages(b"\n".join(data)) if data else []

@@ -1,4 +1,4 @@
-"""What servers have to offer, as a list to read."""
+"""Lists of the tools, resources and prompts of MCP servers, for the model."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolroll.host.mcp.definitions import visible
-from toolroll.host.mcp.results import Answer, Content
+from toolroll.host.mcp.results import McpResult, ResultContent
 
 if TYPE_CHECKING:
-    from toolroll.host.mcp.server import Known, Remote
-    from toolroll.host.mcp.servers import Remotes
+    from toolroll.host.mcp.server import McpServer, PinnedTool
+    from toolroll.host.mcp.servers import McpServers
     from toolroll.host.runtime.call import Call
 
-_LINE = 200
-_NAME = 300
+_MAX_LINE_CHARS = 200
+_MAX_TEXT_CHARS = 300
 
 
-def show(action: str, remotes: Remotes, name: str | None, call: Call) -> Answer:
-    """The tools, resources or prompts of a server; without a name of every server, and more briefly."""
+def list_items(action: str, servers: McpServers, name: str | None, call: Call) -> McpResult:
+    """The tools, resources or prompts of a server; without a name of every server, in short form."""
     what = action.removeprefix("list_")
-    found, failed = remotes.each(name, lambda one: _rows(what, one, call))
+    found, failed = servers.each(name, lambda one: _rows(what, one, call))
     brief = len(found) + len(failed) > 1
-    content = Content(notes=[f"{error.message}" for error in failed])
+    content = ResultContent(notes=[f"{error.message}" for error in failed])
     for server, rows in found.items():
         lines = [_line(row, brief) for row in rows]
         content.texts.append("\n".join([f"{server}: {len(rows)} {what}", *lines]))
@@ -35,14 +35,14 @@ def show(action: str, remotes: Remotes, name: str | None, call: Call) -> Answer:
     return content.answer(origin, f"list of {what}", structured, call.limits.output_chars, lambda text: text)
 
 
-def _rows(what: str, remote: Remote, call: Call) -> list[dict[str, Any]]:
+def _rows(what: str, server: McpServer, call: Call) -> list[dict[str, Any]]:
     if what == "tools":
-        return [_tool(name, known) for name, known in remote.tools(call.token).items()]
-    items = remote.resources(call.token) if what == "resources" else remote.prompts(call.token)
+        return [_tool(name, known) for name, known in server.tools(call.token).items()]
+    items = server.resources(call.token) if what == "resources" else server.prompts(call.token)
     return [_item(one) for one in items]
 
 
-def _tool(name: str, known: Known) -> dict[str, Any]:
+def _tool(name: str, known: PinnedTool) -> dict[str, Any]:
     row: dict[str, Any] = {"name": name, "description": known.shown.description, "parameters": known.shown.schema}
     if known.now.problem:
         row["problem"] = known.now.problem
@@ -52,13 +52,13 @@ def _tool(name: str, known: Known) -> dict[str, Any]:
 
 
 def _item(one: Mapping[str, Any]) -> dict[str, Any]:
-    """A resource or a prompt, with what is worth knowing of it."""
+    """A resource or a prompt, reduced to its known fields."""
     texts = ("uri", "uriTemplate", "name", "title", "description", "mimeType")
-    row: dict[str, Any] = {key: visible(one[key], _NAME) for key in texts if isinstance(one.get(key), str)}
+    row: dict[str, Any] = {key: visible(one[key], _MAX_TEXT_CHARS) for key in texts if isinstance(one.get(key), str)}
     arguments = one.get("arguments")
     if isinstance(arguments, Sequence) and not isinstance(arguments, str):
         row["arguments"] = [
-            f"{visible(str(item.get('name', '')), _NAME)}{'' if item.get('required') else '?'}"
+            f"{visible(str(item.get('name', '')), _MAX_TEXT_CHARS)}{'' if item.get('required') else '?'}"
             for item in arguments
             if isinstance(item, Mapping)
         ]
@@ -70,7 +70,7 @@ def _line(row: Mapping[str, Any], brief: bool) -> str:
     about = row.get("description") or row.get("title") or ""
     text = f"- {first}: {' '.join(about.split())}" if about else f"- {first}"
     if brief:
-        return visible(text, _LINE)
+        return visible(text, _MAX_LINE_CHARS)
     if "problem" in row:
         return f"{text}\n  [{row['problem']}]"
     if "arguments" in row:
@@ -80,6 +80,6 @@ def _line(row: Mapping[str, Any], brief: bool) -> str:
 
 
 def _parameters(schema: Mapping[str, Any]) -> str:
-    """The schema on one line, without what says nothing."""
+    """The schema on one line, without redundant keys."""
     shown = {key: value for key, value in schema.items() if key not in ("$schema", "title", "type")}
     return msgspec.json.encode(shown).decode()

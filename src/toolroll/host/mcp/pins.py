@@ -1,4 +1,4 @@
-"""What the tools of each server were when they were first seen. A definition that has changed since is not trusted."""
+"""Pins: the tool definitions of each server when they were first seen. A changed definition is not trusted."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolroll.host.mcp.definitions import Definition
+from toolroll.host.mcp.definitions import ToolDefinition
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.mcp.config import Entry
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.mcp.config import ServerConfig
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.state import State
 
 _FOLDER, _FILE = "servers", "pins.json"
 
 
-class Pins:
-    """Kept with the workspace's state. Removing the file lets every definition be seen for the first time again."""
+class ToolPins:
+    """Pinned definitions, stored with the workspace's state. Removing the file resets all pins."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
     @property
     def path(self) -> str:
-        """Where they are, whether or not there are any."""
+        """The path of the file, which may not exist."""
         return os.path.join(self._state.path, _FOLDER, _FILE)
 
-    def of(self, entry: Entry) -> dict[str, Definition]:
-        """The pinned tools of a server, by name; none when its entry now names another program."""
-        kept = self._load().get(entry.name)
-        if not isinstance(kept, dict) or kept.get("source") != entry.source:
+    def of(self, config: ServerConfig) -> dict[str, ToolDefinition]:
+        """The pinned tools of a server by name; none when its program or URL changed."""
+        stored = self._load().get(config.name)
+        if not isinstance(stored, dict) or stored.get("source") != config.source:
             return {}
         try:
-            found = msgspec.convert(kept.get("tools"), list[Definition])
+            found = msgspec.convert(stored.get("tools"), list[ToolDefinition])
         except msgspec.ValidationError as error:
             raise self._broken(error) from error
         return {one.name: one for one in found}
 
-    def add(self, entry: Entry, found: Iterable[Definition], token: Token) -> None:
-        """Keep these, in place of those of the same names."""
+    def add(self, config: ServerConfig, found: Iterable[ToolDefinition], token: CancelToken) -> None:
+        """Pin these definitions; they replace those of the same names."""
         from toolroll.host.runtime.file_lock import locked
 
         with locked(self._state.folder(_FOLDER), ".lock", token):
-            tools = {**self.of(entry), **{one.name: one for one in found}}
-            kept = {**self._load(), entry.name: {"source": entry.source, "tools": list(tools.values())}}
-            self._state.put(_FOLDER, _FILE, msgspec.json.format(msgspec.json.encode(kept), indent=1))
+            tools = {**self.of(config), **{one.name: one for one in found}}
+            stored = {**self._load(), config.name: {"source": config.source, "tools": list(tools.values())}}
+            self._state.put(_FOLDER, _FILE, msgspec.json.format(msgspec.json.encode(stored), indent=1))
 
     def _load(self) -> dict[str, Any]:
         try:
@@ -66,8 +66,8 @@ class Pins:
         )
 
 
-def changes(before: Definition, now: Definition) -> str:
-    """What is different about a tool, in words; empty when nothing is."""
+def describe_changes(before: ToolDefinition, now: ToolDefinition) -> str:
+    """The difference between two definitions, in words; empty when there is none."""
     if before.digest == now.digest:
         return ""
     parts = {

@@ -1,4 +1,4 @@
-"""What a server answered, as something to read: cleaned, bounded, and marked as foreign."""
+"""Results of a server for the model: cleaned, bounded, and fenced as untrusted data."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from toolroll.text import images
 from toolroll.text.terminal import clean
 from toolroll.text.truncate import bound
 
-_ROOM = 4_000  # characters for all that is around the text
-_ERROR_CHARS = 4_000
-_MOST_STRUCTURED = 1_000_000  # characters
-_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_RESERVED_CHARS = 4_000  # for everything around the text
+_MAX_ERROR_CHARS = 4_000
+_MAX_STRUCTURED_CHARS = 1_000_000
+_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a question. `text` is the server's own; the model sees it fenced, with its origin."""
+class McpResult:
+    """The result of a request. `text` is the server's; the model sees it fenced, with its origin."""
 
     server: str
-    """Of several servers, their names."""
+    """The name of the server; several names for a list over servers."""
     subject: str
     """What it is: "tool 'add'", "list of tools" ..."""
     text: str
@@ -50,8 +50,8 @@ def _fenced(text: str, subject: str, server: str) -> str:
 
 
 @dataclass(slots=True)
-class Content:
-    """Blocks of content, put together."""
+class ResultContent:
+    """Collects blocks of content."""
 
     texts: list[str] = field(default_factory=list)
     images: list[Image] = field(default_factory=list)
@@ -90,28 +90,28 @@ class Content:
             found = None
         if found is None:
             self.notes.append("A part of the answer is damaged, and is not shown.")
-        elif mime in _TYPES and len(found) <= images.MOST_BYTES:
+        elif mime in _IMAGE_TYPES and len(found) <= images.MOST_BYTES:
             self.images.append(Image(found, mime))
         else:
             self.notes.append(f"A part of type {str(mime)[:40]!r} with {len(found)} bytes is not shown.")
 
     def _bounded(self, written: str) -> Any:
-        """What a program may read of it."""
+        """The structured part for programs, unless it is too large."""
         with suppress(msgspec.DecodeError):  # what is hidden may have been a number
-            if len(written) <= _MOST_STRUCTURED:
+            if len(written) <= _MAX_STRUCTURED_CHARS:
                 return msgspec.json.decode(written)
         self.notes.append(f"A structured part with {len(written)} characters is left out.")
         return None
 
-    def answer(self, server: str, subject: str, structured: Any, most: int, hide: Callable[[str], str]) -> Answer:
-        """All of it, for a model that is shown at most so many characters."""
-        text = hide(cleaned("\n\n".join(self.texts)))
+    def answer(self, server: str, subject: str, structured: Any, most: int, hide: Callable[[str], str]) -> McpResult:
+        """The result, for a model that sees at most `most` characters."""
+        text = hide(clean_text("\n\n".join(self.texts)))
         if structured is not None:
             written = hide(msgspec.json.encode(structured).decode())
-            text = text or hide(cleaned(msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()))
+            text = text or hide(clean_text(msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()))
             structured = self._bounded(written)
-        shown = bound(text, max(_ROOM, most - _ROOM))
-        return Answer(
+        shown = bound(text, max(_RESERVED_CHARS, most - _RESERVED_CHARS))
+        return McpResult(
             server,
             subject,
             shown.text,
@@ -122,36 +122,40 @@ class Content:
         )
 
 
-def cleaned(text: str) -> str:
-    """A text without escape sequences and controls."""
+def clean_text(text: str) -> str:
+    """The text without escape sequences and control characters."""
     return clean(text.encode("utf-8", "replace"))
 
 
-def called(result: Mapping[str, Any], server: str, tool: str, most: int, hide: Callable[[str], str]) -> Answer:
-    """The answer of a tool; ToolError when it reports an error."""
-    content = Content()
+def tool_result(result: Mapping[str, Any], server: str, tool: str, most: int, hide: Callable[[str], str]) -> McpResult:
+    """The result of a tool call; ToolError when the tool reports an error."""
+    content = ResultContent()
     for block in _blocks(result.get("content")):
         content.add(block)
     subject = f"tool {tool!r}"
     if result.get("isError") is True:
-        said = hide(cleaned("\n".join(content.texts)))
-        said = said if len(said) <= _ERROR_CHARS else f"{said[:_ERROR_CHARS]} [cut]"
+        said = hide(clean_text("\n".join(content.texts)))
+        said = said if len(said) <= _MAX_ERROR_CHARS else f"{said[:_MAX_ERROR_CHARS]} [cut]"
         told = f"\n{_fenced(said, subject, server)}" if said else ""
         raise ToolError(ErrorCode.EXECUTION, f"The {subject} of the MCP server {server!r} reports an error.{told}")
     return content.answer(server, subject, result.get("structuredContent"), most, hide)
 
 
-def contents(result: Mapping[str, Any], server: str, uri: str, most: int, hide: Callable[[str], str]) -> Answer:
-    """What is in a resource."""
-    content = Content()
+def resource_result(
+    result: Mapping[str, Any], server: str, uri: str, most: int, hide: Callable[[str], str]
+) -> McpResult:
+    """The contents of a resource."""
+    content = ResultContent()
     for one in _blocks(result.get("contents")):
         content.resource(one)
     return content.answer(server, f"resource {uri!r}", None, most, hide)
 
 
-def prompt(result: Mapping[str, Any], server: str, name: str, most: int, hide: Callable[[str], str]) -> Answer:
-    """A prompt, message by message."""
-    content = Content()
+def prompt_result(
+    result: Mapping[str, Any], server: str, name: str, most: int, hide: Callable[[str], str]
+) -> McpResult:
+    """The messages of a prompt."""
+    content = ResultContent()
     for one in _blocks(result.get("messages")):
         if isinstance(one, Mapping):
             content.texts.append(f"[{one.get('role', 'user')}]")

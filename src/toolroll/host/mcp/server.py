@@ -1,150 +1,179 @@
-"""One MCP server of the operator's: its tools, resources and prompts, trusted as far as they were seen."""
+"""One configured MCP server: its tools, resources and prompts. A tool that changed since it was pinned asks first."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.mcp import results as answers
-from toolroll.host.mcp.definitions import Definition, definitions, mirrored
-from toolroll.host.mcp.lifecycle import Life, World
-from toolroll.host.mcp.offered import Follow, Offered, effects_of, outside, shown_name
-from toolroll.host.mcp.pins import changes
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.mcp import results
+from toolroll.host.mcp.definitions import ToolDefinition, find_mirrored_headers, parse_definitions
+from toolroll.host.mcp.lifecycle import ServerDependencies, ServerLifecycle
+from toolroll.host.mcp.pins import describe_changes
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Checker
 
 if TYPE_CHECKING:
-    from toolroll.host.mcp.config import Entry
-    from toolroll.host.mcp.results import Answer
-    from toolroll.host.mcp.session import Session
+    from toolroll.host.mcp.config import ServerConfig
+    from toolroll.host.mcp.results import McpResult
+    from toolroll.host.mcp.session import McpSession
     from toolroll.host.runtime.call import Call
 
-_OLD = 60.0  # seconds after which a server that cannot tell of changes is asked for its tools again
-_BETWEEN = 0.2  # seconds between two looks at the tools of a server that says on and on that they are others
+OnToolsChanged = Callable[[Iterable[str], Iterable["RemoteTool"]], None]
+"""Takes the names of tools that are gone or changed, and the tools that replace them."""
+
+_HTTP_LIST_AGE_S = 60.0  # over HTTP a server cannot report changes, so its tools are listed again after this time
+_REFRESH_INTERVAL_S = 0.2  # between two lists of a server that reports changes all the time
+_MAX_NAME_CHARS = 64  # the limit of model providers
+_INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True)
-class Known:
-    """A tool of a server: as it is now, and as it was when it was first seen."""
+class PinnedTool:
+    """A tool of a server: its definition now, and the one that was pinned when it was first seen."""
 
-    now: Definition
-    shown: Definition
-    """What the model may read: the first one, until somebody has agreed to the other."""
+    now: ToolDefinition
+    shown: ToolDefinition
+    """What the model sees: the pinned definition, until the user approves the new one."""
     change: str = ""
     checker: Checker = field(default_factory=lambda: Checker({}))
 
 
-class Remote:
-    """One server. Nothing is started before it is needed."""
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """A tool of a server that a kit can register, under its own name and with the effects it may have at worst."""
 
-    def __init__(self, entry: Entry, world: World) -> None:
-        self.entry = entry
-        self._world = world
-        self._life = Life(entry, world, self._changed)
-        self._tools: dict[str, Known] = {}
-        self._of: Session | None = None
-        self._at = 0.0
-        self._stale = False
-        self._given: dict[str, Offered] = {}
-        self._follow: Follow | None = None
-        self._renewing = threading.Lock()
+    name: str
+    description: str
+    effects: Effect
+    schema: dict[str, Any]
+    server: McpServer
+    own_name: str
+    """The name on the server."""
+
+    def kit_tools(self) -> list[RemoteTool]:
+        """Only this tool."""
+        return [self]
+
+    def follow(self, _on_change: OnToolsChanged) -> None:
+        """Do nothing: it stays as registered, and a call of a changed tool asks first."""
+
+    def call(self, call: Call, /, **arguments: Any) -> McpResult:
+        """Call the tool on the server; the kit's guard has approved the call."""
+        return self.server.call(self.own_name, arguments, call, authorised=True)
+
+
+class McpServer:
+    """One server. It is started when it is first needed."""
+
+    def __init__(self, config: ServerConfig, dependencies: ServerDependencies) -> None:
+        self.config = config
+        self._dependencies = dependencies
+        self._lifecycle = ServerLifecycle(config, dependencies, self._on_list_changed)
+        self._tools: dict[str, PinnedTool] = {}
+        self._listed_from: McpSession | None = None
+        self._listed_at = 0.0
+        self._is_stale = False
+        self._registered: dict[str, RemoteTool] = {}
+        self._on_change: OnToolsChanged | None = None
+        self._refreshing = threading.Lock()
         self._closed = threading.Event()
 
     @property
     def name(self) -> str:
-        return self.entry.name
+        return self.config.name
 
-    def offered(self) -> list[Offered]:
-        """Its tools for a kit, which can be called as they are.
-
-        What was seen before is taken from the pins, without starting the server.
-        """
-        if self._of is None and (pinned := self._world.pins.of(self.entry)):
+    def kit_tools(self) -> list[RemoteTool]:
+        """Its tools for a kit. Pinned tools are returned without starting the server."""
+        if self._listed_from is None and (pinned := self._dependencies.pins.of(self.config)):
             known = [one for one in pinned.values() if self._is_wanted(one)]
         else:
-            token = Token(self.entry.start_timeout + self.entry.timeout)
-            known = [one.shown for one in self.tools(token).values() if not one.now.problem]
-        offered = [self._offered(one) for one in known]
-        self._given = {one.name: one for one in offered}
-        return offered
+            known = [one.shown for one in self.tools(self._start_token()).values() if not one.now.problem]
+        tools = [self._as_kit_tool(one) for one in known]
+        self._registered = {one.name: one for one in tools}
+        return tools
 
-    def tool(self, name: str) -> Offered:
+    def tool(self, name: str) -> RemoteTool:
         """One of its tools for a kit."""
-        return self._offered(self._find(name, Token(self.entry.start_timeout + self.entry.timeout)).shown)
+        return self._as_kit_tool(self._find(name, self._start_token()).shown)
 
-    def follow(self, follow: Follow) -> None:
-        """Call this whenever the tools are others than those that were `offered`."""
-        self._follow = follow
+    def follow(self, on_change: OnToolsChanged) -> None:
+        """Call `on_change` whenever the tools differ from what `kit_tools` returned."""
+        self._on_change = on_change
 
-    def tools(self, token: Token) -> dict[str, Known]:
-        """Its tools as they are now, by the names that it gives them."""
-        session = self._life.session
-        alive = session is not None and session is self._of and session.line.gone is None
-        old = bool(self.entry.url) and time.monotonic() - self._at > _OLD
-        if not alive or old or self._stale:
-            self._stale = False
+    def tools(self, token: CancelToken) -> dict[str, PinnedTool]:
+        """Its current tools, by their names on the server."""
+        session = self._lifecycle.session
+        alive = session is not None and session is self._listed_from and session.transport.gone is None
+        old = bool(self.config.url) and time.monotonic() - self._listed_at > _HTTP_LIST_AGE_S
+        if not alive or old or self._is_stale:
+            self._is_stale = False
             self._list(token)
         return self._tools
 
-    def call(self, name: str, arguments: Mapping[str, Any], call: Call, *, authorised: bool = False) -> Answer:
-        """What a tool answers. `authorised`: the guard has let this very call pass already."""
+    def call(self, name: str, arguments: Mapping[str, Any], call: Call, *, authorised: bool = False) -> McpResult:
+        """Call a tool. `authorised`: the guard has approved this call already."""
         known = self._find(name, call.token)
         if known.now.problem:
             raise ToolError(ErrorCode.UNSUPPORTED, f"The tool {name!r} cannot be used: {known.now.problem}.")
         checked, _ = known.checker.check(arguments)
+        effects = self._effects(known.now)
         if not authorised:
-            self._world.guard.authorise(shown_name(self.entry, name), self._effects(known.now), checked)
+            self._dependencies.guard.authorise(kit_name(self.config, name), effects, checked)
         if known.change:
             self._confirm(known, call.token)
-        self._world.taint.check_call(call, self._effects(known.now))
-        params, headers = {"name": name, "arguments": checked}, mirrored(known.now.schema, checked)
+        self._dependencies.taint.check_call(call, effects)
+        params, headers = {"name": name, "arguments": checked}, find_mirrored_headers(known.now.schema, checked)
 
-        def ask(session: Session, deadline: float) -> dict[str, Any]:
+        def ask(session: McpSession, deadline: float) -> dict[str, Any]:
             return session.ask("tools/call", params, call.token, deadline, progress=call.progress, headers=headers)
 
-        result = self._life.use(call.token, ask, again=False)
-        answer = answers.called(result, self.name, name, call.limits.output_chars, self._life.hide)
-        self._world.taint.notice_result(self._effects(known.now), (), checked, str(answer))
+        result = self._lifecycle.use(call.token, ask, again=False)
+        answer = results.tool_result(result, self.name, name, call.limits.output_chars, self._lifecycle.hide)
+        self._dependencies.taint.notice_result(effects, (), checked, str(answer))
         return answer
 
-    def read(self, uri: str, call: Call) -> Answer:
-        """What is in a resource."""
+    def read(self, uri: str, call: Call) -> McpResult:
+        """Read a resource."""
         self._require("resources", call.token)
-        self._world.taint.check_call(call, self._outside)
+        self._dependencies.taint.check_call(call, self._network)
         result = self._ask("resources/read", {"uri": uri}, call.token)
-        answer = answers.contents(result, self.name, uri, call.limits.output_chars, self._life.hide)
-        self._world.taint.notice_result(Effect.READ | self._outside, (uri,), {}, str(answer))
+        answer = results.resource_result(result, self.name, uri, call.limits.output_chars, self._lifecycle.hide)
+        self._dependencies.taint.notice_result(Effect.READ | self._network, (uri,), {}, str(answer))
         return answer
 
-    def prompt(self, name: str, arguments: Mapping[str, Any], call: Call) -> Answer:
-        """A prompt with its blanks filled in."""
+    def prompt(self, name: str, arguments: Mapping[str, Any], call: Call) -> McpResult:
+        """Get a prompt with its arguments."""
         self._require("prompts", call.token)
-        self._world.taint.check_call(call, self._outside)
+        self._dependencies.taint.check_call(call, self._network)
         texts = {key: value if isinstance(value, str) else str(value) for key, value in arguments.items()}
         result = self._ask("prompts/get", {"name": name, "arguments": texts}, call.token)
-        return answers.prompt(result, self.name, name, call.limits.output_chars, self._life.hide)
+        return results.prompt_result(result, self.name, name, call.limits.output_chars, self._lifecycle.hide)
 
-    def resources(self, token: Token) -> list[Mapping[str, Any]]:
-        """Its resources, and the templates of further ones."""
-        return [*self._every("resources", "resources/list", "resources", token), *self._templates(token)]
+    def resources(self, token: CancelToken) -> list[Mapping[str, Any]]:
+        """Its resources and resource templates."""
+        return [*self._list_all("resources", "resources/list", "resources", token), *self._templates(token)]
 
-    def prompts(self, token: Token) -> list[Mapping[str, Any]]:
+    def prompts(self, token: CancelToken) -> list[Mapping[str, Any]]:
         """Its prompts."""
-        return self._every("prompts", "prompts/list", "prompts", token)
+        return self._list_all("prompts", "prompts/list", "prompts", token)
 
     def close(self) -> None:
-        """End it."""
-        self._follow = None
+        """End the server."""
+        self._on_change = None
         self._closed.set()
-        self._life.close()
+        self._lifecycle.close()
 
-    def _find(self, name: str, token: Token) -> Known:
+    def _start_token(self) -> CancelToken:
+        return CancelToken(self.config.start_timeout + self.config.timeout)
+
+    def _find(self, name: str, token: CancelToken) -> PinnedTool:
         known = self.tools(token)
         if name in known:
             return known[name]
@@ -154,102 +183,123 @@ class Remote:
         names = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(known) or 'none'}."
         raise ToolError(ErrorCode.NOT_FOUND, f"The MCP server {self.name!r} has no tool {name!r}. {names}")
 
-    def _list(self, token: Token) -> None:
-        def ask(session: Session, deadline: float) -> tuple[Session, list[Any]]:
-            return session, session.every("tools/list", "tools", token, deadline) if session.can("tools") else []
+    def _list(self, token: CancelToken) -> None:
+        def ask(session: McpSession, deadline: float) -> tuple[McpSession, list[Any]]:
+            return session, session.list_all("tools/list", "tools", token, deadline) if session.can("tools") else []
 
-        self._of, raw = self._life.use(token, ask, again=True)
-        self._at = time.monotonic()
-        found = [one for one in definitions(raw) if self._is_wanted(one)]
-        pinned = self._world.pins.of(self.entry)
+        self._listed_from, raw = self._lifecycle.use(token, ask, again=True)
+        self._listed_at = time.monotonic()
+        found = [one for one in parse_definitions(raw) if self._is_wanted(one)]
+        pins = self._dependencies.pins
+        pinned = pins.of(self.config)
         if fresh := [one for one in found if one.name not in pinned and not one.problem]:
-            self._world.pins.add(self.entry, fresh, token)
-        self._take({one.name: _known(one, pinned.get(one.name, one)) for one in found})
+            pins.add(self.config, fresh, token)
+        self._replace_tools({one.name: _compare(one, pinned.get(one.name, one)) for one in found})
 
-    def _take(self, tools: dict[str, Known]) -> None:
+    def _replace_tools(self, tools: dict[str, PinnedTool]) -> None:
         self._tools = tools
-        if self._follow is None:
+        if self._on_change is None:
             return
-        offered = [self._offered(one.shown) for one in tools.values() if not one.now.problem]
-        before, self._given = self._given, {one.name: one for one in offered}
-        gone = [name for name, one in before.items() if self._given.get(name) != one]
-        come = [one for one in offered if before.get(one.name) != one]
-        if gone or come:
-            self._follow(gone, come)
+        current = [self._as_kit_tool(one.shown) for one in tools.values() if not one.now.problem]
+        before, self._registered = self._registered, {one.name: one for one in current}
+        gone = [name for name, one in before.items() if self._registered.get(name) != one]
+        new = [one for one in current if before.get(one.name) != one]
+        if gone or new:
+            self._on_change(gone, new)
 
-    def _confirm(self, known: Known, token: Token) -> None:
-        """Ask whether a tool that is not what it was may be used all the same."""
+    def _confirm(self, known: PinnedTool, token: CancelToken) -> None:
+        """Ask the user whether a changed tool may be used."""
         from toolroll.host.approval.guard import ApprovalRequest
 
-        name = shown_name(self.entry, known.now.name)
-        shown = {"before": _told(known.shown), "now": _told(known.now)}
+        name = kit_name(self.config, known.now.name)
+        shown = {"before": _describe(known.shown), "now": _describe(known.now)}
+        pins = self._dependencies.pins
         why = (
             f"the tool {known.now.name!r} of the MCP server {self.name!r} is not what it was when it was first seen: "
-            f"the server has changed {known.change}. The user can approve it or remove {self._world.pins.path!r}"
+            f"the server has changed {known.change}. The user can approve it or remove {pins.path!r}"
         )
         request = ApprovalRequest(
             name, self._effects(known.now), {"server": self.name, "tool": known.now.name, **shown}, why
         )
-        self._world.guard.require(request)
-        self._world.pins.add(self.entry, [known.now], token)
-        self._take({**self._tools, known.now.name: _known(known.now, known.now)})
+        self._dependencies.guard.require(request)
+        pins.add(self.config, [known.now], token)
+        self._replace_tools({**self._tools, known.now.name: _compare(known.now, known.now)})
 
-    def _changed(self) -> None:
-        """The server says that its tools are others now; whoever follows them is told, in a thread of its own."""
-        self._stale = True
-        if self._follow is not None and self._renewing.acquire(blocking=False):
-            threading.Thread(target=self._renew, name="toolroll mcp tools", daemon=True).start()
+    def _on_list_changed(self) -> None:
+        """The server reports that its tools changed; list them in a thread if a kit has registered them."""
+        self._is_stale = True
+        if self._on_change is not None and self._refreshing.acquire(blocking=False):
+            threading.Thread(target=self._refresh, name="toolroll mcp tools", daemon=True).start()
 
-    def _renew(self) -> None:
+    def _refresh(self) -> None:
         try:
-            with suppress(ToolError):  # whoever uses the server next is told what is wrong with it
-                while self._stale and not self._closed.wait(max(0.0, self._at + _BETWEEN - time.monotonic())):
-                    self.tools(Token(self.entry.timeout))
+            with suppress(ToolError):  # the next use of the server reports the error
+                while self._is_stale and not self._closed.wait(self._refresh_pause()):
+                    self.tools(CancelToken(self.config.timeout))
         finally:
-            self._renewing.release()
+            self._refreshing.release()
 
-    def _ask(self, method: str, params: dict[str, Any], token: Token) -> dict[str, Any]:
-        return self._life.use(token, lambda one, until: one.ask(method, params, token, until), again=True)
+    def _refresh_pause(self) -> float:
+        return max(0.0, self._listed_at + _REFRESH_INTERVAL_S - time.monotonic())
 
-    def _every(self, what: str, method: str, key: str, token: Token) -> list[Mapping[str, Any]]:
-        def ask(session: Session, deadline: float) -> list[Any]:
-            return session.every(method, key, token, deadline) if session.can(what) else []
+    def _ask(self, method: str, params: dict[str, Any], token: CancelToken) -> dict[str, Any]:
+        return self._lifecycle.use(token, lambda one, until: one.ask(method, params, token, until), again=True)
 
-        return [one for one in self._life.use(token, ask, again=True) if isinstance(one, Mapping)]
+    def _list_all(self, what: str, method: str, key: str, token: CancelToken) -> list[Mapping[str, Any]]:
+        def ask(session: McpSession, deadline: float) -> list[Any]:
+            return session.list_all(method, key, token, deadline) if session.can(what) else []
 
-    def _templates(self, token: Token) -> list[Mapping[str, Any]]:
+        return [one for one in self._lifecycle.use(token, ask, again=True) if isinstance(one, Mapping)]
+
+    def _templates(self, token: CancelToken) -> list[Mapping[str, Any]]:
         try:
-            return self._every("resources", "resources/templates/list", "resourceTemplates", token)
+            return self._list_all("resources", "resources/templates/list", "resourceTemplates", token)
         except ToolError as error:
             if error.code is not ErrorCode.UNSUPPORTED:
                 raise
-            return []  # a server may have resources and know nothing of templates
+            return []  # a server may have resources and no templates
 
-    def _require(self, what: str, token: Token) -> None:
-        if not self._life.use(token, lambda session, _: session.can(what), again=True):
+    def _require(self, what: str, token: CancelToken) -> None:
+        if not self._lifecycle.use(token, lambda session, _: session.can(what), again=True):
             raise ToolError(ErrorCode.UNSUPPORTED, f"The MCP server {self.name!r} offers no {what}.")
 
-    def _is_wanted(self, one: Definition) -> bool:
-        return self.entry.tools is None or one.name in self.entry.tools
+    def _is_wanted(self, one: ToolDefinition) -> bool:
+        return self.config.tools is None or one.name in self.config.tools
 
-    def _effects(self, one: Definition) -> Effect:
-        return effects_of(self.entry, one, self._world.spawner.writes(self.entry), self._world.guard.policy.network)
+    def _effects(self, one: ToolDefinition) -> Effect:
+        """What a call may do at worst. Only a server that the operator trusts can declare a tool read-only."""
+        if self.config.trust and one.is_read_only:
+            return Effect.READ | self._network
+        writes = self._dependencies.spawner.writes(self.config) != "nothing"
+        return Effect.RUN | self._network | (Effect.WRITE | Effect.DELETE if writes else Effect.NONE)
 
     @property
-    def _outside(self) -> Effect:
-        """Whether what the server is asked may reach another machine."""
-        return outside(self.entry, self._world.guard.policy.network)
+    def _network(self) -> Effect:
+        """NETWORK when the server may reach other machines, or is on one."""
+        reaches = self.config.url or self.config.network or self._dependencies.guard.policy.network
+        return Effect.NETWORK if reaches else Effect.NONE
 
-    def _offered(self, one: Definition) -> Offered:
-        name = shown_name(self.entry, one.name)
+    def _as_kit_tool(self, one: ToolDefinition) -> RemoteTool:
+        name = kit_name(self.config, one.name)
         about = f"From the MCP server {self.name!r}: {one.description}"
-        return Offered(name, about, self._effects(one), dict(one.schema), self, one.name)
+        return RemoteTool(name, about, self._effects(one), dict(one.schema), self, one.name)
 
 
-def _known(now: Definition, first: Definition) -> Known:
-    change = changes(first, now)
-    return Known(now, first if change else now, change, Checker(dict(now.schema)))
+def kit_name(config: ServerConfig, own: str) -> str:
+    """The name of a server's tool in a kit. No tool of ours has two underscores in its name."""
+    name = f"{config.prefix}__{_INVALID_NAME_CHARS.sub('_', own)}"
+    if name == f"{config.prefix}__{own}" and len(name) <= _MAX_NAME_CHARS:
+        return name
+    import hashlib
+
+    digest = hashlib.blake2b(own.encode("utf-8", "replace"), digest_size=3).hexdigest()
+    return f"{name[: _MAX_NAME_CHARS - 7]}_{digest}"
 
 
-def _told(one: Definition) -> dict[str, Any]:
+def _compare(now: ToolDefinition, pinned: ToolDefinition) -> PinnedTool:
+    change = describe_changes(pinned, now)
+    return PinnedTool(now, pinned if change else now, change, Checker(dict(now.schema)))
+
+
+def _describe(one: ToolDefinition) -> dict[str, Any]:
     return {"description": one.description, "parameters": one.schema, "annotations": one.annotations}

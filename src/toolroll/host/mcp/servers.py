@@ -1,4 +1,4 @@
-"""All MCP servers of one kit."""
+"""All configured MCP servers of one kit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from toolroll.host.mcp.config import VARIABLE, Config, Entry, default_path, load
+from toolroll.host.mcp.config import VARIABLE, Config, ServerConfig, default_path, load
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from toolroll.host.approval.taint import Taint
     from toolroll.host.files.root import Root
     from toolroll.host.http.client import Client
-    from toolroll.host.mcp.server import Remote
+    from toolroll.host.mcp.server import McpServer
     from toolroll.host.runtime.state import State
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.policy.limits import Limits
 
 T = TypeVar("T")
-_AT_ONCE = 4
+_MAX_PARALLEL = 4
 
 
-class Remotes:
-    """Other people's MCP servers, as the operator has named them. Nothing is started before it is used."""
+class McpServers:
+    """The MCP servers that the operator configured. Each is started when it is first used."""
 
     def __init__(
         self,
@@ -38,64 +38,66 @@ class Remotes:
         environment: Mapping[str, str],
         git: GitGuard,
     ) -> None:
-        """`config` is a file, or what would be in one; ValueError for one that cannot be understood."""
-        self._entries: dict[str, Entry] = load(config, environment)
+        """`config` is a file or its content; ValueError for an invalid one."""
+        self._configs: dict[str, ServerConfig] = load(config, environment)
         self._parts = (root, state, guard, taint, http, limits, environment, git)
         self._lock = threading.Lock()
-        self._remotes: dict[str, Remote] = {}
+        self._servers: dict[str, McpServer] = {}
         self.problems: dict[str, str] = {}
-        """Why servers that were to be expanded from the start were not, by name."""
+        """By name, why the tools of a server with `expand` could not be registered."""
 
     def names(self) -> list[str]:
-        """The servers that there are."""
-        return list(self._entries)
+        """The names of the configured servers."""
+        return list(self._configs)
 
-    def server(self, name: str | None) -> Remote:
-        """A server by its name; without one, the only one that there is."""
-        if not self._entries:
+    def server(self, name: str | None) -> McpServer:
+        """A server by its name; without a name, the only one."""
+        if not self._configs:
             raise ToolError(
                 ErrorCode.UNSUPPORTED,
                 f"No MCP server is set up. The user can name some in {default_path()!r}, or in the file of {VARIABLE}.",
             )
-        if name is None and len(self._entries) == 1:
-            name = next(iter(self._entries))
-        if name is None or name not in self._entries:
-            there = f"There are: {', '.join(self._entries)}."
+        if name is None and len(self._configs) == 1:
+            name = next(iter(self._configs))
+        if name is None or name not in self._configs:
+            there = f"There are: {', '.join(self._configs)}."
             text = "Say which `server` is meant." if name is None else f"There is no MCP server {name!r}."
             raise ToolError(ErrorCode.VALIDATION if name is None else ErrorCode.NOT_FOUND, f"{text} {there}")
-        return self._remote(self._entries[name])
+        return self._get(self._configs[name])
 
-    def each(self, name: str | None, ask: Callable[[Remote], T]) -> tuple[dict[str, T], list[ToolError]]:
-        """What one server gives, or every one when none is named, and the errors of those that gave nothing."""
-        if name is not None or len(self._entries) <= 1:
+    def each(self, name: str | None, ask: Callable[[McpServer], T]) -> tuple[dict[str, T], list[ToolError]]:
+        """Run `ask` on one server, or on all without a name; the results by name, and the errors."""
+        if name is not None or len(self._configs) <= 1:
             one = self.server(name)
             return {one.name: ask(one)}, []
-        return self._each(self._entries.values(), ask)
+        return self._each(self._configs.values(), ask)
 
-    def expanded(self) -> list[Remote]:
-        """The servers whose tools are to be the kit's from the start; `problems` tells of those that fail."""
-        marked = [entry for entry in self._entries.values() if entry.expand]
+    def expanded(self) -> list[McpServer]:
+        """The servers with `expand`, whose tools the kit registers at its start; failures go to `problems`."""
+        marked = [config for config in self._configs.values() if config.expand]
         if not marked:
             return []
-        found, failed = self._each(marked, lambda one: one.offered())
+        found, failed = self._each(marked, lambda one: one.kit_tools())
         self.problems = {str(error.details): error.message for error in failed}
         return [self.server(name) for name in found]
 
     def close(self) -> None:
-        """End all servers and whatever they started."""
+        """End all servers and their children."""
         with self._lock:
-            remotes, self._remotes, self._entries = list(self._remotes.values()), {}, {}
-        enders = [threading.Thread(target=remote.close) for remote in remotes]
+            servers, self._servers, self._configs = list(self._servers.values()), {}, {}
+        enders = [threading.Thread(target=server.close) for server in servers]
         for ender in enders:
             ender.start()
         for ender in enders:
             ender.join()
 
-    def _each(self, entries: Iterable[Entry], ask: Callable[[Remote], T]) -> tuple[dict[str, T], list[ToolError]]:
+    def _each(
+        self, configs: Iterable[ServerConfig], ask: Callable[[McpServer], T]
+    ) -> tuple[dict[str, T], list[ToolError]]:
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(_AT_ONCE, "toolroll mcp") as pool:
-            asked = {entry.name: pool.submit(ask, self._remote(entry)) for entry in entries}
+        with ThreadPoolExecutor(_MAX_PARALLEL, "toolroll mcp") as pool:
+            asked = {config.name: pool.submit(ask, self._get(config)) for config in configs}
         found: dict[str, T] = {}
         failed: list[ToolError] = []
         for name, future in asked.items():
@@ -108,18 +110,20 @@ class Remotes:
                 raise error
         return found, failed
 
-    def _remote(self, entry: Entry) -> Remote:
+    def _get(self, config: ServerConfig) -> McpServer:
         with self._lock:
-            if entry.name not in self._remotes:
-                self._remotes[entry.name] = self._made(entry)
-            return self._remotes[entry.name]
+            if config.name not in self._servers:
+                self._servers[config.name] = self._make(config)
+            return self._servers[config.name]
 
-    def _made(self, entry: Entry) -> Remote:
-        from toolroll.host.mcp.lifecycle import World
-        from toolroll.host.mcp.pins import Pins
-        from toolroll.host.mcp.server import Remote
-        from toolroll.host.mcp.spawn import Spawner
+    def _make(self, config: ServerConfig) -> McpServer:
+        from toolroll.host.mcp.lifecycle import ServerDependencies
+        from toolroll.host.mcp.pins import ToolPins
+        from toolroll.host.mcp.server import McpServer
+        from toolroll.host.mcp.spawn import McpSpawner
 
         root, state, guard, taint, http, limits, environment, git = self._parts
-        spawner = Spawner(root, state, guard, environment, git)
-        return Remote(entry, World(spawner, http, Pins(state), guard, taint, environment, limits.memory_bytes))
+        spawner = McpSpawner(root, state, guard, environment, git)
+        return McpServer(
+            config, ServerDependencies(spawner, http, ToolPins(state), guard, taint, environment, limits.memory_bytes)
+        )

@@ -1,4 +1,4 @@
-"""A server that has been greeted: what it can do, and questions to it in the protocol of its era."""
+"""A session with one MCP server: handshake, capabilities, requests in the agreed version."""
 
 from __future__ import annotations
 
@@ -8,62 +8,63 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
+from toolroll.host.jsonrpc.connection import GoneError, RefusedError
 from toolroll.host.mcp.http import STATELESS
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.progress import Progress
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-_WE = {"name": "toolroll", "version": "0.1"}
+_CLIENT_INFO = {"name": "toolroll", "version": "0.1"}
 _META = "io.modelcontextprotocol/"
 _UNSUPPORTED_VERSION = -32022
-_MOST_PAGES = 50
-_MOST_ITEMS = 1000
-_MOST_BYTES = 16_000_000
+_MAX_PAGES = 50
+_MAX_ITEMS = 1000
+_MAX_LIST_BYTES = 16_000_000
 TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
-class Line(Protocol):
-    """A way to a server, whatever the wire."""
+class Transport(Protocol):
+    """Sends messages to one server, over pipes or HTTP."""
 
     version: str
-    gone: GoneError | None
+
+    @property
+    def gone(self) -> GoneError | None: ...
 
     def ask(
         self,
         method: str,
         params: dict[str, Any],
-        token: Token,
+        token: CancelToken,
         deadline: float,
         headers: Mapping[str, str] | None = None,
     ) -> Any: ...
-    def tell(self, method: str, params: dict[str, Any]) -> None: ...
-    def listen(self, params: dict[str, Any]) -> None: ...
+    def notify(self, method: str, params: dict[str, Any]) -> None: ...
+    def subscribe(self, params: dict[str, Any]) -> None: ...
     def close(self, how: str = "was closed", wait: float = 0.0) -> None: ...
 
 
-Notice = Callable[[str, Any], None]
+OnNotification = Callable[[str, Any], None]
 
 
-class Session:
-    """Asks one server. Any thread may; what the server tells by itself comes in a thread of the line's."""
+class McpSession:
+    """Asks one server, from any thread; notifications arrive in a thread of the transport."""
 
-    def __init__(self, connect: Callable[[Notice], Line], changed: Callable[[], None]) -> None:
-        """`changed` is called when the server says that its tools are others now."""
-        self._changed = changed
-        self._watched: dict[int, Progress] = {}
+    def __init__(self, connect: Callable[[OnNotification], Transport], on_tools_changed: Callable[[], None]) -> None:
+        self._on_tools_changed = on_tools_changed
+        self._progress: dict[int, Progress] = {}
         self._numbers = itertools.count(1)
         self._capabilities: dict[str, Any] = {}
         self.instructions = ""
-        self.line = connect(self._notice)
+        self.transport = connect(self._on_notification)
 
-    def greet(self, token: Token, deadline: float, *, stateless: bool = False) -> None:
-        """Agree on a protocol: the handshake, which nearly every server knows, else the one without.
+    def open(self, token: CancelToken, deadline: float, *, stateless: bool = False) -> None:
+        """Agree on a version: the handshake, which nearly every server knows, else the stateless protocol.
 
-        Asked the other way round, some servers of today would not answer at all.
+        In the opposite order some servers would not answer at all.
         """
         if stateless:
             self._discover(token, deadline)
@@ -77,72 +78,72 @@ class Session:
                 raise refused from None
 
     def can(self, what: str) -> bool:
-        """Whether the server offers "tools", "resources" or "prompts"."""
+        """True when the server has "tools", "resources" or "prompts"."""
         return what in self._capabilities
 
     def ask(
         self,
         method: str,
         params: dict[str, Any],
-        token: Token,
+        token: CancelToken,
         deadline: float,
         *,
         progress: Progress | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """The result of a request; `headers` are for a server that is reached by HTTP."""
+        """The result of a request; `headers` are for HTTP only."""
         number = next(self._numbers)
-        meta: dict[str, Any] = self._envelope() if self.line.version == STATELESS else {}
+        meta: dict[str, Any] = self._envelope() if self.transport.version == STATELESS else {}
         if progress is not None:
             meta["progressToken"] = number
-            self._watched[number] = progress
+            self._progress[number] = progress
         try:
-            found = self.line.ask(method, {**params, "_meta": meta} if meta else params, token, deadline, headers)
+            found = self.transport.ask(method, {**params, "_meta": meta} if meta else params, token, deadline, headers)
         finally:
-            self._watched.pop(number, None)
-        return _checked(found)
+            self._progress.pop(number, None)
+        return _check_result(found)
 
-    def every(self, method: str, key: str, token: Token, deadline: float) -> list[Any]:
-        """All items of a list that comes in pages; of one without an end, as many as can be borne."""
+    def list_all(self, method: str, key: str, token: CancelToken, deadline: float) -> list[Any]:
+        """All items of a paginated list, up to the limits."""
         items: list[Any] = []
         size = 0
         cursor: str | None = None
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = self.ask(method, {} if cursor is None else {"cursor": cursor}, token, deadline)
             found = page.get(key)
             items += found if isinstance(found, list) else []
             size += len(msgspec.json.encode(found))
             cursor, before = page.get("nextCursor"), cursor
-            if not isinstance(cursor, str) or cursor == before or len(items) >= _MOST_ITEMS or size > _MOST_BYTES:
+            if not isinstance(cursor, str) or cursor == before or len(items) >= _MAX_ITEMS or size > _MAX_LIST_BYTES:
                 break
-        return items[:_MOST_ITEMS]
+        return items[:_MAX_ITEMS]
 
-    def _initialize(self, token: Token, deadline: float) -> None:
-        asked = {"protocolVersion": HANDSHAKE[-1], "capabilities": {}, "clientInfo": _WE}
-        found = _checked(self.line.ask("initialize", asked, token, deadline))
+    def _initialize(self, token: CancelToken, deadline: float) -> None:
+        asked = {"protocolVersion": HANDSHAKE[-1], "capabilities": {}, "clientInfo": _CLIENT_INFO}
+        found = _check_result(self.transport.ask("initialize", asked, token, deadline))
         version = found.get("protocolVersion")
         if version not in HANDSHAKE:
             raise ToolError(ErrorCode.UNSUPPORTED, f"It speaks the protocol {str(version)[:40]!r}, which is not known.")
-        self.line.version = str(version)
+        self.transport.version = str(version)
         self._adopt(found)
-        self.line.tell("notifications/initialized", {})
+        self.transport.notify("notifications/initialized", {})
 
-    def _discover(self, token: Token, deadline: float) -> None:
-        self.line.version = STATELESS
+    def _discover(self, token: CancelToken, deadline: float) -> None:
+        self.transport.version = STATELESS
         asked = {"_meta": self._envelope()}
         try:
-            found = _checked(self.line.ask("server/discover", asked, token, deadline))
+            found = _check_result(self.transport.ask("server/discover", asked, token, deadline))
         except RefusedError as refused:
             if refused.code != _UNSUPPORTED_VERSION:
                 raise
-            # It may say so to whoever greeted it in the other way before; there is no other version to offer.
-            found = _checked(self.line.ask("server/discover", asked, token, deadline))
+            # It may refuse a client that has sent `initialize` before; there is no other version to try.
+            found = _check_result(self.transport.ask("server/discover", asked, token, deadline))
         if STATELESS not in (found.get("supportedVersions") or ()):
             raise ToolError(ErrorCode.UNSUPPORTED, "It speaks no protocol that is known here.")
         self._adopt(found)
         tools = self._capabilities.get("tools")
         if isinstance(tools, dict) and tools.get("listChanged"):
-            self.line.listen({"notifications": {"toolsListChanged": True}, "_meta": self._envelope()})
+            self.transport.subscribe({"notifications": {"toolsListChanged": True}, "_meta": self._envelope()})
 
     def _adopt(self, found: dict[str, Any]) -> None:
         capabilities = found.get("capabilities")
@@ -150,14 +151,18 @@ class Session:
         self.instructions = str(found.get("instructions") or "")
 
     def _envelope(self) -> dict[str, Any]:
-        return {f"{_META}protocolVersion": STATELESS, f"{_META}clientInfo": _WE, f"{_META}clientCapabilities": {}}
+        return {
+            f"{_META}protocolVersion": STATELESS,
+            f"{_META}clientInfo": _CLIENT_INFO,
+            f"{_META}clientCapabilities": {},
+        }
 
-    def _notice(self, method: str, params: Any) -> None:
+    def _on_notification(self, method: str, params: Any) -> None:
         if method == TOOLS_CHANGED:
-            self._changed()
+            self._on_tools_changed()
         elif method == "notifications/progress" and isinstance(params, dict):
             number, done, total = params.get("progressToken"), params.get("progress"), params.get("total")
-            watcher = self._watched.get(number) if isinstance(number, int) else None
+            watcher = self._progress.get(number) if isinstance(number, int) else None
             if watcher is not None and isinstance(done, int | float):
                 from toolroll.text.terminal import clean
 
@@ -165,12 +170,9 @@ class Session:
                 watcher(done, total if isinstance(total, int | float) else None, note)
 
 
-def _checked(found: Any) -> dict[str, Any]:
+def _check_result(found: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ToolError(ErrorCode.EXECUTION, "Its answer is no result of the protocol.")
     if found.get("resultType") == "input_required":
-        raise ToolError(ErrorCode.UNSUPPORTED, "It wants something of the user before it answers, which it cannot get.")
+        raise ToolError(ErrorCode.UNSUPPORTED, "The server asked for user input, which is not available here.")
     return found
-
-
-__all__ = ["HANDSHAKE", "TOOLS_CHANGED", "GoneError", "LateError", "Line", "RefusedError", "Session"]

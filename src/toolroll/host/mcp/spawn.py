@@ -1,4 +1,4 @@
-"""How a server of the operator's is started: confined, with a clean environment and a folder of its own."""
+"""Start an MCP server: confined, with a clean environment and a folder of its own."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
-    from toolroll.host.mcp.config import Entry
+    from toolroll.host.mcp.config import ServerConfig
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess
     from toolroll.host.runtime.state import State
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
     from toolroll.host.shell.command_launcher import Writes
 
-_LONGEST_END = 5.0  # seconds
-# Package runners such as npx and uvx, and servers that keep data, get folders that last and are nobody else's.
+_END_TIMEOUT_S = 5.0
+# Package runners such as npx and uvx, and servers that store data, get private folders that persist.
 _FOLDERS = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "npm_config_cache", "UV_CACHE_DIR", "UV_TOOL_DIR")
 
 
 @dataclass(frozen=True, slots=True)
-class Spawned:
-    """A server that runs."""
+class McpProcess:
+    """The process of a running server."""
 
     process: ChildProcess
-    """With pipes on all its streams. It must not be waited for before it is over."""
+    """With pipes on all its streams. Do not wait for it before `over` is set."""
     over: threading.Event = field(default_factory=threading.Event)
-    """Set when it has ended and nothing that it started is left."""
+    """Set when it and all its children have ended."""
 
     def end(self) -> None:
-        """Kill it and all that it started; returns when nothing of it is left."""
+        """Kill it with all its children, and wait for their end."""
         self.kill()
-        self.over.wait(_LONGEST_END)
+        self.over.wait(_END_TIMEOUT_S)
 
     def kill(self) -> None:
-        """Kill it without waiting for the end."""
+        """Kill it without waiting."""
         if self.process.returncode is None:
             _kill(self.process.pid)
 
 
-class Spawner:
+class McpSpawner:
     """Starts servers in one workspace."""
 
     def __init__(self, root: Root, state: State, guard: Guard, environment: Mapping[str, str], git: GitGuard) -> None:
@@ -58,25 +58,25 @@ class Spawner:
         self._environment = environment
         self._git = git
 
-    def writes(self, entry: Entry) -> Writes:
-        """What a server may change: what its entry says, and nothing where nobody may."""
+    def writes(self, config: ServerConfig) -> Writes:
+        """What a server may change: its configuration, within the mode and the policy."""
         allowed = MODES[self._guard.mode] & ~self._guard.policy.deny
-        return entry.writes if Effect.WRITE in allowed else "nothing"
+        return config.writes if Effect.WRITE in allowed else "nothing"
 
-    def start(self, entry: Entry) -> Spawned:
-        """The running server; ToolError when it cannot be started."""
+    def start(self, config: ServerConfig) -> McpProcess:
+        """Start the server; ToolError when that fails."""
         from toolroll.policy import environment
 
-        own = self._own(entry.name)
+        own = self._make_own_folder(config.name)
         places = {name: f"{own}/{name.lower()}" for name in _FOLDERS}
-        env = environment.child(self._environment, temp=f"{own}/tmp", extra={**places, **entry.env})
-        cwd = self._folder(entry.cwd)
-        guards = self.writes(entry) == "workspace" and ".git" in self._guard.policy.protected
+        env = environment.child(self._environment, temp=f"{own}/tmp", extra={**places, **config.env})
+        cwd = self._open_cwd(config.cwd)
+        guards = self.writes(config) == "workspace" and ".git" in self._guard.policy.protected
         guarded = self._git.begin() if guards else None
         after = None if guarded is None else lambda: self._git.end(guarded)
         try:
-            reach = self._reach(entry, env, own, guarded)
-            spawned = _kept(self._guard.policy.sandbox, reach, entry.command, cwd, env, after)
+            reach = self._reach(config, env, own, guarded)
+            spawned = _start_in_thread(self._guard.policy.sandbox, reach, config.command, cwd, env, after)
             if guarded is not None:
                 guarded.stop = spawned.kill
             return spawned
@@ -87,11 +87,11 @@ class Spawner:
         finally:
             os.close(cwd)
 
-    def _own(self, name: str) -> str:
+    def _make_own_folder(self, name: str) -> str:
         self._state.folder(f"servers/{name}/tmp")
         return f"{self._state.path}/servers/{name}"
 
-    def _folder(self, cwd: str) -> int:
+    def _open_cwd(self, cwd: str) -> int:
         if not os.path.isabs(cwd):
             return self._root.folder(cwd)
         try:
@@ -99,23 +99,25 @@ class Spawner:
         except OSError as error:
             raise ToolError(ErrorCode.EXECUTION, f"Cannot enter {cwd!r}, its 'cwd': {error.strerror}.") from error
 
-    def _reach(self, entry: Entry, env: Mapping[str, str], own: str, guarded: GuardedCommand | None) -> AccessRules:
+    def _reach(
+        self, config: ServerConfig, env: Mapping[str, str], own: str, guarded: GuardedCommand | None
+    ) -> AccessRules:
         from toolroll.host.runtime.launcher import AccessRules
         from toolroll.host.sandbox.toolchains import readable_paths
 
         policy, workspace = self._guard.policy, self._root.path
-        network = (policy.network or entry.network) and Effect.NETWORK not in policy.deny
-        named = tuple(path for word in (*entry.command, entry.cwd) for path in _behind(word))
-        read = readable_paths(env, (*policy.readable, *entry.read, *named))
-        writes = self.writes(entry)
+        network = (policy.network or config.network) and Effect.NETWORK not in policy.deny
+        named = tuple(path for word in (*config.command, config.cwd) for path in _needed_paths(word))
+        read = readable_paths(env, (*policy.readable, *config.read, *named))
+        writes = self.writes(config)
         if writes == "nothing":
             return self._root.trust.protect(AccessRules((own,), (*read, workspace), network=network))
         hold, keep = self._git.mounts(policy.protected, guarded) if writes == "workspace" else ((), ())
         return self._root.trust.protect(AccessRules((workspace, own), read, keep, hold=hold, network=network))
 
 
-def _behind(word: str) -> Iterator[str]:
-    """What must be readable for a word of the command: the path that it names, and the packages that it is one of."""
+def _needed_paths(word: str) -> Iterator[str]:
+    """The paths that a word of the command needs: the file it names, and the package folder around that."""
     if not os.path.isabs(word) or not os.path.exists(word):
         return
     yield word
@@ -127,17 +129,17 @@ def _behind(word: str) -> Iterator[str]:
         yield above
 
 
-def _kept(
+def _start_in_thread(
     wanted: str,
     reach: AccessRules,
     argv: tuple[str, ...],
     cwd: int,
     env: Mapping[str, str],
     after: Callable[[], object] | None,
-) -> Spawned:
-    """The program, with a thread that stays while it does: some tiers end it with the thread that has started it.
+) -> McpProcess:
+    """Start the program from a thread that lives as long: some tiers kill it when the starting thread ends.
 
-    `after` is called when nothing of it is left.
+    `after` is called when it and all its children have ended.
     """
     from concurrent.futures import Future
 
@@ -147,15 +149,15 @@ def _kept(
     from toolroll.host.shell.process_marks import TAG
 
     sandbox = choose_sandbox(wanted)
-    started: Future[Spawned] = Future()
+    started: Future[McpProcess] = Future()
 
-    def keep() -> None:
+    def run() -> None:
         family = process_registry().enter(lambda: _kill(family.first))
         try:
             tagged = {**env, TAG: family.marks.tag}
             process = sandbox.spawn(reach, argv, cwd=cwd, env=tagged, stdin=PIPE, stdout=PIPE, stderr=PIPE)
             family.begin(process.pid)
-            spawned = Spawned(process)
+            spawned = McpProcess(process)
             started.set_result(spawned)
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             family.end(over=True, whole=sandbox.whole)
@@ -169,12 +171,12 @@ def _kept(
         finally:
             process_registry().leave(family)
 
-    threading.Thread(target=keep, name="toolroll mcp server", daemon=True).start()
+    threading.Thread(target=run, name="toolroll mcp server", daemon=True).start()
     return started.result()
 
 
 def _kill(pid: int) -> None:
-    """End a process and its group, if there is one yet and still."""
+    """Kill a process group, if it exists."""
     if pid:
         with suppress(ProcessLookupError, PermissionError):  # macOS denies it for a group of zombies
             os.killpg(pid, signal.SIGKILL)

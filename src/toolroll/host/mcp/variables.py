@@ -1,4 +1,4 @@
-"""A server's entry with the operator's variables put in, and what of it must never be shown."""
+"""Replace variables in a server's configuration, and collect the secrets that must never be shown."""
 
 from __future__ import annotations
 
@@ -6,57 +6,59 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from toolroll.host.mcp.config import Entry
+from toolroll.host.mcp.config import ServerConfig
 from toolroll.policy.secrets import is_secret
 from toolroll.result import ErrorCode, ToolError
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_LEAST = 6  # characters; what is shorter is no secret, and would be found everywhere
+_MIN_SECRET_CHARS = 6  # a shorter value is no secret, and would match everywhere
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """An entry that can be used now."""
+class ResolvedConfig:
+    """A configuration without variables, and its secrets."""
 
-    entry: Entry
+    config: ServerConfig
     secrets: tuple[str, ...] = ()
 
     def hide(self, text: str) -> str:
-        """A text without what must not be seen."""
+        """The text with every secret replaced."""
         for secret in self.secrets:
             text = text.replace(secret, "[hidden]")
         return text
 
 
-def ready(entry: Entry, environment: Mapping[str, str]) -> Ready:
-    """The entry with `${NAME}` and `${NAME:-default}` replaced; ToolError for a variable that is not set."""
+def resolve(config: ServerConfig, environment: Mapping[str, str]) -> ResolvedConfig:
+    """Replace `${NAME}` and `${NAME:-default}`; ToolError for a variable that is not set."""
     used: dict[str, str] = {}
 
-    def put_in(text: str) -> str:
-        return _VARIABLE.sub(lambda found: _value(found, entry, environment, used), text)
+    def expand(text: str) -> str:
+        return _VARIABLE.sub(lambda found: _lookup(found, config, environment, used), text)
 
     full = replace(
-        entry,
-        command=tuple(map(put_in, entry.command)),
-        env={name: put_in(value) for name, value in entry.env.items()},
-        cwd=put_in(entry.cwd),
-        url=put_in(entry.url),
-        headers={name: put_in(value) for name, value in entry.headers.items()},
-        read=tuple(map(put_in, entry.read)),
+        config,
+        command=tuple(map(expand, config.command)),
+        env={name: expand(value) for name, value in config.env.items()},
+        cwd=expand(config.cwd),
+        url=expand(config.url),
+        headers={name: expand(value) for name, value in config.headers.items()},
+        read=tuple(map(expand, config.read)),
     )
     named = [*used.items(), *full.env.items()]
     found = {value for name, value in named if is_secret(name, value)}
     found |= {part for value in full.headers.values() for part in (value, value.rpartition(" ")[2])}
-    return Ready(full, tuple(sorted((one for one in found if len(one) >= _LEAST), key=len, reverse=True)))
+    return ResolvedConfig(
+        full, tuple(sorted((one for one in found if len(one) >= _MIN_SECRET_CHARS), key=len, reverse=True))
+    )
 
 
-def _value(found: re.Match[str], entry: Entry, environment: Mapping[str, str], used: dict[str, str]) -> str:
+def _lookup(found: re.Match[str], config: ServerConfig, environment: Mapping[str, str], used: dict[str, str]) -> str:
     name, default = found[1], found[2]
     value = environment.get(name) or default
     if value is None:
         raise ToolError(
             ErrorCode.UNSUPPORTED,
-            f"The MCP server {entry.name!r} needs {name} in the environment. Ask the user to set it.",
+            f"The MCP server {config.name!r} needs {name} in the environment. Ask the user to set it.",
         )
     used[name] = value
     return value

@@ -124,7 +124,8 @@ class Engines:
         except ValueError as error:  # its value is not told: it may hold a password
             raise _unset(f"{engine.place} is not a URL that can be asked, because {error}. Set another.") from None
         # The operator names it, so it may be inside their network; but for this engine alone.
-        return _Ready(engine, place, needs, Client([f"{target.host}:{target.port}"], most_bytes=_MOST_BYTES))
+        client = self._http.towards(f"{target.host}:{target.port}", most_bytes=_MOST_BYTES)
+        return _Ready(engine, place, needs, client)
 
     def _value(self, variables: Iterable[str]) -> str:
         return next((value for name in variables if (value := self._environment.get(name, "").strip())), "")

@@ -1,4 +1,8 @@
-"""MCP over streamable HTTP, for clients on this machine that have the token."""
+"""MCP over streamable HTTP, for clients on this machine that have the token.
+
+Front: `serve`. The official SDK speaks the protocol behind our `Gate`, which checks every request first.
+May import `toolroll.mcp`, the SDK and uvicorn; the last two only when a server starts.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +12,28 @@ import secrets
 import socket
 from collections.abc import Sequence
 
-from toolroll.mcp.backend import Offer
+from toolroll.mcp.backend import Backend
 from toolroll.mcp.http.gate import PATH
 from toolroll.result import ErrorCode, ToolError
 
 __all__ = ["serve"]
 
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
-_SHORTEST_TOKEN = 16
+_MIN_TOKEN_CHARS = 16
 _BACKLOG = 128
 
 
 def serve(
-    offer: Offer, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, names: Sequence[str] = ()
+    backend: Backend, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, names: Sequence[str] = ()
 ) -> int:
-    """Serve the offer until SIGINT, SIGTERM or SIGHUP, then end all work and close it; gives the exit status.
+    """Serve the backend until SIGINT, SIGTERM or SIGHUP, then cancel all calls and close it; returns the exit status.
 
-    Says on stdout how to connect. Without a token one is made and shown there, once. An address that others can
-    reach is refused unless `names` has the names under which they do.
+    Prints to stdout how to connect. Without a token, one is generated and printed there once. An address that other
+    machines can reach is refused unless `names` holds the host names that they use.
     """
     try:
-        key = _checked(token) if token else secrets.token_urlsafe(32)
-        with _listening(host, port, names) as listening:
+        key = _check_token(token) if token else secrets.token_urlsafe(32)
+        with _listen(host, port, names) as listening:
             try:
                 from toolroll.mcp.http.listener import run
             except ImportError as error:
@@ -38,22 +42,24 @@ def serve(
             actual = listening.getsockname()[1]
             place = f"{names[0] if names else f'[{host}]' if ':' in host else host}:{actual}"
             hosts = frozenset(f"{name.lower()}:{actual}" for name in names or _LOCAL)
-            words = _help(offer.name, f"http://{place}{PATH}", "<the token that you gave>" if token else key)
-            run(offer, listening, token=key, hosts=hosts, ready=lambda: print(words, flush=True))
+            text = _connection_help(
+                backend.name, f"http://{place}{PATH}", "<the token that you gave>" if token else key
+            )
+            run(backend, listening, token=key, hosts=hosts, ready=lambda: print(text, flush=True))
     finally:
-        offer.close()
+        backend.close()
     return 0
 
 
-def _checked(token: str) -> str:
-    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        message = f"A token has at least {_SHORTEST_TOKEN} ASCII characters and no spaces. Leave it out to get one."
+def _check_token(token: str) -> str:
+    if len(token) < _MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token:
+        message = f"A token has at least {_MIN_TOKEN_CHARS} ASCII characters and no spaces. Leave it out to get one."
         raise ToolError(ErrorCode.VALIDATION, message)
     return token
 
 
-def _listening(host: str, port: int, names: Sequence[str]) -> socket.socket:
-    """A socket on which clients are heard; never one that others can reach by accident."""
+def _listen(host: str, port: int, names: Sequence[str]) -> socket.socket:
+    """A listening socket; an address that other machines can reach needs `names`."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, OverflowError) as error:
@@ -63,10 +69,10 @@ def _listening(host: str, port: int, names: Sequence[str]) -> socket.socket:
             f"{host!r} can be reached from other machines. Use 127.0.0.1, or say by which names it is to be reached."
         )
         raise ToolError(ErrorCode.SECURITY, message)
-    # Only with its protocol named does asyncio send small answers at once, 40 ms earlier.
+    # asyncio sets TCP_NODELAY only when the protocol is named; without it small answers take 40 ms longer.
     listening = socket.socket(family, kind, protocol)
     try:
-        # Without this, a port stays taken for a minute after the last server on it has ended.
+        # Without this, a port stays in use for a minute after the last server on it has ended.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(_BACKLOG)
@@ -77,7 +83,7 @@ def _listening(host: str, port: int, names: Sequence[str]) -> socket.socket:
     return listening
 
 
-def _help(name: str, url: str, token: str) -> str:
+def _connection_help(name: str, url: str, token: str) -> str:
     header = f"Authorization: Bearer {token}"
     entry = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
     return "\n".join(

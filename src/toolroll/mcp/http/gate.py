@@ -1,8 +1,8 @@
-"""The door of the HTTP server: who may come in, how much may be brought, and when somebody has left.
+"""ASGI gate in front of the HTTP server: token, Host, Origin, body size, and detection of clients that leave.
 
-A local port can be reached by every program of the machine and, through a name that points here, by every page in a
-browser. So a request must carry the token, must be addressed to this very server, and must not come from a page of
-somewhere else. All of that is judged before a byte of the body is read.
+Every program on the machine can reach a local port, and so can every page in a browser through DNS rebinding. So a
+request must carry the token, must name this server in Host, and must not come from a page of another origin. All of
+that is checked before the body is read.
 """
 
 from __future__ import annotations
@@ -16,28 +16,27 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PATH = "/mcp"
-LEFT = "toolroll.left"
-"""Where a scope keeps what is to be done when the client goes away in mid-request."""
-MOST_BYTES = 4 * 1024 * 1024
-SECONDS = 30.0
-"""How long a client may take to send a body."""
+MAX_BODY_BYTES = 4 * 1024 * 1024
+BODY_TIMEOUT_S = 30.0
+"""Time in which a client must send a body."""
 
 _METHODS = ("POST", "GET", "DELETE")
-_SHOWN = 100
-# Of what was sent nothing is kept to be sent again; asked for it, the SDK would give no answer at all.
-_UNUSED = (b"last-event-id",)
+_MAX_LOGGED_CHARS = 100
+_DISCONNECT = "toolroll.disconnect"  # key of the scope
+# The server keeps no events to send again; for a request with this header the SDK would not answer at all.
+_DROPPED_HEADERS = (b"last-event-id",)
 
 _log = logging.getLogger("toolroll.mcp")
 
 
-class RefusedError(Exception):
-    """The answer to a request that does not come in."""
+class HttpRefusedError(Exception):
+    """A request that does not pass the gate: the status, the reason and extra headers of the answer."""
 
     def __init__(self, status: int, reason: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(reason)
@@ -47,12 +46,12 @@ class RefusedError(Exception):
 
 
 class Gate:
-    """An ASGI application that lets through to another one only what may come in."""
+    """An ASGI application that passes permitted requests on to another one."""
 
     def __init__(self, app: App, *, token: str, hosts: frozenset[str]) -> None:
-        """`hosts` are the values of the Host header under which this server is reached, in lower case.
+        """`hosts` are the accepted values of the Host header, in lower case.
 
-        A page may ask if its origin has one of these names, at whatever port.
+        A page may send requests if its origin has one of these names, with any port.
         """
         self._app = app
         self._token = _digest(token.encode())
@@ -65,103 +64,117 @@ class Gate:
         if scope["type"] != "http":
             return
         try:
-            self._judge(scope)
-            async with asyncio.timeout(SECONDS):
-                body = await _body(scope, receive)
-        except RefusedError as refusal:
+            self._check(scope)
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                body = await _read_body(scope, receive)
+        except HttpRefusedError as refusal:
             await _refuse(scope, refusal, send)
         except TimeoutError:
-            await _refuse(scope, RefusedError(408, "The body took too long."), send)
+            await _refuse(scope, HttpRefusedError(408, "The body took too long."), send)
         else:
-            scope[LEFT] = []
-            scope["headers"] = [one for one in scope["headers"] if one[0] not in _UNUSED]
-            ending = _Ending(send)
-            await self._app(scope, _watched(scope, body, receive), ending.send)
-            await ending.complete()
+            scope[_DISCONNECT] = _Disconnect()
+            scope["headers"] = [one for one in scope["headers"] if one[0] not in _DROPPED_HEADERS]
+            response = _Response(send)
+            await self._app(scope, _replay(scope, body, receive), response.send)
+            await response.finish()
 
-    def _judge(self, scope: Scope) -> None:
+    def _check(self, scope: Scope) -> None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         if scope["path"] != PATH:
-            raise RefusedError(404, f"There is nothing here. The server is at {PATH}.")
+            raise HttpRefusedError(404, f"There is nothing here. The server is at {PATH}.")
         if [one.lower() for one in _values(headers, b"host")] not in [[host] for host in self._hosts]:
-            raise RefusedError(421, "The Host header does not name this server.")
+            raise HttpRefusedError(421, "The Host header does not name this server.")
         if not all(self._origin.fullmatch(origin.lower()) for origin in _values(headers, b"origin")):
-            raise RefusedError(403, "Requests from pages of other origins are refused.")
-        self._authorize(headers)
+            raise HttpRefusedError(403, "Requests from pages of other origins are refused.")
+        self._check_token(headers)
         if scope["method"] not in _METHODS:
-            raise RefusedError(405, "Only POST, GET and DELETE.", (b"allow", ", ".join(_METHODS).encode()))
+            raise HttpRefusedError(405, "Only POST, GET and DELETE.", (b"allow", ", ".join(_METHODS).encode()))
 
-    def _authorize(self, headers: list[tuple[bytes, bytes]]) -> None:
+    def _check_token(self, headers: list[tuple[bytes, bytes]]) -> None:
         given = _values(headers, b"authorization")
         if not given:
-            raise RefusedError(401, "A token is needed.", (b"www-authenticate", b'Bearer realm="toolroll"'))
+            raise HttpRefusedError(401, "A token is needed.", (b"www-authenticate", b'Bearer realm="toolroll"'))
         scheme, _, token = given[0].partition(" ")
         right = hmac.compare_digest(_digest(token.strip().encode("latin-1")), self._token)
         if len(given) > 1 or scheme.lower() != "bearer" or not right:
             wrong = b'Bearer realm="toolroll", error="invalid_token"'
-            raise RefusedError(401, "The token is not the right one.", (b"www-authenticate", wrong))
+            raise HttpRefusedError(401, "The token is not the right one.", (b"www-authenticate", wrong))
 
 
-class _Ending:
-    """What is sent to a client, with its end: a stream that is given up when the server ends has none."""
+class _Response:
+    """Sends a response and ends its body: a stream that is abandoned when the server stops has no end of its own."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self._open = False
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: AsgiMessage) -> None:
         self._open = message["type"] == "http.response.start" or message.get("more_body", False)
         await self._send(message)
 
-    async def complete(self) -> None:
+    async def finish(self) -> None:
         if self._open:
             await self._send({"type": "http.response.body", "body": b""})
 
 
-def on_leaving(scope: Scope, do: Callable[[], None]) -> Callable[[], None]:
-    """Do this when the client of this request goes away before it has its answer; gives the way to forget that."""
-    left: list[Callable[[], None]] = scope[LEFT]
-    left.append(do)
-    return lambda: left.remove(do)
+class _Disconnect:
+    """Callbacks for a client that leaves before it has its answer."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[], None]] = []
+        self.happened = False
+
+    def happen(self) -> None:
+        self.happened = True
+        for do in tuple(self.callbacks):
+            do()
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes:
-    """The whole body, which is bounded both by what is announced and by what comes."""
+def on_disconnect(scope: Scope, do: Callable[[], None]) -> Callable[[], None]:
+    """Call `do` when the client leaves, or now if it has left; returns a function that removes the callback."""
+    disconnect: _Disconnect = scope[_DISCONNECT]
+    disconnect.callbacks.append(do)
+    if disconnect.happened:
+        do()
+    return lambda: disconnect.callbacks.remove(do)
+
+
+async def _read_body(scope: Scope, receive: Receive) -> bytes:
+    """The whole body; both the announced and the received size are limited."""
     announced = _values(scope["headers"], b"content-length")
-    if announced and announced[0].isdigit() and int(announced[0]) > MOST_BYTES:
-        raise RefusedError(413, f"A message has at most {MOST_BYTES} bytes.")
+    if announced and announced[0].isdigit() and int(announced[0]) > MAX_BODY_BYTES:
+        raise HttpRefusedError(413, f"A message has at most {MAX_BODY_BYTES} bytes.")
     body, more = bytearray(), True
     while more:
         message = await receive()
         if message["type"] != "http.request":
-            raise RefusedError(400, "The body did not come to its end.")
+            raise HttpRefusedError(400, "The body did not come to its end.")
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > MOST_BYTES:
-            raise RefusedError(413, f"A message has at most {MOST_BYTES} bytes.")
+        if len(body) > MAX_BODY_BYTES:
+            raise HttpRefusedError(413, f"A message has at most {MAX_BODY_BYTES} bytes.")
     return bytes(body)
 
 
-def _watched(scope: Scope, body: bytes, receive: Receive) -> Receive:
-    """The body as if it came now; after it, whoever waits for more learns that the client has left, and so do we."""
+def _replay(scope: Scope, body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body first, and calls the disconnect callbacks when the client leaves."""
     first = True
 
-    async def again() -> Message:
+    async def again() -> AsgiMessage:
         nonlocal first
         if first:
             first = False
             return {"type": "http.request", "body": body, "more_body": False}
         message = await receive()
         if message["type"] == "http.disconnect":
-            for do in tuple(scope[LEFT]):
-                do()
+            scope[_DISCONNECT].happen()
         return message
 
     return again
 
 
-async def _refuse(scope: Scope, refusal: RefusedError, send: Send) -> None:
-    _log.warning("refused %s %.*r: %s", scope["method"], _SHOWN, scope["path"], refusal.reason)
+async def _refuse(scope: Scope, refusal: HttpRefusedError, send: Send) -> None:
+    _log.warning("refused %s %.*r: %s", scope["method"], _MAX_LOGGED_CHARS, scope["path"], refusal.reason)
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"), *refusal.headers]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{refusal.reason}\n".encode()})

@@ -1,4 +1,4 @@
-"""The HTTP server itself: its connections, its patience, its sessions, and its end."""
+"""The HTTP server process: connections, timeouts, sessions of the SDK, and an orderly end on a signal."""
 
 from __future__ import annotations
 
@@ -8,82 +8,102 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from types import FrameType
 from typing import Any
 
+import h11
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from toolroll.mcp.backend import Offer
-from toolroll.mcp.http.calls import Calls
-from toolroll.mcp.http.connection import Connection
-from toolroll.mcp.http.gate import MOST_BYTES, Gate
-from toolroll.mcp.http.handlers import Handlers, server_of
-from toolroll.mcp.http.short import ShortWay
+from toolroll.mcp.backend import Backend
+from toolroll.mcp.http.calls import ToolCalls
+from toolroll.mcp.http.gate import MAX_BODY_BYTES, Gate
+from toolroll.mcp.http.handlers import Handlers, build_server
 
-HEAD_SECONDS = 10
-"""How long a client may take to send the head of a request."""
-IDLE_SECONDS = 75
-SESSION_SECONDS = 30 * 60
-MOST_SESSIONS = 64
-MOST_CONNECTIONS = 256
-_LAST_SECONDS = 3
+HEAD_TIMEOUT_S = 10
+"""Time in which a client must send the head of a request."""
+IDLE_TIMEOUT_S = 75
+SESSION_TIMEOUT_S = 30 * 60
+MAX_SESSIONS = 64
+MAX_CONNECTIONS = 256
+_STOP_TIMEOUT_S = 3
 
 
 def run(
-    offer: Offer, listening: socket.socket, *, token: str, hosts: frozenset[str], ready: Callable[[], None]
+    backend: Backend, listening: socket.socket, *, token: str, hosts: frozenset[str], ready: Callable[[], None]
 ) -> None:
-    """Serve until the process is asked to end; the calls that were begun have been cancelled then."""
-    asyncio.run(_run(offer, listening, token, hosts, ready))
+    """Serve until the process gets a signal to end; all running calls are cancelled then."""
+    asyncio.run(_run(backend, listening, token, hosts, ready))
 
 
 async def _run(
-    offer: Offer, listening: socket.socket, token: str, hosts: frozenset[str], ready: Callable[[], None]
+    backend: Backend, listening: socket.socket, token: str, hosts: frozenset[str], ready: Callable[[], None]
 ) -> None:
-    calls = Calls(offer)
-    handlers = Handlers(offer, calls)
+    calls = ToolCalls(backend)
+    handlers = Handlers(backend, calls)
     sessions = StreamableHTTPSessionManager(
-        server_of(offer, handlers),
-        session_idle_timeout=SESSION_SECONDS,
-        max_sessions=MOST_SESSIONS,
-        max_request_body_size=MOST_BYTES,
+        build_server(backend, handlers),
+        session_idle_timeout=SESSION_TIMEOUT_S,
+        max_sessions=MAX_SESSIONS,
+        max_request_body_size=MAX_BODY_BYTES,
     )
-    way = ShortWay(sessions.handle_request, calls, seconds=SESSION_SECONDS / 10)
-    gate = Gate(way, token=token, hosts=hosts)
-    server = _Server(gate, partial(Connection, way, HEAD_SECONDS), calls, handlers)
-    forget = offer.watch(handlers.changed)
+    server = _Server(Gate(sessions.handle_request, token=token, hosts=hosts), calls, handlers)
+    unwatch = backend.watch(handlers.on_list_changed)
     try:
         async with sessions.run():
             ready()
             await server.serve([listening])
     finally:
-        forget()
-        await calls.stop(_LAST_SECONDS)
+        unwatch()
+        await calls.stop(_STOP_TIMEOUT_S)
         calls.close()
 
 
-class _Server(uvicorn.Server):
-    """Ends all work when it is asked to end, and does not pass the signal on: this end is an ordinary one."""
+class _HeadTimeout(H11Protocol):
+    """Close a connection whose client does not finish the head of a request; uvicorn has no such limit."""
 
-    def __init__(self, gate: Gate, connection: Any, calls: Calls, handlers: Handlers) -> None:
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn does
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(HEAD_TIMEOUT_S, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        unfinished = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+        if not unfinished:
+            self._stop_timer()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class _Server(uvicorn.Server):
+    """End all calls when a signal asks for the end, and exit normally instead of raising the signal again."""
+
+    def __init__(self, gate: Gate, calls: ToolCalls, handlers: Handlers) -> None:
         self._calls = calls
         self._handlers = handlers
         self._asked = False
+        settings: dict[str, Any] = {"ws": "none", "loop": "asyncio", "lifespan": "off"}
+        settings |= {"log_config": None, "access_log": False, "server_header": False, "proxy_headers": False}
         super().__init__(
             uvicorn.Config(
                 gate,
-                http=connection,
-                ws="none",
-                loop="asyncio",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                limit_concurrency=MOST_CONNECTIONS,
-                timeout_keep_alive=IDLE_SECONDS,
-                timeout_graceful_shutdown=_LAST_SECONDS,
+                http=_HeadTimeout,
+                limit_concurrency=MAX_CONNECTIONS,
+                timeout_keep_alive=IDLE_TIMEOUT_S,
+                timeout_graceful_shutdown=_STOP_TIMEOUT_S,
+                **settings,
             )
         )
 
@@ -93,9 +113,9 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if self._asked and not self.should_exit:
-            # First the work, so that its clients still learn that it has ended.
-            await self._calls.stop(_LAST_SECONDS)
-            self._handlers.listening.close()
+            # The calls end first, while their clients can still get the error.
+            await self._calls.stop(_STOP_TIMEOUT_S)
+            self._handlers.subscriptions.close()
             self.should_exit = True
         return await super().on_tick(counter)
 
@@ -104,7 +124,7 @@ class _Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {one: signal.signal(one, self.handle_exit) for one in _ends()}
+        before = {one: signal.signal(one, self.handle_exit) for one in _ending_signals()}
         try:
             yield
         finally:
@@ -112,7 +132,7 @@ class _Server(uvicorn.Server):
                 signal.signal(one, handler)
 
 
-def _ends() -> tuple[signal.Signals, ...]:
-    """The signals that end it; the end of the terminal only where that was not told to be passed over, as by nohup."""
-    asked = (signal.SIGINT, signal.SIGTERM)
-    return asked if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*asked, signal.SIGHUP)
+def _ending_signals() -> tuple[signal.Signals, ...]:
+    """The signals that end the server; SIGHUP only where it is not ignored, as nohup does."""
+    always = (signal.SIGINT, signal.SIGTERM)
+    return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*always, signal.SIGHUP)

@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.lsp.answers import SEVERITIES, Problem, Report, Severity
-from toolroll.host.lsp.targets import resolve_files, unseen
+from toolroll.host.lsp.answers import SEVERITIES, FileReport, Problem, Severity
+from toolroll.host.lsp.targets import find_new_problems, resolve_files
 from toolroll.result import ErrorCode, Status, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines, names
@@ -114,8 +114,8 @@ def _order(row: Row) -> tuple[int, str, int, int]:
     return SEVERITIES.index(row.severity), row.path, row.line, row.character
 
 
-def _rows(report: Report, last: Report | None, snippets: bool) -> list[Row]:
-    found: Sequence[Problem] = unseen(last, report) if last else report.problems or []
+def _rows(report: FileReport, last: FileReport | None, snippets: bool) -> list[Row]:
+    found: Sequence[Problem] = find_new_problems(last, report) if last else report.problems or []
     text = lines.split_bare(report.text) if snippets else []
     made = []
     for one in found:

@@ -1,6 +1,6 @@
-"""A server on the loopback that speaks a provider's real protocol, streaming included, and says what it was told to.
+"""A server on the loopback that speaks a provider's real protocol, streaming included, with scripted answers.
 
-It also judges what it is asked, as strictly as the providers do: a conversation that they would refuse gets a 400.
+It also checks each request as strictly as the providers do: a conversation that they would refuse gets a 400.
 """
 
 from __future__ import annotations
@@ -37,13 +37,17 @@ def call(name: str, **arguments: Any) -> Say:
 
 
 class Served(Server):
-    """Says each step in turn; the last again and again. `cut` is the size of the pieces a stream is sent in."""
+    """Says each step in turn; the last again and again. `cut` is the size of the pieces a stream is sent in.
 
-    def __init__(self, provider: str, *steps: Step, cut: int = 11, usage: bool = True) -> None:
+    Without `streams` it answers in one piece, as servers do that cannot stream.
+    """
+
+    def __init__(self, provider: str, *steps: Step, cut: int = 11, usage: bool = True, streams: bool = True) -> None:
         self.provider = provider
         self.steps = list(steps)
         self.cut = cut
         self.usage = usage
+        self.streams = streams
         self._said = 0
         super().__init__(self._answer)
 
@@ -75,6 +79,8 @@ class Served(Server):
             return step if isinstance(step, bytes) else step(asked)
         made = {"openai": _openai, "anthropic": _anthropic}[self.provider](step, self._said, self.usage)
         if not body.get("stream"):
+            return failure(400, "invalid_request_error", "stream: expected true")
+        if not self.streams:
             return reply(json.dumps(made), content_type="application/json")
         events = {"openai": _openai_events, "anthropic": _anthropic_events}[self.provider](made)
         return streamed("".join(events).encode(), self.cut, whole=step.whole)

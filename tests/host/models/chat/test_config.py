@@ -1,8 +1,10 @@
+import sys
+
 import pytest
 
 from toolroll import ErrorCode, ToolError
 from toolroll.host.http.client import Client
-from toolroll.host.models.chat.config import configured
+from toolroll.host.models.chat.config import load_model
 
 O, A, OU, AU = "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"  # noqa: E741
 OPENAI, ANTHROPIC = "https://api.openai.com/v1", "https://api.anthropic.com"
@@ -22,22 +24,22 @@ CASES = [
 @pytest.mark.parametrize(("name", "environment", "expected"), CASES)
 def test_which_model(name: str, environment: dict[str, str], expected: tuple[str, str, str]) -> None:
     for model in (
-        configured({"TOOLROLL_MODEL": name, **environment}, Client()),
-        configured(environment, Client(), name),
+        load_model({"TOOLROLL_MODEL": name, **environment}, Client()),
+        load_model(environment, Client(), name),
     ):
         assert model is not None
-        assert (model.place.provider, model.name, model.place.url) == expected
+        assert (model.endpoint.provider, model.name, model.endpoint.url) == expected
 
 
 def test_none_is_named() -> None:
-    assert configured({O: "k", "TOOLROLL_MODEL": " "}, Client()) is None
+    assert load_model({O: "k", "TOOLROLL_MODEL": " "}, Client()) is None
 
 
 WRONG = [
     ({"TOOLROLL_MODEL": "openai:x"}, "needs OPENAI_API_KEY"),
     ({"TOOLROLL_MODEL": "claude-x"}, "needs ANTHROPIC_API_KEY"),
-    ({"TOOLROLL_MODEL": "openai:x", OU: "ftp://secretword@a"}, "OPENAI_BASE_URL is not a URL"),
-    ({"TOOLROLL_MODEL": "openai:x", OU: "http://u:secretword@a/v1"}, "OPENAI_BASE_URL is not a URL"),
+    ({"TOOLROLL_MODEL": "openai:x", OU: "ftp://secretword@a"}, "OPENAI_BASE_URL is not a usable URL"),
+    ({"TOOLROLL_MODEL": "openai:x", OU: "http://u:secretword@a/v1"}, "OPENAI_BASE_URL is not a usable URL"),
     ({"TOOLROLL_MODEL": "openai:x", O: "k", "TOOLROLL_MODEL_OUTPUT": "many"}, "Set a number"),
 ]
 
@@ -45,6 +47,14 @@ WRONG = [
 @pytest.mark.parametrize(("environment", "message"), WRONG)
 def test_what_is_missing(environment: dict[str, str], message: str) -> None:
     with pytest.raises(ToolError, match=message) as caught:
-        configured(environment, Client())
+        load_model(environment, Client())
     assert caught.value.code is ErrorCode.UNSUPPORTED
     assert "secretword" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "package"), [("openai:x", "openai"), ("claude-x", "anthropic")])
+def test_the_extra_is_not_installed(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as Python marks a package that cannot be imported
+    with pytest.raises(ToolError, match=rf"'{package}'\. Install it: pip install 'toolroll\[agent\]'\.") as caught:
+        load_model({"TOOLROLL_MODEL": name, O: "k", A: "k"}, Client())
+    assert caught.value.code is ErrorCode.UNSUPPORTED

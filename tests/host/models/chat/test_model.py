@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.host.http.web import Asked, reply
-from tests.host.models.chat.served import KEY, Call, Say, Served, failure, streamed
+from tests.host.models.chat.served import KEY, NAMES, Call, Say, Served, failure, streamed
 from toolroll import Image, Token
 from toolroll.host.http.client import Client
 from toolroll.host.models.chat import openai
-from toolroll.host.models.chat.config import configured
-from toolroll.host.models.chat.errors import Kind, ModelError
-from toolroll.host.models.chat.messages import Ask, Message, ToolCall, Turn, Usage
-from toolroll.host.models.chat.model import Model
+from toolroll.host.models.chat.config import load_model
+from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
+from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, ToolCall, Turn, Usage
+from toolroll.host.models.chat.model import ChatModel
 
 Serve = Callable[..., Served]
 PROVIDERS = ("openai", "anthropic")
@@ -26,13 +26,13 @@ TOOL = {
     "description": "Adds.",
     "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}},
 }
-ASK = [Message("system", "Be brief."), Message("user", "Hä?")]
+ASK = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hä?")]
 both = pytest.mark.parametrize("provider", PROVIDERS)
-ways = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+ways = pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
 
 
-def model_at(server: Served, **options: Any) -> Model:
-    model = configured(server.environment, Client())
+def model_at(server: Served, **options: Any) -> ChatModel:
+    model = load_model(server.environment, server.attach(Client()))
     assert model is not None
     for name, value in {"first_wait": 0.01, **options}.items():
         setattr(model, f"_{name}", value)
@@ -50,21 +50,21 @@ def failed(server: Served, **options: Any) -> ModelError:
 
 @both
 @ways
-def test_text(serve: Serve, provider: str, stream: bool) -> None:
+def test_text(serve: Serve, provider: str, streams: bool) -> None:
     heard: list[str] = []
-    server = serve(provider, Say("Zwölf Bücher, 3 €.", tokens=(40, 7)), cut=3)
-    turn = model_at(server, stream=stream).turn(ASK, Token(), hear=heard.append)
-    assert turn == Turn(Message("assistant", "Zwölf Bücher, 3 €."), "end", Usage(40, 7))
-    assert "".join(heard) == ("Zwölf Bücher, 3 €." if stream else "")
-    assert len(heard) == (4 if stream else 0)
+    server = serve(provider, Say("Zwölf Bücher, 3 €.", tokens=(40, 7)), cut=3, streams=streams)
+    turn = model_at(server).turn(ASK, Token(), on_text=heard.append)
+    assert turn == Turn(ChatMessage("assistant", "Zwölf Bücher, 3 €."), "end", Usage(40, 7))
+    assert "".join(heard) == "Zwölf Bücher, 3 €."
+    assert len(heard) == (4 if streams else 1)
 
 
 @both
 @ways
-def test_parallel_calls_and_their_answers(serve: Serve, provider: str, stream: bool) -> None:
+def test_parallel_calls_and_their_answers(serve: Serve, provider: str, streams: bool) -> None:
     calls: tuple[Call, ...] = (("add", {"a": 1}), ("add", {"text": "ü€\n\"'"}), ("add", {}))
-    server = serve(provider, Say("I add.", calls), Say("Done."))
-    model = model_at(server, stream=stream)
+    server = serve(provider, Say("I add.", calls), Say("Done."), streams=streams)
+    model = model_at(server)
     turn = model.turn(ASK, Token(), tools=[TOOL])
     prefix = "call_" if provider == "openai" else "toolu_"
     assert (turn.stop, turn.message.text) == ("calls", "I add.")
@@ -74,9 +74,9 @@ def test_parallel_calls_and_their_answers(serve: Serve, provider: str, stream: b
     assert [json.loads(one.arguments) for one in turn.message.calls] == [given for _, given in calls]
     picture = Image(b"\x89PNG", "image/png")
     answers = [
-        Message("tool", "1", call=turn.message.calls[0].id, images=(picture,)),
-        Message("tool", "no", call=turn.message.calls[1].id, failed=True),
-        Message("tool", "", call=turn.message.calls[2].id),
+        ChatMessage("tool", "1", call_id=turn.message.calls[0].id, images=(picture,)),
+        ChatMessage("tool", "no", call_id=turn.message.calls[1].id, failed=True),
+        ChatMessage("tool", "", call_id=turn.message.calls[2].id),
     ]
     assert model.turn([*ASK, turn.message, *answers], Token(), tools=[TOOL]).message.text == "Done."
     assert "iVBORw==" in server.asked[1].body.decode()
@@ -106,27 +106,26 @@ def test_broken_arguments_stay_as_they_were_and_can_be_answered(serve: Serve, pr
     model = model_at(server)
     turn = model.turn(ASK, Token(), tools=[TOOL])
     assert [one.arguments for one in turn.message.calls] == ['{"a": 1']
-    told = Message("tool", "not JSON", call=turn.message.calls[0].id, failed=True)
+    told = ChatMessage("tool", "not JSON", call_id=turn.message.calls[0].id, failed=True)
     assert model.turn([*ASK, turn.message, told], Token()).message.text == "Sorry."
 
 
-@ways
-def test_a_refusal_and_a_server_that_does_not_stream(serve: Serve, stream: bool) -> None:
+def test_a_refusal_of_a_server_that_does_not_stream(serve: Serve) -> None:
     message = b'{"content": null, "refusal": "I will not."}'
     answer = reply(
         b'{"choices": [{"message": %s, "finish_reason": "stop"}]}' % message, content_type="application/json"
     )
     heard: list[str] = []
-    turn = model_at(serve("openai", answer), stream=stream).turn(ASK, Token(), hear=heard.append)
-    assert (turn.message, turn.stop) == (Message("assistant", "I will not."), "refused")
-    assert heard == (["I will not."] if stream else [])
+    turn = model_at(serve("openai", answer)).turn(ASK, Token(), on_text=heard.append)
+    assert (turn.message, turn.stop) == (ChatMessage("assistant", "I will not."), "refused")
+    assert heard == ["I will not."]
 
 
 def test_a_streamed_refusal(serve: Serve) -> None:
     data = b'data: {"choices": [{"delta": {"refusal": "No"}}]}\n\n'
     data += b'data: {"choices": [{"delta": {"refusal": "."}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
     turn = model_at(serve("openai", lambda _: streamed(data))).turn(ASK, Token())
-    assert (turn.message, turn.stop) == (Message("assistant", "No."), "refused")
+    assert (turn.message, turn.stop) == (ChatMessage("assistant", "No."), "refused")
 
 
 @pytest.mark.parametrize(
@@ -134,8 +133,9 @@ def test_a_streamed_refusal(serve: Serve) -> None:
     [("gpt-4o", {"stop": ["x"], "max_tokens": 9}), ("gpt-5-mini", {"max_completion_tokens": 9})],
 )
 def test_models_that_reason_know_other_bounds(model: str, bounds: dict[str, Any]) -> None:
-    made = openai.body(model, Ask((), (), ("x",), 9), stream=False)
-    assert made == {"model": model, "messages": [], **bounds}
+    made = openai.build_body(model, ChatRequest((), (), ("x",), 9))
+    streamed = {"stream": True, "stream_options": {"include_usage": True}}
+    assert made == {"model": model, "messages": [], **bounds, **streamed}
 
 
 @both
@@ -143,8 +143,8 @@ def test_thoughts_are_sent_back_as_they_came(serve: Serve, provider: str) -> Non
     own = ({"type": "thinking", "thinking": "hm", "signature": "c2ln"},)
     server = serve(provider, Say("ok"))
     call = ToolCall("1", "add", "{}")
-    answer = Message("tool", "1", call="1")
-    model_at(server).turn([*ASK, Message("assistant", "", (call,), own=own), answer], Token())
+    answer = ChatMessage("tool", "1", call_id="1")
+    model_at(server).turn([*ASK, ChatMessage("assistant", "", (call,), provider_blocks=own), answer], Token())
     sent = server.bodies[0]["messages"][1 if provider == "anthropic" else 2]
     blocks = sent["content"] if provider == "anthropic" else None
     assert blocks == ([own[0], {"type": "tool_use", "id": "1", "name": "add", "input": {}}] if blocks else None)
@@ -172,42 +172,42 @@ def test_streamed_thoughts(serve: Serve) -> None:
     data = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode()
     turn = model_at(serve("anthropic", lambda _: streamed(data))).turn(ASK, Token())
     own = ({"type": "thinking", "thinking": "hm", "signature": "c2ln"},)
-    assert turn == Turn(Message("assistant", "Yes", own=own), "length", Usage(8, 9, 3))
+    assert turn == Turn(ChatMessage("assistant", "Yes", provider_blocks=own), "length", Usage(8, 9, 3))
 
 
 @both
 def test_usage_is_estimated_where_none_is_told(serve: Serve, provider: str) -> None:
-    turn = model_at(serve(provider, Say("x" * 400), usage=False)).turn([Message("user", "y" * 800)], Token())
+    turn = model_at(serve(provider, Say("x" * 400), usage=False)).turn([ChatMessage("user", "y" * 800)], Token())
     assert turn.usage == Usage(201, 101, estimated=True)
 
 
 STATUSES = [
-    (401, "authentication_error", f"Incorrect API key provided: {KEY}", Kind.KEY, 1),
-    (403, "permission_error", "no", Kind.KEY, 1),
-    (404, "not_found_error", "The model `scripted-1` does not exist", Kind.MODEL, 1),
-    (429, "rate_limit_error", "slow down", Kind.RATE, 3),
-    (429, "insufficient_quota", "You exceeded your current quota", Kind.KEY, 1),
-    (500, "api_error", "oops", Kind.SERVER, 3),
-    (502, "", "<html>", Kind.SERVER, 3),
-    (529, "overloaded_error", "Overloaded", Kind.BUSY, 3),
-    (400, "invalid_request_error", "This model's maximum context length is 8192 tokens.", Kind.LONG, 1),
-    (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", Kind.LONG, 1),
-    (413, "request_too_large", "", Kind.LONG, 1),
-    (400, "invalid_request_error", "temperature: out of range", Kind.REQUEST, 1),
-    (307, "", "", Kind.REQUEST, 1),
+    (401, "authentication_error", f"Incorrect API key provided: {KEY}", ModelErrorKind.KEY, 1),
+    (403, "permission_error", "no", ModelErrorKind.KEY, 1),
+    (404, "not_found_error", "The model `scripted-1` does not exist", ModelErrorKind.MODEL, 1),
+    (429, "rate_limit_error", "slow down", ModelErrorKind.RATE, 3),
+    (429, "insufficient_quota", "You exceeded your current quota", ModelErrorKind.KEY, 1),
+    (500, "api_error", "oops", ModelErrorKind.SERVER, 3),
+    (502, "", "<html>", ModelErrorKind.SERVER, 3),
+    (529, "overloaded_error", "Overloaded", ModelErrorKind.BUSY, 3),
+    (400, "invalid_request_error", "This model's maximum context length is 8192 tokens.", ModelErrorKind.LONG, 1),
+    (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", ModelErrorKind.LONG, 1),
+    (413, "request_too_large", "", ModelErrorKind.LONG, 1),
+    (400, "invalid_request_error", "temperature: out of range", ModelErrorKind.REQUEST, 1),
+    (307, "", "", ModelErrorKind.REQUEST, 1),
 ]
 
 
 @both
 @pytest.mark.parametrize(("status", "kind", "message", "expected", "tries"), STATUSES)
 def test_each_error_status(
-    serve: Serve, provider: str, status: int, kind: str, message: str, expected: Kind, tries: int
+    serve: Serve, provider: str, status: int, kind: str, message: str, expected: ModelErrorKind, tries: int
 ) -> None:
     server = serve(provider, failure(status, kind, message, location="http://127.0.0.1:1/"))
-    error = failed(server, tries=3)
+    error = failed(server, max_tries=3)
     assert (error.kind, len(server.asked)) == (expected, tries)
     assert str(status) in error.message
-    if expected in (Kind.RATE, Kind.REQUEST, Kind.LONG) and message:
+    if expected in (ModelErrorKind.RATE, ModelErrorKind.REQUEST, ModelErrorKind.LONG) and message:
         assert message in error.message
 
 
@@ -237,7 +237,7 @@ def test_it_waits_as_long_as_it_is_asked_to(serve: Serve, headers: dict[str, str
 @pytest.mark.parametrize("wait", ["3600", formatdate(time.time() + 7200, usegmt=True)], ids=["seconds", "date"])
 def test_too_long_a_wait_is_told_and_not_sat_through(serve: Serve, wait: str) -> None:
     server = serve("openai", failure(429, "", "no", retry_after=wait))
-    assert failed(server).kind is Kind.RATE
+    assert failed(server).kind is ModelErrorKind.RATE
     assert len(server.asked) == 1
 
 
@@ -253,12 +253,11 @@ GARBAGE = [
 
 
 @both
-@ways
 @pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
-def test_garbage(serve: Serve, provider: str, stream: bool, garbage: bytes) -> None:
+def test_garbage(serve: Serve, provider: str, garbage: bytes) -> None:
     server = serve(provider, garbage)
-    error = failed(server, tries=2, stream=stream)
-    assert (error.kind, len(server.asked)) == (Kind.GARBLED, 2)
+    error = failed(server, max_tries=2)
+    assert (error.kind, len(server.asked)) == (ModelErrorKind.GARBLED, 2)
     assert "cannot be read, because" in error.message
 
 
@@ -266,10 +265,10 @@ def test_garbage(serve: Serve, provider: str, stream: bool, garbage: bytes) -> N
 def test_a_stream_that_ends_in_the_middle(serve: Serve, provider: str) -> None:
     cut = Say("A long answer of many words.", whole=False)
     server = serve(provider, cut)
-    assert failed(server, tries=2).kind is Kind.CUT
+    assert failed(server, max_tries=2).kind is ModelErrorKind.CUT
     heard: list[str] = []
     server = serve(provider, cut, Say("Whole."))
-    assert model_at(server).turn(ASK, Token(), hear=heard.append).message.text == "Whole."
+    assert model_at(server).turn(ASK, Token(), on_text=heard.append).message.text == "Whole."
     assert "[The answer was cut off; asking again.]" in "".join(heard)
 
 
@@ -277,20 +276,27 @@ def test_a_stream_that_ends_in_the_middle(serve: Serve, provider: str) -> None:
 def test_an_error_inside_a_stream(serve: Serve, provider: str) -> None:
     data = b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
     server = serve(provider, lambda _: streamed(data))
-    assert (failed(server, tries=2).kind, len(server.asked)) == (Kind.BUSY, 2)
+    assert (failed(server, max_tries=2).kind, len(server.asked)) == (ModelErrorKind.BUSY, 2)
+
+
+@both
+def test_text_that_cannot_be_sent(serve: Serve, provider: str) -> None:
+    server = serve(provider, Say("ok"))
+    with pytest.raises(ModelError, match="not valid Unicode") as caught:
+        model_at(server).turn([ChatMessage("user", "\udcff")], Token())
+    assert (caught.value.kind, server.asked) == (ModelErrorKind.REQUEST, [])
 
 
 def test_a_server_that_is_not_there(serve: Serve) -> None:
     with Served("openai", Say("x")) as gone:
-        model = model_at(gone, tries=2)
+        model = model_at(gone, max_tries=2)
     with pytest.raises(ModelError) as caught:
         model.turn(ASK, Token())
-    assert caught.value.kind is Kind.NETWORK
+    assert caught.value.kind is ModelErrorKind.NETWORK
 
 
 @both
-@ways
-def test_cancelled(serve: Serve, provider: str, stream: bool) -> None:
+def test_cancelled(serve: Serve, provider: str) -> None:
     def slow(_: Asked) -> Iterator[bytes]:
         yield b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
         while True:
@@ -301,9 +307,20 @@ def test_cancelled(serve: Serve, provider: str, stream: bool) -> None:
     threading.Timer(0.2, token.cancel).start()
     started = time.monotonic()
     with pytest.raises(ModelError) as caught:
-        model_at(serve(provider, slow), stream=stream).turn(ASK, token)
-    assert caught.value.kind is Kind.CANCELLED
+        model_at(serve(provider, slow)).turn(ASK, token)
+    assert caught.value.kind is ModelErrorKind.CANCELLED
     assert time.monotonic() - started < 30
+
+
+def test_cancelled_while_it_waits_or_before_it_asks(serve: Serve) -> None:
+    server = serve("openai", failure(429, "", "no", retry_after="30"))
+    token = Token()
+    threading.Timer(0.2, token.cancel).start()
+    for _ in range(2):
+        with pytest.raises(ModelError) as caught:
+            model_at(server).turn(ASK, token)
+        assert caught.value.kind is ModelErrorKind.CANCELLED
+    assert len(server.asked) == 1
 
 
 def test_the_time_of_a_turn_is_bounded(serve: Serve) -> None:
@@ -311,7 +328,7 @@ def test_the_time_of_a_turn_is_bounded(serve: Serve) -> None:
         time.sleep(0.6)
         yield b""
 
-    assert failed(serve("openai", never), seconds=0.2).kind is Kind.TIMEOUT
+    assert failed(serve("openai", never), seconds=0.2).kind is ModelErrorKind.TIMEOUT
 
 
 def test_answer(serve: Serve) -> None:
@@ -335,4 +352,32 @@ def test_the_key_is_hidden_in_what_the_server_says(serve: Serve) -> None:
 
 def test_a_place_keeps_its_key_out_of_its_text(serve: Serve) -> None:
     model = model_at(serve("openai", Say("x")))
-    assert KEY not in f"{model!r} {model.place!r} {replace(model.place, provider='x')!r}"
+    assert KEY not in f"{model!r} {model.endpoint!r} {replace(model.endpoint, provider='x')!r}"
+
+
+@both
+def test_only_the_headers_of_the_protocol_are_sent(
+    serve: Serve, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.setenv(name, "of-the-sdk")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-extra: of-the-sdk")
+    server = serve(provider, Say("ok"))
+    model_at(server).turn(ASK, Token())
+    sent = server.asked[0].headers
+    usual = {"host", "connection", "accept", "accept-encoding", "content-type", "content-length", "user-agent"}
+    own = {"openai": {"authorization"}, "anthropic": {"x-api-key", "anthropic-version"}}[provider]
+    assert set(sent) - {"connection"} == (usual | own) - {"connection"}
+    assert sent["user-agent"].startswith("toolroll")
+
+
+@both
+def test_a_local_server_needs_no_key(serve: Serve, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, url = NAMES[provider]
+    monkeypatch.setenv(key, KEY)  # the SDKs would take it from here
+    server = serve(provider, Say("ok"))
+    model = load_model({"TOOLROLL_MODEL": f"{provider}:m", url: server.environment[url]}, server.attach(Client()))
+    assert model is not None
+    with pytest.raises(ModelError):  # this server demands one
+        model.turn(ASK, Token())
+    assert not {"authorization", "x-api-key"} & set(server.asked[0].headers)

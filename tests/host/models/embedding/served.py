@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.host.http.web import Asked, Server, reply
-from toolroll.host.models.embedding.model_files import MINILM, Models
+from toolroll.host.models.embedding.model_files import MINILM, ModelStore
 
 KEY = "sk-test-0123456789"
 SUBJECTS = ("car automobile vehicle", "soup lunch food", "key deployment credential")
-FOLDER = Models(os.environ).folder
+FOLDER = ModelStore(os.environ).folder
 REAL = pytest.mark.skipif(
-    not Models(os.environ).has(MINILM), reason="the weights are not here: run `toolroll models fetch`"
+    not ModelStore(os.environ).has(MINILM), reason="the weights are not here: run `toolroll models fetch`"
 )
 
 

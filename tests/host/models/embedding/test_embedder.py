@@ -9,12 +9,12 @@ from tests.host.models.embedding.served import KEY, Embeddings, answer
 from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.models.embedding import embedder
-from toolroll.host.models.embedding.embedder import Remote
+from toolroll.host.models.embedding.embedder import RemoteEmbedder
 from toolroll.host.runtime.cancellation import Token
 
 
 def remote(server, key=KEY, model="by-subject"):
-    return Remote(Client(), server.url("/v1/"), model, key)
+    return RemoteEmbedder(Client(), server.url("/v1/"), model, key)
 
 
 def test_rows_of_one_length_in_the_order_of_the_texts():
@@ -29,7 +29,7 @@ def test_rows_of_one_length_in_the_order_of_the_texts():
 
 def test_many_texts_go_in_parts_and_long_ones_are_cut(monkeypatch):
     monkeypatch.setattr(embedder, "_TEXTS_AT_ONCE", 2)
-    monkeypatch.setattr(embedder, "_CHARACTERS", 5)
+    monkeypatch.setattr(embedder, "_MAX_TEXT_CHARS", 5)
     with Embeddings() as server:
         assert len(remote(server).embed(["soup and more", "b", "c"], Token())) == 3
         assert [json.loads(one.body)["input"] for one in server.asked] == [["soup ", "b"], ["c"]]
@@ -80,5 +80,5 @@ def test_a_server_that_is_not_there():
 
 def test_no_url():
     with pytest.raises(ToolError, match="TOOLROLL_EMBEDDINGS_URL is not a URL that can be asked") as caught:
-        Remote(Client(), "ftp://user:secret@host", "m")
+        RemoteEmbedder(Client(), "ftp://user:secret@host", "m")
     assert (caught.value.code, "secret" in caught.value.message) == ("Unsupported", False)

@@ -18,10 +18,10 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def local():
-    from toolroll.host.models.embedding.embedder import Local
-    from toolroll.host.models.embedding.model_files import Models
+    from toolroll.host.models.embedding.embedder import LocalEmbedder
+    from toolroll.host.models.embedding.model_files import ModelStore
 
-    return Local.load(Models({"TOOLROLL_MODELS": FOLDER}))
+    return LocalEmbedder.load(ModelStore({"TOOLROLL_MODELS": FOLDER}))
 
 
 def test_known_cosines(local):

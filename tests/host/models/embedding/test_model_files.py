@@ -1,4 +1,4 @@
-"""Models on this machine: fetched whole or not at all, checked, and broken ones told."""
+"""Model files: fetched as a whole or not at all, and verified."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.host.models.embedding import model_files as models
-from toolroll.host.models.embedding.model_files import MINILM, Models
+from toolroll.host.models.embedding.model_files import MINILM, ModelStore
 
 FILES = {"model.safetensors": b"weights" * 1000, "vocab.txt": b"[PAD]\n"}
 SMALL = replace(
@@ -47,13 +47,13 @@ def wheel(tmp_path):
 
 @pytest.fixture
 def kept(tmp_path):
-    return Models({"TOOLROLL_MODELS": str(tmp_path / "models")})
+    return ModelStore({"TOOLROLL_MODELS": str(tmp_path / "models")})
 
 
 def test_where_they_are(tmp_path, monkeypatch):
-    assert Models({"TOOLROLL_MODELS": " /x "}).path(SMALL, "a") == "/x/small/a"
+    assert ModelStore({"TOOLROLL_MODELS": " /x "}).path(SMALL, "a") == "/x/small/a"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert Models({}).folder == str(tmp_path / "toolroll/models")
+    assert ModelStore({}).folder == str(tmp_path / "toolroll/models")
 
 
 def test_from_a_wheel(kept, wheel):
@@ -79,7 +79,7 @@ def test_from_an_index(kept, wheel, monkeypatch, installer):
     }
     if installer == "uv" and not os.access(uv, os.X_OK):
         pytest.skip("there is no uv")
-    monkeypatch.setattr(models, "_installer", lambda: programs[installer])
+    monkeypatch.setattr(models, "_find_installer", lambda: programs[installer])
     for name, value in {
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": folder,
@@ -95,11 +95,11 @@ def test_from_an_index(kept, wheel, monkeypatch, installer):
 
 
 def test_an_installer_is_found():
-    assert "install" in models._installer()
+    assert "install" in models._find_installer()
 
 
 def test_without_an_installer(kept, monkeypatch):
-    monkeypatch.setattr(models, "_installer", lambda: None)
+    monkeypatch.setattr(models, "_find_installer", lambda: None)
     with pytest.raises(ToolError, match="neither pip nor uv") as caught:
         kept.fetch(SMALL)
     assert caught.value.code == "Unsupported"
@@ -133,7 +133,7 @@ def harmed(path):
         file.write(b"W")
 
 
-@pytest.mark.parametrize(("harm", "said"), [(harmed, "is not what it should be"), (os.remove, "cannot be read: No such file")])  # fmt: skip
+@pytest.mark.parametrize(("harm", "said"), [(harmed, "has the wrong content"), (os.remove, "cannot be read: No such file")])  # fmt: skip
 def test_broken_ones_are_told(kept, wheel, harm, said):
     kept.fetch(SMALL, wheel())
     harm(kept.path(SMALL, "model.safetensors"))
@@ -150,5 +150,5 @@ def test_what_did_not_change_is_not_read_again(kept, wheel):
     os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     kept.check(SMALL)
     os.remove(kept.path(SMALL, "verified.json"))
-    with pytest.raises(ToolError, match="is not what it should be"):
+    with pytest.raises(ToolError, match="has the wrong content"):
         kept.check(SMALL)

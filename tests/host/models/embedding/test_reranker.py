@@ -58,7 +58,7 @@ def test_scores_in_the_order_of_the_texts():
 
 
 def test_long_texts_are_cut_and_no_model_is_the_servers_own(monkeypatch):
-    monkeypatch.setattr(reranker, "_CHARACTERS", 4)
+    monkeypatch.setattr(reranker, "_MAX_TEXT_CHARS", 4)
     with Server(rows((0, 1))) as server:
         assert remote(server, key="", model="").scores("a long question", ["a long text"], Token()) == [1.0]
         asked = server.asked[0]
@@ -67,7 +67,7 @@ def test_long_texts_are_cut_and_no_model_is_the_servers_own(monkeypatch):
 
 
 def test_a_server_without_time_is_asked_once_more(monkeypatch):
-    monkeypatch.setattr(reranker, "_DELAY", 0.01)
+    monkeypatch.setattr(reranker, "_DELAYS", (0.01,))
     answers = [reply("{}", "503 Later"), rows((0, 0.5))]
     with Server(lambda _asked: answers.pop(0)) as server:
         assert remote(server).scores("q", ["a"], Token()) == [0.5]
@@ -112,7 +112,7 @@ def test_a_server_that_judges_none(told, code, said):
 
 
 def test_an_answer_without_end(monkeypatch):
-    monkeypatch.setattr(reranker, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(reranker, "_MAX_BYTES", 1000)
     with Server(reply("x" * 2000)) as server, pytest.raises(ToolError, match="more than 1000 bytes") as caught:
         remote(server).scores("q", ["a"], Token())
     assert caught.value.code == "TooLarge"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from toolroll.host.models.embedding.safetensors import tensors
+from toolroll.host.models.embedding.safetensors import load_tensors
 
 
 def written(path, header, body):
@@ -22,7 +22,7 @@ def test_tensors_by_name(tmp_path):
         "ids": {"dtype": "I64", "shape": [1], "data_offsets": [24, 32]},
         "w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
     }
-    made = tensors(written(tmp_path / "a", header, numbers.tobytes() + bytes(8)))
+    made = load_tensors(written(tmp_path / "a", header, numbers.tobytes() + bytes(8)))
     assert {name: one.tolist() for name, one in made.items()} == {"w": [[0, 1, 2], [3, 4, 5]]}
     with pytest.raises(ValueError, match="read-only"):
         made["w"][0, 0] = 1
@@ -32,4 +32,4 @@ def test_tensors_by_name(tmp_path):
 def test_no_such_file(tmp_path, data):
     (tmp_path / "a").write_bytes(data)
     with pytest.raises((ValueError, AttributeError)):
-        tensors(str(tmp_path / "a"))
+        load_tensors(str(tmp_path / "a"))

@@ -8,7 +8,7 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.host.models.embedding import vector_cache as kept
-from toolroll.host.models.embedding.vector_cache import Kept, forget
+from toolroll.host.models.embedding.vector_cache import VectorCache, forget
 from toolroll.host.runtime.cancellation import Token
 
 
@@ -27,7 +27,7 @@ class Counting:
 
 
 def lengths(state, embedder, texts, seconds=60.0):
-    found = Kept(state, Token(), embedder).vectors(texts, seconds)
+    found = VectorCache(state, Token(), embedder).vectors(texts, seconds)
     return [None if one is None else one.tolist()[0] for one in found]
 
 
@@ -76,7 +76,7 @@ def test_a_broken_file_is_made_anew(state):
 
 
 def test_the_oldest_go_first(state, monkeypatch):
-    monkeypatch.setattr(kept, "_MOST", 3)
+    monkeypatch.setattr(kept, "_MAX_VECTORS", 3)
     lengths(state, Counting(), ["a", "bb", "ccc", "dddd"])
     base = sqlite3.connect(os.path.join(state.path, "embeddings/embeddings.sqlite"))
     assert base.execute("select number from vectors order by number").fetchall() == [(2,), (3,), (4,)]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.host.models.embedding.served import FOLDER, REAL
-from toolroll.host.models.embedding.model_files import MINILM, Models
+from toolroll.host.models.embedding.model_files import MINILM, ModelStore
 from toolroll.host.models.embedding.wordpiece import WordPiece
 
 WORDS = [
@@ -66,7 +66,7 @@ REAL_ROWS = [
 
 @REAL
 def test_the_real_vocabulary():
-    models = Models({"TOOLROLL_MODELS": FOLDER})
+    models = ModelStore({"TOOLROLL_MODELS": FOLDER})
     with open(models.path(MINILM, "tokenizer.json"), encoding="utf-8") as file:
         told = json.load(file)
     with open(models.path(MINILM, "vocab.txt"), encoding="utf-8") as file:

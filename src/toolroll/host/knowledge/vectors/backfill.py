@@ -100,9 +100,9 @@ class Behind:
 
     def _make(self, meaning: Meaning, way: str, progress: Progress, deadline: float, size: int) -> int:
         """Make missing vectors; how long they are."""
-        from toolroll.host.models.embedding.vector_cache import Kept
+        from toolroll.host.models.embedding.vector_cache import VectorCache
 
-        kept = Kept(self._state, self._token, meaning.embedder)
+        kept = VectorCache(self._state, self._token, meaning.embedder)
         total = done = 0
         while texts := self._missing(way):
             total = total or self._left(way)

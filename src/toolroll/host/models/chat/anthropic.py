@@ -1,18 +1,22 @@
-"""The messages protocol of Anthropic."""
+"""The messages protocol of Anthropic, through the `anthropic` client."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from toolroll.host.models.chat.messages import Ask, Message, Stop, ToolCall, Turn, Usage
-from toolroll.host.models.chat.parse import Garbled, arguments_in, listed, number, object_in, text_in
+from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, StopReason, ToolCall, Turn, Usage
+from toolroll.host.models.chat.protocol import Endpoint, count, encode_arguments, parse_arguments
 
-PATH = "/v1/messages"
-_VERSION = "2023-06-01"
-_MOST_TOKENS = 8192  # the protocol wants a bound; every current model may say as much
-_STOPS: dict[str, Stop] = {
+if TYPE_CHECKING:
+    import httpx2
+    from anthropic import Stream
+    from anthropic.types import RawContentBlockDelta, RawMessageStreamEvent
+
+PACKAGE = "anthropic"
+_DEFAULT_MAX_TOKENS = 8192  # the protocol requires a bound; every current model allows this many
+_STOP_REASONS: dict[str, StopReason] = {
     "end_turn": "end",
     "stop_sequence": "end",
     "pause_turn": "end",
@@ -24,120 +28,140 @@ _STOPS: dict[str, Stop] = {
 
 
 def headers(key: str) -> dict[str, str]:
-    """The headers of a request."""
-    return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
+    """The authentication headers of a request. Other servers of this protocol know only this form."""
+    return {"x-api-key": key} if key else {}
 
 
-def body(model: str, ask: Ask, *, stream: bool) -> dict[str, Any]:
-    """A request: what the system says stands apart, and messages of one side in a row are one."""
-    system = "\n\n".join(one.text for one in ask.messages if one.role == "system" and one.text)
-    made: dict[str, Any] = {"model": model, "max_tokens": ask.most_tokens or _MOST_TOKENS, "messages": _merged(ask)}
+def send(endpoint: Endpoint, web: httpx2.Client, model: str, request: ChatRequest) -> Stream[RawMessageStreamEvent]:
+    """Send a request; the stream of its answer. Raises `anthropic.APIError`."""
+    from anthropic import Anthropic
+
+    # Without a key the client would look for one in the environment and in the user's files.
+    client = Anthropic(
+        api_key=endpoint.key or "none",
+        base_url=endpoint.url.removesuffix("/v1"),
+        http_client=web,
+        max_retries=0,
+        open_telemetry=False,
+    )
+    stream: Stream[RawMessageStreamEvent] = client.messages.create(**build_body(model, request))
+    return stream
+
+
+def build_body(model: str, request: ChatRequest) -> dict[str, Any]:
+    """The body of a request that streams its answer."""
+    system = "\n\n".join(one.text for one in request.messages if one.role == "system" and one.text)
+    body: dict[str, Any] = {
+        "model": model,
+        "max_tokens": request.max_tokens or _DEFAULT_MAX_TOKENS,
+        "messages": _build_messages(request),
+        "stream": True,
+    }
     if system:
-        made["system"] = system
-    if ask.tools:
-        made["tools"] = [
+        body["system"] = system
+    if request.tools:
+        body["tools"] = [
             {"name": one["name"], "description": one["description"], "input_schema": one["inputSchema"]}
-            for one in ask.tools
+            for one in request.tools
         ]
-    if ask.stop:
-        made["stop_sequences"] = list(ask.stop)
-    if stream:
-        made["stream"] = True
-    return made
+    if request.stop:
+        body["stop_sequences"] = list(request.stop)
+    return body
 
 
-def read(answer: Mapping[str, Any]) -> Turn:
-    """A whole answer; raises Garbled when it is none."""
-    if not isinstance(answer.get("content"), list):
-        raise Garbled("it has no content")
-    blocks = [dict(one) for one in listed(answer, "content")]
-    return _turn(blocks, text_in(answer, "stop_reason"), _usage(object_in(answer, "usage")))
+def split_answer(answer: Mapping[str, Any]) -> Iterator[RawMessageStreamEvent]:
+    """An answer that was not streamed, as the events of a stream."""
+    from anthropic.types import (
+        RawContentBlockStartEvent,
+        RawMessageDeltaEvent,
+        RawMessageStartEvent,
+        RawMessageStopEvent,
+    )
+
+    yield RawMessageStartEvent.construct(type="message_start", message=answer)
+    for index, block in enumerate(answer["content"]):
+        yield RawContentBlockStartEvent.construct(type="content_block_start", index=index, content_block=block)
+    delta = {"stop_reason": answer.get("stop_reason")}
+    yield RawMessageDeltaEvent.construct(type="message_delta", delta=delta, usage=answer.get("usage") or {})
+    yield RawMessageStopEvent.construct(type="message_stop")
 
 
-class Reader:
-    """Puts a turn together from the events of a stream. `text` is what came with the last event."""
+class AnthropicReader:
+    """Assembles a turn from the events of a stream."""
 
     def __init__(self) -> None:
-        self.ended = False
-        self.text = ""
+        self.complete = False
         self._blocks: dict[int, dict[str, Any]] = {}
-        self._json: dict[int, str] = {}
+        self._inputs: dict[int, str] = {}
         self._stop = ""
-        self._usage: dict[str, Any] = {}
+        self._usage: dict[str, object] = {}
 
-    def take(self, event: Mapping[str, Any]) -> None:
-        """One event; raises Garbled when it makes no sense."""
-        self.text = ""
-        match event.get("type"):
+    def take(self, event: RawMessageStreamEvent) -> str:
+        """Add an event; the text that it holds."""
+        text = ""
+        match event.type:
             case "message_start":
-                self._usage |= object_in(object_in(event, "message"), "usage")
+                self._usage |= event.message.usage.to_dict()
             case "content_block_start":
-                self._blocks[number(event, "index")] = dict(object_in(event, "content_block"))
+                self._blocks[event.index] = block = dict(event.content_block.to_dict())
+                text = str(block.get("text") or "")
             case "content_block_delta":
-                self._add(number(event, "index"), object_in(event, "delta"))
+                text = self._add_delta(event.index, event.delta)
             case "message_delta":
-                self._stop = text_in(object_in(event, "delta"), "stop_reason") or self._stop
-                self._usage |= object_in(event, "usage")
+                self._stop = event.delta.stop_reason or self._stop
+                self._usage |= event.usage.to_dict()
             case "message_stop":
-                self.ended = True
-
-    def done(self) -> None:
-        """Other servers end a stream so."""
-        self.ended = True
+                self.complete = True
+        return text
 
     def turn(self) -> Turn:
-        """The whole turn; raises Garbled when the stream never came to its end."""
-        if not self.ended:
-            raise Garbled("it ends in the middle")
-        for index, text in self._json.items():
-            self._blocks[index]["input"] = text  # as it was written, for it may be broken
-        return _turn([self._blocks[index] for index in sorted(self._blocks)], self._stop, _usage(self._usage))
+        """The turn so far."""
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        text = "".join(str(one.get("text") or "") for one in blocks if one.get("type") == "text")
+        thinking = tuple(one for one in blocks if one.get("type") in ("thinking", "redacted_thinking"))
+        calls = tuple(
+            self._build_call(index, block)
+            for index, block in sorted(self._blocks.items())
+            if block.get("type") == "tool_use"
+        )
+        stop = _STOP_REASONS.get(self._stop, "calls" if calls else "end")
+        return Turn(ChatMessage("assistant", text, calls, provider_blocks=thinking), stop, self._count_usage())
 
-    def _add(self, index: int, delta: Mapping[str, Any]) -> None:
-        block = self._blocks.get(index)
-        if block is None:
-            raise Garbled("it adds to what it has not begun")
-        match delta.get("type"):
+    def _add_delta(self, index: int, delta: RawContentBlockDelta) -> str:
+        block = self._blocks[index]
+        match delta.type:
             case "text_delta":
-                self.text = text_in(delta, "text")
-                block["text"] = text_in(block, "text") + self.text
-            case "input_json_delta":
-                self._json[index] = self._json.get(index, "") + text_in(delta, "partial_json")
+                block["text"] += delta.text
+                return delta.text
+            case "input_json_delta":  # kept as text, because it may be invalid JSON
+                self._inputs[index] = self._inputs.get(index, "") + delta.partial_json
             case "thinking_delta":
-                block["thinking"] = text_in(block, "thinking") + text_in(delta, "thinking")
+                block["thinking"] += delta.thinking
             case "signature_delta":
-                block["signature"] = text_in(block, "signature") + text_in(delta, "signature")
+                block["signature"] += delta.signature
+        return ""
+
+    def _build_call(self, index: int, block: Mapping[str, Any]) -> ToolCall:
+        arguments = self._inputs.get(index) or encode_arguments(block.get("input") or {})
+        return ToolCall(str(block.get("id") or f"call_{index}"), str(block.get("name") or ""), arguments)
+
+    def _count_usage(self) -> Usage:
+        names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+        fresh, created, cached, output = (count(self._usage.get(name)) for name in names)
+        return Usage(fresh + created + cached, output, cached)
 
 
-def _turn(blocks: list[dict[str, Any]], stop: str, used: Usage) -> Turn:
-    text = "".join(text_in(one, "text") for one in blocks if one.get("type") == "text")
-    calls = tuple(_call(place, one) for place, one in enumerate(blocks) if one.get("type") == "tool_use")
-    own = tuple(one for one in blocks if one.get("type") in ("thinking", "redacted_thinking"))
-    reason = _STOPS.get(stop, "calls" if calls else "end")
-    return Turn(Message("assistant", text, calls, own=own), reason, used)
+make_reader = AnthropicReader
 
 
-def _call(place: int, block: Mapping[str, Any]) -> ToolCall:
-    import msgspec
-
-    given = block.get("input")
-    arguments = given if isinstance(given, str) else msgspec.json.encode(given or {}).decode()
-    return ToolCall(text_in(block, "id") or f"call_{place}", text_in(block, "name"), arguments)
-
-
-def _usage(given: Mapping[str, Any]) -> Usage:
-    cached = number(given, "cache_read_input_tokens")
-    fresh = number(given, "input_tokens") + number(given, "cache_creation_input_tokens")
-    return Usage(fresh + cached, number(given, "output_tokens"), cached)
-
-
-def _merged(ask: Ask) -> list[dict[str, Any]]:
+def _build_messages(request: ChatRequest) -> list[dict[str, Any]]:
+    """The messages; consecutive ones of one side are merged, as the protocol requires."""
     merged: list[dict[str, Any]] = []
-    for message in ask.messages:
+    for message in request.messages:
         if message.role == "system":
             continue
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message)
+        blocks = _build_blocks(message)
         if merged and merged[-1]["role"] == role:
             merged[-1]["content"] += blocks
         elif blocks:
@@ -145,7 +169,7 @@ def _merged(ask: Ask) -> list[dict[str, Any]]:
     return merged
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _build_blocks(message: ChatMessage) -> list[dict[str, Any]]:
     images = [
         {
             "type": "image",
@@ -153,13 +177,13 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
         }
         for one in message.images
     ]
-    # An empty text is refused.
+    # The server refuses an empty text.
     text = [{"type": "text", "text": message.text}] if message.text.strip() else []
     if message.role == "tool":
-        made: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.call, "content": [*text, *images]}
-        return [{**made, "is_error": True} if message.failed else made]
+        result: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.call_id, "content": [*text, *images]}
+        return [{**result, "is_error": True} if message.failed else result]
     calls = [
-        {"type": "tool_use", "id": one.id, "name": one.name, "input": arguments_in(one.arguments)}
+        {"type": "tool_use", "id": one.id, "name": one.name, "input": parse_arguments(one.arguments)}
         for one in message.calls
     ]
-    return [*map(dict, message.own), *text, *images, *calls]
+    return [*map(dict, message.provider_blocks), *text, *images, *calls]

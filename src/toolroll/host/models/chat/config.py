@@ -1,4 +1,4 @@
-"""Language models, as the operator has set them up in the environment.
+"""Which chat model the environment sets up.
 
 TOOLROLL_MODEL names the model: `openai:gpt-5`, `anthropic:claude-sonnet-4-5`, or the name alone. The keys are in
 OPENAI_API_KEY and ANTHROPIC_API_KEY; OPENAI_BASE_URL and ANTHROPIC_BASE_URL name other servers that speak the same
@@ -9,30 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
-    from toolroll.host.models.chat.model import Model, Speech
+    from toolroll.host.models.chat.model import ChatModel
+    from toolroll.host.models.chat.protocol import ChatProtocol
 
-NAME = "TOOLROLL_MODEL"
-OUTPUT = "TOOLROLL_MODEL_OUTPUT"
+MODEL_VARIABLE = "TOOLROLL_MODEL"
+MAX_TOKENS_VARIABLE = "TOOLROLL_MODEL_OUTPUT"
+EXTRA = "agent"
+"""The optional part of toolroll that installs the SDKs of the providers."""
 
-_MOST_BYTES = 20_000_000  # of one answer
+_MAX_ANSWER_BYTES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Whose protocol a server speaks, where it is unless the environment says otherwise, and its variables."""
+    """A provider: its default server, its environment variables, and how the names of its models begin."""
 
     name: str
     url: str
-    key: str
-    place: str
-    begins: tuple[str, ...]
-    """How the names of its models begin."""
+    key_variable: str
+    url_variable: str
+    prefixes: tuple[str, ...]
 
 
 PROVIDERS = {
@@ -44,59 +48,68 @@ PROVIDERS = {
 }
 
 
-def configured(environment: Mapping[str, str], http: Client, name: str | None = None) -> Model | None:
-    """The model of the environment, or the one of this name; None when none is named.
+def load_model(environment: Mapping[str, str], http: Client, name: str | None = None) -> ChatModel | None:
+    """The model of the environment, or the one of this name; None if none is named.
 
-    ToolError when it is named and what it needs is missing. No key is ever in an error.
+    ToolError if something that the model needs is missing. No error holds a key.
     """
-    from toolroll.host.models.chat.model import Model, Place
-    from toolroll.policy import urls
+    from toolroll.host.models.chat.model import ChatModel
+    from toolroll.host.models.chat.protocol import Endpoint
 
-    wanted = (name or environment.get(NAME, "")).strip()
+    wanted = (name or environment.get(MODEL_VARIABLE, "")).strip()
     if not wanted:
         return None
-    provider, model = _chosen(wanted, environment)
-    key = environment.get(provider.key, "").strip()
-    url = environment.get(provider.place, "").strip()
+    provider, model = _choose_provider(wanted, environment)
+    key = environment.get(provider.key_variable, "").strip()
+    url = environment.get(provider.url_variable, "").strip()
     if not key and not url:
-        raise _unset(f"The model {model!r} needs {provider.key} in the environment. Set it, or {provider.place}.")
+        needed = f"{provider.key_variable} in the environment. Set it, or {provider.url_variable}"
+        raise _unsupported(f"The model {model!r} needs {needed}.")
     try:
         target = urls.parse(url or provider.url)
-    except ValueError as error:  # its value is not told: it may hold a password
-        raise _unset(f"{provider.place} is not a URL that can be asked, because {error}. Set another.") from None
-    place = Place(provider.name, (url or provider.url).rstrip("/"), key, provider.key, provider.place)
-    # The operator names it, so it may be inside their network, and is asked as often as the work needs.
-    client = http.towards(f"{target.host}:{target.port}", most_bytes=_MOST_BYTES)
-    return Model(model, place, _speech(provider.name), client, most_tokens=_most_tokens(environment))
+    except ValueError as error:  # without the value, which may hold a password
+        raise _unsupported(f"{provider.url_variable} is not a usable URL, because {error}. Set another.") from None
+    protocol = _load_protocol(provider.name)
+    if find_spec(protocol.PACKAGE) is None:
+        needed = f"the package {protocol.PACKAGE!r}. Install it: pip install 'toolroll[{EXTRA}]'"
+        raise _unsupported(f"The model {model!r} needs {needed}.")
+    # The operator names this server, so it may be inside their network.
+    client = http.towards(f"{target.host}:{target.port}", most_bytes=_MAX_ANSWER_BYTES)
+    endpoint = Endpoint(
+        provider.name, (url or provider.url).rstrip("/"), key, provider.key_variable, provider.url_variable
+    )
+    return ChatModel(model, endpoint, protocol, client, max_tokens=_read_max_tokens(environment))
 
 
-def _chosen(wanted: str, environment: Mapping[str, str]) -> tuple[Provider, str]:
-    """Whose model it is: as it says itself, as names of models go, or whoever is set up."""
+def _choose_provider(wanted: str, environment: Mapping[str, str]) -> tuple[Provider, str]:
+    """The provider that the name states, that its prefix suggests, or that is set up; and the name of the model."""
     before, colon, after = wanted.partition(":")
     if colon and before.lower() in PROVIDERS and after:  # a colon may also belong to the name, as in qwen3:8b
         return PROVIDERS[before.lower()], after
-    ready = [one for one in PROVIDERS.values() if environment.get(one.key) or environment.get(one.place)]
-    fitting = [one for one in PROVIDERS.values() if wanted.lower().startswith(one.begins)]
+    ready = [
+        one for one in PROVIDERS.values() if environment.get(one.key_variable) or environment.get(one.url_variable)
+    ]
+    fitting = [one for one in PROVIDERS.values() if wanted.lower().startswith(one.prefixes)]
     both = [one for one in fitting if one in ready]
-    # A server with a URL of its own may have models of any name, and most such servers speak as OpenAI does.
+    # A server with a URL of its own may have models of any name, and most such servers speak the protocol of OpenAI.
     return next(iter(both or ready[::-1] or fitting), PROVIDERS["openai"]), wanted
 
 
-def _speech(provider: str) -> Speech:
+def _load_protocol(provider: str) -> ChatProtocol:
     from toolroll.host.models.chat import anthropic, openai
 
-    known: dict[str, Speech] = {"anthropic": anthropic, "openai": openai}
-    return known[provider]
+    protocols: dict[str, ChatProtocol] = {"anthropic": anthropic, "openai": openai}
+    return protocols[provider]
 
 
-def _most_tokens(environment: Mapping[str, str]) -> int | None:
-    given = environment.get(OUTPUT, "").strip()
+def _read_max_tokens(environment: Mapping[str, str]) -> int | None:
+    given = environment.get(MAX_TOKENS_VARIABLE, "").strip()
     if not given:
         return None
     if not (given.isascii() and given.isdecimal() and int(given[:9])):
-        raise _unset(f"{OUTPUT} is {given[:20]!r}. Set a number of tokens.")
+        raise _unsupported(f"{MAX_TOKENS_VARIABLE} is {given[:20]!r}. Set a number of tokens.")
     return int(given[:9])
 
 
-def _unset(message: str) -> ToolError:
+def _unsupported(message: str) -> ToolError:
     return ToolError(ErrorCode.UNSUPPORTED, message)

@@ -1,19 +1,18 @@
-"""What goes wrong with a model: the kinds, and how an answer with an error status is read."""
+"""Errors of chat models: their kinds, and how a provider's error object maps to them."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-import msgspec
-
 from toolroll.result import ErrorCode, ToolError
 
 
-class Kind(StrEnum):
-    """Why a model did not answer. A loop branches on these."""
+class ModelErrorKind(StrEnum):
+    """Why a model did not answer. The agent loop branches on these."""
 
     KEY = "key"
     MODEL = "model"
@@ -29,97 +28,102 @@ class Kind(StrEnum):
     CANCELLED = "cancelled"
 
 
-AGAIN = frozenset({Kind.RATE, Kind.BUSY, Kind.SERVER, Kind.GARBLED, Kind.CUT, Kind.NETWORK})
-"""Those that another try may mend."""
-
+_Kind = ModelErrorKind
+RETRYABLE = frozenset({_Kind.RATE, _Kind.BUSY, _Kind.SERVER, _Kind.GARBLED, _Kind.CUT, _Kind.NETWORK})
 _CODES = {
-    Kind.KEY: ErrorCode.PERMISSION,
-    Kind.MODEL: ErrorCode.NOT_FOUND,
-    Kind.LONG: ErrorCode.TOO_LARGE,
-    Kind.REQUEST: ErrorCode.VALIDATION,
-    Kind.TIMEOUT: ErrorCode.TIMEOUT,
-    Kind.CANCELLED: ErrorCode.CANCELLED,
+    _Kind.KEY: ErrorCode.PERMISSION,
+    _Kind.MODEL: ErrorCode.NOT_FOUND,
+    _Kind.LONG: ErrorCode.TOO_LARGE,
+    _Kind.REQUEST: ErrorCode.VALIDATION,
+    _Kind.TIMEOUT: ErrorCode.TIMEOUT,
+    _Kind.CANCELLED: ErrorCode.CANCELLED,
 }
 
 
 class ModelError(ToolError):
     """A model did not answer. `kind` says why; `wait` is how many seconds the server asks to wait."""
 
-    def __init__(self, kind: Kind, message: str, *, wait: float | None = None) -> None:
+    def __init__(self, kind: ModelErrorKind, message: str, *, wait: float | None = None) -> None:
         super().__init__(_CODES.get(kind, ErrorCode.NETWORK), message, details={"kind": str(kind)})
         self.kind = kind
         self.wait = wait
 
 
-_LONG = re.compile(
+_MAX_QUOTED_CHARS = 300
+_TOO_LONG = re.compile(
     r"context[ _]length|context window|maximum context|too many (?:input )?tokens|prompt (?:is )?too long"
     r"|input (?:is )?too long|reduce the length|exceeds? the (?:available )?context|exceed_context"
     r"|tokens? limit exceeded",
     re.IGNORECASE,
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_STATUS = {
-    401: Kind.KEY,
-    403: Kind.KEY,
-    404: Kind.MODEL,
-    408: Kind.SERVER,
-    409: Kind.SERVER,
-    413: Kind.LONG,
-    429: Kind.RATE,
-    503: Kind.BUSY,
-    529: Kind.BUSY,
+_STATUSES = {
+    401: _Kind.KEY,
+    403: _Kind.KEY,
+    404: _Kind.MODEL,
+    408: _Kind.SERVER,
+    409: _Kind.SERVER,
+    413: _Kind.LONG,
+    429: _Kind.RATE,
+    503: _Kind.BUSY,
+    529: _Kind.BUSY,
 }
-# Providers put an error into a stream whose status was 200; then its type is all there is.
+# An error inside a stream has no status of its own, only a type.
 _TYPES = {
-    "authentication_error": Kind.KEY,
-    "permission_error": Kind.KEY,
-    "not_found_error": Kind.MODEL,
-    "rate_limit_error": Kind.RATE,
-    "rate_limit_exceeded": Kind.RATE,
-    "overloaded_error": Kind.BUSY,
-    "api_error": Kind.SERVER,
-    "server_error": Kind.SERVER,
-    "timeout_error": Kind.SERVER,
-    "request_too_large": Kind.LONG,
-    "context_length_exceeded": Kind.LONG,
-    "exceed_context_size_error": Kind.LONG,
-    "invalid_request_error": Kind.REQUEST,
-    "insufficient_quota": Kind.KEY,
+    "authentication_error": _Kind.KEY,
+    "permission_error": _Kind.KEY,
+    "not_found_error": _Kind.MODEL,
+    "rate_limit_error": _Kind.RATE,
+    "rate_limit_exceeded": _Kind.RATE,
+    "overloaded_error": _Kind.BUSY,
+    "request_too_large": _Kind.LONG,
+    "context_length_exceeded": _Kind.LONG,
+    "exceed_context_size_error": _Kind.LONG,
+    "invalid_request_error": _Kind.REQUEST,
 }
 
 
-def kind_of(status: int | None, error: Mapping[str, Any]) -> Kind:
-    """The kind of an error by its status and by what the server says of it."""
+def classify_error(status: int | None, error: Mapping[str, Any]) -> ModelErrorKind:
+    """The kind of an error by its HTTP status (None inside a stream) and its error object."""
     words = [str(error.get(name) or "") for name in ("code", "type", "message")]
     if "insufficient_quota" in words:
-        return Kind.KEY  # also sent with status 429, but no waiting helps
-    if status in (None, 400, 413, 422, 500) and any(_LONG.search(word) for word in words):
-        return Kind.LONG
-    named = next((_TYPES[word] for word in words[:2] if word in _TYPES), None)
+        return _Kind.KEY  # also sent with status 429, but waiting does not help
+    if status in (None, 400, 413, 422, 500) and any(_TOO_LONG.search(word) for word in words):
+        return _Kind.LONG
     if status is None:
-        return named or Kind.SERVER
-    if status in _STATUS:
-        return _STATUS[status]
-    return Kind.SERVER if status >= 500 else Kind.REQUEST
+        return next((_TYPES[word] for word in words[:2] if word in _TYPES), _Kind.SERVER)
+    if status in _STATUSES:
+        return _STATUSES[status]
+    return _Kind.SERVER if status >= 500 else _Kind.REQUEST
 
 
-def error_in(body: bytes | str) -> dict[str, Any]:
-    """The error object of an answer, in whichever of the usual places it is; empty when there is none."""
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return {}
-    if isinstance(found, list) and found:
-        found = found[0]
-    if not isinstance(found, dict):
-        return {}
-    error = found.get("error", found)
-    if isinstance(error, str):
-        return {"message": error}
-    return error if isinstance(error, dict) else {}
+def find_error(body: object) -> Mapping[str, Any]:
+    """The error object in a decoded body, wherever servers put it; empty if there is none."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, Mapping):
+        body = body.get("error", body)
+    if isinstance(body, str):
+        return {"message": body}
+    return body if isinstance(body, Mapping) else {}
 
 
-def words_of(error: Mapping[str, Any]) -> str:
-    """What the server says, short and on one line."""
+def quote_error(error: Mapping[str, Any]) -> str:
+    """The server's own message, short and on one line."""
     text = _CONTROL.sub(" ", str(error.get("message") or error.get("detail") or "")).strip()
-    return text if len(text) <= 300 else f"{text[:300]}..."
+    return text if len(text) <= _MAX_QUOTED_CHARS else f"{text[:_MAX_QUOTED_CHARS]}..."
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait: given in milliseconds, in seconds, or as a date."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        value = headers.get("retry-after", "").strip()
+        if value.replace(".", "", 1).isdecimal():
+            return float(value[:9])
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None

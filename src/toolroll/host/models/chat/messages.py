@@ -1,4 +1,4 @@
-"""What is said to a model and by it, in no provider's words."""
+"""Conversations with a chat model, independent of the provider."""
 
 from __future__ import annotations
 
@@ -9,32 +9,39 @@ from typing import Any, Literal
 from toolroll.result import Image
 
 Role = Literal["system", "user", "assistant", "tool"]
-Stop = Literal["end", "calls", "length", "refused", "unclear"]
-"""Why an answer ends; "unclear" when it could not be read as an answer or a call."""
+StopReason = Literal["end", "calls", "length", "refused", "unclear"]
+"""Why an answer ends; "unclear" when it is neither an answer nor a tool call."""
+
+_CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that a model asks for."""
+    """A tool call that a model asks for."""
 
     id: str
     name: str
     arguments: str
-    """JSON as the model wrote it, perhaps broken."""
+    """JSON as the model wrote it, possibly invalid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a conversation. Those of a tool answer the call with this `call` identifier."""
+class ChatMessage:
+    """One message of a conversation. A message of the role "tool" answers the call `call_id`."""
 
     role: Role
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
-    call: str = ""
+    call_id: str = ""
     failed: bool = False
     images: tuple[Image, ...] = ()
-    own: tuple[Mapping[str, Any], ...] = ()
-    """Blocks that only the provider understands, such as signed thoughts; they are sent back as they came."""
+    provider_blocks: tuple[Mapping[str, Any], ...] = ()
+    """Opaque blocks of the provider, such as signed thinking; they are sent back unchanged."""
+
+    @property
+    def chars(self) -> int:
+        """Characters of the text and of the arguments of the calls."""
+        return len(self.text) + sum(len(call.arguments) for call in self.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +51,9 @@ class Usage:
     input: int = 0
     output: int = 0
     cached: int = 0
-    """Those of the input that the provider had in its cache."""
+    """Input tokens that the provider read from its cache."""
     estimated: bool = False
-    """Whether a part was counted here, because the provider told none."""
+    """True if a part is an estimate, because the provider reported no usage."""
 
     @property
     def total(self) -> int:
@@ -63,26 +70,27 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a model answered, why it stopped there, and what it cost."""
+    """One answer of a model, why it stopped, and what it cost."""
 
-    message: Message
-    stop: Stop
+    message: ChatMessage
+    stop: StopReason
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What a model is asked: the conversation, the tools it may call, and what bounds its answer."""
+class ChatRequest:
+    """The conversation, the tools that the model may call, and the bounds of its answer."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     tools: tuple[Mapping[str, Any], ...] = ()
     """Definitions in the shape of MCP, `{name, description, inputSchema}`."""
     stop: tuple[str, ...] = ()
     """Texts that end the answer."""
-    most_tokens: int | None = None
+    max_tokens: int | None = None
     """Of the answer; None leaves it to the provider."""
 
 
-def estimated(text_in: int, text_out: int) -> Usage:
-    """Usage by the number of characters, for providers that tell none."""
-    return Usage(text_in // 4 + 1, text_out // 4 + 1, estimated=True)
+def estimate_usage(request: ChatRequest, answer: ChatMessage) -> Usage:
+    """Usage by the number of characters, for providers that report none."""
+    sent = sum(message.chars for message in request.messages)
+    return Usage(sent // _CHARS_PER_TOKEN + 1, answer.chars // _CHARS_PER_TOKEN + 1, estimated=True)

@@ -1,298 +1,243 @@
-"""One model at one server: asked patiently, its answers put together, its troubles told by their kind."""
+"""Chat client: retries, assembles streams, classifies errors."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from toolroll.host.http.deadline import Patience
-from toolroll.host.http.request import prepare
-from toolroll.host.models.chat.errors import AGAIN, Kind, ModelError, error_in, kind_of, words_of
-from toolroll.host.models.chat.messages import Ask, Message, Turn, Usage, estimated
-from toolroll.host.models.chat.parse import Garbled, decoded
-from toolroll.host.models.chat.sse import Events, OverlongError
+import msgspec
+
+from toolroll.host.http.deadline import Deadline
+from toolroll.host.models.chat.errors import (
+    RETRYABLE,
+    ModelError,
+    ModelErrorKind,
+    classify_error,
+    find_error,
+    quote_error,
+    read_retry_after,
+)
+from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, Turn, estimate_usage
+from toolroll.host.models.chat.protocol import UNREADABLE
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.http.client import Client, Response
-    from toolroll.host.http.request import Request
-    from toolroll.host.runtime.cancellation import Token
+    import httpx2
 
-Heard = Callable[[str], None]
-"""Is told the text of an answer as it comes."""
+    from toolroll.host.http.client import Client
+    from toolroll.host.models.chat.protocol import ChatProtocol, Endpoint, TurnReader
+    from toolroll.host.runtime.cancellation import CancelToken
 
-_SECONDS = 900.0  # for one turn with all its tries
-_SILENCE = 300.0  # a model that thinks says nothing for long
-_TRIES = 5
-_LONGEST_WAIT = 60.0
+OnText = Callable[[str], None]
+"""Receives the text of an answer as it arrives."""
 
-
-class Reader(Protocol):
-    """Puts a turn together from the events of a stream."""
-
-    ended: bool
-    text: str
-
-    def take(self, event: Mapping[str, Any]) -> None: ...
-    def done(self) -> None: ...
-    def turn(self) -> Turn: ...
-
-
-class Speech(Protocol):
-    """A provider's protocol; the modules `openai` and `anthropic` are two."""
-
-    PATH: str
-
-    def headers(self, key: str) -> dict[str, str]: ...
-    def body(self, model: str, ask: Ask, *, stream: bool) -> dict[str, Any]: ...
-    def read(self, answer: Mapping[str, Any]) -> Turn: ...
-    def Reader(self) -> Reader: ...  # noqa: N802
+_TURN_SECONDS = 900.0  # with all tries
+_SILENCE_SECONDS = 300.0  # a reasoning model sends nothing for long
+_MAX_TRIES = 5
+_MAX_WAIT_SECONDS = 60.0
+# The SDKs add other headers: about this machine, and from environment variables of their own.
+_SENT_HEADERS = frozenset({"accept", "content-type", "anthropic-version"})
+_REFUSALS = {
+    # Without the server's own words, because some of them repeat the key.
+    ModelErrorKind.KEY: "{title} refuses the key{status}. Check {key}, and that the account may use the model.",
+    ModelErrorKind.MODEL: "{title} does not know the model{status}. Check TOOLROLL_MODEL and {url}.{quote}",
+    ModelErrorKind.RATE: "{title} has had too many requests{status}. Wait, then try again.{quote}",
+    ModelErrorKind.BUSY: "{title} is overloaded{status}. Try again later.{quote}",
+    ModelErrorKind.LONG: "The conversation is too long for {title}{status}. Send less.{quote}",
+    ModelErrorKind.SERVER: "{title} has an internal problem{status}. Try again later.{quote}",
+    ModelErrorKind.REQUEST: "{title} rejects the request{status}. Check TOOLROLL_MODEL and {url}.{quote}",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a model is asked, and what is needed for it."""
-
-    provider: str
-    url: str
-    key: str = field(default="", repr=False)
-    key_name: str = ""
-    """The variable that holds the key, and the one that holds the URL, for what is told."""
-    url_name: str = ""
-
-
-class Model:
-    """A model that can be asked. Any thread may; nothing is kept between two questions."""
+class ChatModel:
+    """A model at one server. Any thread may use it; it keeps nothing between two turns."""
 
     def __init__(
         self,
         name: str,
-        place: Place,
-        speech: Speech,
+        endpoint: Endpoint,
+        protocol: ChatProtocol,
         http: Client,
         *,
-        most_tokens: int | None = None,
-        stream: bool = True,
-        tries: int = _TRIES,
+        max_tokens: int | None = None,
+        max_tries: int = _MAX_TRIES,
         first_wait: float = 1.0,
-        seconds: float = _SECONDS,
+        seconds: float = _TURN_SECONDS,
     ) -> None:
-        """`first_wait` doubles with each try that the server gives no time for."""
+        """`first_wait` doubles with each try, unless the server says how long to wait."""
         self.name = name
-        self.place = place
-        self._speech = speech
+        self.endpoint = endpoint
+        self._protocol = protocol
         self._http = http
-        self._most_tokens = most_tokens
-        self._stream = stream
-        self._tries = tries
+        self._max_tokens = max_tokens
+        self._max_tries = max_tries
         self._first_wait = first_wait
         self._seconds = seconds
 
-    def answer(self, system: str, question: str, token: Token) -> str:
-        """The text that the model gives to one question; ModelError when there is none."""
-        turn = self.turn([Message("system", system), Message("user", question)], token)
+    def answer(self, system: str, question: str, token: CancelToken) -> str:
+        """The text that the model answers to one question; ModelError if there is none."""
+        turn = self.turn([ChatMessage("system", system), ChatMessage("user", question)], token)
         if turn.stop == "refused":
-            raise ModelError(Kind.REQUEST, f"{self.name} declines to answer. Ask something else.")
+            raise ModelError(ModelErrorKind.REQUEST, f"{self.name} declines to answer. Ask something else.")
         if not turn.message.text.strip():
-            raise ModelError(Kind.GARBLED, f"{self.name} gave an empty answer. Ask again.")
+            raise ModelError(ModelErrorKind.GARBLED, f"{self.name} gave an empty answer. Ask again.")
         return turn.message.text
 
     def turn(
         self,
-        messages: Iterable[Message],
-        token: Token,
+        messages: Iterable[ChatMessage],
+        token: CancelToken,
         *,
         tools: Iterable[Mapping[str, Any]] = (),
         stop: Iterable[str] = (),
-        hear: Heard | None = None,
+        on_text: OnText | None = None,
     ) -> Turn:
-        """What the model says next, calls of tools included; ModelError when it does not answer."""
-        ask = Ask(tuple(messages), tuple(tools), tuple(stop), self._most_tokens)
-        request = self._request(ask)
-        patience = Patience(token, self._seconds)
-        for attempt in range(1, self._tries + 1):
+        """The next turn of the model, tool calls included; ModelError if it does not answer.
+
+        The retries are not those of the SDKs, which cannot be cancelled and do not repeat a stream that is cut off.
+        """
+        request = ChatRequest(tuple(messages), tuple(tools), tuple(stop), self._max_tokens)
+        deadline = Deadline(token, self._seconds)
+        attempt = 0
+        while True:
             try:
-                turn = self._once(request, token, patience, hear)
+                turn = self._try_once(request, token, deadline, on_text)
+                return turn if turn.usage.total else replace(turn, usage=estimate_usage(request, turn.message))
             except ModelError as error:
-                wait = error.wait if error.wait is not None else self._first_wait * 2 ** (attempt - 1)
-                if (
-                    error.kind not in AGAIN
-                    or attempt == self._tries
-                    or wait > _LONGEST_WAIT
-                    or not _lasts(patience, wait)
-                ):
+                wait = error.wait if error.wait is not None else self._first_wait * 2**attempt
+                attempt += 1
+                if error.kind not in RETRYABLE or attempt == self._max_tries or wait > _MAX_WAIT_SECONDS:
                     raise
-                if hear is not None and error.kind in (Kind.CUT, Kind.GARBLED):
-                    hear("\n[The answer was cut off; asking again.]\n")
-                patience.sleep(wait)
-            else:
-                return turn if turn.usage.total else replace(turn, usage=_counted(ask, turn))
-        raise AssertionError("there is at least one try")
+                if on_text is not None and error.kind in (ModelErrorKind.CUT, ModelErrorKind.GARBLED):
+                    on_text("\n[The answer was cut off; asking again.]\n")
+                self._wait(deadline, wait, error)
 
-    def hide(self, text: str) -> str:
-        """A text without the key."""
-        return text.replace(self.place.key, "[hidden]") if self.place.key else text
-
-    def _request(self, ask: Ask) -> Request:
-        path = self._speech.PATH
-        if self.place.url.endswith("/v1"):
-            path = path.removeprefix("/v1")
-        body = self._speech.body(self.name, ask, stream=self._stream)
-        accept = "text/event-stream" if self._stream else "application/json"
-        return prepare("POST", self.place.url + path, {"accept": accept, **self._speech.headers(self.place.key)}, body)
-
-    def _once(self, request: Request, token: Token, patience: Patience, hear: Heard | None) -> Turn:
-        listener = _Listener(self._speech, hear) if self._stream else None
+    def _wait(self, deadline: Deadline, seconds: float, error: ModelError) -> None:
+        """Wait before another try; raises the error if the time of the turn would end before."""
         try:
-            response = self._http.send(
-                request,
-                token,
-                seconds=patience.left(),
-                silence=_SILENCE,
-                follow=False,  # what is sent holds a key
-                robots=False,
-                into=listener,
-            )
-            if response.status != 200:
-                raise self._refused(response)
-            if listener is None:
-                return self._speech.read(decoded(response.body))
-            return listener.turn(response)
-        except Garbled as error:
-            kind = Kind.CUT if listener is not None and listener.begun else Kind.GARBLED
-            raise ModelError(kind, f"The answer of {self._who} cannot be read, because {error}. Try again.") from None
-        except ModelError:
-            raise
-        except _StreamedError as error:
-            raise self._failed(None, error.error, None) from None
-        except ToolError as error:
-            raise self._unreached(error, begun=listener is not None and listener.begun) from None
+            if seconds >= deadline.left():
+                raise error
+            deadline.sleep(seconds)
+        except ToolError as ended:
+            raise self._explain(ended, begun=False) from None
 
-    @property
-    def _who(self) -> str:
-        return f"{self.place.provider} ({self.name})"
+    def _try_once(self, request: ChatRequest, token: CancelToken, deadline: Deadline, on_text: OnText | None) -> Turn:
+        reader = self._protocol.make_reader()
+        with closing(self._receive(request, token, deadline, reader)) as pieces:
+            for text in pieces:
+                if text and on_text is not None:
+                    on_text(text)
+        return reader.turn()
 
-    def _unreached(self, error: ToolError, *, begun: bool) -> ModelError:
-        """What the connection says, without what could be a part of the key."""
-        if error.code is ErrorCode.CANCELLED:
-            return ModelError(Kind.CANCELLED, "The question to the model was cancelled.")
-        if error.code is ErrorCode.SECURITY:
-            return ModelError(
-                Kind.REQUEST, f"{self._who} is not asked: its URL may not be. Check {self.place.url_name}."
-            )
-        if error.code is ErrorCode.TIMEOUT:
-            return ModelError(Kind.TIMEOUT, f"{self._who} did not answer in time. {self.hide(error.message)}")
-        if error.code is ErrorCode.TOO_LARGE:
-            return ModelError(Kind.REQUEST, f"{self._who}: {self.hide(error.message)}")
-        kind = Kind.CUT if begun else Kind.NETWORK
-        return ModelError(kind, f"{self._who} was not reached to the end: {self.hide(error.message)}")
+    def _receive(
+        self, request: ChatRequest, token: CancelToken, deadline: Deadline, reader: TurnReader
+    ) -> Generator[str, None, None]:
+        """Send a request; the text of each event of the answer. All errors become a ModelError."""
+        import httpx2
 
-    def _refused(self, response: Response) -> ModelError:
-        return self._failed(response.status, error_in(response.body), _wait(response.headers))
+        from toolroll.host.http.httpx_transport import GuardedTransport
 
-    def _failed(self, status: int | None, error: Mapping[str, Any], wait: float | None) -> ModelError:
-        kind = kind_of(status, error)
-        place, number = self.place, f" ({status})" if status else ""
-        said = self.hide(words_of(error))
-        quoted = f" It says: {said!r}." if said else ""
-        match kind:
-            case Kind.KEY:  # not in its words: some of them repeat the key
-                text = f"{self._who} refuses the key{number}. Check {place.key_name}, and that the account may use it."
-            case Kind.MODEL:
-                text = (
-                    f"{self._who} does not know the model{number}. Check TOOLROLL_MODEL and {place.url_name}.{quoted}"
-                )
-            case Kind.RATE:
-                text = f"{self._who} has had too many requests{number}. Wait, then try again.{quoted}"
-            case Kind.BUSY:
-                text = f"{self._who} is overloaded{number}. Try again later.{quoted}"
-            case Kind.LONG:
-                text = f"The conversation is too long for {self._who}{number}. Send less.{quoted}"
-            case Kind.SERVER:
-                text = f"{self._who} has a problem of its own{number}. Try again later.{quoted}"
-            case _:
-                text = f"{self._who} rejects the request{number}. Check TOOLROLL_MODEL and {place.url_name}.{quoted}"
+        begun = False
+        hooks = {"request": [self._set_headers]}
+        try:
+            transport = GuardedTransport(self._http, token, seconds=deadline.left(), silence=_SILENCE_SECONDS)
+            with (
+                httpx2.Client(transport=transport, trust_env=False, event_hooks=hooks) as web,
+                closing(self._protocol.send(self.endpoint, web, self.name, request)) as stream,
+            ):
+                for event in self._events(stream):
+                    text = reader.take(event)
+                    begun = True
+                    yield text
+            if not reader.complete:
+                raise EOFError
+        except (ToolError, httpx2.HTTPError, self._sdk_error, EOFError, *UNREADABLE) as error:
+            raise self._explain(error, begun=begun) from None
+
+    def _events(self, stream: Any) -> Iterator[Any]:
+        """The events of an answer; not all servers can stream, and some answer in one piece."""
+        content_type = stream.response.headers.get("content-type", "").partition(";")[0].strip()
+        if content_type != "application/json":
+            return iter(stream)
+        answer: Any = _decode(stream.response.read())
+        if answer.get("error"):
+            raise self._explain_refusal(None, answer)
+        return self._protocol.split_answer(answer)
+
+    def _set_headers(self, request: httpx2.Request) -> None:
+        for name in set(request.headers) - _SENT_HEADERS:
+            del request.headers[name]
+        request.headers.update(self._protocol.headers(self.endpoint.key))
+
+    def _explain(self, error: Exception, *, begun: bool) -> ModelError:
+        """The ModelError for an error of the SDK, of the connection, or of reading the answer."""
+        import httpx2
+
+        cause = error.__cause__ if isinstance(error.__cause__, ToolError | httpx2.HTTPError) else error
+        response = getattr(cause, "response", None)
+        if isinstance(cause, ModelError):
+            return cause
+        if isinstance(cause, ToolError):
+            return self._explain_connection(cause.code, self._hide_key(cause.message), begun=begun)
+        if isinstance(cause, httpx2.HTTPError):
+            return self._explain_connection(ErrorCode.NETWORK, "The connection broke. Try again.", begun=begun)
+        if isinstance(response, httpx2.Response) and response.status_code != httpx2.codes.OK:
+            body = _decode(response.content)
+            return self._explain_refusal(response.status_code, body, read_retry_after(response.headers))
+        if isinstance(cause, UnicodeEncodeError):
+            text = "The conversation holds text that is not valid Unicode. Send it without."
+            return ModelError(ModelErrorKind.REQUEST, text)
+        if isinstance(cause, self._sdk_error):
+            return self._explain_refusal(None, getattr(cause, "body", None))
+        kind = ModelErrorKind.CUT if begun else ModelErrorKind.GARBLED
+        why = "it ends in the middle" if isinstance(cause, EOFError) else "it does not follow the protocol"
+        return ModelError(kind, f"The answer of {self._title} cannot be read, because {why}. Try again.")
+
+    def _explain_connection(self, code: ErrorCode, message: str, *, begun: bool) -> ModelError:
+        if code is ErrorCode.CANCELLED:
+            return ModelError(ModelErrorKind.CANCELLED, "The question to the model was cancelled.")
+        if code is ErrorCode.SECURITY:  # the message could hold a part of the URL that is secret
+            text = f"{self._title} is not asked: its URL is not allowed. Check {self.endpoint.url_variable}."
+            return ModelError(ModelErrorKind.REQUEST, text)
+        if code is ErrorCode.TIMEOUT:
+            return ModelError(ModelErrorKind.TIMEOUT, f"{self._title} did not answer in time. {message}")
+        if code is ErrorCode.TOO_LARGE:
+            return ModelError(ModelErrorKind.REQUEST, f"{self._title}: {message}")
+        kind = ModelErrorKind.CUT if begun else ModelErrorKind.NETWORK
+        return ModelError(kind, f"No complete answer from {self._title}: {message}")
+
+    def _explain_refusal(self, status: int | None, body: object, wait: float | None = None) -> ModelError:
+        """The ModelError for an answer with an error status, or for an error inside a stream."""
+        error = find_error(body)
+        kind = classify_error(status, error)
+        quote = self._hide_key(quote_error(error))
+        text = _REFUSALS.get(kind, _REFUSALS[ModelErrorKind.REQUEST]).format(
+            title=self._title,
+            status=f" ({status})" if status else "",
+            key=self.endpoint.key_variable,
+            url=self.endpoint.url_variable,
+            quote=f" It says: {quote!r}." if quote else "",
+        )
         return ModelError(kind, text, wait=wait)
 
+    @property
+    def _sdk_error(self) -> type[Exception]:
+        error: type[Exception] = import_module(self._protocol.PACKAGE).APIError
+        return error
 
-class _StreamedError(Exception):
-    """An error that came as an event of a stream."""
+    @property
+    def _title(self) -> str:
+        return f"{self.endpoint.provider} ({self.name})"
 
-    def __init__(self, error: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.error = error
-
-
-class _Listener:
-    """Takes the pieces of a stream."""
-
-    def __init__(self, speech: Speech, hear: Heard | None) -> None:
-        self.begun = False
-        self._speech = speech
-        self._reader = speech.Reader()
-        self._hear = hear
-        self._events = Events()
-        self._whole = bytearray()  # of an answer that is no stream
-
-    def __call__(self, piece: bytes) -> None:
-        if not self.begun:
-            self._whole += piece
-        try:
-            for event in self._events.feed(piece):
-                self._event(event.name, event.data)
-        except OverlongError as error:
-            raise Garbled(str(error)) from None
-
-    def _event(self, name: str, data: str) -> None:
-        if data.strip() == "[DONE]":
-            self._reader.done()
-            return
-        found = decoded(data)
-        if name == "error" or found.get("type") == "error" or found.get("error"):
-            raise _StreamedError(error_in(data))
-        self.begun = True
-        self._reader.take(found)
-        if self._reader.text and self._hear is not None:
-            self._hear(self._reader.text)
-
-    def turn(self, response: Response) -> Turn:
-        """The turn that was streamed."""
-        if self.begun:
-            return self._reader.turn()
-        kind = response.headers.get("content-type", "?").partition(";")[0].strip()
-        if kind != "application/json":
-            raise Garbled(f"it is {kind!r} and not a stream of events")
-        found = decoded(bytes(self._whole))  # not all servers can stream
-        if found.get("error"):
-            raise _StreamedError(error_in(bytes(self._whole)))
-        turn = self._speech.read(found)
-        if self._hear is not None and turn.message.text:
-            self._hear(turn.message.text)
-        return turn
+    def _hide_key(self, text: str) -> str:
+        return text.replace(self.endpoint.key, "[hidden]") if self.endpoint.key else text
 
 
-def _lasts(patience: Patience, wait: float) -> bool:
-    return wait < patience.left()
-
-
-def _counted(ask: Ask, turn: Turn) -> Usage:
-    said = sum(len(one.text) + sum(len(call.arguments) for call in one.calls) for one in ask.messages)
-    message = turn.message
-    return estimated(said, len(message.text) + sum(len(call.arguments) for call in message.calls))
-
-
-def _wait(headers: Mapping[str, str]) -> float | None:
-    """How long the server asks to wait: in milliseconds, in seconds, or until a date."""
-    from email.utils import parsedate_to_datetime
-
+def _decode(body: bytes) -> object:
     try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        said = headers.get("retry-after", "").strip()
-        if said.replace(".", "", 1).isdecimal():
-            return float(said[:9])
-        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
-    except (ValueError, OverflowError):
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None

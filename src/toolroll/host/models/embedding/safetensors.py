@@ -1,4 +1,4 @@
-"""A file of tensors in the safetensors form, used where it lies: nothing is read before it is needed."""
+"""Read a safetensors file by memory mapping."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-_MOST_HEADER = 10_000_000
+_MAX_HEADER_BYTES = 10_000_000
 
 
-def tensors(path: str) -> dict[str, Floats]:
-    """The tensors of 32-bit floats by name, mapped and not to be written to; ValueError if it is no such file."""
+def load_tensors(path: str) -> dict[str, Floats]:
+    """The tensors of 32-bit floats by name, mapped read-only; ValueError if it is not such a file."""
     import numpy as np
 
     if os.path.getsize(path) < 8:
         raise ValueError("it is too short")
     data = np.memmap(path, dtype=np.uint8, mode="r")
     length = int.from_bytes(data[:8].tobytes(), "little")
-    if not 2 <= length <= min(_MOST_HEADER, len(data) - 8):
+    if not 2 <= length <= min(_MAX_HEADER_BYTES, len(data) - 8):
         raise ValueError("it has no header")
     header: dict[str, dict[str, Any]] = json.loads(data[8 : 8 + length].tobytes())
     body = data[8 + length :]

@@ -1,4 +1,4 @@
-"""Vectors of texts by their content, kept in the state folder: a text that is met again costs nothing."""
+"""Cache of vectors by the content of their texts, in the state folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ToolError
@@ -20,53 +20,51 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-_MOST = 400_000
-"""Vectors that are kept; the oldest go first."""
-_AT_ONCE = 8  # texts between two looks at the clock
-_ASKED = 500  # variables of one statement
+_MAX_VECTORS = 400_000  # the oldest are deleted first
+_BATCH_TEXTS = 8  # between two checks of the time
+_MAX_VARIABLES = 500  # of one SQL statement
 _TABLES = (
     "create table vectors (number integer primary key autoincrement, model text not null, digest blob not null, "
     "data blob not null, unique (digest, model))",
 )
 
 
-class Kept:
-    """The vectors of one embedder."""
+class VectorCache:
+    """The cached vectors of one embedder."""
 
-    def __init__(self, state: State, token: Token, embedder: Embedder) -> None:
+    def __init__(self, state: State, token: CancelToken, embedder: Embedder) -> None:
         self._token = token
         self._embedder = embedder
-        self._base = _base(state, token)
+        self._base = _open_database(state, token)
 
     def vectors(self, texts: Sequence[str], seconds: float, size: int = 0) -> list[Floats | None]:
-        """The vectors of the texts; None for those for which the time was too short, the last ones first.
+        """The vectors of the texts; None for the last texts if the time was too short, but a few are always made.
 
-        A few are made in any case. All are of one length, which is `size` where that is known: a server may have
-        another model under the same name one day.
+        All have one length, which is `size` where it is known: a server may change the model behind a name.
         """
         digests = [_digest(text) for text in texts]
-        made = {digest: row for digest, row in self._known(digests).items() if size in (0, len(row))}
+        made = {digest: row for digest, row in self._read(digests).items() if size in (0, len(row))}
         deadline = time.monotonic() + seconds
         todo = list({one: at for at, one in enumerate(digests) if one not in made}.values())
-        for at in range(0, len(todo), _AT_ONCE):
+        for at in range(0, len(todo), _BATCH_TEXTS):
             if at and time.monotonic() >= deadline:
                 break
-            part = todo[at : at + _AT_ONCE]
+            part = todo[at : at + _BATCH_TEXTS]
             rows = self._embedder.embed([texts[one] for one in part], self._token)
             fresh = dict(zip((digests[one] for one in part), rows, strict=True))
-            self._keep(fresh)
+            self._write(fresh)
             made = {digest: row for digest, row in made.items() if len(row) == len(rows[0])} | fresh
         return [made.get(digest) for digest in digests]
 
-    def _known(self, digests: Sequence[bytes]) -> dict[bytes, Floats]:
+    def _read(self, digests: Sequence[bytes]) -> dict[bytes, Floats]:
         import numpy as np
 
         if not self._base.exists:
             return {}
         made: dict[bytes, Floats] = {}
         with self._base.opened() as base:
-            for at in range(0, len(digests), _ASKED):
-                part = digests[at : at + _ASKED]
+            for at in range(0, len(digests), _MAX_VARIABLES):
+                part = digests[at : at + _MAX_VARIABLES]
                 rows = base.execute(
                     f"select digest, data from vectors where model = ? and digest in ({', '.join('?' * len(part))})",
                     (self._embedder.name, *part),
@@ -74,18 +72,18 @@ class Kept:
                 made |= {digest: np.frombuffer(data, np.float32) for digest, data in rows}
         return made
 
-    def _keep(self, vectors: dict[bytes, Floats]) -> None:
+    def _write(self, vectors: dict[bytes, Floats]) -> None:
         with self._base.changing() as base:
             base.executemany(
                 "insert or replace into vectors (model, digest, data) values (?, ?, ?)",
                 [(self._embedder.name, digest, row.tobytes()) for digest, row in vectors.items()],
             )
-            base.execute("delete from vectors where number <= (select max(number) from vectors) - ?", (_MOST,))
+            base.execute("delete from vectors where number <= (select max(number) from vectors) - ?", (_MAX_VECTORS,))
 
 
-def forget(state: State, token: Token, texts: Sequence[str] | None = None) -> None:
-    """Delete the vectors of these texts, or all, whatever model made them."""
-    base = _base(state, token)
+def forget(state: State, token: CancelToken, texts: Sequence[str] | None = None) -> None:
+    """Delete the vectors of these texts, or all vectors, of every model."""
+    base = _open_database(state, token)
     if not base.exists or texts == []:
         return
     try:
@@ -96,11 +94,11 @@ def forget(state: State, token: Token, texts: Sequence[str] | None = None) -> No
             else:
                 kept.executemany("delete from vectors where digest = ?", [(_digest(text),) for text in texts])
     except ToolError:
-        if base.exists:  # else it was broken, and all that was in it is gone
+        if base.exists:  # else it was damaged, and has been deleted
             raise
 
 
-def _base(state: State, token: Token) -> Database:
+def _open_database(state: State, token: CancelToken) -> Database:
     return Database(state, token, "embeddings", _TABLES, derived=True)
 
 

@@ -1,4 +1,4 @@
-"""Text as the numbers that a BERT model reads: lower case, without accents, in the pieces of its vocabulary."""
+"""WordPiece tokenizer of BERT: lower case, without accents, longest pieces of the vocabulary first."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 _UNKNOWN, _START, _END = "[UNK]", "[CLS]", "[SEP]"
-_LONGEST = 100  # characters of a word that is looked up
-_KNOWN = 50_000  # words whose pieces are remembered
+_MAX_WORD_CHARS = 100  # longer words are unknown
+_MAX_CACHED_WORDS = 50_000
 _CONTROL = {code: None for code in range(128) if code < 32 or code == 127} | dict.fromkeys((9, 10, 13), " ")
 _SILENT = frozenset({"Cc", "Cf", "Co", "Cs"})
 _PLAIN = re.compile(r"[^\W_]+|[^\w\s]|_")
@@ -19,31 +19,33 @@ _IDEOGRAPHS = re.compile(
 
 
 class WordPiece:
-    """The vocabulary of a model, and how it cuts texts."""
+    """A tokenizer with the vocabulary of a model."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        """The words in the order of their numbers; those that begin with ## go on with a word."""
+        """`vocabulary` is in the order of the token numbers; entries with ## continue a word."""
         self._numbers = {word: number for number, word in enumerate(vocabulary)}
         self._unknown, self._start, self._end = (self._numbers[word] for word in (_UNKNOWN, _START, _END))
         self._seen: dict[str, list[int]] = {}
 
     def numbers(self, text: str, most: int) -> list[int]:
-        """The numbers of a text between those of its start and its end, `most` at most."""
+        """The token numbers of a text with its start and end tokens, at most `most`."""
         made = [self._start]
-        for word in _normal(text).split():
+        for word in _normalize(text).split():
             found = self._seen.get(word)
             if found is None:
-                if len(self._seen) >= _KNOWN:
+                if len(self._seen) >= _MAX_CACHED_WORDS:
                     self._seen.clear()
-                found = self._seen[word] = [number for part in _parts(word) for number in self._pieces(part)]
+                found = self._seen[word] = [
+                    number for part in _split_punctuation(word) for number in self._pieces(part)
+                ]
             made += found
             if len(made) >= most:
                 break
         return [*made[: most - 1], self._end]
 
     def _pieces(self, word: str) -> list[int]:
-        """The longest pieces that make up the word, from its start on."""
-        if len(word) > _LONGEST:
+        """Split a word greedily into the longest pieces."""
+        if len(word) > _MAX_WORD_CHARS:
             return [self._unknown]
         made: list[int] = []
         at = 0
@@ -58,17 +60,17 @@ class WordPiece:
         return made
 
 
-def _normal(text: str) -> str:
+def _normalize(text: str) -> str:
     if text.isascii():
         return text.translate(_CONTROL).lower()
-    kept = "".join(_cleaned(text))
+    kept = "".join(_clean(text))
     apart = unicodedata.normalize("NFD", _IDEOGRAPHS.sub(r" \1 ", kept))
     bare = "".join(sign for sign in apart if unicodedata.category(sign) != "Mn")
-    return "".join(map(str.lower, bare))  # one by one: a sigma that ends a word is as any other
+    return "".join(map(str.lower, bare))  # one by one, so that a final sigma stays an ordinary one
 
 
-def _cleaned(text: str) -> Iterator[str]:
-    """The characters that count; control characters, marks of direction and the like do not."""
+def _clean(text: str) -> Iterator[str]:
+    """The text without control characters, marks of direction and the like."""
     for sign in text:
         if sign in "\t\n\r":
             yield " "
@@ -76,8 +78,8 @@ def _cleaned(text: str) -> Iterator[str]:
             yield sign
 
 
-def _parts(word: str) -> list[str]:
-    """The word cut at its punctuation, each sign of which is a part."""
+def _split_punctuation(word: str) -> list[str]:
+    """Split a word at its punctuation; each sign is a part."""
     if word.isascii():
         return _PLAIN.findall(word)
     made: list[str] = []
@@ -93,5 +95,5 @@ def _parts(word: str) -> list[str]:
 
 
 def _is_punctuation(sign: str) -> bool:
-    # Of ASCII, all signs count, also those that Unicode calls symbols.
+    # In ASCII every sign is punctuation, also those that Unicode calls symbols.
     return not sign.isalnum() if sign.isascii() else unicodedata.category(sign)[0] == "P"
