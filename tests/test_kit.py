@@ -21,7 +21,7 @@ from toolroll.policy.rules import Policy
 
 def test_the_public_names_are_pinned():
     assert sorted(toolroll.__all__) == [
-        "Context", "Effect", "ErrorCode", "Field", "FilePath", "Image", "Kit",
+        "CancelToken", "Context", "Effect", "ErrorCode", "Field", "FilePath", "Image", "Kit",
         "Result", "Suggestion", "Token", "Tool", "ToolError", "tool",
     ]  # fmt: skip
 

@@ -113,7 +113,7 @@ class Services:
         closing.callback(self.search.close)
         self.structure = Structure(self.files, self.search, self.limits, self.launcher)
         closing.callback(self.structure.close)
-        self.repo_maps = RepoMaps(self.files, self.search, self.structure, policy)
+        self.repo_maps = RepoMaps(self.files, self.search, self.structure)
         closing.callback(self.repo_maps.close)
 
     def _open_programs(

@@ -171,24 +171,6 @@ def test_a_fault_in_a_tool_stays_in_the_log(client):
     assert error == {"code": -32603, "message": "The server failed at this; its log says why."}
 
 
-def test_a_stateless_call_waits_for_its_answer_and_goes_on(client):
-    can = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
-    call = {"name": "test_input_required_result_multi_round", "arguments": {}}
-    first = client.modern("tools/call", call, **can).result
-    assert list(first["inputRequests"]) == ["step1"]
-    answers = {"step1": {"action": "accept", "content": {"name": "Ada"}}}
-    again = {**call, "inputResponses": answers, "requestState": first["requestState"]}
-    second = client.modern("tools/call", again, **can).result
-    assert (list(second["inputRequests"]), second["requestState"] == first["requestState"]) == (["step2"], False)
-    used = client.modern("tools/call", again, **can).error
-    assert used["message"] == "No call waits under this requestState. Begin again without it."
-    last = {"inputResponses": {"step2": {"action": "decline"}}, "requestState": second["requestState"]}
-    other = client.modern("tools/call", {**call, **last, "arguments": {"x": 1}}, **can).error
-    assert other["message"] == "No call waits under this requestState. Begin again without it."
-    done = client.modern("tools/call", {**call, **last}, **can).result
-    assert json.loads(done["content"][0]["text"]) == [answers["step1"], {"action": "decline"}]
-
-
 @pytest.mark.parametrize("modern", [True, False], ids=["stateless", "handshake"])
 def test_progress_comes_whole_and_before_the_result(client, modern):
     if not modern:
@@ -254,20 +236,6 @@ def test_sessions_are_bounded_and_end_when_nobody_uses_them(small):
         time.sleep(0.1)
     assert status == 200
     assert clients[0].request("ping").status == 404
-
-
-@pytest.mark.clock
-def test_a_call_does_not_wait_for_an_answer_for_ever(small):
-    client = small.client()
-    can = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
-    call = {"name": "test_input_required_result_elicitation", "arguments": {}}
-    asked = [client.modern("tools/call", call, **can) for _ in range(3)]
-    assert [one.messages()[0].get("result", {}).get("resultType") for one in asked] == ["input_required"] * 2 + [None]
-    assert asked[2].error["message"].startswith("Too many calls wait for an answer.")
-    time.sleep(0.8)
-    answers = {"inputResponses": {"user_name": {"action": "decline"}}, "requestState": asked[0].result["requestState"]}
-    assert client.modern("tools/call", {**call, **answers}, **can).error["code"] == -32602
-    assert client.modern("tools/call", call, **can).result["resultType"] == "input_required"
 
 
 def test_whoever_does_not_finish_a_body_is_told(small):

@@ -1,4 +1,4 @@
-"""Threads that take turns: nothing waits behind what is long, and all that was taken is done."""
+"""Leader/follower threads: no message waits behind a long one, and every message that was read is handled."""
 
 import queue
 import threading
@@ -6,16 +6,18 @@ import time
 
 import pytest
 
+from tests.waiting import until
+from toolroll.mcp import worker_threads
 from toolroll.mcp.worker_threads import WorkerThreads
 
 
 class Scene:
-    """A crew that is fed by hand; its watch runs in a thread of its own."""
+    """Threads that are fed by hand; its watch runs in a thread of its own."""
 
     def __init__(self, handle, most=32):
         self.feed = queue.Queue()
-        self.crew = WorkerThreads(self.feed.get, handle, most)
-        self.watch = threading.Thread(target=self.crew.run)
+        self.threads = WorkerThreads(self.feed.get, handle, most)
+        self.watch = threading.Thread(target=self.threads.run)
         self.watch.start()
 
     def end(self):
@@ -76,8 +78,8 @@ def test_whoever_begins_to_read_is_asked_to_begin_before_it_takes():
         if message == "long":
             assert go.wait(10)
 
-    crew = WorkerThreads(take, handle, begin=lambda: seen.append(("begin", threading.current_thread())))
-    watch = threading.Thread(target=crew.run)
+    threads = WorkerThreads(take, handle, begin=lambda: seen.append(("begin", threading.current_thread())))
+    watch = threading.Thread(target=threads.run)
     watch.start()
     for message in ("short", "long", "short", None):
         feed.put(message)
@@ -97,8 +99,8 @@ def test_one_who_is_kept_at_its_beginning_does_not_keep_others():
         if first and first.pop():
             assert go.wait(10)
 
-    crew = WorkerThreads(feed.get, done.put, begin=begin)
-    watch = threading.Thread(target=crew.run)
+    threads = WorkerThreads(feed.get, done.put, begin=begin)
+    watch = threading.Thread(target=threads.run)
     watch.start()
     feed.put("message")
     assert done.get(timeout=10) == "message"
@@ -138,7 +140,7 @@ def test_with_all_threads_busy_jobs_wait_and_others_do_not(scene):
             assert go.wait(10)
             done.put(message)
 
-        assert one.crew.work(job, True)
+        assert one.threads.work(job, True)
 
     one = scene(handle, most=3)
     for number in range(10):
@@ -169,5 +171,61 @@ def test_when_nothing_comes_to_its_end_no_more_is_read(scene):
 
 
 def test_without_messages_it_ends():
-    crew = WorkerThreads(lambda: None, lambda _: None)
-    crew.run()
+    threads = WorkerThreads(lambda: None, lambda _: None)
+    threads.run()
+
+
+def test_too_many_jobs_are_refused(scene, monkeypatch):
+    monkeypatch.setattr(worker_threads, "_MAX_QUEUED_JOBS", 2)
+    go, done, accepted = threading.Event(), queue.Queue(), queue.Queue()
+
+    def handle(message):
+        def job():
+            assert go.wait(10)
+            done.put(message)
+
+        accepted.put(one.threads.work(job, True))
+
+    one = scene(handle, most=1)
+    for number in range(6):
+        one.feed.put(number)
+    assert [accepted.get(timeout=10) for _ in range(5)] == [True, True, False, False, False]
+    go.set()
+    assert accepted.get(timeout=10) is True
+    assert sorted(done.get(timeout=10) for _ in range(3)) == [0, 1, 2]
+
+
+def test_only_the_reader_is_the_reader(scene):
+    seen, go = queue.Queue(), threading.Event()
+
+    def handle(message):
+        seen.put(one.threads.is_reader())
+        if message == "long":
+            one.threads.hand_over()
+            seen.put(one.threads.is_reader())
+            assert go.wait(10)
+
+    one = scene(handle)
+    one.feed.put("long")
+    assert [seen.get(timeout=10) for _ in range(2)] == [True, False]
+    one.feed.put("short")
+    assert seen.get(timeout=10) is True
+    assert one.threads.is_reader() is False
+    go.set()
+
+
+def test_few_threads_stay_when_there_is_nothing_to_do(scene):
+    go, busy = threading.Event(), queue.Queue()
+
+    def handle(message):
+        busy.put(message)
+        assert go.wait(10)
+
+    before = threading.active_count()
+    one = scene(handle)
+    for number in range(12):
+        one.feed.put(number)
+    assert sorted(busy.get(timeout=30) for _ in range(12)) == list(range(12))
+    assert threading.active_count() >= before + 13
+    go.set()
+    assert until(lambda: threading.active_count() <= before + 6)  # the watch, the reader, and four that wait

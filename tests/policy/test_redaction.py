@@ -1,3 +1,5 @@
+"""Secrets are replaced in texts; everything else stays."""
+
 import pytest
 
 from toolroll.policy.redaction import Redaction
@@ -50,3 +52,14 @@ def test_other_text_stays(text: str) -> None:
 def test_a_secret_at_any_place_of_a_long_text() -> None:
     for place in range(29_900, 30_010, 25):
         assert redact("x " * (place // 2) + TOKEN) == "x " * (place // 2) + "[redacted]"
+
+
+def test_a_value_that_holds_another_is_hidden_as_a_whole() -> None:
+    hide = Redaction({}, also=["abcdefgh", "abcdefgh-ijklmnop", "1234567"])
+    assert hide("abcdefgh-ijklmnop abcdefgh") == "[redacted] [redacted]"
+    assert hide("1234567") == "1234567"  # shorter than eight characters
+
+
+def test_a_secret_at_the_very_beginning() -> None:
+    assert redact(TOKEN) == "[redacted]"
+    assert redact(f"{TOKEN} {'x ' * 40_000}").startswith("[redacted] x ")

@@ -1,10 +1,12 @@
 """The operator's rules over effects and paths."""
 
+from dataclasses import FrozenInstanceError
+
 import pytest
 
-from toolroll.policy.commands import Rule
+from toolroll.policy.decision import Rule
 from toolroll.policy.effects import Effect
-from toolroll.policy.rules import PRESETS, Policy, judge, judge_path
+from toolroll.policy.rules import MODES, PRESETS, Policy, has_paths, judge, judge_path
 
 READ, WRITE, SHELL, NETWORK = Effect.READ, Effect.WRITE, Effect.SHELL, Effect.NETWORK
 
@@ -78,3 +80,59 @@ def test_path_rules_hold_in_every_tool(open_kit, put, ws):
     found = kit.call("grep", {"pattern": "needle"})
     assert [row["path"] for row in found.data["rows"]] == ["open.txt"]
     assert (ws / "secret/key.txt").read_text() == "needle\n"
+
+
+@pytest.mark.parametrize(
+    ("policy", "mode", "effects", "reason"),
+    [
+        (Policy(), "code", WRITE, ""),
+        (Policy(), "thinking", WRITE, "not allowed in thinking mode"),
+        (Policy(deny=WRITE), "code", WRITE, "not allowed by the policy"),
+        (Policy(ask=WRITE), "code", WRITE, "needs approval"),
+        (Policy(rules=(Rule("deny", effect="write", reason="later"),)), "code", WRITE, "not allowed by a rule (later)"),
+        (Policy(rules=(Rule("deny", effect="write"),)), "code", WRITE, "not allowed by a rule"),
+        (Policy(rules=(Rule("ask", effect="write", reason="look"),)), "code", WRITE, "needs approval (look)"),
+        (Policy(rules=(Rule("allow", effect="write", reason="fine"),)), "code", WRITE, ""),
+    ],
+)
+def test_reasons(policy, mode, effects, reason):
+    verdict = judge(effects, mode, policy)
+    assert verdict.reason == reason
+    assert verdict.rule == (policy.rules[0] if policy.rules else None)
+
+
+def test_rules_about_paths_and_commands_do_not_count_for_effects():
+    rules = (Rule("deny", path="a", effect="write"), Rule("deny", command=("rm",), effect="write"))
+    assert judge(WRITE, "code", Policy(rules=rules)).decision == "allow"
+    assert judge_path(["b"], WRITE, Policy(rules=(Rule("deny", effect="write"),))).decision == "allow"
+
+
+def test_the_strictest_rule_of_a_path_decides():
+    rules = (Rule("allow", path="a"), Rule("deny", path="a/b"), Rule("ask", path="a"))
+    policy = Policy(rules=rules)
+    assert judge_path(["a", "x"], READ, policy).rule is rules[2]
+    assert judge_path(["a", "b"], READ, policy).rule is rules[1]
+    assert judge_path(["c"], READ, policy).rule is None
+
+
+def test_whether_any_rule_is_about_paths():
+    assert not has_paths(Policy())
+    assert not has_paths(Policy(rules=(Rule("deny", effect="write"),)))
+    assert has_paths(Policy(rules=(Rule("deny", effect="write"), Rule("ask", path="a"))))
+
+
+def test_what_an_operator_gets_without_asking():
+    """The defaults are the safe side: a sandbox is required, and there is no network and no wide workspace."""
+    policy = Policy()
+    assert (policy.sandbox, policy.network, policy.wide, policy.taint) == ("required", False, False, "secrets")
+    assert (policy.ask, policy.deny, policy.rules, policy.hosts, policy.readable) == (
+        Effect.NONE,
+        Effect.NONE,
+        (),
+        (),
+        (),
+    )
+    assert policy.protected == (".git", ".hg", ".svn", ".jj")
+    assert MODES["thinking"] == READ | NETWORK
+    with pytest.raises(FrozenInstanceError):
+        policy.network = True

@@ -7,7 +7,15 @@ from urllib.parse import quote
 
 import pytest
 
-from toolroll.policy.taint import carries, objection, secret_file_in, values_in
+from toolroll.policy.taint import (
+    MAX_CARRIED_CHARACTERS,
+    carries,
+    objection,
+    objection_to_text,
+    secret_file,
+    secret_file_in,
+    values_in,
+)
 
 SECRET = "hunter2+/swordfish"
 
@@ -70,3 +78,35 @@ def test_files_that_a_command_speaks_of(command: str, found: str) -> None:
 def test_values_of_a_text() -> None:
     line = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmU"
     assert values_in(f"A_TOKEN=abc123\nX=1\n{line}\n") == {"abc123", line}
+
+
+def test_a_value_of_six_characters_counts() -> None:
+    assert values_in("A_TOKEN=abc12") == set()
+    assert values_in("A_TOKEN=abc123") == {"abc123"}
+    assert carries("x-616263-y", {"abc"})  # in hexadecimal
+    assert not carries("x-YWJj-y", {"abc"})  # in base64 a short value is found everywhere
+
+
+def test_the_length_that_a_request_may_have() -> None:
+    text = "a b" * (MAX_CARRIED_CHARACTERS // 3)
+    assert objection_to_text(text, ()) == ""
+    assert objection_to_text(f"{text}x", ()) == (
+        "this one has 301 characters of address and headers, which could hold it"
+    )
+    assert objection_to_text(f"{text}{SECRET}", {SECRET}) == "this one holds it"
+
+
+def test_what_of_a_request_is_named() -> None:
+    def why(method: str, *, body: bool = False) -> str:
+        return objection(method, "https://example.org/", {}, body=body, values=())
+
+    assert why("PUT") == "a PUT request can carry it"
+    assert why("GET", body=True) == "a GET request can carry it"
+    assert why("GET") == ""
+
+
+def test_the_first_file_of_secrets_is_named() -> None:
+    assert secret_file(["a.txt", "x/.env", "id_rsa"]) == "x/.env"
+    assert secret_file(["a.txt"]) == ""
+    assert secret_file_in({"a": ("plain", ["cat ./.env"]), "b": "cat id_rsa"}) == "./.env"
+    assert secret_file_in({"command": "credentials"}) == ""  # a word alone is prose

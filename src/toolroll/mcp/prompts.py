@@ -52,14 +52,14 @@ PROMPTS = (
     Prompt(
         "fix-tests",
         "Fix failing tests",
-        "Find out why tests fail and mend the cause.",
+        "Find out why tests fail and fix the cause.",
         """\
 Make the tests of {target} pass.
 
 1. Run them and read every failure: the message, the values, the lines.
 2. For each, find the cause in the code before you change anything. Say in a sentence what is wrong and why.
-3. Mend the cause with the smallest change that is right. Change a test only if the test itself is wrong, and say why.
-4. Run the tests again, then the whole suite, and go on until nothing fails that did not fail before you began.
+3. Fix the cause with the smallest correct change. Change a test only if the test itself is wrong, and say why.
+4. Run the tests again, then the whole suite, and go on until nothing fails that passed before.
 
 End with what was wrong, what you changed, and what you ran to be sure.""",
         (PromptArgument("target", "Test file, folder or test to run.", "this repository", path=True),),
@@ -67,7 +67,7 @@ End with what was wrong, what you changed, and what you ran to be sure.""",
     Prompt(
         "review",
         "Review a change",
-        "Review what was changed, for mistakes first.",
+        "Review a change for mistakes.",
         """\
 Review {change}.
 
@@ -86,7 +86,7 @@ much they matter. Leave out matters of taste. If you find nothing, say what you 
     Prompt(
         "explain",
         "Explain the repository",
-        "How this code is built, for someone who is new to it.",
+        "Explain the structure of this code to a newcomer.",
         """\
 Explain {path} to a developer who is new to it.
 
@@ -99,11 +99,11 @@ each statement can be checked, and say what you did not look at. Change no files
     Prompt(
         "commit-message",
         "Write a commit message",
-        "A message for what is staged, in the manner of this repository.",
+        "A message for what is staged, in the style of this repository.",
         """\
 Write the commit message for what is staged (if nothing is, for all changes that are not committed).
 
-Read the diff and the last twenty messages, and write in their manner. The first line says in at most 72 characters \
+Read the diff and the last twenty messages, and write in their style. The first line says in at most 72 characters \
 what the change does for those who use the code. Then, if it is not plain, a paragraph that says why, and what a \
 reader of the diff could not see. Give only the message. Do not commit.""",
     ),
@@ -114,7 +114,7 @@ reader of the diff could not see. Give only the message. Do not commit.""",
         """\
 Build this: {task}
 
-First look at how the code around it is written and tested, and keep to its manner. Say in a few lines what you will \
+First look at how the code around it is written and tested, and follow its style. Say in a few lines what you will \
 do, and what you take for granted where the task leaves it open. Then build it in small steps: the tests that show it \
 works, also for wrong input and at limits, and the code. Run the tests and the checks that this repository has. Touch \
 nothing that the task does not need.
@@ -132,7 +132,7 @@ Find the cause of this: {symptom}
 Reproduce it first, with the shortest program or test that you can. Then narrow it down by looking at what really \
 happens, one guess at a time, and keep track of what you have ruled out. When you know the cause, say which line does \
 what, since which commit if the history tells, and what else it affects. Write a test that fails because of it. Do \
-not mend it yet: say how you would, and what that could break.""",
+not fix it yet: say how you would, and what that could break.""",
         (PromptArgument("symptom", "What happens, and what should happen."),),
     ),
 )

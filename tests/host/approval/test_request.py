@@ -1,6 +1,7 @@
 """The question that an approver is shown."""
 
 import subprocess
+from dataclasses import FrozenInstanceError
 
 import pytest
 
@@ -182,3 +183,11 @@ def test_what_was_shown_runs_whatever_happens_to_the_arguments(open_kit, ws):
     kit.register(change)
     assert kit.call("change", given).ok
     assert (ws / "a").read_text() == "good"
+
+
+def test_a_request_cannot_be_changed():
+    request = ApprovalRequest("bash", Effect.SHELL, {"command": "ls"}, "needs approval", ("ls",))
+    for name in ("name", "arguments", "reason", "runs", "key", "covers"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(request, name, "other")
+    assert not hasattr(request, "__dict__")

@@ -38,7 +38,7 @@ def open_repo_maps(open_kit):
     def make(**options):
         kit = open_kit(**options)
         ctx = kit.context()
-        made.append(RepoMaps(ctx.files, ctx.search, ctx.structure, kit.policy))
+        made.append(RepoMaps(ctx.files, ctx.search, ctx.structure))
         return made[-1]
 
     yield make
@@ -216,7 +216,7 @@ def test_what_changes_between_reading_and_parsing_is_not_kept_as_what_it_was(put
     time.sleep(SETTLED)
     kit = open_kit()
     ctx = kit.context()
-    late = RepoMaps(ctx.files, ctx.search, Late(ctx.structure.parsers, ws / "a.py", new), kit.policy)
+    late = RepoMaps(ctx.files, ctx.search, Late(ctx.structure.parsers, ws / "a.py", new))
     cost(late)
     late.close()
     for text, name in ((new, "after"), (old, "before")):

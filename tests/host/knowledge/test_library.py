@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.waiting import until
 from toolroll import ToolError
 from toolroll.host.knowledge import library
 from toolroll.host.knowledge import postings as entries
@@ -193,6 +194,7 @@ def test_a_writer_that_is_killed_leaves_whole_documents(state, kept, raw):
         child = writer(state, "a", 100_000)
         child.stdout.readline()
         time.sleep(wait)
+        until(lambda: kept.stats().documents > 1)
         child.send_signal(signal.SIGKILL)
         child.wait(10)
         child.stdout.close()
@@ -204,7 +206,6 @@ def test_a_writer_that_is_killed_leaves_whole_documents(state, kept, raw):
         assert base.execute("select distinct document from pieces order by 1").fetchall() == numbers
         whole = base.execute("select sum(length(data)) from entries where term = 'piece'").fetchone()
         assert whole == (stats.pieces * passages.ENTRY,)
-    assert stats.documents > 1
 
 
 def broken(path):

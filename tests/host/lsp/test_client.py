@@ -10,8 +10,8 @@ from tests.launchers import spawn
 from tests.waiting import gone
 from toolroll.host.jsonrpc.connection import GoneError
 from toolroll.host.lsp.client import LspClient
+from toolroll.host.lsp.pool import make_environment
 from toolroll.host.lsp.servers import SERVERS, find_program
-from toolroll.host.lsp.spawn import environment
 from toolroll.host.runtime.cancellation import Token
 
 from .conftest import found
@@ -24,7 +24,7 @@ TSC = next(one for one in SERVERS if one.program == "tsc")
 def client(fake, workspace):
     """A client of a server that first publishes what it thought of the old text."""
     fake("late")
-    process = spawn([find_program(TSC, ""), "--lsp"], workspace.root.fd, environment())
+    process = spawn([find_program(TSC, ""), "--lsp"], workspace.root.fd, make_environment())
     client = LspClient(TSC, process, workspace.root.path, 1 << 30)
     client.start(Token(), time.monotonic() + 20)
     yield client

@@ -151,3 +151,16 @@ def test_when_too_much_matches_the_newest_files_are_shown(
     assert found.rows[0].text == "needle new"
     assert found.rows[:7] == every.rows[:7]
     assert len(found.rows) < len(every.rows)
+
+
+def test_a_large_tree_with_rules_that_ripgrep_reads_in_another_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grep, "_MAX_NAMED", 3)
+    (tmp_path / ".gitignore").write_text("*.{log,tmp}\n")  # braces are letters to git
+    for number in range(10):
+        (tmp_path / f"f{number}.log").write_text("needle\n")
+    with Root(str(tmp_path)) as root:
+        found = Search(root, limits=Limits(), launcher=LAUNCHER).grep(Query("needle"))
+        expected = Search(root, limits=Limits(), launcher=LAUNCHER, program=None).grep(Query("needle"))
+    assert (found.files, found.rows) == (10, expected.rows)

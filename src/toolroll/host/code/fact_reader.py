@@ -18,7 +18,7 @@ from toolroll.text.ranking.weights import ASIDE, aside
 if TYPE_CHECKING:
     from toolroll.host.code.parser_pool import ParserPool
     from toolroll.host.files.reader import FileReader
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
 NO_TEXT = b""
 """The key of a file that is not text and has no facts."""
@@ -75,7 +75,7 @@ class FactReader:
         name = language.name if language is not None else ""
         return SourceFile(path, stamp, _key(name, data), name if name and wants(name) else "", source)
 
-    def fill(self, copies: Sequence[SourceFile], deadline: float, token: Token | None) -> None:
+    def fill(self, copies: Sequence[SourceFile], deadline: float, token: CancelToken | None) -> None:
         """Make missing facts, until the deadline."""
 
         def some(chosen: Sequence[SourceFile]) -> None:
@@ -85,7 +85,7 @@ class FactReader:
         for _ in self._parsers.spread(some, copies):
             pass
 
-    def _fill(self, copies: Sequence[SourceFile], token: Token | None) -> None:
+    def _fill(self, copies: Sequence[SourceFile], token: CancelToken | None) -> None:
         import msgspec
 
         if any(copy.language for copy in copies) or len(copies) > _MAX_HERE:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -13,15 +12,13 @@ from toolroll.host.code.fact_reader import BY_PATH, NO_TEXT, FactReader, SourceF
 from toolroll.host.code.fact_store import FactStore
 from toolroll.host.files.versions import Stamp
 from toolroll.host.search.file_list import FileList, FileLists
-from toolroll.policy.effects import Effect
-from toolroll.policy.rules import Policy, has_paths, judge_path
 from toolroll.text.code.map.file_facts import EMPTY, FileFacts
 from toolroll.text.code.map.ranking import FileRanker
 
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
 
@@ -78,15 +75,15 @@ class _Tree:
 class MapBuilder:
     """Maps of the folders of one workspace. Not thread-safe."""
 
-    def __init__(self, files: Workspace, search: Search, structure: Structure, policy: Policy) -> None:
-        self._policy = policy
+    def __init__(self, files: Workspace, search: Search, structure: Structure) -> None:
+        self._search = search
         self._store = FactStore(files.state)
         self._folders = FileLists(files.root, search)
         self._reader = FactReader(files, structure.parsers)
         self._trees: OrderedDict[str, _Tree] = OrderedDict()
         self._places: dict[str, tuple[Stamp, bytes]] | None = None
 
-    def update(self, path: str, token: Token | None, progress: Progress | None) -> BuiltMap:
+    def update(self, path: str, token: CancelToken | None, progress: Progress | None) -> BuiltMap:
         """The map of a folder, brought up to date."""
         tree = self._trees.setdefault(path, _Tree())
         self._trees.move_to_end(path)
@@ -98,12 +95,12 @@ class MapBuilder:
         """Close the fact store."""
         self._store.close()
 
-    def _update(self, tree: _Tree, path: str, token: Token | None, progress: Progress | None) -> BuiltMap:
+    def _update(self, tree: _Tree, path: str, token: CancelToken | None, progress: Progress | None) -> BuiltMap:
         listed = self._folders.files(path, token)
         if tree.seen is not None and tree.seen[0] is listed:
             return tree.seen[1]
         places = self._known()
-        allowed = self._allowed(listed.files)
+        allowed = [one for one in listed.files if self._search.may_read(one)]  # others may be stored
         now = BuiltMap(tree.ranker, len(listed.files), listed.whole, unreadable=len(listed.files) - len(allowed))
         for gone in tree.keys.keys() - set(allowed):
             tree.drop(gone)
@@ -131,19 +128,6 @@ class MapBuilder:
             self._places = self._store.places()
         return self._places
 
-    def _allowed(self, paths: list[str]) -> list[str]:
-        """The paths that may be read. Checked each time: facts may have been stored under another policy."""
-        policy = self._policy
-        if policy.extensions is None and not has_paths(policy):
-            return paths
-        kinds = policy.extensions
-        return [
-            path
-            for path in paths
-            if judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
-            and (kinds is None or (os.path.splitext(path)[1].lower() or None) in (*kinds, None))
-        ]
-
     def _recall(
         self,
         tree: _Tree,
@@ -168,7 +152,9 @@ class MapBuilder:
                 unsure.append((path, stamp))
         return unsure
 
-    def _read(self, tree: _Tree, states: Sequence[State], now: BuiltMap, deadline: float, token: Token | None) -> None:
+    def _read(
+        self, tree: _Tree, states: Sequence[State], now: BuiltMap, deadline: float, token: CancelToken | None
+    ) -> None:
         """Read files, add new ones to the map, and store their facts."""
         copies = [copy for path, stamp in states if (copy := self._reader.read(path, stamp)) is not None]
         now.read += len(copies)

@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.host.runtime.launcher import PACKAGE, PIPE, module_paths, wait_for
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
     from toolroll.text.code.syntax.model import Tags
     from toolroll.text.code.syntax.patterns import Match
@@ -29,7 +29,6 @@ LanguageSource = tuple[str, bytes]
 
 _TIMEOUT_S = 60.0  # on a machine where others compute too
 _MAX_ANSWER_BYTES = 256 << 20
-_TICK = 50  # milliseconds until a cancellation is noticed
 _SOURCES_PER_REQUEST = 16
 _REQUESTS_PER_CHILD = 24  # that are worth the start of one more child
 # A bare package module: a child needs little of what toolroll/__init__ imports.
@@ -58,16 +57,16 @@ class ParserPool:
         self._lock = threading.Lock()
         self._closed = False
 
-    def tags(self, language: str, source: bytes, token: Token | None = None) -> Tags:
+    def tags(self, language: str, source: bytes, token: CancelToken | None = None) -> Tags:
         """The tags of a source in UTF-8; TooHardError if it is too much for the parser."""
         return _one(self.every_tags([(language, source)], token))
 
-    def matches(self, language: str, source: bytes, pattern: str, token: Token | None = None) -> list[Match]:
+    def matches(self, language: str, source: bytes, pattern: str, token: CancelToken | None = None) -> list[Match]:
         """Where a source matches a structural pattern; TooHardError if it is too much for the parser."""
         return _one(self.every_match([(language, source)], pattern, token))
 
     def every_tags(
-        self, sources: Sequence[LanguageSource], token: Token | None = None, *, whole: bool = True
+        self, sources: Sequence[LanguageSource], token: CancelToken | None = None, *, whole: bool = True
     ) -> list[Tags | Exception]:
         """The tags of each source, or why it has none; without `whole` only its definitions, which is less work."""
         from toolroll.text.code.syntax.packed import Packed
@@ -77,7 +76,7 @@ class ParserPool:
         return [one if isinstance(one, Exception) else Packed(one, source) for one, (_, source) in found]
 
     def every_match(
-        self, sources: Sequence[LanguageSource], pattern: str, token: Token | None = None
+        self, sources: Sequence[LanguageSource], pattern: str, token: CancelToken | None = None
     ) -> list[list[Match] | Exception]:
         """Where each source matches a structural pattern, or the error."""
         import msgspec
@@ -86,7 +85,9 @@ class ParserPool:
 
         return self._each("matches", pattern, sources, msgspec.json.Decoder(list[Match]).decode, token)
 
-    def every_facts(self, sources: Sequence[LanguageSource], token: Token | None = None) -> list[bytes | Exception]:
+    def every_facts(
+        self, sources: Sequence[LanguageSource], token: CancelToken | None = None
+    ) -> list[bytes | Exception]:
         """The packed facts of each source, or why it has none; without a language, those of a text."""
         return self._each("facts", "", sources, bytes, token)
 
@@ -121,7 +122,7 @@ class ParserPool:
         more: str,
         sources: Sequence[LanguageSource],
         unpack: Callable[[bytes], _T],
-        token: Token | None,
+        token: CancelToken | None,
     ) -> list[_T | Exception]:
         """The answer for each source. After a failure they are sent one by one, so that only the hard one fails."""
         import msgspec
@@ -168,7 +169,7 @@ class _Child:
         self._launcher = launcher
         self._process: ChildProcess | None = None
 
-    def ask(self, request: bytes, token: Token | None) -> list[tuple[str, str, bytes]]:
+    def ask(self, request: bytes, token: CancelToken | None) -> list[tuple[str, str, bytes]]:
         """For each source: error code and message, both empty without an error, and the packed answer."""
         deadline = time.monotonic() + _TIMEOUT_S
         for _ in range(3):  # an idle child may end just when it is asked
@@ -210,7 +211,7 @@ class _Child:
         return self._process
 
     def _answer(
-        self, process: ChildProcess, request: bytes, token: Token | None, deadline: float
+        self, process: ChildProcess, request: bytes, token: CancelToken | None, deadline: float
     ) -> list[tuple[str, str, bytes]]:
         import msgspec
 
@@ -232,7 +233,7 @@ class _Child:
                     token.check()
                 if time.monotonic() > deadline:
                     raise TooHardError("took too long")
-                if events.poll(_TICK):
+                if events.poll(1000 * POLL_SECONDS):
                     part = os.read(out, min(count, 1 << 20))
                     if not part:
                         raise EOFError

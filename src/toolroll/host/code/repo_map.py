@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -16,15 +17,12 @@ if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.git.repository import Repository
-    from toolroll.host.runtime.cancellation import Token
     from toolroll.host.runtime.progress import Progress
     from toolroll.host.search.search import Search
-    from toolroll.policy.rules import Policy
     from toolroll.text.code.map.commit_history import CommitHistory
 
 _MAX_HISTORIES = 4
 _GIT_TIMEOUT_S = 10.0
-_TICK = 0.1  # seconds until a cancellation is noticed
 _REF = re.compile(r"refs/[\w./@+-]+")
 _MAX_REFS_BYTES = 10_000_000
 _LOG = (
@@ -36,11 +34,10 @@ _LOG = (
 class RepoMaps:
     """Maps and commit history of the folders of one workspace, made on demand. Thread-safe."""
 
-    def __init__(self, files: Workspace, search: Search, structure: Structure, policy: Policy) -> None:
+    def __init__(self, files: Workspace, search: Search, structure: Structure) -> None:
         self._files = files
         self._search = search
         self._structure = structure
-        self._policy = policy
         self._lock = threading.Lock()
         self._builder: MapBuilder | None = None
         self._history_lock = threading.Lock()
@@ -48,17 +45,17 @@ class RepoMaps:
 
     @contextmanager
     def build(
-        self, path: str = ".", token: Token | None = None, progress: Progress | None = None
+        self, path: str = ".", token: CancelToken | None = None, progress: Progress | None = None
     ) -> Iterator[BuiltMap]:
         """The map of a folder as it is now; it does not change until the block ends."""
-        while not self._lock.acquire(timeout=_TICK):
+        while not self._lock.acquire(timeout=POLL_SECONDS):
             if token is not None:
                 token.check()
         try:
             if self._builder is None:
                 from toolroll.host.code.map_builder import MapBuilder
 
-                self._builder = MapBuilder(self._files, self._search, self._structure, self._policy)
+                self._builder = MapBuilder(self._files, self._search, self._structure)
             yield self._builder.update(self._files.root.text(path) or ".", token, progress)
         finally:
             self._lock.release()

@@ -27,7 +27,7 @@ from toolroll.text.search.skipped import sentence
 if TYPE_CHECKING:
     from toolroll.host.files.reader import FileReader
     from toolroll.host.files.versions import Stamp
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.search.search import Search
     from toolroll.policy.limits import Limits
@@ -103,7 +103,7 @@ class Structure:
         self._folders = FileLists(files.root, search)
         self._tag_cache = TagCache(files.root)
 
-    def tags_of(self, path: str, token: Token | None = None) -> Tags:
+    def tags_of(self, path: str, token: CancelToken | None = None) -> Tags:
         """The tags of one file; a ToolError if it has no known language or cannot be parsed."""
         known = self._tag_cache.of_file(path, whole=True)
         tags = known or self._tags_of([path], token, whole=True)[0]
@@ -125,7 +125,7 @@ class Structure:
         wanted: Callable[[Language], bool] = lambda _: True,
         whole: bool = True,
         include: str | None = None,
-        token: Token | None = None,
+        token: CancelToken | None = None,
     ) -> StructureScan[Tags]:
         """The tags of a file, or of the files of a folder.
 
@@ -143,7 +143,7 @@ class Structure:
         return self._scan(scope, holds, wanted, lambda some: self._tags_of(some, token, whole=whole), token, known)
 
     def find_pattern(
-        self, pattern: str, path: str = ".", *, holds: Query | None = None, token: Token | None = None
+        self, pattern: str, path: str = ".", *, holds: Query | None = None, token: CancelToken | None = None
     ) -> StructureScan[list[Match]]:
         """The matches of a structural pattern in a file, or in the files of a folder."""
 
@@ -162,7 +162,7 @@ class Structure:
             raise ToolError(ErrorCode.UNSUPPORTED, f"{path!r} is a kept output, not code. Use `read` or `grep` on it.")
         return where
 
-    def similar_names(self, name: str, path: str, token: Token | None = None) -> list[str]:
+    def similar_names(self, name: str, path: str, token: CancelToken | None = None) -> list[str]:
         """Up to three names that are similar to one that was not found."""
         stem = Query(name[: max(3, 2 * len(name) // 3)], literal=True, ignore_case=True)
         lines = [row.text for row in self._search.grep(stem, Scope(path), token=token).rows]
@@ -188,7 +188,7 @@ class Structure:
         holds: Query | None,
         wanted: Callable[[Language], bool],
         work: Callable[[Sequence[str]], list[T | Exception | None]],
-        token: Token | None,
+        token: CancelToken | None,
         known: Callable[[Sequence[str], Mapping[str, Stamp | None] | None], dict[str, T]] = lambda _, __: {},
     ) -> StructureScan[T]:
         scan: StructureScan[T] = StructureScan()
@@ -211,7 +211,7 @@ class Structure:
         return scan
 
     def _list(
-        self, scope: Scope, holds: Query | None, scan: StructureScan[T], token: Token | None
+        self, scope: Scope, holds: Query | None, scan: StructureScan[T], token: CancelToken | None
     ) -> tuple[Iterable[str], Mapping[str, Stamp | None] | None]:
         """The paths to parse, relative to the workspace, and the stamps of their files if they are known."""
         if self.is_file(scope.path):
@@ -256,7 +256,9 @@ class Structure:
 
         yield from chain.from_iterable(self.parsers.spread(some, paths))
 
-    def _tags_of(self, paths: Sequence[str], token: Token | None, *, whole: bool) -> list[Tags | Exception | None]:
+    def _tags_of(
+        self, paths: Sequence[str], token: CancelToken | None, *, whole: bool
+    ) -> list[Tags | Exception | None]:
         """The tags of files, cached or new; None for a file of unknown language, or the error."""
 
         def ask(copies: Sequence[_Copy]) -> list[Tags | Exception]:

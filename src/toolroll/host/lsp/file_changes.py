@@ -78,7 +78,7 @@ def _entries(root: int, path: str) -> Iterator[os.DirEntry[str]]:
 
 
 def make_stamp(about: os.stat_result, now: int) -> FileStamp:
-    """The stamp that tells whether a file changed."""
+    """The stamp of a file, to notice a change."""
     young = now - about.st_mtime_ns < _SETTLED_NS
     return None if young else (about.st_mtime_ns, about.st_size, about.st_ino)
 

@@ -172,12 +172,11 @@ class LspPool:
 
     def _start(self, server: LanguageServer, token: CancelToken) -> LspClient:
         from toolroll.host.lsp.client import LspClient
-        from toolroll.host.lsp.spawn import environment
 
         program = find_program(server, self._root.path)
         if program is None:
             raise _missing_error([server])
-        process = self._spawn([program, *server.arguments], self._root.fd, environment())
+        process = self._spawn([program, *server.arguments], self._root.fd, make_environment())
         client = LspClient(server, process, self._root.path, self._memory or _default_memory())
         try:
             client.start(token, time.monotonic() + min(self._start_seconds, max(0.0, token.remaining())))
@@ -198,6 +197,17 @@ class LspPool:
             yield
         finally:
             lock.release()
+
+
+def make_environment() -> dict[str, str]:
+    """The environment of a server: where programs are, and its home folder."""
+    import os
+
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.environ.get("HOME", "/"),
+        "LANG": "C.UTF-8",
+    }
 
 
 def _language(path: str, given: str | None) -> str:

@@ -64,7 +64,7 @@ class LanguageServer:
     registers: bool = False
     """It registers pull diagnostics after its start; what it publishes before is provisional."""
     headers: bool = False
-    """It must be told that a header is C when no configuration says so."""
+    """It takes a header for C++ unless the client declares it as C."""
     renames_all: bool = False
     """It also renames what is defined outside the workspace, which would break every use."""
     checker: str = ""

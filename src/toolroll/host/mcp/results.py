@@ -97,7 +97,7 @@ class ResultContent:
 
     def _bounded(self, written: str) -> Any:
         """The structured part for programs, unless it is too large."""
-        with suppress(msgspec.DecodeError):  # what is hidden may have been a number
+        with suppress(msgspec.DecodeError):  # a hidden secret may have been a number
             if len(written) <= _MAX_STRUCTURED_CHARS:
                 return msgspec.json.decode(written)
         self.notes.append(f"A structured part with {len(written)} characters is left out.")
@@ -134,10 +134,10 @@ def tool_result(result: Mapping[str, Any], server: str, tool: str, most: int, hi
         content.add(block)
     subject = f"tool {tool!r}"
     if result.get("isError") is True:
-        said = hide(clean_text("\n".join(content.texts)))
-        said = said if len(said) <= _MAX_ERROR_CHARS else f"{said[:_MAX_ERROR_CHARS]} [cut]"
-        told = f"\n{_fenced(said, subject, server)}" if said else ""
-        raise ToolError(ErrorCode.EXECUTION, f"The {subject} of the MCP server {server!r} reports an error.{told}")
+        text = hide(clean_text("\n".join(content.texts)))
+        text = text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]} [cut]"
+        quoted = f"\n{_fenced(text, subject, server)}" if text else ""
+        raise ToolError(ErrorCode.EXECUTION, f"The {subject} of the MCP server {server!r} reports an error.{quoted}")
     return content.answer(server, subject, result.get("structuredContent"), most, hide)
 
 

@@ -1,4 +1,4 @@
-"""The kernel's word on what changes in folders (Linux inotify). Nothing runs: what was told waits to be taken."""
+"""Watch folders by Linux inotify. No thread: events wait in the kernel until they are taken."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x2, 0x4, 0x8, 0x40, 0x
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x400, 0x800
 _UNMOUNT, _OVERFLOW, _IGNORED, _IS_DIR = 0x2000, 0x4000, 0x8000, 0x40000000
 _ONLY_DIR = 0x01000000
-# Nothing about reading: a search must not wake the watch of its own files.
+# No events for reading: a search must not cause events itself.
 _MASK = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
 _NAMES = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
 _ITSELF = _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _IGNORED
 _HEAD = struct.Struct("iIII")
 _ROOM = 1 << 18
 
-# Kinds of file systems on which every change is told: those of this machine alone. A network's is not one.
+# Local file systems, which report every change. Network file systems do not.
 _LOCAL = frozenset(
     {0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0xF2F52010, 0x794C7630, 0x2FC12FC1, 0xCA451A4E, 0x858458F6}
 )
 
 
 class EventsLostError(Exception):
-    """More has changed than the kernel keeps, or the watch cannot be trusted any more: look at everything again."""
+    """The kernel dropped events: read everything again."""
 
 
 class FolderWatch:
-    """Watches folders for one user. Not for several threads at a time."""
+    """An inotify instance. Not thread-safe."""
 
     def __init__(self) -> None:
-        """OSError where there is no such watch, or no more of them are to be had."""
+        """OSError on other systems, or if the limit of instances is reached."""
         if sys.platform != "linux":
             raise OSError(errno.ENOSYS, "folders cannot be watched here")
         import ctypes
@@ -52,11 +52,11 @@ class FolderWatch:
             raise self._failed()
 
     def add(self, folder: int, device: int) -> int:
-        """The number by which changes in an open folder, which is on `device`, will be told."""
+        """Watch an open folder on `device`; the number of its events."""
         if device not in self._kinds:
             self._kinds[device] = self._is_local(folder)
         if not self._kinds[device]:
-            raise OSError(errno.EOPNOTSUPP, "changes in this file system may come from elsewhere")
+            raise OSError(errno.EOPNOTSUPP, "changes in this file system may come from other machines")
         number: int = self._add(self.fd, b"/proc/self/fd/%d" % folder, _MASK | _ONLY_DIR)
         if number < 0:
             raise self._failed()

@@ -27,7 +27,7 @@ class Candidates:
 
     files: Sequence[str]
     complete: bool
-    """No other file can match, so that no engine has to walk the tree. Else this only tells which files are newest."""
+    """No other file can match, so that no engine has to walk the tree. Else this only lists the newest files."""
     newest_first: bool = True
     all_text: bool = False
     """No file is binary or too big. Else each must be checked before it goes to an engine that takes all for text."""

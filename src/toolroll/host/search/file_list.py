@@ -17,7 +17,7 @@ from toolroll.text.search import globs
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.search.search import Search
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -53,7 +53,7 @@ class FileLists:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._seen: dict[str, tuple[list[tuple[str, Stamp]], FileList]] = {}
 
-    def files(self, path: str, token: Token | None = None) -> FileList:
+    def files(self, path: str, token: CancelToken | None = None) -> FileList:
         """The files beneath a folder that are neither hidden nor ignored."""
         held = self._held.get(path)
         watched = self._watched(path) if held is not None else None
@@ -112,7 +112,7 @@ class FileLists:
             self._seen = {path: (found, listed)}
         return listed
 
-    def _look(self, path: str, token: Token | None) -> _Held:
+    def _look(self, path: str, token: CancelToken | None) -> _Held:
         began = time.time_ns()
         found = self._search.find("**", Scope(path), kind="both", sort="path", token=token)
         listed = FileList([entry.path for entry in found.entries if entry.kind == "file"], found.complete)

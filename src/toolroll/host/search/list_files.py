@@ -64,7 +64,7 @@ def list_aged(root: SearchRoot, scope: Scope, matcher: Matcher) -> tuple[list[Ag
     whole = True
     try:
         for folder, files in walk_folders(root, scope, None, by_name):
-            meant = [one for one in files if all(tell(folder + one.name) for tell in asked)] if asked else files
+            meant = [one for one in files if all(test(folder + one.name) for test in asked)] if asked else files
             if meant:
                 _add(found, folder, meant)
     except TimeoutError:

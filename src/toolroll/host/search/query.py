@@ -14,7 +14,7 @@ from toolroll.host.files.walk import Kind, Walk, WalkEntry
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.search.candidates import Candidates
 
 Stopped = Literal["time", "rows", "limit"]
@@ -151,7 +151,7 @@ class SearchRoot:
     is_file: bool
     rules: list[str]
     """Ignore rules of the folders above it."""
-    token: Token | None
+    token: CancelToken | None
     deadline: float
     unreadable: int = 0
     passed: Counter[str] = field(default_factory=Counter)
@@ -222,7 +222,7 @@ class Engine(Protocol):
         """Matching lines and their context, file by file, in the order of lines within a file.
 
         Searches the `candidates`, or without them every file in scope. After `stop_after` matching lines the caller
-        has enough: the engine may stop, or raise TooManyRowsError if it cannot tell which of them are the newest. The
+        has enough: the engine may stop, or raise TooManyRowsError if it does not know which are the newest. The
         caller closes the generator, and with it the program behind it.
         """
 

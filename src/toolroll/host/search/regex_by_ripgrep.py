@@ -11,7 +11,7 @@ from toolroll.text.edit import replace as replacing
 from toolroll.text.search import patterns
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
 
 _TIMEOUT_S = 30.0
@@ -21,7 +21,7 @@ _FORM = ("--no-config", "--json", "--multiline", "--text", "--encoding=none")
 
 
 def compile_expression(
-    source: str, case: bool, program: str | None, launcher: Launcher, token: Token | None
+    source: str, case: bool, program: str | None, launcher: Launcher, token: CancelToken | None
 ) -> replacing.Expression:
     """The expression, by RE2 where it is installed, else by `program`, which is ripgrep."""
     try:
@@ -35,7 +35,7 @@ def compile_expression(
 class RipgrepExpression:
     """A `replacing.Expression` that ripgrep matches, with the meaning that RE2 gives it."""
 
-    def __init__(self, program: str, source: str, case: bool, launcher: Launcher, token: Token | None) -> None:
+    def __init__(self, program: str, source: str, case: bool, launcher: Launcher, token: CancelToken | None) -> None:
         """`program` is ripgrep."""
         self._program = program
         self._launcher = launcher

@@ -38,7 +38,7 @@ from toolroll.text.search import globs
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
     from toolroll.host.search.candidates import Candidates, SkippedFiles
@@ -102,11 +102,21 @@ class Search:
     def _ripgrep(self) -> str | None:
         return self._launcher.find("rg") if self._program == "auto" else self._program
 
-    def expression(self, source: str, case: bool, token: Token | None = None) -> Expression:
+    def expression(self, source: str, case: bool, token: CancelToken | None = None) -> Expression:
         """A regular expression for texts in memory."""
         from toolroll.host.search.regex_by_ripgrep import compile_expression
 
         return compile_expression(source, case, self._ripgrep, self._launcher, token)
+
+    def may_read(self, path: str) -> bool:
+        """Whether the policy lets this file be read."""
+        policy = self._policy
+        if policy is None:
+            return True
+        suffix = os.path.splitext(path)[1].lower()
+        if suffix and policy.extensions is not None and suffix not in policy.extensions:
+            return False
+        return judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
 
     def close(self) -> None:
         """End the background work on the index."""
@@ -120,7 +130,7 @@ class Search:
         *,
         sort: Literal["modified", "path"] = "modified",
         limit: int | None = None,
-        token: Token | None = None,
+        token: CancelToken | None = None,
     ) -> GrepResult:
         """The matching lines, newest file first or by path; at a limit of time or rows, those found so far.
 
@@ -134,7 +144,7 @@ class Search:
             newest = sort == "modified" and self._policy is None  # a policy may drop some of the newest
             hits, stopped = run.collect(limit if newest else None)
             if self._policy is not None:
-                hits = {path: found for path, found in hits.items() if self._may_read(found[0].path)}
+                hits = {path: found for path, found in hits.items() if self.may_read(found[0].path)}
             rows = [row for path in sort_paths(root, hits, sort) for row in hits[path]]
             if self.index is not None and not root.is_file and self.engine.name == "ripgrep":
                 self.index.update_in_background()  # after the search, so that it does not compete with it
@@ -152,7 +162,7 @@ class Search:
             )
 
     def grep_leniently(
-        self, query: Query, scope: Scope = _EVERYWHERE, *, limit: int | None = None, token: Token | None = None
+        self, query: Query, scope: Scope = _EVERYWHERE, *, limit: int | None = None, token: CancelToken | None = None
     ) -> GrepResult:
         """As `grep`, but search for an invalid regular expression as plain text; raise its error if nothing matches."""
         try:
@@ -165,7 +175,7 @@ class Search:
                 raise
             return found
 
-    def survey(self, query: Query, scope: Scope = _EVERYWHERE, *, token: Token | None = None) -> Survey:
+    def survey(self, query: Query, scope: Scope = _EVERYWHERE, *, token: CancelToken | None = None) -> Survey:
         """What a `grep` for this does not show. `grep` makes this report itself for an empty or cut answer."""
         scope = self._checked(scope)
         with self._open_root(scope, token) as root:
@@ -182,7 +192,7 @@ class Search:
         kind: Wanted = "file",
         sort: Sort = "modified",
         limit: int | None = None,
-        token: Token | None = None,
+        token: CancelToken | None = None,
     ) -> FindResult:
         """The files or folders whose name or path matches, in exact order even if not all are listed.
 
@@ -222,13 +232,6 @@ class Search:
         entries = [FileEntry(shown_path(root, path), "file", size, -age) for age, path, size in aged[:first]]
         most = 0 if len(entries) == len(aged) else self._limits.search_rows
         return entries, len(aged), shown_paths(root, [one[1] for one in aged[:most]]), None if whole else "time"
-
-    def _may_read(self, path: str) -> bool:
-        policy = self._policy
-        suffix = os.path.splitext(path)[1].lower()
-        if policy is not None and suffix and suffix not in (policy.extensions or (suffix,)):
-            return False
-        return policy is None or judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
 
     def _candidates(self, root: SearchRoot, query: Query, scope: Scope) -> tuple[LineMatcher | None, Candidates | None]:
         """The matcher for the in-process engine, and the files that can match, by the index or in a small folder."""
@@ -285,7 +288,7 @@ class Search:
         return report_find(names, matcher.matches, scope, root.unreadable)
 
     @contextmanager
-    def _open_root(self, scope: Scope, token: Token | None, *, folder: bool = False) -> Iterator[SearchRoot]:
+    def _open_root(self, scope: Scope, token: CancelToken | None, *, folder: bool = False) -> Iterator[SearchRoot]:
         is_file = False
         try:
             fd = self._root.folder(scope.path)
@@ -354,6 +357,6 @@ def _live_index(root: Root, state: State, limits: Limits, launcher: Launcher) ->
     return None if is_off() else LiveIndex(root, state, limits.search_bytes, launcher)
 
 
-def _deadline(seconds: float, token: Token | None, share: float = _SEARCH_SHARE) -> float:
+def _deadline(seconds: float, token: CancelToken | None, share: float = _SEARCH_SHARE) -> float:
     left = seconds if token is None else min(seconds, share * token.remaining())
     return time.monotonic() + left

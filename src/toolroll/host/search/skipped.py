@@ -150,7 +150,7 @@ class _Counter:
         return matches
 
     def _count(self, path: str) -> tuple[bytes | None, int | None]:
-        """The content of a file and its number of matching lines; None for what ripgrep must tell."""
+        """The content of a file and its number of matching lines; None if ripgrep must count them."""
         data = None if self._matcher is None else read_text(self._root, path, self._max_bytes)
         return data, None if self._matcher is None or data is None else self._matcher.count(data)
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
-class ToolCall:
+class HttpCall:
     """A tool call that runs or has ended."""
 
     name: str
@@ -46,7 +46,7 @@ class ToolCalls:
         # Lists have threads of their own, so that they are answered while every call waits.
         self._list_threads = concurrent.futures.ThreadPoolExecutor(_LIST_THREADS, "toolroll-mcp-list")
         self._running: dict[HttpPeer, asyncio.Future[Item]] = {}
-        self._suspended: dict[str, ToolCall] = {}
+        self._suspended: dict[str, HttpCall] = {}
 
     async def run_aside(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work` in a thread for lists and return its result."""
@@ -78,7 +78,7 @@ class ToolCalls:
         for threads in (self._threads, self._list_threads):
             threads.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, context: RequestContext, params: types.CallToolRequestParams) -> ToolCall:
+    def _begin(self, context: RequestContext, params: types.CallToolRequestParams) -> HttpCall:
         peer = HttpPeer(context, params.input_responses or {})
         name, arguments = params.name, params.arguments or {}
 
@@ -91,9 +91,9 @@ class ToolCalls:
         work.add_done_callback(lambda _: self._running.pop(peer))
         # Mark an exception as seen: a client that has left does not collect it.
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return ToolCall(name, arguments, peer, work)
+        return HttpCall(name, arguments, peer, work)
 
-    def _resume(self, context: RequestContext, params: types.CallToolRequestParams) -> ToolCall:
+    def _resume(self, context: RequestContext, params: types.CallToolRequestParams) -> HttpCall:
         call = self._suspended.get(params.request_state or "")
         if call is None or (call.name, call.arguments) != (params.name, params.arguments or {}):
             # The message does not say which is wrong: the state may belong to another client.
@@ -110,7 +110,7 @@ class ToolCalls:
         peer.attach(context)
         return call
 
-    async def _outcome(self, call: ToolCall) -> Item | types.InputRequiredResult:
+    async def _outcome(self, call: HttpCall) -> Item | types.InputRequiredResult:
         if call.peer.has_session:
             await asyncio.wait({call.work})
         else:
@@ -122,7 +122,7 @@ class ToolCalls:
         await call.peer.flush()
         return call.work.result() if call.work.done() else self._suspend(call)
 
-    def _suspend(self, call: ToolCall) -> types.InputRequiredResult:
+    def _suspend(self, call: HttpCall) -> types.InputRequiredResult:
         if len(self._suspended) >= MAX_SUSPENDED_CALLS:
             call.peer.cancel()
             raise MCPError(types.INTERNAL_ERROR, "Too many calls wait for an answer. Answer those, or try again later.")

@@ -17,7 +17,7 @@ _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~]")
 _OPERATOR = re.compile(r"[\\.+*?()|\[\]{}^$]")
 _ESCAPED = r"\\[wWdDsSt.+*?()|\[\]{}^$/\\-]"
 _INNER = r"(?:[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]|\\[wdst.+*?()|\[\]{}^$/\\-]|[A-Za-z0-9_ .,:;/+*?!=<>@#%'\"(){}|$])"
-# Parts of which all engines make the same in a text of ASCII characters: one that may be repeated, and how; the edges.
+# Parts that mean the same to all engines in ASCII text: one that may be repeated, and how; the edges.
 _COMMON = re.compile(
     rf"(?:\((?:\?:)?|\||\^|\$|\\b|(?:[\w \t!\"#%&',/:;<=>@`~-]|\.|{_ESCAPED}|\[\^?{_INNER}+-?\]|\))"
     r"(?:[*+?]\??|\{\d(?:,\d?)?\})?)*",

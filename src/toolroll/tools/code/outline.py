@@ -35,7 +35,7 @@ class Outline:
     files: int
     definitions: int
     brief: bool
-    """Only names are shown, a file a line, because there are many."""
+    """Only names are shown, one line per file, because there are many."""
     note: str
     status: Status = "success"
     whole: Callable[[], str] | None = None
@@ -62,19 +62,19 @@ def outline(
         part = FileOutline(path, outlines.header(path, tags), outlines.imports(tags), lines[:limit])
         fault = f"Line {tags.broken} does not parse: what follows it may be incomplete." if tags.broken else ""
         whole = partial(_text, [replace(part, lines=lines)], False)
-        return _made([part], _Counts(len(lines), 1, 1), limit, fault, whole)
-    look = ctx.structure.scan(where, whole=False, token=ctx.token)
-    broken = [f"{one}:{tags.broken}" for one, tags in look.found if tags.broken]
+        return _make_outline([part], _Counts(len(lines), 1, 1), limit, fault, whole)
+    scan = ctx.structure.scan(where, whole=False, token=ctx.token)
+    broken = [f"{one}:{tags.broken}" for one, tags in scan.found if tags.broken]
     faults = f" Not parsed in full: {', '.join(broken[:5])}{' ...' if len(broken) > 5 else ''}." if broken else ""
-    texts = [(one, tags, text) for one, tags in look.found if (text := outlines.text(tags, depth or 1))]
-    counts = _Counts(sum(text.count("\n") + 1 for _, _, text in texts), len(texts), len(look.found))
+    texts = [(one, tags, text) for one, tags in scan.found if (text := outlines.text(tags, depth or 1))]
+    counts = _Counts(sum(text.count("\n") + 1 for _, _, text in texts), len(texts), len(scan.found))
     most = limit if len(texts) == 1 else None
     parts = [
         FileOutline(one, outlines.header(one, tags), [], outlines.lines(tags, depth or 1, values=False)[:most])
         for one, tags, _ in texts[:limit]
     ]
-    made = _made(parts, counts, limit, f"{look}{faults}", partial(_joined, texts))
-    return replace(made, status="partial") if look.stopped else made
+    made = _make_outline(parts, counts, limit, f"{scan}{faults}", partial(_join_texts, texts))
+    return replace(made, status="partial") if scan.stopped else made
 
 
 class _Counts(NamedTuple):
@@ -85,13 +85,15 @@ class _Counts(NamedTuple):
     files: int
 
 
-def _made(shown: list[FileOutline], counts: _Counts, limit: int, note: str, whole: Callable[[], str]) -> Outline:
+def _make_outline(
+    shown: list[FileOutline], counts: _Counts, limit: int, note: str, whole: Callable[[], str]
+) -> Outline:
     total, outlined, files = counts
     brief = total > limit and outlined > 1
     notes = [f"{len(shown)} of {outlined} files shown."] if len(shown) < outlined else []
     if total > limit:
-        told = f"{total} definitions: give a file as `path` for their lines." if brief else None
-        notes.append(told or f"{limit} of {total} definitions shown.")
+        hint = f"{total} definitions: give a file as `path` for their lines." if brief else None
+        notes.append(hint or f"{limit} of {total} definitions shown.")
     notes += [note] if note else []
     return Outline(
         parts=shown,
@@ -104,7 +106,7 @@ def _made(shown: list[FileOutline], counts: _Counts, limit: int, note: str, whol
     )
 
 
-def _joined(texts: Sequence[tuple[str, Tags, str]]) -> str:
+def _join_texts(texts: Sequence[tuple[str, Tags, str]]) -> str:
     return "\n".join([f"{outlines.header(one, tags)}\n{text}" for one, tags, text in texts])
 
 

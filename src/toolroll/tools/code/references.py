@@ -19,7 +19,7 @@ from toolroll.tool import Effect, tool
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A definition or a use: its file and its place there, what it is, and the line."""
+    """A definition or a use: file, position, kind, and the line."""
 
     path: str
     line: int
@@ -64,33 +64,33 @@ def references(
     """Find where a symbol is defined and where it is used, in code, not in comments or strings."""
     wanted = uses.symbol(symbol)
     where = ctx.structure.resolve_path(ctx.files, path)
-    # Beyond ASCII, the bytes of a name depend on how the file is written.
+    # Beyond ASCII, the bytes of a name depend on the encoding of the file.
     holds = Query(wanted.stem, literal=True, whole_word=True) if wanted.stem.isascii() else None
-    look = ctx.structure.scan(
+    scan = ctx.structure.scan(
         where, holds=holds, wanted=lambda language: language.code, include=include, token=ctx.token
     )
     found = [
         (one, place)
-        for one, tags in look.found
+        for one, tags in scan.found
         for place in uses.places(tags, ctx.structure.source_of(one), wanted, one)
     ]
-    defined = [_made(one, place) for one, place in found if place.definition]
-    # What x is in `x.method` cannot be seen; it counts if a class here has such a method.
+    defined = [_make_reference(one, place) for one, place in found if place.definition]
+    # The type of x in `x.method` is unknown; it counts if a class here has such a method.
     used = [(one, place) for one, place in found if not place.definition and (place.sure or defined)]
     if not defined and not used:
-        return _nowhere(symbol, path, look, ctx.structure.similar_names(wanted.name, where, ctx.token))
+        return _not_found(symbol, path, scan, ctx.structure.similar_names(wanted.name, where, ctx.token))
     return References(
         symbol=symbol,
         definitions=defined,
-        uses=[_made(one, place) for one, place in used[:limit]],
+        uses=[_make_reference(one, place) for one, place in used[:limit]],
         total=len(used),
         files=len({one for one, _ in used}),
-        note=_note(used, limit, str(look) if look.stopped or look.skipped or look.others else ""),
-        status="partial" if look.stopped else "success",
+        note=_note(used, limit, str(scan) if scan.stopped or scan.skipped or scan.others else ""),
+        status="partial" if scan.stopped else "success",
     )
 
 
-def _made(path: str, place: Place) -> Reference:
+def _make_reference(path: str, place: Place) -> Reference:
     return Reference(path, place.line, place.column, place.kind, place.text)
 
 
@@ -106,9 +106,9 @@ def _note(used: Sequence[tuple[str, Place]], limit: int, seen: str) -> str:
     return f"({' '.join(notes)})" if notes else ""
 
 
-def _nowhere(symbol: str, path: str, look: StructureScan[Tags], near: list[str]) -> References:
-    """The answer for a symbol that is nowhere: what was looked at, and names that are like it."""
-    notes = [str(look)]
+def _not_found(symbol: str, path: str, scan: StructureScan[Tags], near: list[str]) -> References:
+    """The answer for an unknown symbol: what was searched, and similar names."""
+    notes = [str(scan)]
     notes += [f"Did you mean {' or '.join(map(repr, near))}?"] if near else []
     more = Suggestion("references", {"symbol": near[0], "path": path}) if near else None
     return References(symbol, [], [], 0, 0, f"({' '.join(notes)})", more=more)

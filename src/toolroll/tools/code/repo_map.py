@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from toolroll.host.code.map_builder import BuiltMap
     from toolroll.text.code.map.file_facts import Mark
 
-_LEAST = 64  # tokens: room for a file, and for what is left out
-_SPARE = 8  # tokens, for a note that a dialect words a little longer
+_MIN_TOKENS = 64  # room for a file, and for a note on what is left out
+_SPARE_TOKENS = 8  # for a note that a dialect words a little longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class MappedFile:
 
 @dataclass(frozen=True, slots=True)
 class RepoMap:
-    """Files by relevance. `ranked` counts all that there are, `read` those that were read anew for this."""
+    """Files by relevance. `ranked` counts all files, `read` those that were read for this call."""
 
     files: list[MappedFile]
     ranked: int
@@ -58,7 +58,7 @@ class RepoMap:
 def repo_map(
     ctx: Context,
     query: Annotated[str, "What it is about: a task, an error, names. Without: what the code builds on."] = "",
-    max_tokens: Annotated[int, Field(ge=_LEAST, le=100_000), "Most tokens to show."] = 2048,
+    max_tokens: Annotated[int, Field(ge=_MIN_TOKENS, le=100_000), "Most tokens to show."] = 2048,
     path: Annotated[FilePath, "Folder."] = ".",
     *,
     files: Annotated[tuple[str, ...], Field(path=True), "Files you know: shows what they build on, not them."] = (),
@@ -74,7 +74,7 @@ def repo_map(
             suggest=(Suggestion("outline", {"path": path}),),
         )
     for one in files:
-        ctx.structure.is_file(ctx.structure.resolve_path(ctx.files, one))  # one that is not there is told of
+        ctx.structure.is_file(ctx.structure.resolve_path(ctx.files, one))  # raises if there is no such file
     play = {"/".join(ctx.files.key(one)) for one in files}
     query = query.strip()
     past = ctx.repo_maps.commit_history(ctx.repository, path) if query else None
@@ -87,7 +87,7 @@ def repo_map(
         ranked = len(ranking.files)
         layout = MapLayout(ranking.files, ranker.marks, lambda one: ranker.values(one, ranking), max_tokens)
         longest = _note(built, max(0, ranked - 1), ranked, matched, max_tokens)
-        parts = layout.parts(estimate(f"\n{longest}") + _SPARE)
+        parts = layout.parts(estimate(f"\n{longest}") + _SPARE_TOKENS)
     return RepoMap(
         files=[MappedFile(part.path, part.score, list(map(_definition, part.marks))) for part in parts],
         ranked=ranked,
@@ -103,7 +103,7 @@ def _definition(mark: Mark) -> MappedDefinition:
 
 
 def _note(built: BuiltMap, shown: int, ranked: int, matched: bool, most: int) -> str:
-    """What is shown and what is not, as far as half of the budget allows."""
+    """A note on what is shown and what is not, within half of the budget."""
     notes = []
     if built.left:
         notes.append(f"{built.left} files are not read yet, for want of time: call again.")

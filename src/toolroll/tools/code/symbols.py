@@ -20,7 +20,7 @@ from toolroll.tool import Effect, tool
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """What was found, by path and line. `total` counts all, `rows` are those shown."""
+    """Symbols by path and line. `total` counts all, `rows` are those shown."""
 
     rows: list[Row]
     total: int
@@ -49,43 +49,43 @@ def symbols(
     """List what is defined, imported, called or used to decorate, by syntax, with file and line."""
     where = ctx.structure.resolve_path(ctx.files, path)
     if pattern is not None:
-        return _fitting(ctx, pattern, where, limit)
+        return _find_pattern(ctx, pattern, where, limit)
     word = literal(name)
-    look = ctx.structure.scan(where, holds=_holds(word), whole=kind == "calls", include=include, token=ctx.token)
+    scan = ctx.structure.scan(where, holds=_holds(word), whole=kind == "calls", include=include, token=ctx.token)
     wanted = Named(kind, name)
     rows: list[Row] = []
-    for one, tags in look.found:
+    for one, tags in scan.found:
         rows += wanted.rows(one, tags, partial(ctx.structure.source_of, one), limit - len(rows))
     near = ctx.structure.similar_names(word, where, ctx.token) if word and not rows else []
-    return _made(rows, limit, look, near)
+    return _make_symbols(rows, limit, scan, near)
 
 
-def _fitting(ctx: Context, pattern: str, where: str, limit: int) -> Symbols:
-    look = ctx.structure.find_pattern(pattern, where, holds=_holds(patterns.literal(pattern)), token=ctx.token)
+def _find_pattern(ctx: Context, pattern: str, where: str, limit: int) -> Symbols:
+    scan = ctx.structure.find_pattern(pattern, where, holds=_holds(patterns.literal(pattern)), token=ctx.token)
     rows = [
         Row(path, match.line, match.end_line, match.column, "match", "", match.text)
-        for path, matches in look.found
+        for path, matches in scan.found
         for match in matches
     ]
-    return _made(rows, limit, look, [])
+    return _make_symbols(rows, limit, scan, [])
 
 
 def _holds(word: str) -> Query | None:
-    """What a file must hold to be worth parsing."""
+    """The text that a file must hold to be worth parsing."""
     return Query(word, literal=True) if word else None
 
 
-def _made(rows: list[Row], limit: int, look: StructureScan[Any], near: list[str]) -> Symbols:
+def _make_symbols(rows: list[Row], limit: int, scan: StructureScan[Any], near: list[str]) -> Symbols:
     files = len({row.path for row in rows})
     notes = [f"{limit} of {len(rows)} in {counted(files, 'file')} shown (limit reached)."] if len(rows) > limit else []
-    notes += [str(look)] if look.stopped or look.skipped or not rows else []
+    notes += [str(scan)] if scan.stopped or scan.skipped or not rows else []
     notes += [f"Did you mean {' or '.join(map(repr, near))}?"] if near else []
     return Symbols(
         rows=rows[:limit],
         total=len(rows),
         files=files,
         note=f"({' '.join(notes)})" if notes else "",
-        status="partial" if look.stopped else "success",
+        status="partial" if scan.stopped else "success",
         whole=partial(_text, rows) if len(rows) > limit else None,
     )
 

@@ -13,7 +13,7 @@ from tests.host.http.web import Asked, reply
 from tests.host.models.chat.served import KEY, NAMES, Call, Say, Served, failure, streamed
 from toolroll import Image, Token
 from toolroll.host.http.client import Client
-from toolroll.host.models.chat import openai
+from toolroll.host.models.chat import config, openai
 from toolroll.host.models.chat.config import load_model
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
 from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, ToolCall, Turn, Usage
@@ -259,6 +259,35 @@ def test_garbage(serve: Serve, provider: str, garbage: bytes) -> None:
     error = failed(server, max_tries=2)
     assert (error.kind, len(server.asked)) == (ModelErrorKind.GARBLED, 2)
     assert "cannot be read, because" in error.message
+
+
+@both
+def test_an_event_without_end(serve: Serve, provider: str) -> None:
+    """The SDKs copy an event for each of its lines: this one would take hours."""
+    server = serve(provider, lambda _: streamed(b"data:\n" * 1_000_000, 60_000))
+    started = time.process_time()
+    assert failed(server, max_tries=1).kind is ModelErrorKind.GARBLED
+    assert time.process_time() - started < 20
+
+
+@both
+def test_an_answer_without_end(serve: Serve, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "_MAX_ANSWER_BYTES", 10_000)
+    error = failed(serve(provider, Say("x" * 20_000)))
+    assert error.kind is ModelErrorKind.REQUEST
+    assert "more than 10000 bytes" in error.message
+
+
+def test_a_name_that_leads_to_an_address_that_is_never_allowed(serve: Serve) -> None:
+    """Every connection would end at the test's own server, so that nothing leaves this machine if the guard fails."""
+    server = serve("openai", Say("ok"))
+    http = Client(resolve=lambda _name: ["169.254.169.254"], route=lambda _address, _port: ("127.0.0.1", server.port))
+    environment = {"TOOLROLL_MODEL": "openai:m", "OPENAI_BASE_URL": "http://models.example.com/v1"}
+    model = load_model(environment, server.attach(http))
+    assert model is not None
+    with pytest.raises(ModelError, match=r"its URL is not allowed\. Check OPENAI_BASE_URL") as caught:
+        model.turn(ASK, Token())
+    assert (caught.value.kind, server.asked) == (ModelErrorKind.REQUEST, [])
 
 
 @both

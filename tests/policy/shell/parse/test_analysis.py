@@ -2,8 +2,9 @@
 
 import pytest
 
-from toolroll.policy.shell.parse.analysis import analyse
+from toolroll.policy.shell.parse.analysis import analyse, analyse_words
 from toolroll.policy.shell.parse.commands import Assignment, Redirection, SimpleCommand, UnclearPart
+from toolroll.policy.shell.parse.words import plain as literal
 
 
 def commands(text):
@@ -56,6 +57,13 @@ def test_commands(text, found):
         ("ls $(a)", False),
         ("for i in a; do b; done", False),
         ("ls (", False),
+        ("ls \u200b", False),
+        ("cat <<E\nx\nE", True),
+        ("cat <<E\n$x\nE", False),
+        ("cat <<E\n`x`\nE", False),
+        ("cat <<'E'\n$x\nE", True),
+        ("eval " * 6 + "ls", True),
+        ("eval " * 7 + "ls", False),
     ],
 )
 def test_only_plain_text_is_plain(text, plain):
@@ -80,8 +88,38 @@ def test_redirections_and_assignments_are_items_of_their_own():
     assert [(item.name, item.lasting) for item in items if isinstance(item, Assignment)] == [("A", False)]
 
 
-def test_what_cannot_be_followed_is_said():
-    [reason] = {one.item.reason for one in analyse("env " * 20 + "ls").found if isinstance(one.item, UnclearPart)}
-    assert reason == "too many programs run each other in it"
-    [reason] = {one.item.reason for one in analyse("eval " * 9 + "ls").found if isinstance(one.item, UnclearPart)}
-    assert reason == "shells are nested too deeply in it"
+def reasons(analysis):
+    return [one.item.reason for one in analysis.found if isinstance(one.item, UnclearPart)]
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "said"),
+    [
+        ("env " * 11 + "ls", 12, []),
+        ("env " * 12 + "ls", 14, ["too many programs run each other in it"]),
+        ("env " * 20 + "ls", 14, ["too many programs run each other in it"]),
+        ("eval " * 6 + "ls", 7, []),
+        ("eval " * 7 + "ls", 8, ["shells are nested too deeply in it"]),
+        ("ls \u200b", 2, ["it holds control characters or invisible ones"]),
+    ],
+)
+def test_what_cannot_be_followed_is_said(text, items, said):
+    analysis = analyse(text)
+    assert (len(analysis.found), reasons(analysis)) == (items, said)
+
+
+@pytest.mark.parametrize(
+    ("words", "items", "said"),
+    [
+        (["ls", "a b"], 1, []),
+        (["env", "ls"], 2, []),
+        (["env"] * 11 + ["ls"], 12, []),
+        (["env"] * 12 + ["ls"], 14, ["too many programs run each other in it"]),
+        (["echo", "a\n\tb"], 1, []),
+        (["echo", "a\u200b"], 2, ["it holds control characters or invisible ones"]),
+        (["bash", "-c", "a; b"], 3, []),
+    ],
+)
+def test_words_without_a_shell(words, items, said):
+    analysis = analyse_words([literal(word) for word in words])
+    assert (len(analysis.found), reasons(analysis)) == (items, said)

@@ -36,6 +36,27 @@ from toolroll.policy.shell.parse.normalise import HereDocument, PreparedText, pr
         ("ls # a \\\npwd", "ls # a \\\npwd", {}),
         ("cat <<'E'\na\\\nE\nls", "cat <____\n  \n \nls", {4: HereDocument("a\\\n", quoted=True)}),
         ("cat <<E\na\\\nE\nls\nE", "cat <__\n  \n  \n ", {4: HereDocument("aE\nls\n")}),
+        ("cat <<E\na\\\\\nE\nls", "cat <__\n   \n \nls", {4: HereDocument("a\\\\\n")}),
+        ("cat <<E\na\\\\\\\nE\nE\nls", "cat <__\n    \n \nls", {4: HereDocument("a\\\\E\n")}),
+        *(
+            (f"echo {word} <<E\nx\nE", f"echo {word} <__\n \n ", {6 + len(word): HereDocument("x\n")})
+            for word in (
+                '"a$b"',
+                '"${x}y"',
+                '"$(a)$"',
+                '"\\""',
+                '"`a`"',
+                "${x}y",
+                '${a"}"b}',
+                "${a:-${b}}",
+                "${a:-$(b)}",
+                "`a\\`b`",
+                "$'a\\'b'",
+                '$"a"',
+                "$(a (b))",
+                "$((1<<2))",
+            )
+        ),
         ('echo "$(case x in a) ls;; esac)" <<E\nE', 'echo "$(case x in a) ls;; esac)" <<E\nE', {}),
         ('cat <<E "$(case x)"\nx\nE', 'cat <<E "$(case x)"\nx\nE', {}),
     ],

@@ -33,16 +33,16 @@ def test_files_are_found_by_what_was_said_of_their_changes():
 
 def test_files_are_found_by_changes_that_were_spoken_of_alike():
     past = CommitHistory(read_log(PRINTED))
-    assert past.alike({"dogs": 1.0}).keys() == {"b/c d.py"}
-    assert past.alike({"cows": 1.0}) == {}
-    one, two = (CommitHistory([PastCommit("Cats", files)]).alike({"cats": 1.0}) for files in (("a",), ("a", "b")))
+    assert past.similar({"dogs": 1.0}).keys() == {"b/c d.py"}
+    assert past.similar({"cows": 1.0}) == {}
+    one, two = (CommitHistory([PastCommit("Cats", files)]).similar({"cats": 1.0}) for files in (("a",), ("a", "b")))
     assert two == pytest.approx({"a": one["a"] / sqrt(2), "b": one["a"] / sqrt(2)})
 
 
 def test_files_that_changed_with_the_likest_come_along():
     likest = PastCommit("Feed the cats with fish", ("cats.py", "fish.py"))
     others = [PastCommit(f"Brush cat number {number}", (f"{number}.py",)) for number in range(60)]
-    found = CommitHistory([*others, likest]).alike({"cats": 1.0, "feed": 1.0, "cat": 0.3})
+    found = CommitHistory([*others, likest]).similar({"cats": 1.0, "feed": 1.0, "cat": 0.3})
     assert max(found, key=found.__getitem__) in likest.files
     assert found["cats.py"] == found["fish.py"]
     assert len(found) == 21  # the files of the twenty likest

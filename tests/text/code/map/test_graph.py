@@ -25,26 +25,26 @@ CORE = {
 
 
 def test_weight_flows_to_what_is_used():
-    shares = made(CORE).ranked()
+    shares = made(CORE).rank()
     assert order(shares) == ["core", "a", "b", "lonely"]
     assert sum(shares.values()) == pytest.approx(1)
 
 
 def test_weight_that_starts_in_a_file_stays_near_it():
     graph = made(CORE | {"far": (["Far"], {"Nothing": 9})})
-    assert graph.ranked({"b": 1.0}).keys() == {"b", "a", "core"}
-    assert graph.near({"far": 1.0}, rounds=1).keys() == {"far", "lonely"}
-    assert graph.near({"gone": 1.0}) == {}
+    assert graph.rank({"b": 1.0}).keys() == {"b", "a", "core"}
+    assert graph.rank_near({"far": 1.0}, rounds=1).keys() == {"far", "lonely"}
+    assert graph.rank_near({"gone": 1.0}) == {}
 
 
 def test_a_name_of_its_own_is_no_use_of_another_file():
-    shares = made({"a": (["run"], {"run": 5}), "b": (["run"], {}), "c": ([], {})}).ranked()
+    shares = made({"a": (["run"], {"run": 5}), "b": (["run"], {}), "c": ([], {})}).rank()
     assert shares["b"] == pytest.approx(shares["c"])
 
 
 def test_names_that_tell_nothing_make_no_edges():
     files = {f"f{number}": (["get", "go"], {}) for number in range(21)}
-    shares = made(files | {"user": ([], {"get": 1, "go": 1})}).ranked()
+    shares = made(files | {"user": ([], {"get": 1, "go": 1})}).rank()
     assert len({round(share, 9) for share in shares.values()}) == 1
 
 
@@ -69,9 +69,9 @@ def test_what_is_changed_step_by_step_is_as_if_made_at_once():
             files[path] = (defined if chance.random() < 0.7 or path not in files else files[path][0], used)
             graph.put(path, *files[path])
         if chance.random() < 0.1:
-            graph.ranked()
-    assert graph.ranked() == pytest.approx(made(files).ranked(), abs=1e-9)
+            graph.rank()
+    assert graph.rank() == pytest.approx(made(files).rank(), abs=1e-9)
 
 
 def test_nothing_is_ranked_in_an_empty_graph():
-    assert Graph().ranked() == {}
+    assert Graph().rank() == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, StopReason, ToolCall, Turn, Usage
@@ -69,23 +69,6 @@ def build_body(model: str, request: ChatRequest) -> dict[str, Any]:
     return body
 
 
-def split_answer(answer: Mapping[str, Any]) -> Iterator[RawMessageStreamEvent]:
-    """An answer that was not streamed, as the events of a stream."""
-    from anthropic.types import (
-        RawContentBlockStartEvent,
-        RawMessageDeltaEvent,
-        RawMessageStartEvent,
-        RawMessageStopEvent,
-    )
-
-    yield RawMessageStartEvent.construct(type="message_start", message=answer)
-    for index, block in enumerate(answer["content"]):
-        yield RawContentBlockStartEvent.construct(type="content_block_start", index=index, content_block=block)
-    delta = {"stop_reason": answer.get("stop_reason")}
-    yield RawMessageDeltaEvent.construct(type="message_delta", delta=delta, usage=answer.get("usage") or {})
-    yield RawMessageStopEvent.construct(type="message_stop")
-
-
 class AnthropicReader:
     """Assembles a turn from the events of a stream."""
 
@@ -113,6 +96,14 @@ class AnthropicReader:
             case "message_stop":
                 self.complete = True
         return text
+
+    def take_whole(self, answer: Mapping[str, Any]) -> str:
+        """Read an answer that was not streamed; its text."""
+        self._blocks = {index: dict(block) for index, block in enumerate(answer["content"])}
+        self._usage = dict(answer.get("usage") or {})
+        self._stop = answer.get("stop_reason") or ""
+        self.complete = True
+        return self.turn().message.text
 
     def turn(self) -> Turn:
         """The turn so far."""

@@ -139,17 +139,17 @@ class ChatModel:
         import httpx2
 
         from toolroll.host.http.httpx_transport import GuardedTransport
+        from toolroll.host.models.chat.event_guard import guard_events
 
         begun = False
-        hooks = {"request": [self._set_headers]}
+        hooks: dict[str, list[Callable[..., None]]] = {"request": [self._set_headers], "response": [guard_events]}
         try:
             transport = GuardedTransport(self._http, token, seconds=deadline.left(), silence=_SILENCE_SECONDS)
             with (
                 httpx2.Client(transport=transport, trust_env=False, event_hooks=hooks) as web,
                 closing(self._protocol.send(self.endpoint, web, self.name, request)) as stream,
             ):
-                for event in self._events(stream):
-                    text = reader.take(event)
+                for text in self._read(stream, reader):
                     begun = True
                     yield text
             if not reader.complete:
@@ -157,15 +157,15 @@ class ChatModel:
         except (ToolError, httpx2.HTTPError, self._sdk_error, EOFError, *UNREADABLE) as error:
             raise self._explain(error, begun=begun) from None
 
-    def _events(self, stream: Any) -> Iterator[Any]:
-        """The events of an answer; not all servers can stream, and some answer in one piece."""
-        content_type = stream.response.headers.get("content-type", "").partition(";")[0].strip()
-        if content_type != "application/json":
-            return iter(stream)
+    def _read(self, stream: Any, reader: TurnReader) -> Iterator[str]:
+        """The text of each event of an answer; not all servers can stream, and some answer in one piece."""
+        if stream.response.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            yield from map(reader.take, stream)
+            return
         answer: Any = _decode(stream.response.read())
         if answer.get("error"):
             raise self._explain_refusal(None, answer)
-        return self._protocol.split_answer(answer)
+        yield reader.take_whole(answer)
 
     def _set_headers(self, request: httpx2.Request) -> None:
         for name in set(request.headers) - _SENT_HEADERS:

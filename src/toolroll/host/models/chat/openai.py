@@ -60,16 +60,6 @@ def build_body(model: str, request: ChatRequest) -> dict[str, Any]:
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
-def split_answer(answer: Mapping[str, Any]) -> Iterator[ChatCompletionChunk]:
-    """An answer that was not streamed, as the only chunk of a stream."""
-    from openai.types.chat import ChatCompletionChunk
-
-    choice = answer["choices"][0]
-    finish = choice.get("finish_reason") or "stop"
-    whole = {**answer, "choices": [{**choice, "delta": choice["message"], "finish_reason": finish}]}
-    yield ChatCompletionChunk.construct(**whole)
-
-
 class OpenAIReader:
     """Assembles a turn from the chunks of a stream."""
 
@@ -96,6 +86,14 @@ class OpenAIReader:
             self._stop = choice.finish_reason or self._stop
             self.complete = bool(self._stop)
         return text
+
+    def take_whole(self, answer: Mapping[str, Any]) -> str:
+        """Read an answer that was not streamed, which differs from a chunk by few names; its text."""
+        from openai.types.chat import ChatCompletionChunk
+
+        choice = answer["choices"][0]
+        choice = {**choice, "delta": choice["message"], "finish_reason": choice.get("finish_reason") or "stop"}
+        return self.take(ChatCompletionChunk.construct(**{**answer, "choices": [choice]}))
 
     def turn(self) -> Turn:
         """The turn so far."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,6 +34,9 @@ class TurnReader(Protocol):
     def take(self, event: Any, /) -> str:
         """Add an event; the text that it holds. Raises any of `UNREADABLE`."""
 
+    def take_whole(self, answer: Mapping[str, Any], /) -> str:
+        """Read an answer that was not streamed; its text. Raises any of `UNREADABLE`."""
+
     def turn(self) -> Turn:
         """The turn so far."""
 
@@ -47,9 +50,6 @@ class ChatProtocol(Protocol):
     def headers(self, key: str) -> dict[str, str]: ...
     def send(self, endpoint: Endpoint, web: httpx2.Client, model: str, request: ChatRequest) -> Any:
         """Send a request; the stream of the SDK with the events of the answer."""
-
-    def split_answer(self, answer: Mapping[str, Any]) -> Iterator[Any]:
-        """The events of an answer that was not streamed."""
 
     def make_reader(self) -> TurnReader: ...
 

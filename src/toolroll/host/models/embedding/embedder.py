@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolroll.host.models.embedding.model_files import MINILM, ModelStore, broken_error
-from toolroll.host.models.embedding.server import UNREADABLE, ModelServer, ServerLimits, ServerNames
+from toolroll.host.models.embedding.server import UNREADABLE, ModelServer, ServerSettings
 from toolroll.host.models.embedding.settings import EMBEDDINGS_KEY, EMBEDDINGS_MODEL, EMBEDDINGS_URL
 from toolroll.host.runtime import numeric
 
@@ -27,13 +27,7 @@ _MAX_TEXT_CHARS = 8_000
 _MAX_BYTES = 20_000_000
 _SECONDS = 60.0
 _DELAYS = (0.5, 2.0)
-_NAMES = ServerNames(
-    EMBEDDINGS_URL,
-    EMBEDDINGS_MODEL,
-    EMBEDDINGS_KEY,
-    "made no vectors",
-    f"set another; without {EMBEDDINGS_URL} the model on this machine is used",
-)
+_HINT = f"set another; without {EMBEDDINGS_URL} the model on this machine is used"
 
 
 class Embedder(Protocol):
@@ -100,7 +94,8 @@ class RemoteEmbedder:
     def __init__(self, http: Client, url: str, model: str, key: str = "") -> None:
         """ToolError if the URL is not allowed."""
         self.name = model
-        self._server = ModelServer(http, url, "embeddings", key, _NAMES, ServerLimits(_MAX_BYTES, _SECONDS, _DELAYS))
+        names = (EMBEDDINGS_URL, EMBEDDINGS_MODEL, EMBEDDINGS_KEY, "made no vectors", _HINT)
+        self._server = ModelServer(http, url, "embeddings", key, ServerSettings(*names, _MAX_BYTES, _SECONDS, _DELAYS))
 
     def embed(self, texts: Sequence[str], token: CancelToken) -> Floats:
         """A row of length 1 for each text; ToolError with what to do if the server fails."""

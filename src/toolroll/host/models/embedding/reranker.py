@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.host.models.embedding.server import UNREADABLE, ModelServer, ServerLimits, ServerNames
+from toolroll.host.models.embedding.server import UNREADABLE, ModelServer, ServerSettings
 from toolroll.host.models.embedding.settings import RERANK_KEY, RERANK_MODEL, RERANK_URL
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ _MAX_BYTES = 5_000_000  # some servers send the texts back
 _SECONDS = 20.0  # less than for vectors, because there is an order without it
 _DELAYS = (0.5,)
 _MAX_SCORE = 1e300  # an integer in JSON may be too large for a float
-_NAMES = ServerNames(RERANK_URL, RERANK_MODEL, RERANK_KEY, "judged no passages", f"unset {RERANK_URL}")
 
 
 class Reranker:
@@ -25,7 +24,8 @@ class Reranker:
 
     def __init__(self, http: Client, url: str, model: str = "", key: str = "") -> None:
         """ToolError if the URL is not allowed. Without a model the server uses its own."""
-        self._server = ModelServer(http, url, "rerank", key, _NAMES, ServerLimits(_MAX_BYTES, _SECONDS, _DELAYS))
+        names = (RERANK_URL, RERANK_MODEL, RERANK_KEY, "judged no passages", f"unset {RERANK_URL}")
+        self._server = ModelServer(http, url, "rerank", key, ServerSettings(*names, _MAX_BYTES, _SECONDS, _DELAYS))
         self._model = {"model": model} if model else {}
 
     def scores(self, query: str, texts: Sequence[str], token: CancelToken) -> list[float]:

@@ -20,17 +20,8 @@ UNREADABLE = "its answer cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
-class ServerLimits:
-    """Bounds of one request: bytes of the answer, seconds with all tries, and seconds before each further try."""
-
-    max_bytes: int
-    seconds: float
-    delays: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ServerNames:
-    """The environment variables of a server, and the parts of its error messages."""
+class ServerSettings:
+    """The environment variables of a server, the parts of its error messages, and the bounds of a request."""
 
     url: str
     model: str
@@ -39,25 +30,28 @@ class ServerNames:
     """What the server did not do."""
     hint: str
     """What to do if the server cannot be reached."""
+    max_bytes: int
+    seconds: float
+    delays: tuple[float, ...]
+    """Seconds before each further try."""
 
 
 class ModelServer:
     """One endpoint of a server. Any thread may use it."""
 
-    def __init__(self, http: Client, url: str, path: str, key: str, names: ServerNames, limits: ServerLimits) -> None:
+    def __init__(self, http: Client, url: str, path: str, key: str, settings: ServerSettings) -> None:
         """ToolError if the URL is not allowed in a request."""
         try:
             target = urls.parse(url)
         except ValueError as error:  # without the value, which may hold a password
             raise ToolError(
-                ErrorCode.UNSUPPORTED, f"{names.url} is not a URL that can be asked, because {error}. Set another."
+                ErrorCode.UNSUPPORTED, f"{settings.url} is not a URL that can be asked, because {error}. Set another."
             ) from None
-        self._names = names
-        self._limits = limits
+        self._settings = settings
         self._url = f"{url.rstrip('/')}/{path}"
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         # The operator names this server, so it may be inside their network.
-        self._client = http.towards(f"{target.host}:{target.port}", most_bytes=limits.max_bytes)
+        self._client = http.towards(f"{target.host}:{target.port}", most_bytes=settings.max_bytes)
 
     def post(self, body: dict[str, Any], token: CancelToken) -> Any:
         """The decoded answer to a request; ToolError with what to do if there is none. It quotes no server text."""
@@ -65,11 +59,11 @@ class ModelServer:
         if response.status in (401, 403):
             raise ToolError(
                 ErrorCode.PERMISSION,
-                f"The server of {self._names.url} refuses ({response.status}). Check {self._names.key}.",
+                f"The server of {self._settings.url} refuses ({response.status}). Check {self._settings.key}.",
             )
         if response.status != 200:
-            names = self._names
-            raise self.error(f"it answers with the status {response.status}. Check {names.url} and {names.model}")
+            names = f"{self._settings.url} and {self._settings.model}"
+            raise self.error(f"it answers with the status {response.status}. Check {names}")
         try:
             return json.loads(response.body)
         except (ValueError, RecursionError):
@@ -77,11 +71,11 @@ class ModelServer:
 
     def error(self, why: str, code: ErrorCode = ErrorCode.NETWORK) -> ToolError:
         """The error for an answer that cannot be used."""
-        return ToolError(code, f"The server of {self._names.url} {self._names.failure}: {why}.")
+        return ToolError(code, f"The server of {self._settings.url} {self._settings.failure}: {why}.")
 
     def _send(self, body: dict[str, Any], token: CancelToken) -> Response:
         request = prepare("POST", self._url, self._headers, body)
-        limits = self._limits
+        limits = self._settings
         deadline = Deadline(token, limits.seconds)
         try:
             for delay in (*limits.delays, None):
@@ -97,5 +91,5 @@ class ModelServer:
             if error.code == ErrorCode.TOO_LARGE:
                 why = f"its answer has more than {limits.max_bytes} bytes"
                 raise self.error(why, ErrorCode.TOO_LARGE) from error
-            raise self.error(f"it was not reached. Start it, or {self._names.hint}") from error
+            raise self.error(f"it was not reached. Start it, or {self._settings.hint}") from error
         return response

@@ -96,7 +96,7 @@ class LiveIndex:
         return False
 
     def candidates(self, query: Query, scope: Scope, folder: Sequence[str]) -> Candidates | None:
-        """The files that can match, or all files if the index cannot tell; None if the tree is not known."""
+        """The files that can match, or all files if the index cannot narrow them; None if the tree is not known."""
         prefix = "".join(f"{name}/" for name in folder)
 
         def look_up(table: FileTable) -> Candidates | None:

@@ -54,7 +54,7 @@ class CommitHistory:
         """Scores of files whose commit messages share words with the question."""
         return {self._paths[number]: score for number, score in self._index.scores(question).items()}
 
-    def alike(self, question: Mapping[str, float]) -> dict[str, float]:
+    def similar(self, question: Mapping[str, float]) -> dict[str, float]:
         """Scores of files that the most similar commits touched, shared among the files of a commit."""
         found = self._messages.scores(question)
         made: dict[str, float] = {}

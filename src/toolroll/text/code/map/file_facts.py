@@ -46,7 +46,7 @@ class FileFacts:
     names: dict[str, int]
     """The terms of the names that are defined."""
     defined: tuple[str, ...] = ()
-    """Without methods: the name alone does not tell whose method is called."""
+    """Without methods: the name alone does not show whose method is called."""
     used: dict[str, int] | None = None
     """How much each name is used; an import counts more than a call, which may be of any definition of that name."""
     marks: bytes = b""

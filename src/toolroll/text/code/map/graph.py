@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from math import sqrt
 
 _MIN_NAME_CHARS = 3
-_MAX_DEFINITIONS = 20  # a name with more definitions tells nothing
+_MAX_DEFINITIONS = 20  # a name with more definitions is ignored
 _DAMPING = 0.85
 _MAX_ROUNDS = 30
 _TOLERANCE = 1e-4  # total change of weights at which it has converged
@@ -51,7 +51,7 @@ class Graph:
         """How many files use a name."""
         return self._users[name]
 
-    def ranked(self, start: Mapping[str, float] | None = None) -> dict[str, float]:
+    def rank(self, start: Mapping[str, float] | None = None) -> dict[str, float]:
         """The PageRank of each file, personalised by `start` if that is given."""
         if start is None:
             if not self._even:
@@ -59,8 +59,8 @@ class Graph:
             return self._even
         return self._page_rank(start, _MAX_ROUNDS)
 
-    def near(self, start: Mapping[str, float], rounds: int = 3) -> dict[str, float]:
-        """As `ranked`, for a few rounds only: reaches close dependencies at little cost."""
+    def rank_near(self, start: Mapping[str, float], rounds: int = 3) -> dict[str, float]:
+        """As `rank`, for a few rounds only: reaches close dependencies at little cost."""
         return self._page_rank(start, rounds)
 
     def _page_rank(self, start: Mapping[str, float], rounds: int) -> dict[str, float]:

@@ -92,12 +92,10 @@ class FileRanker:
 
     def by_graph(self, play: Collection[str] = ()) -> FileRanking:
         """The files that others depend on; with files in play, first those that they depend on, without themselves."""
-        found = self._of_most(self._graph.ranked())
+        found = self._of_most(self._graph.rank())
         start = {path: 1.0 for path in sorted(play) if path in self._held}
         if start:
-            near = self._of_most(
-                {path: share for path, share in self._graph.ranked(start).items() if path not in start}
-            )
+            near = self._of_most({path: share for path, share in self._graph.rank(start).items() if path not in start})
             found = {path: near.get(path, 0.0) + _REST_SHARE * score for path, score in found.items()}
         return _ranking(self._set_aside(found, {}), play, {})
 
@@ -133,7 +131,7 @@ class FileRanker:
             self._add(found, weights.glued, self._file_names().scores(placed))
         if past is not None and weights.history:
             self._add(found, weights.history, past.scores(asked))
-            self._add(found, weights.alike, past.alike(asked))
+            self._add(found, weights.alike, past.similar(asked))
             for path, score in found.items():
                 found[path] = score * (1 + weights.popularity * past.popularity(path))
         return self._set_aside(found, asked) if weights.aside else found
@@ -182,7 +180,7 @@ class FileRanker:
         start = {path: (found[path] / top) ** 2 for path in best} | {
             path: 1.0 for path in sorted(play) if path in self._held
         }
-        shares = self._graph.near(start)
+        shares = self._graph.rank_near(start)
         most = max(shares.values(), default=0.0)
         for path, flow in shares.items():
             found[path] = found.get(path, 0.0) + weight * top * flow / most
