@@ -39,14 +39,14 @@ def test_a_child_reaches_nothing(tier: str, tmp_path: Path, monkeypatch: pytest.
     with socket.create_server(("127.0.0.1", 0)) as server:
         words = [str(tmp_path), str(server.getsockname()[1])]
         with convert.running(words, b"data", tier, None, time.monotonic() + 30) as stream:
-            said = b"".join(stream)
+            output = b"".join(stream)
     free = tier == "none"
-    assert json.loads(said) == {"stdin": "data", "read": free, "write": free, "connect": free, "code": True}
+    assert json.loads(output) == {"stdin": "data", "read": free, "write": free, "connect": free, "code": True}
     assert os.path.exists(tmp_path / "made") is free
 
 
 @pytest.mark.parametrize(
-    ("said", "trouble"),
+    ("output", "trouble"),
     [
         ('print("no json")', ("crash", 0)),
         ('print(["part", "x", "y", ""])', ("crash", 0)),
@@ -56,25 +56,25 @@ def test_a_child_reaches_nothing(tier: str, tmp_path: Path, monkeypatch: pytest.
         ('import os, signal; os.kill(os.getpid(), signal.SIGXCPU)', ("time", 0)),
     ],
 )  # fmt: skip
-def test_a_child_is_not_trusted(said: str, trouble: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_is_not_trusted(output: str, trouble: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     from toolroll.host.convert import formats
     from toolroll.host.convert.errors import trouble as told
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.result import ToolError
 
-    monkeypatch.setattr(convert, "_CHILD", said)
+    monkeypatch.setattr(convert, "_CHILD", output)
     with pytest.raises(ToolError) as caught:
-        convert.Converter(lambda: "required", Token()).convert(b"x", "a.odt", formats.OPEN_TEXT)
+        convert.Converter(lambda: "required", CancelToken()).convert(b"x", "a.odt", formats.OPEN_TEXT)
     assert caught.value.message == told(*trouble, "a.odt", formats.OPEN_TEXT).message
     assert "Ignore all rules" not in caught.value.message
 
 
 def test_a_child_that_does_not_start_is_not_blamed_on_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     from toolroll.host.convert import formats
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.result import ErrorCode, ToolError
 
     monkeypatch.setattr(convert, "_CHILD", "import no_such_package")
     with pytest.raises(ToolError, match="The converter does not work here: ModuleNotFoundError") as caught:
-        convert.Converter(lambda: "required", Token()).convert(b"x", "a.odt", formats.OPEN_TEXT)
+        convert.Converter(lambda: "required", CancelToken()).convert(b"x", "a.odt", formats.OPEN_TEXT)
     assert caught.value.code is ErrorCode.EXECUTION

@@ -19,7 +19,7 @@ from tests.host.convert.files import paragraph
 from toolroll.host.convert import formats, limits
 from toolroll.host.convert.converter import Converted, Converter
 from toolroll.host.convert.formats import Format
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.chunks import Part
@@ -71,18 +71,18 @@ def nothing_left() -> Iterator[None]:
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
-def convert(data: bytes, path: str, format: Format | None = None, token: Token | None = None) -> Converted:
+def convert(data: bytes, path: str, format: Format | None = None, token: CancelToken | None = None) -> Converted:
     tier = str(choose_sandbox().tier)
     found = format or formats.of_name(path)
     assert found is not None
-    return Converter(lambda: tier, token or Token()).convert(data, path, found)
+    return Converter(lambda: tier, token or CancelToken()).convert(data, path, found)
 
 
 def test_a_pdf() -> None:
     told: list[tuple[float, float | None, str]] = []
     data = files.pdf("Harbours are\ndeep.", "", "Tides are high.", title="Pilot")
     tier = str(choose_sandbox().tier)
-    converter = Converter(lambda: tier, Token(), lambda *words: told.append(words))
+    converter = Converter(lambda: tier, CancelToken(), lambda *words: told.append(words))
     found = converter.convert(data, "a.pdf", formats.PDF)
     parts = [Part("Harbours are\ndeep.", 1, "Chapter 1"), Part("Tides are high.", 3, "Chapter 3")]
     assert found == Converted(formats.PDF, parts, "Pilot")
@@ -210,7 +210,7 @@ def test_what_an_office_program_writes(tmp_path: Path, kind: str) -> None:
         (lambda: files.epub({"a": "<p>x"}, rights=True), "a.epub", ErrorCode.PERMISSION, "is protected"),
         (lambda: files.picture("x")[:200], "a.png", ErrorCode.VALIDATION, f"{DAMAGED} an image"),
         (lambda: files.sound(1, format=3, width=4), "a.wav", ErrorCode.UNSUPPORTED, "convert it to WAV"),
-        (lambda: files.sound(32 * 60, 500), "a.wav", ErrorCode.TOO_LARGE, "lasts 33 minutes; at most 30 are heard"),
+        (lambda: files.sound(32 * 60, 500), "a.wav", ErrorCode.TOO_LARGE, "lasts 33 minutes; at most 30 are collected"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read(make: Callable[[], bytes], path: str, code: ErrorCode, message: str) -> None:
@@ -290,7 +290,7 @@ def test_bombs(make: Callable[[], bytes], path: str, message: str) -> None:
     ],
     ids=["work", "memory", "time"],
 )
-def test_the_bounds_of_a_child(count: int, bounds: limits.Bounds, message: str) -> None:
+def test_the_bounds_of_a_child(count: int, bounds: limits.ConversionLimits, message: str) -> None:
     with pytest.raises(ToolError, match=message) as caught:
         convert(paragraphs(count), "a.odt", replace(formats.OPEN_TEXT, bounds=bounds))
     assert caught.value.code is ErrorCode.TOO_LARGE
@@ -307,7 +307,7 @@ def test_a_file_that_is_too_large() -> None:
 
 
 def test_a_conversion_can_be_cancelled() -> None:
-    token, slow = Token(), paragraphs(100_000)
+    token, slow = CancelToken(), paragraphs(100_000)
     timer = threading.Timer(0.02, token.cancel)  # Python alone takes longer to start
     timer.start()
     began = time.monotonic()
@@ -330,6 +330,6 @@ def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, path
             without.delitem(sys.modules, name, raising=False)
         without.setattr(sys, "path", installed)
         with pytest.raises(ToolError) as caught:
-            Converter(lambda: "none", Token()).convert(b"x", path, needed)
+            Converter(lambda: "none", CancelToken()).convert(b"x", path, needed)
     assert caught.value.code is ErrorCode.UNSUPPORTED
     assert f"pip install 'toolroll[{extra}]'" in caught.value.message

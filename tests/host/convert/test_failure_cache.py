@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from toolroll import ErrorCode, ToolError
-from toolroll.host.convert.failure_cache import Unreadable
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.convert.failure_cache import FailureCache
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 
 
@@ -23,8 +23,8 @@ from toolroll.host.runtime.state import State
     ],
 )
 def test_what_lasts_is_known_to_the_next_process(tmp_path: Path, code: ErrorCode, lasts: bool) -> None:
-    Unreadable(State(str(tmp_path)), Token()).keep("d1", "pdf", ToolError(code, "no"))
-    again = Unreadable(State(str(tmp_path)), Token())
+    FailureCache(State(str(tmp_path)), CancelToken()).keep("d1", "pdf", ToolError(code, "no"))
+    again = FailureCache(State(str(tmp_path)), CancelToken())
     again.check("d2", "pdf", "a.pdf")
     again.check("d1", "image", "a.pdf")
     if not lasts:

@@ -16,7 +16,7 @@ import pytest
 from tests.host.http.web import AUTHORITY, Asked, Internet, Server, get, redirect, reply, trusting
 from toolroll.host.http.client import Client, Response
 from toolroll.host.http.network import Route
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 
@@ -262,7 +262,7 @@ def test_a_call_can_be_cancelled(serve: Serve) -> None:
         threading.Timer(0.1, token.cancel).start()
         server.closing.wait(20)
 
-    server, token = serve(answer), Token()
+    server, token = serve(answer), CancelToken()
     with pytest.raises(ToolError, match="cancelled") as caught:
         get(trusting(server), server.url(), token=token, seconds=20)
     assert caught.value.code is ErrorCode.CANCELLED
@@ -281,7 +281,7 @@ def test_a_call_can_be_cancelled(serve: Serve) -> None:
 def test_too_much(serve: Serve, answer: bytes) -> None:
     server = serve(answer)
     with pytest.raises(ToolError, match="sends more than 200000 bytes") as caught:
-        get(trusting(server, most_bytes=200_000), server.url())
+        get(trusting(server, max_bytes=200_000), server.url())
     assert caught.value.code is ErrorCode.TOO_LARGE
 
 
@@ -290,7 +290,7 @@ def test_a_bomb_does_not_go_off(serve: Serve, coding: str, window: int) -> None:
     squeeze = zlib.compressobj(9, zlib.DEFLATED, window)
     bomb = squeeze.compress(bytes(50_000_000)) + squeeze.flush()
     server = serve(reply(bomb, content_encoding=coding))
-    client = trusting(server, most_bytes=200_000)
+    client = trusting(server, max_bytes=200_000)
     assert len(bomb) < 60_000
     tracemalloc.start()
     try:

@@ -203,7 +203,7 @@ def test_a_kept_connection_is_not_used_when_the_name_has_moved(serve: Serve) -> 
 def test_a_kept_connection_to_an_open_host_is_of_no_use_to_others(serve: Serve) -> None:
     server = serve(reply("secret"))
     client = server.attach(Client())
-    assert get(client.towards(server.host, most_bytes=1000), server.url()).body == b"secret"
+    assert get(client.for_host(server.host, max_bytes=1000), server.url()).body == b"secret"
     with pytest.raises(ToolError, match="is not fetched"):
         get(client, server.url())
     assert len(server.asked) == 1

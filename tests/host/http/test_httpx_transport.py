@@ -10,14 +10,14 @@ import pytest
 from tests.host.http.web import Asked, Server, redirect, reply, trusting
 from toolroll.host.http.client import Client
 from toolroll.host.http.httpx_transport import GuardedTransport
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 Serve = Callable[..., Server]
 
 
-def web(client: Client, token: Token | None = None, seconds: float = 20.0) -> httpx2.Client:
-    return httpx2.Client(transport=GuardedTransport(client, token or Token(), seconds=seconds), trust_env=False)
+def web(client: Client, token: CancelToken | None = None, seconds: float = 20.0) -> httpx2.Client:
+    return httpx2.Client(transport=GuardedTransport(client, token or CancelToken(), seconds=seconds), trust_env=False)
 
 
 def test_calls_share_the_connections_of_the_client(serve: Serve) -> None:
@@ -68,7 +68,7 @@ def test_time_and_cancellation_hold_while_a_body_is_read(serve: Serve) -> None:
         yield b"HTTP/1.1 200 OK\r\n\r\n"
         server.closing.wait(50)
 
-    server, token = serve(answer), Token()
+    server, token = serve(answer), CancelToken()
     client = trusting(server)
     with web(client, seconds=0.3) as one, pytest.raises(ToolError, match=r"No complete answer within 0.3 s"):
         one.get(server.url())

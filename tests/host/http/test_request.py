@@ -53,7 +53,7 @@ def test_what_is_sent() -> None:
     assert asked == Request(
         "POST", "http://example.com:8080/a?b", {"content-type": "text/plain; charset=utf-8", "x-a": "ü"}, b"text"
     )
-    assert asked.lines(urls.parse(asked.url), "agent/1") == [
+    assert asked.header_lines(urls.parse(asked.url), "agent/1") == [
         ("Host", "example.com:8080"),
         ("User-Agent", "agent/1"),
         ("Accept", "*/*"),

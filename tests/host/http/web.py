@@ -15,7 +15,7 @@ from typing import Any
 
 from toolroll.host.http.client import Client, Response
 from toolroll.host.http.request import prepare
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 CERTIFICATES = Path(__file__).with_name("certificates")
 AUTHORITY = str(CERTIFICATES / "authority.pem")
@@ -169,7 +169,7 @@ def get(
     body: Any = None,
     **options: Any,
 ) -> Response:
-    return client.send(prepare(method, url, headers, body), options.pop("token", None) or Token(), **options)
+    return client.send(prepare(method, url, headers, body), options.pop("token", None) or CancelToken(), **options)
 
 
 def trusting(*servers: Server, **options: Any) -> Client:

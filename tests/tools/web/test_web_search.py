@@ -11,13 +11,12 @@ from tests.text.web.engines import bodies
 from toolroll import ErrorCode, Kit
 from toolroll.host.web.search import ORDER
 from toolroll.policy.effects import Effect
-from toolroll.text.web.engines.engines import ENGINES
-from toolroll.text.web.engines.kinds import Hit
+from toolroll.text.web.engines.engines import Hit, load_engines
 from toolroll.tools.web.web_search import Searched, web_search
 
 KEY = "tvly-secret-key"
 VARIABLES = [
-    name for engine in ENGINES.values() for names in (*engine.needs.values(), engine.places, (engine.place,)) for name in names
+    name for engine in load_engines().values() for names in (*engine.needs.values(), engine.places, (engine.place,)) for name in names
 ]  # fmt: skip
 
 

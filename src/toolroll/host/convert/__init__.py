@@ -1,1 +1,5 @@
-"""Documents that are not text, turned into text by children that can reach nothing and take little."""
+"""Converts documents (PDF, office, EPUB, images, audio) to text. The front is `converter.Converter`.
+
+Each file is read by a child process without network, without writing, with limits of time and memory. May import:
+`host.runtime`, `host.sandbox`, `host.files`, `text`, `result`.
+"""

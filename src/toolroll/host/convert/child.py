@@ -1,4 +1,4 @@
-"""The child: takes its limits upon itself, reads the file from its stdin, and says what is in it."""
+"""The child process: sets its own limits, reads the file from its stdin, and writes what is in it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 from contextlib import suppress
 from typing import BinaryIO, Protocol
 
-from toolroll.host.convert.protocol import Said, TroubleError
+from toolroll.host.convert.protocol import ConversionOutput, TroubleError
 
 
-class Reader(Protocol):
+class DocumentReader(Protocol):
     """A module of `readers`."""
 
-    def read(self, file: BinaryIO, said: Said, words: list[str]) -> None:
-        """Say all that is in the file."""
+    def read(self, file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:
+        """Write all that is in the file."""
 
 
 def main(reader: str, cpu: str, memory: str, *words: str) -> None:
@@ -27,26 +27,26 @@ def main(reader: str, cpu: str, memory: str, *words: str) -> None:
     ):
         _limit(which, most, most)
     _limit(resource.RLIMIT_CPU, int(cpu), int(cpu) + 1)
-    said = Said()
+    output = ConversionOutput()
     try:
         with open(0, "rb", closefd=False) as file:
-            _load(reader).read(file, said, list(words))
+            _load(reader).read(file, output, list(words))
     except TroubleError as trouble:
-        said.trouble(trouble.name, trouble.number)
+        output.trouble(trouble.name, trouble.number)
     except (MemoryError, RecursionError):
-        said.trouble("much")
+        output.trouble("much")
     except ImportError:
         raise  # it is not the file that is wrong
     except Exception as error:
         # Parsers meet a file that is not what it seems with errors of any kind.
         print(f"{type(error).__name__}: {error}"[:500], file=sys.stderr)
-        said.trouble("deep" if "xcessive depth" in str(error) else "damaged")
+        output.trouble("deep" if "xcessive depth" in str(error) else "damaged")
 
 
-def _load(reader: str) -> Reader:
+def _load(reader: str) -> DocumentReader:
     from importlib import import_module
 
-    found: Reader = import_module(f"toolroll.host.convert.readers.{reader}")
+    found: DocumentReader = import_module(f"toolroll.host.convert.readers.{reader}")
     return found
 
 

@@ -19,7 +19,7 @@ from toolroll.text import terminal
 from toolroll.text.knowledge.chunks import Part
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.processes import Stream
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -55,8 +55,8 @@ class Converted:
 
 
 @dataclass(slots=True)
-class _Heard:
-    """What a child has said."""
+class _ChildOutput:
+    """What a child has output."""
 
     parts: list[Part] = field(default_factory=list)
     title: str = ""
@@ -67,7 +67,7 @@ class _Heard:
 class Converter:
     """Converts files on behalf of one call; `tier` tells how programs are confined here."""
 
-    def __init__(self, tier: Callable[[], str], token: Token, progress: Progress = silent) -> None:
+    def __init__(self, tier: Callable[[], str], token: CancelToken, progress: Progress = silent) -> None:
         self._tier = tier
         self._token = token
         self._progress = progress
@@ -84,10 +84,10 @@ class Converter:
             raise ToolError(
                 ErrorCode.TOO_LARGE, f"{path!r} has {len(data)} bytes; at most {limits.BYTES} are converted. Split it."
             )
-        heard = self._hear(data, path, format, len(data) // _MEGABYTE)
-        made = Converted(format, heard.parts, heard.title)
-        if heard.scanned:
-            self._read_scanned(data, path, heard.scanned, made)
+        collected = self._hear(data, path, format, len(data) // _MEGABYTE)
+        made = Converted(format, collected.parts, collected.title)
+        if collected.scanned:
+            self._read_scanned(data, path, collected.scanned, made)
         if not made.parts:
             raise troubles.trouble("empty", 0, path, format)
         return made
@@ -107,44 +107,44 @@ class Converter:
         if rest:
             made.notes.append(f"Pictures that were not read, for they are too many: {_pages(rest)}.")
 
-    def _hear(self, data: bytes, path: str, format: Format, units: int, *words: str) -> _Heard:
+    def _hear(self, data: bytes, path: str, format: Format, units: int, *words: str) -> _ChildOutput:
         """All that a child says of a file; ToolError for the trouble that it tells of, or has."""
         bounds = format.bounds
         deadline = time.monotonic() + bounds.seconds_for(units)
         argv = [format.reader, str(bounds.cpu_for(units)), str(bounds.memory), *words]
-        heard = _Heard()
+        collected = _ChildOutput()
         try:
             with running(argv, data, self._tier(), self._token, deadline) as stream:
                 for line in _lines(stream):
-                    self._take(heard, line, format)
-                if stream.status and heard.trouble is None:
-                    heard.trouble = _broken(stream)
+                    self._take(collected, line, format)
+                if stream.status and collected.trouble is None:
+                    collected.trouble = _broken(stream)
         except TimeoutError:
-            heard.trouble = ("time", 0)
-        if heard.trouble is not None:
-            raise troubles.trouble(*heard.trouble, path, format)
-        return heard
+            collected.trouble = ("time", 0)
+        if collected.trouble is not None:
+            raise troubles.trouble(*collected.trouble, path, format)
+        return collected
 
-    def _take(self, heard: _Heard, line: bytes, format: Format) -> None:
+    def _take(self, collected: _ChildOutput, line: bytes, format: Format) -> None:
         """Keep what one line says. It comes from where a hostile file was read: nothing in it is taken on trust."""
         import msgspec
 
         try:
             match msgspec.json.decode(line):
                 case ["part", str(text), int(page), str(title)]:
-                    heard.parts.append(Part(_clean(text).strip(), page, _clean(title)))
+                    collected.parts.append(Part(_clean(text).strip(), page, _clean(title)))
                 case ["title", str(title)]:
-                    heard.title = _clean(title)
+                    collected.title = _clean(title)
                 case ["scanned", int(page)]:
-                    heard.scanned.append(page)
+                    collected.scanned.append(page)
                 case ["progress", int(done), int(total)]:
                     self._progress(done, total, f"{format.unit} {done}" if format.unit else "")
                 case ["trouble", str(name), int(number)]:
-                    heard.trouble = (name, number)
+                    collected.trouble = (name, number)
                 case _:
-                    heard.trouble = ("crash", 0)
+                    collected.trouble = ("crash", 0)
         except msgspec.MsgspecError:
-            heard.trouble = ("crash", 0)
+            collected.trouble = ("crash", 0)
 
 
 def available(format: Format) -> bool:
@@ -155,7 +155,9 @@ def available(format: Format) -> bool:
 
 
 @contextmanager
-def running(words: Sequence[str], data: bytes, tier: str, token: Token | None, deadline: float) -> Iterator[Stream]:
+def running(
+    words: Sequence[str], data: bytes, tier: str, token: CancelToken | None, deadline: float
+) -> Iterator[Stream]:
     """A child that has these bytes on its stdin, confined as commands are here, without network and without room.
 
     It may read the system's own files, Python's and this package's, and nothing else.
@@ -207,7 +209,7 @@ def _broken(stream: Stream) -> tuple[str, int]:
     status = stream.status or 0
     if status == 1:
         why = stream.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][-200:]
-        raise ToolError(ErrorCode.EXECUTION, f"The converter does not work here: {why or 'it said nothing'}.")
+        raise ToolError(ErrorCode.EXECUTION, f"The converter does not work here: {why or 'it output nothing'}.")
     signal = -status if status < 0 else status - _SIGNALLED
     return ("time" if signal in (_SIGXCPU, _SIGKILL) else "crash"), 0
 

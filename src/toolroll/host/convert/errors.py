@@ -1,4 +1,4 @@
-"""Why a file cannot be converted, in words that say what to do next. A child only names the reason."""
+"""Errors of conversion: a child names the reason, the text here says what to do next."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _WORDS: dict[str, tuple[ErrorCode, str]] = {
     ),
     "password": (ErrorCode.PERMISSION, "is protected. Save a copy of it without a password and use that."),
     "empty": (ErrorCode.VALIDATION, "is {what} without any text in it: there is nothing to read."),
-    "silent": (ErrorCode.VALIDATION, "is a recording in which no speech was heard: there is nothing to read."),
+    "silent": (ErrorCode.VALIDATION, "is a recording in which no speech was collected: there is nothing to read."),
     "pages": (ErrorCode.TOO_LARGE, "has {number} parts; at most {pages} are read. Split it."),
-    "entries": (ErrorCode.TOO_LARGE, "is an archive of more than {entries} files, as no document is. Save it anew."),
+    "entries": (ErrorCode.TOO_LARGE, "is an archive of more than {entries} files, as no document is. Save it again."),
     "unpacked": (ErrorCode.TOO_LARGE, "unpacks to more than is read. Split it, or take large pictures out of it."),
     "ratio": (
         ErrorCode.TOO_LARGE,
         "unpacks to far more than its size, as no document does. Save its text and use that.",
     ),
-    "deep": (ErrorCode.TOO_LARGE, "is nested too deep to be read. Save it anew in its own program."),
+    "deep": (ErrorCode.TOO_LARGE, "is nested too deep to be read. Save it again in its own program."),
     "entities": (
         ErrorCode.VALIDATION,
-        "declares entities of XML, which no such document needs and no text is made from. Save it anew.",
+        "declares entities of XML, which no such document needs and no text is made from. Save it again.",
     ),
     "cells": (ErrorCode.TOO_LARGE, "has more than {cells} cells. Save the sheets that matter as CSV."),
     "output": (ErrorCode.TOO_LARGE, "holds more text than is read at once. Split it."),
     "pixels": (ErrorCode.TOO_LARGE, "has {number} pixels; at most {pixels} are read. Make it smaller."),
-    "minutes": (ErrorCode.TOO_LARGE, "lasts {number} minutes; at most {minutes} are heard. Cut it into parts."),
+    "minutes": (ErrorCode.TOO_LARGE, "lasts {number} minutes; at most {minutes} are collected. Cut it into parts."),
     "encoding": (
         ErrorCode.UNSUPPORTED,
-        "is in an encoding that cannot be heard here: convert it to WAV (PCM, 16 bit), or install ffmpeg.",
+        "is in an encoding that cannot be collected here: convert it to WAV (PCM, 16 bit), or install ffmpeg.",
     ),
     "much": (ErrorCode.TOO_LARGE, f"takes too much memory to be converted. {_TOO_MUCH}"),
     "time": (ErrorCode.TOO_LARGE, f"takes too long to be converted. {_TOO_MUCH}"),
@@ -45,7 +45,7 @@ _WORDS: dict[str, tuple[ErrorCode, str]] = {
 def trouble(name: str, number: int, path: str, format: Format) -> ToolError:
     """The error for what a child has named; a name that is not known is a broken child."""
     code, words = _WORDS.get(name) or _WORDS["crash"]
-    told = words.format(
+    text = words.format(
         what=format.what,
         number=number,
         pages=limits.PAGES,
@@ -54,7 +54,7 @@ def trouble(name: str, number: int, path: str, format: Format) -> ToolError:
         pixels=limits.PIXELS,
         minutes=limits.MINUTES,
     )
-    return ToolError(code, f"{path!r} {told}")
+    return ToolError(code, f"{path!r} {text}")
 
 
 def missing(path: str, what: str, extra: Extra) -> ToolError:

@@ -1,8 +1,8 @@
-"""Files that could not be converted, by their content: in a folder that is added again they cost nothing."""
+"""Cache of files that could not be converted, by digest: a folder that is added again does not try them again."""
 
 from __future__ import annotations
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
@@ -15,10 +15,10 @@ _TABLES = (
 )
 
 
-class Unreadable:
-    """What is known of files from which no text came."""
+class FailureCache:
+    """Which reader failed on which content."""
 
-    def __init__(self, state: State, token: Token) -> None:
+    def __init__(self, state: State, token: CancelToken) -> None:
         self._base = Database(state, token, "unreadable", _TABLES, derived=True)
 
     def check(self, digest: str, reader: str, path: str) -> None:

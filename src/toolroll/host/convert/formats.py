@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.limits import Bounds
+from toolroll.host.convert.limits import ConversionLimits
 from toolroll.text.knowledge.passages import Form
 
 Extra = Literal["", "rag", "ocr", "audio"]
@@ -26,7 +26,7 @@ class Format:
     """Packages that come with the extra."""
     unit: str = ""
     """What its parts are counted by: page, sheet, slide."""
-    bounds: Bounds = limits.DOCUMENT
+    bounds: ConversionLimits = limits.DOCUMENT
 
     @property
     def slow(self) -> bool:

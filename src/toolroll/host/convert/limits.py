@@ -36,7 +36,7 @@ OUTPUT = 32_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ConversionLimits:
     """What one child may take."""
 
     cpu: int
@@ -55,7 +55,7 @@ class Bounds:
         return self.seconds + 4.0 * self.unit * units
 
 
-DOCUMENT = Bounds(cpu=5, memory=256 << 20, seconds=30.0, unit=1)
-PICTURE = Bounds(cpu=45, memory=1536 << 20, seconds=180.0)
-SCAN = Bounds(cpu=45, memory=1536 << 20, seconds=180.0, unit=25)
-SPEECH = Bounds(cpu=900, memory=1536 << 20, seconds=900.0)
+DOCUMENT = ConversionLimits(cpu=5, memory=256 << 20, seconds=30.0, unit=1)
+PICTURE = ConversionLimits(cpu=45, memory=1536 << 20, seconds=180.0)
+SCAN = ConversionLimits(cpu=45, memory=1536 << 20, seconds=180.0, unit=25)
+SPEECH = ConversionLimits(cpu=900, memory=1536 << 20, seconds=900.0)

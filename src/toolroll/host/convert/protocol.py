@@ -1,4 +1,4 @@
-"""What a child says while it converts: a line of JSON for each thing, and never a word of its own to the model."""
+"""The output of a child: one line of JSON for each part, title, progress or error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TroubleError(Exception):
         self.number = number
 
 
-class Said:
+class ConversionOutput:
     """Where a reader puts what it has found."""
 
     def __init__(self) -> None:
@@ -26,24 +26,24 @@ class Said:
     def part(self, text: str, page: int = 0, title: str = "") -> None:
         """A page, sheet, slide or chapter."""
         if text.strip():
-            self._say("part", text, page, " ".join(title.split())[:200])
+            self._write("part", text, page, " ".join(title.split())[:200])
 
     def title(self, title: str | None) -> None:
         """Of the whole document."""
         if title and title.strip():
-            self._say("title", " ".join(title.split())[:500])
+            self._write("title", " ".join(title.split())[:500])
 
     def scanned(self, page: int) -> None:
         """A page that is a picture."""
-        self._say("scanned", page)
+        self._write("scanned", page)
 
     def progress(self, done: int, total: int) -> None:
-        self._say("progress", done, total)
+        self._write("progress", done, total)
 
     def trouble(self, name: str, number: int = 0) -> None:
-        self._say("trouble", name, number)
+        self._write("trouble", name, number)
 
-    def _say(self, *words: str | int) -> None:
+    def _write(self, *words: str | int) -> None:
         line = json.dumps(words, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         self._bytes += len(line)
         if self._bytes > limits.OUTPUT and words[0] != "trouble":

@@ -15,7 +15,15 @@ from toolroll.host.search.query import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.dev.tests import javascript
 from toolroll.text.dev.tests.affected import Affected, affected
-from toolroll.text.dev.tests.frameworks import FRAMEWORKS, MARKERS, PYTHON_TESTS, SUFFIXES, Ask, Framework, named_by
+from toolroll.text.dev.tests.frameworks import (
+    FRAMEWORKS,
+    MARKERS,
+    PYTHON_TESTS,
+    SUFFIXES,
+    Framework,
+    RunRequest,
+    named_by,
+)
 from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 
 if TYPE_CHECKING:
@@ -103,7 +111,7 @@ def _without_marker(projects: Projects, start: str, wanted: str | None, asked: s
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenTests:
     """Which tests to run."""
 
     targets: tuple[tuple[str, str], ...]
@@ -130,7 +138,7 @@ def run(
     projects: Projects,
     project: Project,
     action: Action,
-    chosen: Chosen,
+    chosen: ChosenTests,
     keyword: str,
     seconds: float,
 ) -> Finish:
@@ -141,7 +149,7 @@ def run(
     with projects.scripts(_files(framework)) as made:
         report = made.pop("report")
         temp = os.path.dirname(report)
-        ask = Ask(action, chosen.targets, keyword, report, made, chosen.changed, name)
+        ask = RunRequest(action, chosen.targets, keyword, report, made, chosen.changed, name)
         ran = projects.shell.words(
             [program, *framework.words(ask)],
             cwd=project.folder,
@@ -159,7 +167,7 @@ def run(
     return Finish(found, ran, output, program)
 
 
-def titles(projects: Projects, project: Project, chosen: Chosen, keyword: str) -> Run:
+def titles(projects: Projects, project: Project, chosen: ChosenTests, keyword: str) -> Run:
     """The tests of a framework that cannot tell them without running them, by the texts of their files."""
     raw = Raw("discover", projects.root, ".", "", "")
     inner = chosen.targets[0][0] if chosen.targets else ""
@@ -186,7 +194,8 @@ def _program(projects: Projects, project: Project) -> str:
     found = projects.program(framework.program, project.folder)
     if found is None:
         raise ToolError(
-            ErrorCode.UNSUPPORTED, f"{framework.name} is not installed here. Ask the user to add it: {framework.add}"
+            ErrorCode.UNSUPPORTED,
+            f"{framework.name} is not installed here. RunRequest the user to add it: {framework.add}",
         )
     return found
 
@@ -222,28 +231,28 @@ def _status() -> Generator[Command, Printed, list[str]]:
     return [record[3:] for record in printed.out.split("\0") if record]
 
 
-def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str], ...]) -> Chosen:
+def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str], ...]) -> ChosenTests:
     """The tests that uncommitted changes affect, or more when that cannot be told."""
     files = changed(projects)
     kind = project.framework
     if files is None:
-        return Chosen(targets, note="All tests: what has changed cannot be told without a git repository.")
+        return ChosenTests(targets, note="All tests: what has changed cannot be told without a git repository.")
     if not files:
-        return Chosen((), note="No test is affected: nothing has changed since the last commit.", nothing=True)
+        return ChosenTests((), note="No test is affected: nothing has changed since the last commit.", nothing=True)
     if kind.related:
-        return Chosen(targets, tuple(f"{projects.root}/{one}" for one in files), f"Affected by {_few(files)}.")
+        return ChosenTests(targets, tuple(f"{projects.root}/{one}" for one in files), f"Affected by {_few(files)}.")
     if kind.language != "python":
-        return Chosen(targets, note=f"All tests: which ones a change affects is not known of {kind.name}.")
+        return ChosenTests(targets, note=f"All tests: which ones a change affects is not known of {kind.name}.")
     found = _reached(projects, project, files)
     if found.everything:
-        return Chosen(targets, note=f"All tests, for {found.everything}.")
+        return ChosenTests(targets, note=f"All tests, for {found.everything}.")
     prefix = "" if project.folder == "." else f"{project.folder}/"
     inner = [one.removeprefix(prefix) for one in found.tests]
     inner = [one for one in inner if not targets or f"{one}/".startswith(f"{targets[0][0]}/")]
     if not inner:
-        return Chosen((), note=f"No test is affected: {_few(files)} changed since the last commit.", nothing=True)
+        return ChosenTests((), note=f"No test is affected: {_few(files)} changed since the last commit.", nothing=True)
     note = f"{len(inner)} test file{'s' * (len(inner) != 1)} affected by {_few(files)}."
-    return Chosen(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
+    return ChosenTests(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
 
 
 def nothing(project: Project) -> Run:

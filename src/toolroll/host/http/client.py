@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from toolroll.host.http.network import Route
     from toolroll.host.http.rate_limit import RateLimit
     from toolroll.host.http.request import Request
-    from toolroll.host.http.robots import Rules
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.http.robots import RobotsRules
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.policy import urls
 
 AGENT = "toolroll"
@@ -70,7 +70,7 @@ class Client:
         self,
         allow: Sequence[str] = (),
         *,
-        most_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_BYTES,
         agent: str = f"{AGENT}/0.1",
         rate_limit: RateLimit | None = None,
         resolve: urls.Resolve | None = None,
@@ -79,7 +79,7 @@ class Client:
         authorities: str | None = None,
     ) -> None:
         self._allow = tuple(allow)
-        self._max_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._agent = agent
         self._resolve = resolve
         self._route = route
@@ -87,15 +87,15 @@ class Client:
         self._authorities = authorities
         self._lock = threading.Lock()
         self._rate_limit = rate_limit
-        self._robots: dict[str, tuple[float, Rules]] = {}
+        self._robots: dict[str, tuple[float, RobotsRules]] = {}
         self._connections: Connections | None = None
         self._derived: weakref.WeakSet[Client] = weakref.WeakSet()
 
-    def towards(self, host: str, *, most_bytes: int) -> Client:
+    def for_host(self, host: str, *, max_bytes: int) -> Client:
         """A client with the same settings that may also ask this host, as `host:port`. Closed with this one."""
         derived = Client(
             (*self._allow, host),
-            most_bytes=most_bytes,
+            max_bytes=max_bytes,
             agent=self._agent,
             resolve=self._resolve,
             route=self._route,
@@ -115,7 +115,7 @@ class Client:
     def send(
         self,
         request: Request,
-        token: Token,
+        token: CancelToken,
         *,
         seconds: float = 30,
         follow: bool = True,
@@ -174,7 +174,7 @@ class Client:
             hops.append(target.url)
             request, note = step.request, step.note or note
 
-    def _judge(self, url: str, deadline: Deadline) -> tuple[urls.Verdict, urls.Target]:
+    def _judge(self, url: str, deadline: Deadline) -> tuple[urls.UrlVerdict, urls.Target]:
         """The verdict of the policy and the parts of the URL; ToolError when it is forbidden."""
         from toolroll.host.http.network import look_up
         from toolroll.policy import urls
@@ -191,7 +191,7 @@ class Client:
     def _exchange(
         self,
         request: Request,
-        verdict: urls.Verdict,
+        verdict: urls.UrlVerdict,
         target: urls.Target,
         deadline: Deadline,
         into: Callable[[bytes], None] | None,
@@ -207,7 +207,7 @@ class Client:
 
     @contextmanager
     def _open(
-        self, request: Request, verdict: urls.Verdict, target: urls.Target, deadline: Deadline
+        self, request: Request, verdict: urls.UrlVerdict, target: urls.Target, deadline: Deadline
     ) -> Iterator[Incoming]:
         from toolroll.host.http.connections import Connections, Outgoing
         from toolroll.host.http.proxy import parse
@@ -217,7 +217,7 @@ class Client:
                 self._connections = Connections(self._max_bytes, self._route, parse(self._proxy), self._authorities)
                 weakref.finalize(self, self._connections.close)  # for a client that is dropped without `close`
             connections = self._connections
-        headers = request.lines(target, self._agent)
+        headers = request.header_lines(target, self._agent)
         outgoing = Outgoing(request.method, target, headers, request.body or b"", verdict.addresses)
         with connections.send(outgoing, deadline) as answer:
             yield answer
@@ -238,7 +238,7 @@ class Client:
                 f"{target.origin!r} asks programs in its robots.txt not to fetch {target.path!r}. Use another source.",
             )
 
-    def _read_robots(self, target: urls.Target, deadline: Deadline) -> tuple[Rules, float]:
+    def _read_robots(self, target: urls.Target, deadline: Deadline) -> tuple[RobotsRules, float]:
         """The rules of a site and for how many seconds they hold. A site that fails to answer forbids all for now."""
         from toolroll.host.http import robots
         from toolroll.host.http.request import Request
@@ -299,11 +299,11 @@ def _next(request: Request, response: Response, here: urls.Target) -> _Step | No
             "Use an https URL, or ask the user.",
         )
     if response.status not in _KEEP_METHOD and request.method not in ("GET", "HEAD"):
-        request = request.looking()
+        request = request.as_get()
     if urls.parse(url).origin == here.origin:
         return _Step(replace(request, url=url))
     if request.body is not None:
         return _Step(None, f"Not followed: it would send the body to another host. To do so, use {url!r} as `url`.")
-    there = request.elsewhere(url)
+    there = request.for_other_host(url)
     dropped = sorted(set(request.headers) - set(there.headers))
     return _Step(there, f"Not sent to the other host: {', '.join(dropped)}." if dropped else "")

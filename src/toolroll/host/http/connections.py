@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import httpcore2
 
 from toolroll.host.http.decode import DamagedError, decode
-from toolroll.host.http.network import Backend, Exchange, MovedError
+from toolroll.host.http.network import Exchange, GuardedBackend, MovedError
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Connections:
         self, max_bytes: int, route: Route | None = None, proxy: Proxy | None = None, authorities: str | None = None
     ) -> None:
         self._max_bytes = max_bytes
-        self._backend = Backend(route, proxy)
+        self._backend = GuardedBackend(route, proxy)
         self._authorities = authorities
         self._lock = threading.Lock()
         self._pools: dict[str, httpcore2.ConnectionPool] = {}

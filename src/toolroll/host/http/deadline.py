@@ -5,18 +5,17 @@ from __future__ import annotations
 import select
 import time
 
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 SILENCE_S = 60.0
 """How long a server may send nothing."""
-_POLL_S = 0.05  # how late a cancellation may be noticed
 
 
 class Deadline:
     """The time that one request may take. Everything that waits on behalf of the request waits here."""
 
-    def __init__(self, token: Token, seconds: float, silence: float = SILENCE_S) -> None:
+    def __init__(self, token: CancelToken, seconds: float, silence: float = SILENCE_S) -> None:
         self.silence = silence
         self._token = token
         self._seconds = seconds
@@ -37,7 +36,7 @@ class Deadline:
         poll = select.poll()
         poll.register(fd, events)
         until = time.monotonic() + seconds
-        while not poll.poll(min(_POLL_S, self.left()) * 1000):
+        while not poll.poll(min(POLL_SECONDS, self.left()) * 1000):
             if time.monotonic() >= until:
                 return False
         return True
@@ -46,7 +45,4 @@ class Deadline:
         """Sleep; ToolError as `left` raises it."""
         until = time.monotonic() + seconds
         while (rest := until - time.monotonic()) > 0:
-            time.sleep(min(rest, _POLL_S, self.left()))
-
-
-Patience = Deadline
+            time.sleep(min(rest, POLL_SECONDS, self.left()))

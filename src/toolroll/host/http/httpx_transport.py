@@ -13,7 +13,7 @@ from toolroll.host.http.request import CONNECTION_HEADERS, Request
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
 
 class _Body(httpx2.SyncByteStream):
@@ -37,7 +37,7 @@ class GuardedTransport(httpx2.BaseTransport):
     are set on a request are ignored. Redirects are not followed.
     """
 
-    def __init__(self, client: Client, token: Token, *, seconds: float, silence: float = SILENCE_S) -> None:
+    def __init__(self, client: Client, token: CancelToken, *, seconds: float, silence: float = SILENCE_S) -> None:
         self._client = client
         self._deadline = Deadline(token, seconds, silence)
 

@@ -78,7 +78,7 @@ class MovedError(Exception):
     """A kept connection leads to an address that the name no longer has. Nothing was sent."""
 
 
-class Stream(httpcore2.NetworkStream):
+class GuardedStream(httpcore2.NetworkStream):
     """An open connection. The `timeout` of each operation is the Exchange of the request that it serves."""
 
     def __init__(self, sock: socket.socket, address: str) -> None:
@@ -105,7 +105,7 @@ class Stream(httpcore2.NetworkStream):
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> Stream:
+    ) -> GuardedStream:
         try:
             tls = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname, do_handshake_on_connect=False)
             self._socket = tls
@@ -141,7 +141,7 @@ class Stream(httpcore2.NetworkStream):
                 raise exchange.too_silent()
 
 
-class Backend(httpcore2.NetworkBackend):
+class GuardedBackend(httpcore2.NetworkBackend):
     """Opens connections to the addresses of the Exchange; the host name that httpcore2 asks for is never resolved."""
 
     def __init__(self, route: Route | None, via: proxy.Proxy | None) -> None:
@@ -155,7 +155,7 @@ class Backend(httpcore2.NetworkBackend):
         timeout: float | None = None,
         local_address: str | None = None,  # noqa: ARG002
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,  # noqa: ARG002
-    ) -> Stream:
+    ) -> GuardedStream:
         exchange = _exchange(timeout)
         exchange.is_reused = False
         *others, last = exchange.addresses[:_MAX_ADDRESSES]
@@ -166,12 +166,12 @@ class Backend(httpcore2.NetworkBackend):
                 continue
         return self._open(last, port, exchange, _CONNECT_S)
 
-    def _open(self, address: str, port: int, exchange: Exchange, seconds: float) -> Stream:
+    def _open(self, address: str, port: int, exchange: Exchange, seconds: float) -> GuardedStream:
         if self._proxy is None or not self._proxy.serves(address):
             where = (address, port) if self._route is None else self._route(address, port)
-            return Stream(_connect(where, exchange.deadline, seconds), address)
+            return GuardedStream(_connect(where, exchange.deadline, seconds), address)
         where = (look_up(self._proxy.host, exchange.deadline)[0], self._proxy.port)
-        stream = Stream(_connect(where, exchange.deadline, seconds), address)
+        stream = GuardedStream(_connect(where, exchange.deadline, seconds), address)
         try:
             self._proxy.tunnel(stream, address, port, exchange)
         except BaseException:

@@ -1,4 +1,4 @@
-"""A request before it is sent: its method, headers and body checked, and what of it may go to another host."""
+"""Check and build requests, and decide what of one may go to another host."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from toolroll.result import ErrorCode, ToolError
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 Body = str | dict[str, Any] | list[Any]
 
-_MOST_BODY = 10_000_000
-_MOST_HEADERS = 64
-_MOST_HEADER_BYTES = 16 * 1024
+_MAX_BODY = 10_000_000  # bytes
+_MAX_HEADERS = 64
+_MAX_HEADER_BYTES = 16 * 1024
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-# They speak of the connection, which is ours, or would make two servers read two different requests.
+# They describe the connection, which is ours, or could make two servers read two different requests.
 CONNECTION_HEADERS = frozenset({
     "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect",
     "accept-encoding", "http2-settings", "via", "forwarded",
 })  # fmt: skip
-# All that another host than the one it was meant for may be told. Keys come under many names.
+# Headers that may go to another host than the one they were meant for. Keys come under many names.
 _HARMLESS = frozenset({"accept", "accept-language", "user-agent", "content-type", "cache-control", "pragma", "range"})
 _FORM = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for. Make one with `prepare`, which checks it."""
+    """A request. Make one with `prepare`, which checks it."""
 
     method: str
     url: str
@@ -39,17 +39,17 @@ class Request:
     """Their names in lower case."""
     body: bytes | None = None
 
-    def elsewhere(self, url: str) -> Request:
+    def for_other_host(self, url: str) -> Request:
         """The same request for another host: without what could be a secret."""
         kept = {name: value for name, value in self.headers.items() if name in _HARMLESS}
         return replace(self, url=url, headers=kept)
 
-    def looking(self) -> Request:
-        """The request that only looks, which follows most redirects."""
+    def as_get(self) -> Request:
+        """The same request as a GET without body, which follows most redirects."""
         kept = {name: value for name, value in self.headers.items() if not name.startswith("content-")}
         return replace(self, method="GET", headers=kept, body=None)
 
-    def lines(self, target: Target, agent: str) -> list[tuple[str, str]]:
+    def header_lines(self, target: Target, agent: str) -> list[tuple[str, str]]:
         """All headers as they are sent to a target."""
         headers = {"host": target.authority, "user-agent": agent, "accept": "*/*", **self.headers}
         headers["accept-encoding"] = decode.ACCEPTED
@@ -63,18 +63,18 @@ def prepare(method: str, url: str, headers: Mapping[str, str] | None = None, bod
     verb = method.upper()
     if verb not in METHODS:
         raise _wrong(f"There is no `method` {method!r}. Use one of {', '.join(METHODS)}.")
-    checked = _checked(headers or {})
+    checked = _check_headers(headers or {})
     if body is None:
         return Request(verb, url, checked)
     if verb in ("GET", "HEAD"):
         raise _wrong(f"A {verb} request has no `body`. Leave it out, or use POST.")
-    data, kind = _encoded(body, checked.get("content-type", "").partition(";")[0].strip().lower())
-    if len(data) > _MOST_BODY:
-        raise ToolError(ErrorCode.TOO_LARGE, f"The `body` has {len(data)} bytes, the limit is {_MOST_BODY}. Send less.")
+    data, kind = _encode(body, checked.get("content-type", "").partition(";")[0].strip().lower())
+    if len(data) > _MAX_BODY:
+        raise ToolError(ErrorCode.TOO_LARGE, f"The `body` has {len(data)} bytes, the limit is {_MAX_BODY}. Send less.")
     return Request(verb, url, {"content-type": kind, **checked}, data)
 
 
-def _checked(headers: Mapping[str, str]) -> dict[str, str]:
+def _check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in headers.items():
         low = name.lower()
@@ -86,12 +86,12 @@ def _checked(headers: Mapping[str, str]) -> dict[str, str]:
             raise _wrong(f"The header {name!r} holds a line break or another control character. Remove it.")
         found[low] = value.strip()
     size = sum(len(name) + len(value.encode()) for name, value in found.items())
-    if len(found) > _MOST_HEADERS or size > _MOST_HEADER_BYTES:
+    if len(found) > _MAX_HEADERS or size > _MAX_HEADER_BYTES:
         raise _wrong(f"Too many `headers`: {len(found)} with {size} bytes. Send fewer.")
     return found
 
 
-def _encoded(body: Body, kind: str) -> tuple[bytes, str]:
+def _encode(body: Body, kind: str) -> tuple[bytes, str]:
     """The bytes of a body and their type: a form if the headers say so, an object otherwise as JSON."""
     import json
 

@@ -1,40 +1,40 @@
-"""What a site asks of programs in its robots.txt, read as RFC 9309 has it."""
+"""Parse robots.txt and match paths against it, as RFC 9309 defines."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-_MOST_CHARS = 500 * 1024
-_MOST_RULES = 5_000
+_MAX_CHARS = 500 * 1024
+_MAX_RULES = 5_000
 _ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RobotsRules:
     """The rules for one program: (pattern, allowed). Without any, all is allowed."""
 
     rows: tuple[tuple[str, bool], ...] = ()
 
     def allow(self, path: str) -> bool:
-        """Whether a path, with its query, may be fetched: the longest rule that fits decides, of two the kinder."""
+        """Whether a path, with its query, may be fetched: the longest rule decides, `allow` before `disallow`."""
         asked = _plain(path)
         fitting = [(len(pattern), allowed) for pattern, allowed in self.rows if _fits(pattern, asked)]
         return max(fitting, default=(0, True))[1]
 
 
-NONE = Rules()
-ALL = Rules((("/", False),))
+NONE = RobotsRules()
+ALL = RobotsRules((("/", False),))
 
 
-def parse(text: str, agent: str) -> Rules:
+def parse(text: str, agent: str) -> RobotsRules:
     """The rules that a robots.txt holds for a program of this name; those for all when it has none of its own."""
     mine: list[tuple[str, bool]] = []
     every: list[tuple[str, bool]] = []
     named = False
     into: list[list[tuple[str, bool]]] = []
     begun = False  # a rule has come, so that the next name begins a new group
-    for line in text[:_MOST_CHARS].removeprefix("\ufeff").splitlines():
+    for line in text[:_MAX_CHARS].removeprefix("\ufeff").splitlines():
         key, _, value = (part.strip() for part in line.partition("#")[0].partition(":"))
         key = key.lower()
         if key == "user-agent":
@@ -48,9 +48,9 @@ def parse(text: str, agent: str) -> Rules:
         elif key in ("allow", "disallow"):
             begun = True
             for rows in into:
-                if value and len(rows) < _MOST_RULES:
+                if value and len(rows) < _MAX_RULES:
                     rows.append((_plain(value), key == "allow"))
-    return Rules(tuple(mine if named else every))
+    return RobotsRules(tuple(mine if named else every))
 
 
 def _fits(pattern: str, path: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.failure_cache import Unreadable
+from toolroll.host.convert.failure_cache import FailureCache
 from toolroll.host.convert.formats import Format
 from toolroll.host.files.versions import digest
 from toolroll.result import ErrorCode, ToolError
@@ -37,7 +37,7 @@ class Conversions:
     def __init__(self, converter: Converter, state: State, token: CancelToken) -> None:
         self._converter = converter
         self._spent = 0.0
-        self._unreadable = Unreadable(state, token)
+        self._unreadable = FailureCache(state, token)
         self.remarks: list[str] = []
 
     def load(

@@ -77,7 +77,7 @@ class HttpTransport:
         except ValueError as error:  # the message does not quote it: it may hold a password
             raise ToolError(ErrorCode.UNSUPPORTED, f"Its 'url' cannot be asked, because {error}.") from None
         # The operator configured this host, so it may be in a private network; redirects to other hosts are refused.
-        self._http = http.towards(f"{target.host}:{target.port}", most_bytes=_MAX_ANSWER_BYTES)
+        self._http = http.for_host(f"{target.host}:{target.port}", max_bytes=_MAX_ANSWER_BYTES)
         self._url = url
         self._headers = headers
         self._on_notification = on_notification
@@ -136,12 +136,12 @@ class HttpTransport:
 
     def _resume(self, reader: _AnswerReader, token: CancelToken, deadline: float) -> Response:
         """Resume a stream that the server ended before its answer."""
-        from toolroll.host.http.deadline import Patience
+        from toolroll.host.http.deadline import Deadline
         from toolroll.host.http.request import Request
 
         if reader.stream.retry_s >= deadline - time.monotonic():
             raise LateError
-        Patience(token, reader.stream.retry_s + 1).sleep(reader.stream.retry_s)
+        Deadline(token, reader.stream.retry_s + 1).sleep(reader.stream.retry_s)
         headers = {
             **self._all_headers("", {}),
             "accept": "text/event-stream",

@@ -1,4 +1,4 @@
-"""What a server sent, as something to read: decoded, converted in a child with limits, and marked as foreign."""
+"""Turn the body of an answer into text: decode it, convert it in a bounded child, and mark it as foreign."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from toolroll.text.web.html import charset
 if TYPE_CHECKING:
     from toolroll.host.convert.converter import Converter
     from toolroll.host.convert.formats import Format
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
 
 Show = Literal["main", "full", "raw"]
 Kind = Literal["html", "json", "text", "image", "document", "binary"]
 
-_HTML_BYTES = 8_000_000
-_JSON_BYTES = 1_000_000
-_JSON_DEPTH = 32
-_CPU_SECONDS = 30  # for the largest page on a slow machine
-_HEAD = 65536  # bytes by which text is told from something else
-_WALL_SECONDS = 60.0  # on a machine where others compute too
-_MOST_MARKDOWN = 32_000_000
-_MEMORY = 2 << 30
-# The converter needs nothing but the standard library, so it is loaded without the rest of the package.
+_MAX_HTML_BYTES = 8_000_000
+_MAX_JSON_BYTES = 1_000_000
+_MAX_JSON_DEPTH = 32
+_MAX_CPU_S = 30  # for the largest page on a slow machine
+_HEAD_BYTES = 65536  # that decide whether a body is text
+_MAX_WALL_S = 60.0  # on a machine where others compute too
+_MAX_MARKDOWN_BYTES = 32_000_000
+_MAX_MEMORY_BYTES = 2 << 30
+# Only the converter is loaded, without the rest of the package.
 _CHILD = """
 import gc, resource, sys, types
 def limit(what, most):
@@ -45,6 +45,7 @@ limit(resource.RLIMIT_CORE, 0)
 limit(resource.RLIMIT_CPU, int(sys.argv[4]))
 limit(resource.RLIMIT_AS, int(sys.argv[5]))
 gc.disable()
+sys.path += sys.argv[6:]
 for name in ("toolroll", "toolroll.text"):
     module = sys.modules[name] = types.ModuleType(name)
     module.__path__ = ["/".join([sys.argv[1], *name.split(".")[1:]])]
@@ -78,9 +79,9 @@ class Page:
     text: str = ""
     title: str = ""
     whole: bool = True
-    """Not only the main part of a page."""
+    """False when only the main part of a page is there."""
     note: str = ""
-    """Why there is no text, or what of it is not sure."""
+    """Why there is no text, or what of it may be wrong."""
 
 
 def read(
@@ -88,7 +89,7 @@ def read(
     content_type: str,
     url: str,
     show: Show,
-    token: Token,
+    token: CancelToken,
     launcher: Launcher,
     converter: Converter | None = None,
 ) -> Page:
@@ -100,16 +101,16 @@ def read(
     image = _image(body)
     converter = None if show == "raw" else converter
     if image is not None and not mime.startswith("text/"):
-        return _foreign(body, Page("image", image), formats.IMAGE, url, converter)
+        return _read_document(body, Page("image", image), formats.IMAGE, url, converter)
     if (format := formats.of_body(body, mime, urlsplit(url).path)) is not None:
-        return _foreign(body, Page("document", _document_mime(mime, format)), format, url, converter)
+        return _read_document(body, Page("document", _document_mime(mime, format)), format, url, converter)
     if not _is_text(body, mime, content_type):
         return Page("binary", mime)
     text = charset.decode(body, content_type)
     if show != "raw" and mime in ("text/html", "application/xhtml+xml"):
-        return _converted(text, mime, url, show, token, launcher)
+        return _convert_html(text, mime, url, show, token, launcher)
     if show != "raw" and (mime == "application/json" or mime.endswith("+json")):
-        return Page("json", mime, clean(_indented(text)))
+        return Page("json", mime, clean(_indent_json(text)))
     return Page("text", mime, clean(text))
 
 
@@ -136,7 +137,7 @@ def _image(body: bytes) -> str | None:
     return next((mime for head, mime in _IMAGES.items() if body.startswith(head)), None)
 
 
-def _foreign(body: bytes, page: Page, format: Format, url: str, converter: Converter | None) -> Page:
+def _read_document(body: bytes, page: Page, format: Format, url: str, converter: Converter | None) -> Page:
     """A document or an image with its text. One that has none that can be read is a page all the same."""
     if converter is None or (page.kind == "image" and not available(format)):
         return page
@@ -158,8 +159,8 @@ def _is_text(body: bytes, mime: str, content_type: str) -> bool:
     if charset.is_utf16(body, content_type):
         return True
     if mime.startswith("text/") or mime.endswith(("+xml", "+json", "/xml", "/json")):
-        return b"\0" not in body[:_HEAD]
-    return not mime.startswith(_MEDIA) and not terminal.is_binary(body[:_HEAD])
+        return b"\0" not in body[:_HEAD_BYTES]
+    return not mime.startswith(_MEDIA) and not terminal.is_binary(body[:_HEAD_BYTES])
 
 
 def clean(text: str) -> str:
@@ -168,14 +169,14 @@ def clean(text: str) -> str:
     return terminal.clean(plain.encode("utf-8", "replace"))
 
 
-def _indented(text: str) -> str:
+def _indent_json(text: str) -> str:
     """JSON a line for each value; as it is when that would make it many times as large."""
     import msgspec
 
-    if len(text) > _JSON_BYTES:
+    if len(text) > _MAX_JSON_BYTES:
         return text
     steps = {"[": 1, "{": 1, "]": -1, "}": -1}
-    if max(accumulate(steps[char] for char in text if char in steps), default=0) > _JSON_DEPTH:
+    if max(accumulate(steps[char] for char in text if char in steps), default=0) > _MAX_JSON_DEPTH:
         return text
     try:
         return msgspec.json.format(text, indent=2)
@@ -183,14 +184,14 @@ def _indented(text: str) -> str:
         return text
 
 
-def _converted(text: str, mime: str, url: str, show: Show, token: Token, launcher: Launcher) -> Page:
+def _convert_html(text: str, mime: str, url: str, show: Show, token: CancelToken, launcher: Launcher) -> Page:
     data = text.encode("utf-8", "replace")
     if not text.strip():
         return Page("html", mime)
-    if len(data) > _HTML_BYTES:
+    if len(data) > _MAX_HTML_BYTES:
         raise _too_much(f"it has {len(data)} bytes")
-    said = convert(data, url, show, token, launcher)
-    first, _, markdown = said.decode("utf-8", "replace").partition("\n")
+    output = convert(data, url, show, token, launcher)
+    first, _, markdown = output.decode("utf-8", "replace").partition("\n")
     note = "" if markdown else "The page shows no text without its scripts; `show` 'raw' gives its source."
     return Page("html", mime, clean(markdown), clean(first[1:]), first[:1] == "1", note)
 
@@ -199,26 +200,26 @@ def convert(
     page: bytes,
     url: str,
     show: Show,
-    token: Token,
+    token: CancelToken,
     launcher: Launcher,
     *,
-    cpu: int = _CPU_SECONDS,
-    memory: int = _MEMORY,
+    cpu: int = _MAX_CPU_S,
+    memory: int = _MAX_MEMORY_BYTES,
 ) -> bytes:
-    """What the child says of a page in UTF-8: a line with 1 or 0 for "whole" and the title, then the Markdown."""
+    """The output of the child, in UTF-8: a line with 1 or 0 for "whole" and the title, then the Markdown."""
     from toolroll.host.runtime import processes
-    from toolroll.host.runtime.launcher import PACKAGE, PIPE
+    from toolroll.host.runtime.launcher import PACKAGE, PIPE, module_paths
     from toolroll.host.runtime.state import nameless
 
     fd = nameless(page)
-    said = bytearray()
+    output = bytearray()
     try:
-        words = [PACKAGE, url, show, str(cpu), str(memory)]
+        words = [PACKAGE, url, show, str(cpu), str(memory), *module_paths()]
         process = launcher.start_python(_CHILD, words, stdin=fd, stdout=PIPE)
-        with processes.stream(process, token=token, deadline=time.monotonic() + _WALL_SECONDS) as chunks:
+        with processes.stream(process, token=token, deadline=time.monotonic() + _MAX_WALL_S) as chunks:
             for chunk in chunks:
-                said += chunk
-                if len(said) > _MOST_MARKDOWN:
+                output += chunk
+                if len(output) > _MAX_MARKDOWN_BYTES:
                     raise _too_much("it becomes too long")
             if chunks.status:
                 raise _too_much("it takes too much time or memory")
@@ -226,7 +227,7 @@ def convert(
         raise _too_much("it takes too long") from None
     finally:
         os.close(fd)
-    return bytes(said)
+    return bytes(output)
 
 
 def _too_much(why: str) -> ToolError:

@@ -1,4 +1,4 @@
-"""Search engines as the operator has set them up: which are there, in which order, and how patiently they are asked.
+"""Web search by the engines that the operator has configured, in their order, with retries.
 
 Keys and endpoints come from the environment; `Engine.needs` and `Engine.place` name the variables.
 TOOLROLL_SEARCH_ENGINES may list the engines that are used, in order. No key is ever in a result or an error.
@@ -12,50 +12,49 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.http.client import Client
-from toolroll.host.http.deadline import Patience
+from toolroll.host.http.deadline import Deadline
 from toolroll.host.http.request import prepare
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.web.engines import hits
-from toolroll.text.web.engines.engines import ENGINES
-from toolroll.text.web.engines.kinds import Hit
+from toolroll.text.web.engines.engines import Hit, load_engines
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Response
     from toolroll.host.http.request import Request
-    from toolroll.host.runtime.cancellation import Token
-    from toolroll.text.web.engines.engine import Engine
-    from toolroll.text.web.engines.kinds import Name
-    from toolroll.text.web.engines.query import Query
+    from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.text.web.engines.engine import WebEngine
+    from toolroll.text.web.engines.engines import EngineName
+    from toolroll.text.web.engines.query import WebQuery
 
 ORDER = "TOOLROLL_SEARCH_ENGINES"
 
-_AGAIN = frozenset({429, 500, 502, 503, 504})
-_TRIES = 3
-_FIRST_DELAY = 0.5
-_LONGEST_DELAY = 10.0
-_MOST_BYTES = 1_000_000  # many times what an answer has
-_LEAST_SECONDS = 0.1
+_RETRIED = frozenset({429, 500, 502, 503, 504})
+_MAX_TRIES = 3
+_FIRST_DELAY_S = 0.5
+_MAX_DELAY_S = 10.0
+_MAX_BYTES = 1_000_000  # many times what an answer has
+_MIN_SECONDS = 0.1
 # In place of the client's words, which quote the beginning of the URL, and with it perhaps a part of a key.
 _FORBIDDEN = "its endpoint is not at a public address. If that is meant, name it in {}."
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What the engines gave, best first."""
+class WebResults:
+    """Results of the engines, best first."""
 
     hits: tuple[Hit, ...]
     engines: tuple[str, ...]
-    """Those that answered."""
+    """The engines that answered."""
     notes: tuple[str, ...] = ()
-    """What was not done as it was asked, and which engines did not answer."""
+    """Filters that were not applied, and engines that did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """An engine with all that it needs."""
+    """An engine with its endpoint, keys and client."""
 
-    engine: Engine
+    engine: WebEngine
     url: str
     needs: Mapping[str, str]
     client: Client
@@ -65,7 +64,7 @@ class _Ready:
         return self.engine.name
 
     def hide(self, text: str) -> str:
-        """A text without what must not be seen."""
+        """A text without the keys."""
         from urllib.parse import quote, quote_plus
 
         for secret in self.needs.values():
@@ -74,14 +73,14 @@ class _Ready:
         return text
 
 
-class Engines:
+class WebSearch:
     """Asks the engines that the environment sets up; those at their usual places through `http`, at its pace."""
 
     def __init__(self, http: Client, environment: Mapping[str, str]) -> None:
         self._http = http
         self._environment = environment
 
-    def search(self, query: Query, engine: Name, token: Token, seconds: float) -> Found:
+    def search(self, query: WebQuery, engine: EngineName, token: CancelToken, seconds: float) -> WebResults:
         """Results of one engine; with "auto" of the first that answers, with "all" of all of them, merged."""
         listed = self._listed()
         query = replace(query, today=time.strftime("%Y-%m-%d", time.gmtime()))
@@ -91,27 +90,27 @@ class Engines:
             return self._first(self._configured(listed), query, token, seconds)
         if engine not in listed:
             raise _unset(f"The operator's {ORDER} does not list {engine!r}. Leave out `engine`.")
-        one = self._ready(ENGINES[engine])
+        one = self._ready(load_engines()[engine])
         if one is None:
-            needed = " and ".join(ENGINES[engine].variables)
+            needed = " and ".join(load_engines()[engine].variables)
             raise _unset(f"{engine!r} needs {needed} in the environment. Set it, or leave out `engine`.")
         return self._first([one], query, token, seconds)
 
     def _listed(self) -> list[str]:
         given = self._environment.get(ORDER, "")
         names = [name.strip().lower() for name in given.split(",") if name.strip()]
-        if unknown := sorted(set(names) - set(ENGINES)):
-            raise _unset(f"{ORDER} names {', '.join(map(repr, unknown))}. There are: {', '.join(ENGINES)}.")
-        return names or list(ENGINES)
+        if unknown := sorted(set(names) - set(load_engines())):
+            raise _unset(f"{ORDER} names {', '.join(map(repr, unknown))}. There are: {', '.join(load_engines())}.")
+        return names or list(load_engines())
 
     def _configured(self, names: Sequence[str]) -> list[_Ready]:
-        found = [one for name in names if (one := self._ready(ENGINES[name])) is not None]
+        found = [one for name in names if (one := self._ready(load_engines()[name])) is not None]
         if not found:
-            needed = "; ".join(f"{' and '.join(ENGINES[name].variables)} for {name}" for name in names)
+            needed = "; ".join(f"{' and '.join(load_engines()[name].variables)} for {name}" for name in names)
             raise _unset(f"No search engine is set up. Set in the environment one of: {needed}.")
         return found
 
-    def _ready(self, engine: Engine) -> _Ready | None:
+    def _ready(self, engine: WebEngine) -> _Ready | None:
         """The engine, if the environment has all that it needs."""
         needs = {name: self._value(variables) for name, variables in engine.needs.items()}
         place = self._value((engine.place, *engine.places))
@@ -121,21 +120,21 @@ class Engines:
             return _Ready(engine, engine.url, needs, self._http)
         try:
             target = urls.parse(place)
-        except ValueError as error:  # its value is not told: it may hold a password
+        except ValueError as error:  # its value is not quoted: it may hold a password
             raise _unset(f"{engine.place} is not a URL that can be asked, because {error}. Set another.") from None
         # The operator names it, so it may be inside their network; but for this engine alone.
-        client = self._http.towards(f"{target.host}:{target.port}", most_bytes=_MOST_BYTES)
+        client = self._http.for_host(f"{target.host}:{target.port}", max_bytes=_MAX_BYTES)
         return _Ready(engine, place, needs, client)
 
     def _value(self, variables: Iterable[str]) -> str:
         return next((value for name in variables if (value := self._environment.get(name, "").strip())), "")
 
-    def _first(self, ready: Sequence[_Ready], query: Query, token: Token, seconds: float) -> Found:
+    def _first(self, ready: Sequence[_Ready], query: WebQuery, token: CancelToken, seconds: float) -> WebResults:
         deadline = time.monotonic() + seconds
         failed: list[tuple[str, ToolError]] = []
         for place, one in enumerate(ready, 1):
             left = deadline - time.monotonic()
-            if left < _LEAST_SECONDS:
+            if left < _MIN_SECONDS:
                 failed.append((one.name, ToolError(ErrorCode.TIMEOUT, f"{one.name} was not asked: no time was left.")))
                 continue
             try:  # half of the time at most, so that one that hangs leaves some for the others
@@ -145,10 +144,10 @@ class Engines:
                     raise
                 failed.append((one.name, error))
             else:
-                return Found(tuple(found), (one.name,), (*_told(failed), *_unfiltered([one], query)))
+                return WebResults(tuple(found), (one.name,), (*_messages(failed), *_unfiltered([one], query)))
         raise self._none(failed)
 
-    def _everyone(self, ready: Sequence[_Ready], query: Query, token: Token, seconds: float) -> Found:
+    def _everyone(self, ready: Sequence[_Ready], query: WebQuery, token: CancelToken, seconds: float) -> WebResults:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(len(ready), "toolroll search") as pool:
@@ -167,7 +166,9 @@ class Engines:
             raise self._none(failed)
         best = hits.merged([found for _, found in answered])[: query.limit]
         asked_of = [one for one, _ in answered]
-        return Found(tuple(best), tuple(one.name for one in asked_of), (*_told(failed), *_unfiltered(asked_of, query)))
+        return WebResults(
+            tuple(best), tuple(one.name for one in asked_of), (*_messages(failed), *_unfiltered(asked_of, query))
+        )
 
     def _none(self, failed: Sequence[tuple[str, ToolError]]) -> ToolError:
         """One error for all that went wrong, with what would help."""
@@ -179,12 +180,12 @@ class Engines:
 
     def _more(self) -> str:
         """Which engines could be set up besides."""
-        names = [name for name in self._listed() if self._ready(ENGINES[name]) is None]
-        ways = ", ".join(f"{name} with {' and '.join(ENGINES[name].variables)}" for name in names)
+        names = [name for name in self._listed() if self._ready(load_engines()[name]) is None]
+        ways = ", ".join(f"{name} with {' and '.join(load_engines()[name].variables)}" for name in names)
         return f" The operator can set up more engines in the environment: {ways}." if ways else ""
 
 
-def _ask(one: _Ready, query: Query, token: Token, seconds: float) -> list[Hit]:
+def _ask(one: _Ready, query: WebQuery, token: CancelToken, seconds: float) -> list[Hit]:
     """The results of one engine; an error that names it when there are none to be had."""
     engine = one.engine
     # Of an engine that cannot leave terms out, some results will be dropped here: ask for more.
@@ -192,7 +193,7 @@ def _ask(one: _Ready, query: Query, token: Token, seconds: float) -> list[Hit]:
     ask = engine.build(one.url, replace(query, limit=min(wanted, engine.most)), one.needs)
     try:
         request = prepare(ask.method, ask.url, ask.headers, ask.body)
-        response = _sent(one.client, request, token, seconds)
+        response = _send(one.client, request, token, seconds)
     except ToolError as error:
         if error.code is ErrorCode.CANCELLED:
             raise
@@ -202,15 +203,15 @@ def _ask(one: _Ready, query: Query, token: Token, seconds: float) -> list[Hit]:
     return hits.fitting(found, query)[: query.limit]
 
 
-def _sent(client: Client, request: Request, token: Token, seconds: float) -> Response:
+def _send(client: Client, request: Request, token: CancelToken, seconds: float) -> Response:
     """The answer, after a few tries when the engine has no time; each waits as long as the engine asks for."""
-    patience = Patience(token, seconds)
-    for attempt in range(_TRIES):
+    patience = Deadline(token, seconds)
+    for attempt in range(_MAX_TRIES):
         # Not redirected: what is sent holds a key. And what an engine offers to programs needs no robots.txt.
         response = client.send(request, token, seconds=patience.left(), follow=False, robots=False)
         delay = _delay(response, attempt)
-        last = attempt + 1 == _TRIES or delay > _LONGEST_DELAY
-        if response.status not in _AGAIN or last or delay + _LEAST_SECONDS > patience.left():
+        last = attempt + 1 == _MAX_TRIES or delay > _MAX_DELAY_S
+        if response.status not in _RETRIED or last or delay + _MIN_SECONDS > patience.left():
             break
         patience.sleep(delay)
     return response
@@ -220,20 +221,20 @@ def _delay(response: Response, attempt: int) -> float:
     """Seconds until the next try: what the server says, in seconds or as a date, else ever more."""
     from email.utils import parsedate_to_datetime
 
-    said = response.headers.get("retry-after", "").strip()
-    if said.isascii() and said.isdigit():
-        return float(said[:9])
+    wait = response.headers.get("retry-after", "").strip()
+    if wait.isascii() and wait.isdigit():
+        return float(wait[:9])
     try:
-        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+        return max(0.0, parsedate_to_datetime(wait).timestamp() - time.time())
     except (ValueError, OverflowError):
-        return float(_FIRST_DELAY * 2**attempt)
+        return float(_FIRST_DELAY_S * 2**attempt)
 
 
 def _read(one: _Ready, response: Response) -> list[Hit]:
     """The results in an answer; ToolError that says what is wrong with any other."""
     if not 200 <= response.status < 300:
         raise _refused(one, response)
-    if len(response.body) > _MOST_BYTES:
+    if len(response.body) > _MAX_BYTES:
         raise _failed(f"{one.name} sent {len(response.body)} bytes, which is too much for results.")
     try:
         return one.engine.read(response.body.decode("utf-8", "replace"))
@@ -244,7 +245,7 @@ def _read(one: _Ready, response: Response) -> list[Hit]:
 
 
 def _refused(one: _Ready, response: Response) -> ToolError:
-    """What an error status means. The server's own words are not told: anybody may have written them."""
+    """The error for a status. The server's own words are left out: anybody may have written them."""
     status, engine = response.status, one.engine
     check = f" Check {' and '.join(engine.variables)}." if engine.variables else ""
     if status in (401, 403):
@@ -276,11 +277,11 @@ def _is_url(text: str) -> bool:
     return True
 
 
-def _told(failed: Iterable[tuple[str, ToolError]]) -> tuple[str, ...]:
+def _messages(failed: Iterable[tuple[str, ToolError]]) -> tuple[str, ...]:
     return tuple(error.message for _, error in failed)
 
 
-def _unfiltered(asked: Iterable[_Ready], query: Query) -> tuple[str, ...]:
+def _unfiltered(asked: Iterable[_Ready], query: WebQuery) -> tuple[str, ...]:
     """What the engines could not do of what was asked; excluded terms and sites are seen to here."""
     notes: list[str] = []
     for one in asked:

@@ -19,7 +19,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(decision.Verdict):
+class UrlVerdict(decision.Verdict):
     """A decision about a URL. An allowed one is fetched from one of `addresses` and nowhere else."""
 
     addresses: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Verdict(decision.Verdict):
     """The operator has allowed this very host."""
 
 
-def judge(url: str, resolve: Resolve, allow: Sequence[str] = ()) -> Verdict:
+def judge(url: str, resolve: Resolve, allow: Sequence[str] = ()) -> UrlVerdict:
     """Whether a URL may be fetched. `resolve` is called at most once.
 
     `allow` holds hosts that the operator has opened although they are not public, each as `host` (at the scheme's own
@@ -37,13 +37,13 @@ def judge(url: str, resolve: Resolve, allow: Sequence[str] = ()) -> Verdict:
     try:
         target = parse(url)
     except ValueError as error:
-        return Verdict("deny", str(error))
+        return UrlVerdict("deny", str(error))
     named = _is_named(target, allow)
     reason = "" if named else ports.reason(target.port)
     if not reason and not named and names.is_inside(target.host) and not names.is_address(target.host):
         reason = f"{target.host!r} is a name inside a machine or a network, not a public one"
     if reason:
-        return Verdict("deny", reason, target=target)
+        return UrlVerdict("deny", reason, target=target)
     return _judge_addresses(target, resolve, named)
 
 
@@ -64,19 +64,19 @@ def redirect(url: str, location: str) -> str:
     return found
 
 
-def _judge_addresses(target: Target, resolve: Resolve, named: bool) -> Verdict:
+def _judge_addresses(target: Target, resolve: Resolve, named: bool) -> UrlVerdict:
     if names.is_address(target.host):
         found: tuple[str, ...] = (target.host.strip("[]"),)
         good = named or addresses.is_plain_public(found[0])
     else:
         found = tuple(resolve(target.host))
         if not found:
-            return Verdict("deny", f"{target.host!r} has no address", target=target)
+            return UrlVerdict("deny", f"{target.host!r} has no address", target=target)
         fits = addresses.may_be_trusted if named else addresses.is_public
         good = all(map(fits, found))
     if not good:
-        return Verdict("deny", f"{target.host!r} is not at a public address", target=target)
-    return Verdict("allow", "", found, target, named)
+        return UrlVerdict("deny", f"{target.host!r} is not at a public address", target=target)
+    return UrlVerdict("allow", "", found, target, named)
 
 
 def _is_named(target: Target, allow: Sequence[str]) -> bool:

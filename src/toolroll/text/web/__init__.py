@@ -1,1 +1,1 @@
-"""Web pages and search engines as text: HTML to Markdown, queries and result pages."""
+"""Pure parts of the web tools: HTML to Markdown (`html`) and the web search engines (`engines`). No I/O."""

@@ -16,8 +16,8 @@ from toolroll.tool import Effect, tool
 if TYPE_CHECKING:
     from toolroll.host.web.page import Page
 
-_ROOM = 4_000  # characters for all that is around the text
-_TOLD = ("location", "retry-after", "www-authenticate")
+_ROOM_CHARS = 4_000  # characters for all that is around the text
+_SHOWN_HEADERS = ("location", "retry-after", "www-authenticate")
 _SECRET = frozenset({"set-cookie", "set-cookie2"})
 
 
@@ -44,9 +44,9 @@ class Fetched:
         """All that the server wrote, marked as foreign; empty when that is nothing."""
         from toolroll.host.web.page import fence
 
-        told = [f"{name}: {self.headers[name]}" for name in _TOLD if name in self.headers]
+        shown = [f"{name}: {self.headers[name]}" for name in _SHOWN_HEADERS if name in self.headers]
         title = [f"title: {self.title}"] if self.title else []
-        text = "\n\n".join(part for part in ("\n".join(told + title), self.text) if part)
+        text = "\n\n".join(part for part in ("\n".join(shown + title), self.text) if part)
         return fence(text, self.url) if text else ""
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ def fetch(
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
     mime = answer.headers.get("content-type", "")
     page = pages.read(answer.body, mime, answer.url, show, ctx.token, ctx.launcher, ctx.converter)
-    shown = bound(page.text, max(_ROOM, ctx.limits.output_chars - _ROOM - 2 * len(answer.url)))
+    shown = bound(page.text, max(_ROOM_CHARS, ctx.limits.output_chars - _ROOM_CHARS - 2 * len(answer.url)))
     return Fetched(
         url=answer.url,
         status_code=answer.status,

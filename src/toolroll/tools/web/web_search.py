@@ -1,4 +1,4 @@
-"""Ask a search engine."""
+"""EngineRequest a search engine."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.schema import Field
-from toolroll.text.web.engines.kinds import Hit, Name, Safe, Within
+from toolroll.text.web.engines.engines import EngineName, Hit, Safe, Within
 from toolroll.tool import Effect, tool
 
-_ROOM = 2_000  # characters for all that is around the results
+_ROOM_CHARS = 2_000  # characters for all that is around the results
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def web_search(
     ctx: Context,
     query: Annotated[str, "What to search for."],
     engine: Annotated[
-        Name, "auto asks the first engine that is set up and answers; all asks every one and merges the results."
+        EngineName, "auto asks the first engine that is set up and answers; all asks every one and merges the results."
     ] = "auto",
     limit: Annotated[int, Field(ge=1, le=50), "Results at most."] = 10,
     safe: Annotated[Safe, "Safe search."] = "moderate",
@@ -64,14 +64,14 @@ def web_search(
     metadata: Annotated[bool, "Include each result's date and engine."] = True,
 ) -> Searched:
     """Search the web. Gives titles, addresses and snippets; read a page itself with `fetch`."""
-    from toolroll.host.web.search import Engines
+    from toolroll.host.web.search import WebSearch
     from toolroll.text.web.engines.query import prepare
 
     asked = prepare(query, limit=limit, safe=safe, language=language, within=within, site=site, exclude=exclude or ())
     ctx.taint.check_text(ctx.call, " ".join((query, site or "", language or "", *(exclude or ()))))
-    found = Engines(ctx.http, ctx.environment).search(asked, engine, ctx.token, timeout)
+    found = WebSearch(ctx.http, ctx.environment).search(asked, engine, ctx.token, timeout)
     wanted = [_wanted(hit, snippets, metadata) for hit in found.hits]
-    shown = _room_for(wanted, ctx.limits.output_chars - _ROOM)
+    shown = _room_for(wanted, ctx.limits.output_chars - _ROOM_CHARS)
     left_out = len(wanted) - len(shown)
     cut = [f"{left_out} more are not shown; a smaller `limit` takes less room."] if left_out else []
     return Searched(asked.words, ", ".join(found.engines), shown, note=" ".join([*cut, *found.notes]))

@@ -15,9 +15,9 @@ def tone(rate: int, seconds: float, pitch: float) -> np.ndarray:
 
 @pytest.mark.parametrize("rate", [8_000, 11_025, 44_100, 48_000])
 def test_another_rate(rate: int) -> None:
-    heard = audio.resampled(tone(rate, 1.0, 440), rate)
-    assert len(heard) == 16_000
-    assert np.abs(heard[100:-100] - tone(16_000, 1.0, 440)[100:-100]).max() < 0.02
+    collected = audio.resampled(tone(rate, 1.0, 440), rate)
+    assert len(collected) == 16_000
+    assert np.abs(collected[100:-100] - tone(16_000, 1.0, 440)[100:-100]).max() < 0.02
 
 
 def test_what_is_too_high_does_not_come_back_as_something_low() -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from toolroll.text.web.engines.kinds import Hit
+from toolroll.text.web.engines.engines import Hit
 
 PAGES = [
     ("asyncio: Asynchronous I/O", "https://docs.python.org/3/library/asyncio.html", "asyncio is a library to write concurrent code."),

@@ -9,9 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tests.text.web.engines import bodies
-from toolroll.text.web.engines.engines import ENGINES
+from toolroll.text.web.engines.engines import EngineName, Hit, load_engines
 from toolroll.text.web.engines.hits import BlockedError, UnreadableError
-from toolroll.text.web.engines.kinds import Hit, Name
 from toolroll.text.web.engines.query import prepare
 
 PLAIN = prepare("a & b")
@@ -23,14 +22,14 @@ NEEDS = {"key": "K/1", "id": "cx:1"}
 
 
 def asked(engine: str, query: Any) -> tuple[str, str, dict[str, str], dict[str, str], Any]:
-    ask = ENGINES[engine].build(ENGINES[engine].url or "https://searx.example.com", query, NEEDS)
+    ask = load_engines()[engine].build(load_engines()[engine].url or "https://searx.example.com", query, NEEDS)
     url = urlsplit(ask.url)
     return ask.method, f"{url.netloc}{url.path}", dict(parse_qsl(url.query)), dict(ask.headers), ask.body
 
 
 def test_the_names_are_all_there() -> None:
-    assert set(get_args(Name)) == {"auto", "all", *ENGINES}
-    assert [engine.name for engine in ENGINES.values()] == list(ENGINES)
+    assert set(get_args(EngineName)) == {"auto", "all", *load_engines()}
+    assert [engine.name for engine in load_engines().values()] == list(load_engines())
 
 
 JSON = {"accept": "application/json"}
@@ -122,20 +121,20 @@ def test_a_year_of_bing_has_dates() -> None:
     ],
 )
 def test_where_an_instance_of_searxng_is_asked(place: str, asks: str) -> None:
-    assert ENGINES["searxng"].build(place, prepare("x"), {}).url.startswith(f"{asks}&format=json")
+    assert load_engines()["searxng"].build(place, prepare("x"), {}).url.startswith(f"{asks}&format=json")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", load_engines())
 def test_how_its_answer_is_read(engine: str) -> None:
     date = None if engine == "google" else bodies.DAY
-    assert ENGINES[engine].read(bodies.BODIES[engine]) == bodies.expected(date=date)
-    assert ENGINES[engine].read(bodies.EMPTY[engine]) == []
+    assert load_engines()[engine].read(bodies.BODIES[engine]) == bodies.expected(date=date)
+    assert load_engines()[engine].read(bodies.EMPTY[engine]) == []
 
 
 LISTS = {"tavily": "results", "serpapi": "organic_results", "google": "items", "perplexity": "results", "searxng": "results"}  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", load_engines())
 @pytest.mark.parametrize(
     "body",
     ["", "null", "[]", "{}", "{", '"text"', "<html><body>502 Bad Gateway</body></html>", '{"error": "no"}', "[" * 100_000, '{"webPages": 1}'],
@@ -143,24 +142,24 @@ LISTS = {"tavily": "results", "serpapi": "organic_results", "google": "items", "
 )  # fmt: skip
 def test_what_is_no_answer(engine: str, body: str) -> None:
     with pytest.raises(UnreadableError):
-        ENGINES[engine].read(body)
+        load_engines()[engine].read(body)
 
 
 @pytest.mark.parametrize(("engine", "name"), LISTS.items())
 @pytest.mark.parametrize("value", [None, 1, "x", {}, [1, None], [{"title": "x"}], [{"url": "javascript:alert(1)"}]])
 def test_a_list_that_is_none(engine: str, name: str, value: object) -> None:
     with pytest.raises(UnreadableError, match=f"its '{name}'"):
-        ENGINES[engine].read(json.dumps({**json.loads(bodies.BODIES[engine]), name: value}))
+        load_engines()[engine].read(json.dumps({**json.loads(bodies.BODIES[engine]), name: value}))
 
 
 def test_an_instance_whose_engines_are_down() -> None:
     with pytest.raises(UnreadableError, match="none of the engines that it asks"):
-        ENGINES["searxng"].read(json.dumps(bodies.SEARXNG_DOWN))
+        load_engines()["searxng"].read(json.dumps(bodies.SEARXNG_DOWN))
 
 
 def test_duckduckgo_wants_a_person() -> None:
     with pytest.raises(BlockedError, match="a person"):
-        ENGINES["duckduckgo"].read(bodies.DUCKDUCKGO_BLOCKED)
+        load_engines()["duckduckgo"].read(bodies.DUCKDUCKGO_BLOCKED)
     # The words alone are no sign: both pages repeat them from the search.
     assert "anomaly.js" in bodies.DUCKDUCKGO
     assert "anomaly.js" in bodies.DUCKDUCKGO_NOTHING
@@ -168,7 +167,7 @@ def test_duckduckgo_wants_a_person() -> None:
 
 def test_links_of_duckduckgo_that_lead_straight_there() -> None:
     card = '<div class="result"><a class="result__a" href="{}">T</a><div class="result__snippet">S<b>!</b></div></div>'
-    read = ENGINES["duckduckgo"].read
+    read = load_engines()["duckduckgo"].read
     assert read(card.format("https://a.com/x?y=1&amp;z=2")) == [Hit("T", "https://a.com/x?y=1&z=2", "S!")]
     assert read(card.format("//a.com/")) == [Hit("T", "https://a.com/", "S!")]
     assert read(card.format("//duckduckgo.com/l/?uddg=javascript%3Aalert(1)")) == []

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.hits import fitting, made, merged, rows
-from toolroll.text.web.engines.kinds import Hit
 from toolroll.text.web.engines.query import prepare
 
 

@@ -5,25 +5,25 @@ from typing import Any
 import pytest
 
 from toolroll import ErrorCode, ToolError
-from toolroll.text.web.engines.query import Query, prepare
+from toolroll.text.web.engines.query import WebQuery, prepare
 
 
 @pytest.mark.parametrize(
     ("words", "options", "query"),
     [
-        ("python", {}, Query("python")),
-        ("  a\tb\r\nc\u2028\x00d\u202e ", {}, Query("a b c d")),
-        ("x", {"language": "EN"}, Query("x", language="en")),
-        ("x", {"language": "pt_br"}, Query("x", language="pt", region="BR")),
-        ("x", {"language": " "}, Query("x")),
-        ("x", {"site": "https://Docs.Python.org/3/"}, Query("x", site="docs.python.org/3")),
-        ("x", {"site": "*.example.com"}, Query("x", site="example.com")),
-        ("x", {"site": "bücher.example"}, Query("x", site="bücher.example")),
-        ("x", {"exclude": ["-java", "java", ' "two  words" ', "", "--"]}, Query("x", exclude=("java", "two words"))),
-        ("x", {"limit": 3, "safe": "off", "within": "week"}, Query("x", 3, "off", within="week")),
+        ("python", {}, WebQuery("python")),
+        ("  a\tb\r\nc\u2028\x00d\u202e ", {}, WebQuery("a b c d")),
+        ("x", {"language": "EN"}, WebQuery("x", language="en")),
+        ("x", {"language": "pt_br"}, WebQuery("x", language="pt", region="BR")),
+        ("x", {"language": " "}, WebQuery("x")),
+        ("x", {"site": "https://Docs.Python.org/3/"}, WebQuery("x", site="docs.python.org/3")),
+        ("x", {"site": "*.example.com"}, WebQuery("x", site="example.com")),
+        ("x", {"site": "bücher.example"}, WebQuery("x", site="bücher.example")),
+        ("x", {"exclude": ["-java", "java", ' "two  words" ', "", "--"]}, WebQuery("x", exclude=("java", "two words"))),
+        ("x", {"limit": 3, "safe": "off", "within": "week"}, WebQuery("x", 3, "off", within="week")),
     ],
 )
-def test_what_is_searched_for(words: str, options: dict[str, Any], query: Query) -> None:
+def test_what_is_searched_for(words: str, options: dict[str, Any], query: WebQuery) -> None:
     assert prepare(words, **options) == query
 
 

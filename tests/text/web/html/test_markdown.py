@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolroll.text.web.html.markdown import Converted, convert
+from toolroll.text.web.html.markdown import HtmlPage, convert
 
 URL = "https://example.com/dir/page.html"
 
@@ -32,11 +32,12 @@ ROWS = [
     ("<a href=/c><div><h3>Card</h3><p>text</p></div></a>", "[Card text](https://example.com/c)"),
     ('<base href="https://cdn.example.com/"><a href=x>L</a>', "[L](https://cdn.example.com/x)"),
     ('<img src=/i.png alt="A  cat"><img src=x><img alt=word src="data:image/png;base64,xx">', "![A cat](https://example.com/i.png)word"),
+    ("a <img aria-hidden=true alt='x^2' src=/m.svg> <img aria-hidden=true src=/i.png>", "a ![x^2](https://example.com/m.svg)"),
     ("<ul><li>a<li>b<ul><li>c</ul><li>d</ul>", "- a\n- b\n  - c\n- d"),
     ("<ul><li>a</li><ul><li>b</li></ul><li>c</li></ul>", "- a\n  - b\n- c"),
-    ("<ol start=9><li>a<li><p>b</p><p>c</p></ol>", "9. a\n10. b\n    c"),
+    ("<ol start=9><li>a<li><p>b</p><p>c</p></ol>", "9. a\n\n10. b\n\n    c"),
     ("<ol><li>a<pre>x\n  y</pre></ol>", "1. a\n   ```\n   x\n     y\n   ```"),
-    ("<li>lonely", "- lonely"),
+    ("<li>lonely", "lonely"),
     ("<dl><dt>T<dd>D<dt>U<dd>E</dl>", "**T**\n\n: D\n\n**U**\n\n: E"),
     ("<blockquote>a<p>b<blockquote>c</blockquote></blockquote>", "> a\n>\n> b\n>\n> > c"),
     ("<pre>\n  a\n\n b  \n</pre>", "```\n  a\n\n b\n```"),
@@ -46,6 +47,7 @@ ROWS = [
     ("<table><caption>C</caption><tbody><tr><td>1</td><td>2</td></tr></tbody></table>", "C\n\n|  |  |\n| --- | --- |\n| 1 | 2 |"),
     ("<table><tr><td><table><tr><td>x</td><td>y</td></tr></table></td><td><p>z</p></td></tr></table>", "|  |  |\n| --- | --- |\n| x | y |\n\nz"),
     ("<table><tr><td><p>only</p><p>layout</p></table>", "only\n\nlayout"),
+    ("<p><span style='white-space: pre-wrap'>a <b>b</b></span>", "a **b**"),
     ("a<hr>b", "a\n\n---\n\nb"),
     ("<details><summary>S</summary>text</details>", "S\n\ntext"),
     ("<script>if (a < b) { '</p>' }</script>x<style>p{}</style><template>t</template><svg><text>s</text></svg>", "x"),
@@ -57,10 +59,10 @@ ROWS = [
     ("<!doctype html><!-- a > b --><?php x ?><![CDATA[y]]>z<!-->w", "zw"),
     ("a < b << c <3 > d", "a < b << c <3 > d"),
     ("</p></div>a</span></table>b", "ab"),
-    ("<p>a</b></i>b<td>c", "ab\n\nc"),
+    ("<p>a</b></i>b<td>c", "abc"),
     ("<A HREF=/x CLASS=y>L</A>", "[L](https://example.com/x)"),
     ('<a href="/x" href="/y" title="a>b">L</a>', "[L](https://example.com/x)"),
-    ("x<a href='/unclosed>L</a>", "xL"),
+    ("x<a href='/unclosed>L</a>", "x"),
     ("&#65;&#x42;&#99999999999;&#xfffffffff;&unknown;&copy", "AB\ufffd\ufffd&unknown;©"),
     ("<!-- never closed <p>a", ""),
     ("a\u200bb\ufeffc\u00add", "abcd"),
@@ -74,6 +76,8 @@ ROWS = [
      "| N | G | G |  |\n| --- | --- | --- | --- |\n| x | 1 | 2 |  |\n| x | 3 | 4 |  |\n| t |  |  | 5 |"),
     ("<table><tr><td>a<td>b<td rowspan=2>c<tr><td>d</table>", "|  |  |  |\n| --- | --- | --- |\n| a | b | c |\n| d |  | c |"),
     ("<table><tr><th>K<td>V<tr><th>L<td><ul><li>x<li>y</ul></table>", "|  |  |\n| --- | --- |\n| K | V |\n| L | x y |"),
+    ("<table><tr><td>a&#31;td 9 9 b&#x1E;c\x1fd&#310;<td>y</table><table><tr><td role=main>z</table>", "|  |  |\n| --- | --- |\n| atd 9 9 bcdĶ | y |\n\nz"),
+    ("<table><tr><th><th></tr></table>a", "a"),
     ("<meta http-equiv=Refresh content='0; url=/next'>", "The page leads on to https://example.com/next"),
 ]  # fmt: skip
 
@@ -93,6 +97,7 @@ LONG = "words " * 40
         (f"<main><p>{LONG}</p></main>", LONG.strip(), False),
         (f"<div role=main>{LONG}</div>", LONG.strip(), False),
         (f"<article>{LONG}</article>", LONG.strip(), False),
+        (f"<table><tr><td>side<td role=main>{LONG}</table>", LONG.strip(), False),
         (f"<main hidden>{LONG}</main>", "menu\n\nimprint", True),
         ("<main>short</main>", "menu\n\nshort\n\nimprint", True),
         (
@@ -104,12 +109,12 @@ LONG = "words " * 40
     ],
 )
 def test_the_main_part(inner: str, shown: str, whole: bool) -> None:
-    assert convert(PAGE.format(inner), URL) == Converted("My page", shown, whole)
+    assert convert(PAGE.format(inner), URL) == HtmlPage("My page", shown, whole)
 
 
 def test_all_of_a_page() -> None:
     found = convert(PAGE.format(f"<main>{LONG}</main>"), URL, main=False)
-    assert found == Converted("My page", f"menu\n\n{LONG.strip()}\n\nimprint", True)
+    assert found == HtmlPage("My page", f"menu\n\n{LONG.strip()}\n\nimprint", True)
 
 
 HOSTILE = {

@@ -9,21 +9,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import Said, TroubleError
+from toolroll.host.convert.protocol import ConversionOutput, TroubleError
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, start_process
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _RATE = 16_000
-_STRETCH = 45 * _RATE  # what is heard at once
+_STRETCH = 45 * _RATE  # what is collected at once
 _SEARCHED = 15 * _RATE  # where the end of a stretch may be, at the most silent place
 _PAUSE = _RATE // 5
 _KIND = b"RIFF"
 _MOST = limits.MINUTES * 60 * _RATE
 
 
-def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """A line for each stretch of speech."""
     sound = _wave(file) if _is_wave(file) else _other()
     if len(sound) > _MOST:
@@ -39,10 +39,10 @@ def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 
             if text := " ".join(line.text.split()):
                 second = int(start / _RATE + line.start_time)
                 lines.append(f"[{second // 60:02}:{second % 60:02}] {text}")
-        said.progress(end // _RATE, len(sound) // _RATE)
+        output.progress(end // _RATE, len(sound) // _RATE)
     if not lines:
         raise TroubleError("silent")
-    said.part("\n".join(lines))
+    output.part("\n".join(lines))
 
 
 def stretches(sound: NDArray[Any]) -> Iterator[tuple[int, int]]:
@@ -66,7 +66,7 @@ def _is_wave(file: BinaryIO) -> bool:
 
 
 def _wave(file: BinaryIO) -> NDArray[Any]:
-    """The samples of a WAV file of whole numbers, as one channel at the rate that is heard."""
+    """The samples of a WAV file of whole numbers, as one channel at the rate that is collected."""
     try:
         with wave.open(file, "rb") as source:
             channels, width, rate, count, *_ = source.getparams()
@@ -91,7 +91,7 @@ def _wave(file: BinaryIO) -> NDArray[Any]:
 
 
 def resampled(sound: NDArray[Any], rate: int) -> NDArray[Any]:
-    """The same sound at the rate that is heard; what is too high for that is taken out first."""
+    """The same sound at the rate that is collected; what is too high for that is taken out first."""
     import numpy as np
 
     if rate == _RATE or not len(sound):

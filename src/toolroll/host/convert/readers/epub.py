@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element, fromstring
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import Said, TroubleError
+from toolroll.host.convert.protocol import ConversionOutput, TroubleError
 from toolroll.host.convert.readers.archive import checked
 from toolroll.host.convert.readers.markdown import heading
 
@@ -20,7 +20,7 @@ _PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _DECLARED = re.compile(rb"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 
 
-def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """All chapters in the order of the book, each under its title."""
     from toolroll.text.web.html.markdown import convert
 
@@ -29,7 +29,7 @@ def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 
         raise TroubleError("password")
     where = next(one.get("full-path", "") for one in _parsed(archive, _CONTAINER).iter() if _is(one, "rootfile"))
     package = _parsed(archive, where)
-    said.title(next((one.text for one in package.iter() if _is(one, "title")), ""))
+    output.title(next((one.text for one in package.iter() if _is(one, "title")), ""))
     items = {one.get("id"): one for one in package.iter() if _is(one, "item")}
     order = [items.get(one.get("idref")) for one in package.iter() if _is(one, "itemref")]
     chapters = [one.get("href", "") for one in order if one is not None and one.get("media-type") in _PAGES]
@@ -41,8 +41,8 @@ def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 
         found = convert(page.decode("utf-8", "replace"), "", main=False)
         headed = found.title and not found.markdown.startswith("#")
         texts.append(f"{heading(found.title, 1)}\n\n{found.markdown}" if headed else found.markdown)
-        said.progress(number, len(chapters))
-    said.part("\n\n".join(filter(None, texts)))
+        output.progress(number, len(chapters))
+    output.part("\n\n".join(filter(None, texts)))
 
 
 def _parsed(archive: zipfile.ZipFile, name: str) -> Element:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import Said, TroubleError
+from toolroll.host.convert.protocol import ConversionOutput, TroubleError
 from toolroll.host.convert.readers.ocr import Eyes
 
 _KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 
 
-def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """The text in a picture, or in each page of a scan that has several."""
     from PIL import Image, ImageOps
 
@@ -33,5 +33,5 @@ def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 
             paper = Image.new("RGBA", shown.size, "white")
             paper.alpha_composite(shown)
             eyes = eyes or Eyes()
-            said.part(eyes.lines(np.asarray(paper.convert("RGB"))[:, :, ::-1].copy()), number + 1)
-            said.progress(number + 1, frames)
+            output.part(eyes.lines(np.asarray(paper.convert("RGB"))[:, :, ::-1].copy()), number + 1)
+            output.progress(number + 1, frames)

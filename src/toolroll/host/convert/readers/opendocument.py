@@ -6,7 +6,7 @@ from typing import BinaryIO
 from xml.etree.ElementTree import XMLParser
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import Said, TroubleError
+from toolroll.host.convert.protocol import ConversionOutput, TroubleError
 from toolroll.host.convert.readers.archive import checked
 from toolroll.host.convert.readers.markdown import heading, table
 
@@ -18,12 +18,12 @@ _MOST_SPACES = 100
 _CHUNK = 1 << 18
 
 
-def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """The whole of a text, or a part for each slide."""
     archive = checked(file)
     if "META-INF/manifest.xml" in archive.namelist() and b"encryption-data" in archive.read("META-INF/manifest.xml"):
         raise TroubleError("password")
-    writer = _Writer(said)
+    writer = _Writer(output)
     parser = XMLParser(target=writer)
     with archive.open("content.xml") as content:
         while chunk := content.read(_CHUNK):
@@ -34,8 +34,8 @@ def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 
 class _Writer:
     """Follows the elements as they begin and end; says each slide, or the whole text, when it is over."""
 
-    def __init__(self, said: Said) -> None:
-        self._said = said
+    def __init__(self, output: ConversionOutput) -> None:
+        self._output = output
         self._open: list[str] = []
         self._levels: list[int] = []
         self._words: list[str] = []
@@ -101,5 +101,5 @@ class _Writer:
 
     def _say(self, page: int) -> None:
         title = self._blocks[0].lstrip("# ") if page and self._blocks else ""
-        self._said.part("\n\n".join(filter(None, self._blocks)), page, title[:200])
+        self._output.part("\n\n".join(filter(None, self._blocks)), page, title[:200])
         self._blocks = []

@@ -1,4 +1,4 @@
-"""A PDF, page by page. Pages that are pictures are told of, for a child that can read those."""
+"""Read a PDF page by page. Pages that are pictures are reported, for the reader with OCR."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import Said, TroubleError
+from toolroll.host.convert.protocol import ConversionOutput, TroubleError
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage  # type: ignore[import-untyped]
@@ -18,24 +18,24 @@ _EVERY = 10  # pages between two words of progress
 _FORM_DEPTH = 3  # of what is drawn within something else
 
 
-def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """The text of each page, under the bookmark that leads to it."""
     document = opened(file)
     count = len(document)
     if count > limits.PAGES:
         raise TroubleError("pages", count)
-    said.title(document.get_metadata_value("Title"))
+    output.title(document.get_metadata_value("Title"))
     titles = _titles(document)
     for number in range(1, count + 1):
         page = document[number - 1]
         text = _HYPHEN.sub("", page.get_textpage().get_text_bounded()).replace("\r\n", "\n")
         if text.strip():
-            said.part(text, number, titles.get(number, ""))
+            output.part(text, number, titles.get(number, ""))
         elif _has_picture(page):
-            said.scanned(number)
+            output.scanned(number)
         page.close()
         if number % _EVERY == 0 or number == count:
-            said.progress(number, count)
+            output.progress(number, count)
 
 
 def opened(file: BinaryIO) -> PdfDocument:

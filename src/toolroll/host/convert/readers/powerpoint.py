@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import Said, TroubleError
+from toolroll.host.convert.protocol import ConversionOutput, TroubleError
 from toolroll.host.convert.readers.archive import checked
 from toolroll.host.convert.readers.markdown import heading, table
 
 
-def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """A part for each slide."""
     checked(file)
     from pptx import Presentation
@@ -19,7 +19,7 @@ def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 
 
     show = Presentation(file)
     if any(one.reltype == RELATIONSHIP_TYPE.CORE_PROPERTIES for one in show.part.package.iter_rels()):
-        said.title(show.core_properties.title)  # the library makes one up where there is none
+        output.title(show.core_properties.title)  # the library makes one up where there is none
     slides = list(show.slides)
     if len(slides) > limits.PAGES:
         raise TroubleError("pages", len(slides))
@@ -32,8 +32,8 @@ def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
         if notes is not None and notes.text.strip():
             blocks.append(f"Notes: {notes.text.strip()}")
-        said.part("\n\n".join(filter(None, blocks)), number, title)
-        said.progress(number, len(slides))
+        output.part("\n\n".join(filter(None, blocks)), number, title)
+        output.progress(number, len(slides))
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:

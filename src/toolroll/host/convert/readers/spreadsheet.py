@@ -6,14 +6,14 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import Said, TroubleError
+from toolroll.host.convert.protocol import ConversionOutput, TroubleError
 from toolroll.host.convert.readers.archive import checked, is_encrypted
 from toolroll.host.convert.readers.markdown import table
 
 _ZIP = b"PK"
 
 
-def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """The values of each sheet as they were last computed."""
     from python_calamine import CalamineWorkbook, PasswordError, SheetTypeEnum
 
@@ -32,8 +32,8 @@ def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 
         cells += sheet.height * sheet.width
         if cells > limits.CELLS:
             raise TroubleError("cells")
-        said.part(table([[shown(cell) for cell in row] for row in sheet.iter_rows()]), number, name)
-        said.progress(done, len(sheets))
+        output.part(table([[shown(cell) for cell in row] for row in sheet.iter_rows()]), number, name)
+        output.progress(done, len(sheets))
 
 
 def shown(value: Any) -> str:

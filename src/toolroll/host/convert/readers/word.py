@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
-from toolroll.host.convert.protocol import Said
+from toolroll.host.convert.protocol import ConversionOutput
 from toolroll.host.convert.readers.archive import checked
 from toolroll.host.convert.readers.markdown import heading, table
 
@@ -16,16 +16,16 @@ _BREAKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyph
 _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 
 
-def read(file: BinaryIO, said: Said, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
+def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """The text of the body. What was deleted under review, headers and footers are left out."""
     archive = checked(file)
     import docx
 
     document = docx.Document(file)
     if "docProps/core.xml" in archive.namelist():  # else the library makes a title up
-        said.title(document.core_properties.title)
+        output.title(document.core_properties.title)
     styles = {one.style_id: str(one.name) for one in document.styles if one.name}
-    said.part("\n\n".join(_joined(_blocks(document.element.body, styles))))
+    output.part("\n\n".join(_joined(_blocks(document.element.body, styles))))
 
 
 def _joined(blocks: Iterator[tuple[str, bool]]) -> Iterator[str]:

@@ -42,7 +42,7 @@ class Server:
         self._prefix = f"toolroll-{_short(workspace)}-"
         self._name = f"{target.host}:{target.port}"
         # The operator names it, so it may be inside their network; but for this alone.
-        self._client = http.towards(self._name, most_bytes=_MOST_BYTES)
+        self._client = http.for_host(self._name, max_bytes=_MOST_BYTES)
 
     @property
     def name(self) -> str:

@@ -74,7 +74,7 @@ def load_model(environment: Mapping[str, str], http: Client, name: str | None = 
         needed = f"the package {protocol.PACKAGE!r}. Install it: pip install 'toolroll[{EXTRA}]'"
         raise _unsupported(f"The model {model!r} needs {needed}.")
     # The operator names this server, so it may be inside their network.
-    client = http.towards(f"{target.host}:{target.port}", most_bytes=_MAX_ANSWER_BYTES)
+    client = http.for_host(f"{target.host}:{target.port}", max_bytes=_MAX_ANSWER_BYTES)
     endpoint = Endpoint(
         provider.name, (url or provider.url).rstrip("/"), key, provider.key_variable, provider.url_variable
     )

@@ -51,7 +51,7 @@ class ModelServer:
         self._url = f"{url.rstrip('/')}/{path}"
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         # The operator names this server, so it may be inside their network.
-        self._client = http.towards(f"{target.host}:{target.port}", most_bytes=settings.max_bytes)
+        self._client = http.for_host(f"{target.host}:{target.port}", max_bytes=settings.max_bytes)
 
     def post(self, body: dict[str, Any], token: CancelToken) -> Any:
         """The decoded answer to a request; ToolError with what to do if there is none. It quotes no server text."""

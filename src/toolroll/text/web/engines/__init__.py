@@ -1,1 +1,1 @@
-"""Searching the web: what is asked, how each engine is asked it, and what its answer says."""
+"""Web search engines, one module each: how each is asked and how its answer is read. `engines.load_engines` has all."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 
-from toolroll.text.web.engines.engine import Ask, Engine, address
+from toolroll.text.web.engines.engine import EngineRequest, WebEngine, address
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.hits import UnreadableError, document, rows
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
+from toolroll.text.web.engines.query import WebQuery
 
 
-def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
+def _build(url: str, query: WebQuery, needs: Mapping[str, str]) -> EngineRequest:
     words = query.text()
     parameters: dict[str, str | int] = {
         "q": f"{words} language:{query.language}" if query.language else words,
@@ -24,10 +24,10 @@ def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
         "setLang": query.language,
     }
     headers = {"accept": "application/json", "ocp-apim-subscription-key": needs["key"]}
-    return Ask("GET", address(url, parameters), headers)
+    return EngineRequest("GET", address(url, parameters), headers)
 
 
-def _freshness(query: Query) -> str:
+def _freshness(query: WebQuery) -> str:
     """It knows days, weeks and months by name, and a year only by its dates."""
     if query.within != "year":
         return (query.within or "").title()
@@ -47,7 +47,7 @@ def _read(body: str) -> list[Hit]:
     return rows(pages, "value", title="name", snippet="snippet", date="datePublished")
 
 
-ENGINE = Engine(
+ENGINE = WebEngine(
     "bing",
     "https://api.bing.microsoft.com/v7.0/search",
     _build,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from toolroll.text.web.engines.engine import FORM, Ask, Engine
+from toolroll.text.web.engines.engine import FORM, EngineRequest, WebEngine
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.hits import BlockedError, UnreadableError, made
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
-from toolroll.text.web.html.tokens import Close, Open, Text, tokens
+from toolroll.text.web.engines.query import WebQuery
+
+if TYPE_CHECKING:
+    from turbohtml import Element
 
 _SAFE = {"strict": "1", "moderate": "-1", "off": "-2"}
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?=T)")
@@ -24,75 +26,45 @@ _REGIONS = {
 }  # fmt: skip
 
 
-def _build(url: str, query: Query, _needs: Mapping[str, str]) -> Ask:
+def _build(url: str, query: WebQuery, _needs: Mapping[str, str]) -> EngineRequest:
     form = {"q": query.text(), "kl": _region(query), "kp": _SAFE[query.safe]}
     if query.within:
         form["df"] = query.within[0]
-    return Ask("POST", url, {"content-type": FORM, "accept": "text/html"}, dict(form))
+    return EngineRequest("POST", url, {"content-type": FORM, "accept": "text/html"}, dict(form))
 
 
-def _region(query: Query) -> str:
+def _region(query: WebQuery) -> str:
     if query.region:
         return f"{'uk' if query.region == 'GB' else query.region.lower()}-{query.language}"
     return _REGIONS.get(query.language, "wt-wt")
 
 
-@dataclass(slots=True)
-class _Card:
-    """One result as it is read."""
-
-    advert: bool = False
-    url: str = ""
-    title: list[str] = field(default_factory=list)
-    snippet: list[str] = field(default_factory=list)
-    rest: list[str] = field(default_factory=list)
-
-    def hit(self) -> Hit | None:
-        where = _target(self.url)
-        if self.advert or where is None:
-            return None
-        day = _DAY.search(" ".join(self.rest))
-        return made("".join(self.title), where, "".join(self.snippet), day[0] if day else None)
-
-
 def _read(body: str) -> list[Hit]:
-    found = [card.hit() for card in _cards(body)]
-    hits = [one for one in found if one is not None]
+    import turbohtml
+
+    page = turbohtml.parse(body, positions=False)
+    cards = [card for card in page.select(".result") if card.select_one("a.result__a")]
+    hits = [hit for card in cards if (hit := _hit(card)) is not None]
     if hits:
         return hits
     # Only now: a page of results may well be about the very words that mark the others.
-    marks = _marks(body)
-    if "blocked" in marks:
+    if page.select_one("[class*=anomaly-modal], [action*='anomaly.js'], #challenge-form"):
         raise BlockedError(
             "It wants to see that a person is searching, as it does after many searches from one address"
         )
-    if "nothing" not in marks and not found:
+    if not cards and not page.select_one("[class*=no-results], [class*=result--no-result]"):
         raise UnreadableError("it holds no results, and does not say that there are none")
     return []
 
 
-def _cards(page: str) -> Iterator[_Card]:
-    card = _Card()
-    into, until = card.rest, ""
-    for token in tokens(page):
-        if isinstance(token, Text):
-            into.append(token.text)
-        elif isinstance(token, Close) and token.name == until:
-            into, until = card.rest, ""
-        elif isinstance(token, Open):
-            classes = token.attributes.get("class", "").split()
-            if "result" in classes:
-                if card.url:
-                    yield card
-                card = _Card("result--ad" in classes)
-                into, until = card.rest, ""
-            elif "result__a" in classes and token.name == "a":
-                card.url = token.attributes.get("href", "")
-                into, until = card.title, "a"
-            elif "result__snippet" in classes:
-                into, until = card.snippet, token.name
-    if card.url:
-        yield card
+def _hit(card: Element) -> Hit | None:
+    """One result; None for an advert."""
+    link, snippet = card.select_one("a.result__a"), card.select_one(".result__snippet")
+    where = _target(link.attr("href") or "") if link else None
+    if link is None or where is None or card.has_class("result--ad"):
+        return None
+    day = _DAY.search(card.text)
+    return made(link.text, where, snippet.text if snippet else "", day[0] if day else None)
 
 
 def _target(href: str) -> str | None:
@@ -107,17 +79,4 @@ def _target(href: str) -> str | None:
     return f"https:{href}" if href.startswith("//") else href
 
 
-def _marks(page: str) -> set[str]:
-    """What the attributes of a page without results tell; its text may hold anything that was searched for."""
-    marks = set()
-    for token in tokens(page):
-        if isinstance(token, Open):
-            kind, action = token.attributes.get("class", ""), token.attributes.get("action", "")
-            if "anomaly-modal" in kind or "anomaly.js" in action or token.attributes.get("id") == "challenge-form":
-                marks.add("blocked")
-            if "no-results" in kind or "result--no-result" in kind:
-                marks.add("nothing")
-    return marks
-
-
-ENGINE = Engine("duckduckgo", "https://html.duckduckgo.com/html/", _build, _read, most=30)
+ENGINE = WebEngine("duckduckgo", "https://html.duckduckgo.com/html/", _build, _read, most=30)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
+from toolroll.text.web.engines.engines import Hit
+from toolroll.text.web.engines.query import WebQuery
 
 Filter = Literal["safe", "language", "exclude"]
 FORM = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class EngineRequest:
     """A request to an engine."""
 
     method: str
@@ -23,12 +23,12 @@ class Ask:
     body: dict[str, Any] | None = None
 
 
-Build = Callable[[str, Query, Mapping[str, str]], Ask]
+Build = Callable[[str, WebQuery, Mapping[str, str]], EngineRequest]
 """From the endpoint, the search and the values of what the engine needs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class WebEngine:
     """A search engine."""
 
     name: str

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolroll.text.web.engines.engine import Ask, Engine, address
+from toolroll.text.web.engines.engine import EngineRequest, WebEngine, address
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.hits import UnreadableError, document, rows
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
+from toolroll.text.web.engines.query import WebQuery
 
 SAFE = {"strict": "active", "moderate": "active", "off": "off"}
 
 
-def language(query: Query) -> str:
+def language(query: WebQuery) -> str:
     """How Google names the language that results must have."""
     if query.language == "zh":
         return f"lang_zh-{'TW' if query.region in ('TW', 'HK') else 'CN'}"
     return f"lang_{query.language}" if query.language else ""
 
 
-def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
+def _build(url: str, query: WebQuery, needs: Mapping[str, str]) -> EngineRequest:
     parameters: dict[str, str | int] = {
         "key": needs["key"],
         "cx": needs["id"],
@@ -32,7 +32,7 @@ def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
         "siteSearch": query.site,
         "siteSearchFilter": "i" if query.site else "",
     }
-    return Ask("GET", address(url, parameters), {"accept": "application/json"})
+    return EngineRequest("GET", address(url, parameters), {"accept": "application/json"})
 
 
 def _read(body: str) -> list[Hit]:
@@ -44,7 +44,7 @@ def _read(body: str) -> list[Hit]:
     return []
 
 
-ENGINE = Engine(
+ENGINE = WebEngine(
     "google",
     "https://customsearch.googleapis.com/customsearch/v1",
     _build,

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from toolroll.text import terminal
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
+from toolroll.text.web.engines.engines import Hit
+from toolroll.text.web.engines.query import WebQuery
 
 _TITLE = 300
 _SNIPPET = 700
@@ -98,7 +98,7 @@ def _date(text: object) -> str | None:
     return day[0] if day else line or None
 
 
-def fitting(hits: Iterable[Hit], query: Query) -> list[Hit]:
+def fitting(hits: Iterable[Hit], query: WebQuery) -> list[Hit]:
     """The results that keep to the search's site and excluded terms, each address once, in order."""
     found: dict[str, Hit] = {}
     terms = [re.compile(rf"(?<!\w){re.escape(term)}(?!\w)", re.IGNORECASE) for term in query.exclude]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolroll.text.web.engines.engine import Ask, Engine
+from toolroll.text.web.engines.engine import EngineRequest, WebEngine
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.hits import document, rows
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
+from toolroll.text.web.engines.query import WebQuery
 
 _TOKENS = 256  # of each page; more is not shown anyway
 
 
-def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
+def _build(url: str, query: WebQuery, needs: Mapping[str, str]) -> EngineRequest:
     body: dict[str, Any] = {"query": query.words, "max_results": query.limit, "max_tokens_per_page": _TOKENS}
     if query.within:
         body["search_recency_filter"] = query.within
@@ -21,14 +21,14 @@ def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
         body["search_domain_filter"] = [query.host]
     if query.language:
         body["search_language_filter"] = [query.language]
-    return Ask("POST", url, {"authorization": f"Bearer {needs['key']}"}, body)
+    return EngineRequest("POST", url, {"authorization": f"Bearer {needs['key']}"}, body)
 
 
 def _read(body: str) -> list[Hit]:
     return rows(document(body), "results", snippet="snippet", date="date")
 
 
-ENGINE = Engine(
+ENGINE = WebEngine(
     "perplexity",
     "https://api.perplexity.ai/search",
     _build,

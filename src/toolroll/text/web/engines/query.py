@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.web.engines.kinds import Safe, Within
+from toolroll.text.web.engines.engines import Safe, Within
 
 _MOST_CHARS = 400  # what the strictest engine takes
 _MOST_TERMS = 20
@@ -17,7 +17,7 @@ _SITE = re.compile(r"(?:https?://)?(?:\*\.)?((?:[\w-]{1,63}\.)+[\w-]{2,63})(/[^\
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class WebQuery:
     """A search. Make one with `prepare`, which checks it."""
 
     words: str
@@ -58,13 +58,13 @@ def prepare(
     within: Within | None = None,
     site: str | None = None,
     exclude: Sequence[str] = (),
-) -> Query:
+) -> WebQuery:
     """A search that can be sent; ToolError for what cannot."""
     plain = _plain(words)
     if not plain:
         raise _wrong("The `query` is empty. Say what to search for.")
     tongue, region = _language(language or "")
-    query = Query(plain, limit, safe, tongue, region, within, _site(site or ""), _terms(exclude))
+    query = WebQuery(plain, limit, safe, tongue, region, within, _site(site or ""), _terms(exclude))
     if len(query.text()) > _MOST_CHARS:
         raise _wrong(
             f"The search has {len(query.text())} characters, engines take {_MOST_CHARS}. "

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolroll.text.web.engines.engine import Ask, Engine, address
+from toolroll.text.web.engines.engine import EngineRequest, WebEngine, address
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.hits import UnreadableError, document, rows
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
+from toolroll.text.web.engines.query import WebQuery
 
 _SAFE = {"off": 0, "moderate": 1, "strict": 2}
 
 
-def _build(url: str, query: Query, _needs: Mapping[str, str]) -> Ask:
+def _build(url: str, query: WebQuery, _needs: Mapping[str, str]) -> EngineRequest:
     region = f"-{query.region}" if query.region else ""
     parameters: dict[str, str | int] = {
         "q": query.text(),
@@ -24,7 +24,7 @@ def _build(url: str, query: Query, _needs: Mapping[str, str]) -> Ask:
     }
     root = url.rstrip("/")
     where = root if root.endswith("/search") or "?" in root else f"{root}/search"
-    return Ask("GET", address(where, parameters), {"accept": "application/json"})
+    return EngineRequest("GET", address(where, parameters), {"accept": "application/json"})
 
 
 def _read(body: str) -> list[Hit]:
@@ -35,7 +35,7 @@ def _read(body: str) -> list[Hit]:
     return hits
 
 
-ENGINE = Engine(
+ENGINE = WebEngine(
     "searxng",
     "",
     _build,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolroll.text.web.engines.engine import Ask, Engine, address
+from toolroll.text.web.engines.engine import EngineRequest, WebEngine, address
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.google import SAFE, language
 from toolroll.text.web.engines.hits import UnreadableError, document, rows
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
+from toolroll.text.web.engines.query import WebQuery
 
 _NOTHING = "hasn't returned any results"
 
 
-def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
+def _build(url: str, query: WebQuery, needs: Mapping[str, str]) -> EngineRequest:
     parameters: dict[str, str | int] = {
         "engine": "google",
         "q": query.text(),
@@ -24,7 +24,7 @@ def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
         "tbs": f"qdr:{query.within[0]}" if query.within else "",
         "api_key": needs["key"],
     }
-    return Ask("GET", address(url, parameters), {"accept": "application/json"})
+    return EngineRequest("GET", address(url, parameters), {"accept": "application/json"})
 
 
 def _read(body: str) -> list[Hit]:
@@ -39,7 +39,7 @@ def _read(body: str) -> list[Hit]:
     return []
 
 
-ENGINE = Engine(
+ENGINE = WebEngine(
     "serpapi",
     "https://serpapi.com/search.json",
     _build,

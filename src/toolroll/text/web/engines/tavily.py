@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolroll.text.web.engines.engine import Ask, Engine
+from toolroll.text.web.engines.engine import EngineRequest, WebEngine
+from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.hits import document, rows
-from toolroll.text.web.engines.kinds import Hit
-from toolroll.text.web.engines.query import Query
+from toolroll.text.web.engines.query import WebQuery
 
 
-def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
+def _build(url: str, query: WebQuery, needs: Mapping[str, str]) -> EngineRequest:
     body: dict[str, Any] = {
         "query": query.words,
         "topic": "general",
@@ -22,14 +22,14 @@ def _build(url: str, query: Query, needs: Mapping[str, str]) -> Ask:
         body["time_range"] = query.within
     if query.site:
         body["include_domains"] = [query.host]
-    return Ask("POST", url, {"authorization": f"Bearer {needs['key']}"}, body)
+    return EngineRequest("POST", url, {"authorization": f"Bearer {needs['key']}"}, body)
 
 
 def _read(body: str) -> list[Hit]:
     return rows(document(body), "results", snippet="content", date="published_date")
 
 
-ENGINE = Engine(
+ENGINE = WebEngine(
     "tavily",
     "https://api.tavily.com/search",
     _build,

@@ -1,1 +1,1 @@
-"""Web pages as Markdown. Every step is linear in the size of the page; how deep things nest is bounded."""
+"""Web pages: their encoding (`charset`) and their Markdown (`markdown`, by turbohtml)."""

@@ -1,4 +1,4 @@
-"""The encoding of what servers send, told as browsers tell it."""
+"""Detect the encoding of a body as browsers do."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def decode(body: bytes, content_type: str) -> str:
     for bom, codec in _BOMS:
         if body.startswith(bom):
             return body[len(bom) :].decode(codec, "replace")
-    said = _CHARSET.search(content_type)
-    codec = _codec(said[1]) if said else ""
+    named = _CHARSET.search(content_type)
+    codec = _codec(named[1]) if named else ""
     if not codec and (declared := _DECLARED.search(body[:4096])):
         codec = _codec(declared[1].decode("ascii", "replace"))
         codec = "utf-8" if codec.startswith("utf-16") else codec  # it could not be read if it were true
@@ -56,8 +56,8 @@ def decode(body: bytes, content_type: str) -> str:
 
 def is_utf16(body: bytes, content_type: str) -> bool:
     """Whether it is text although it holds NUL bytes."""
-    said = _CHARSET.search(content_type)
-    return body[:2] in (b"\xff\xfe", b"\xfe\xff") or (said is not None and _codec(said[1]).startswith("utf-16"))
+    named = _CHARSET.search(content_type)
+    return body[:2] in (b"\xff\xfe", b"\xfe\xff") or (named is not None and _codec(named[1]).startswith("utf-16"))
 
 
 def _is_mostly_utf8(body: bytes) -> bool:

@@ -1,266 +1,282 @@
-"""A page's tree written as Markdown: what a reader sees, in the order of the page, links complete."""
+"""Convert web pages to Markdown: what a reader sees, in the order of the page, with complete links.
+
+turbohtml parses the page and writes the Markdown; the writers here say how links, tables, code and the like look.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+from urllib.parse import urljoin
 
-from toolroll.text.web.html.head import head, joined, squeezed
-from toolroll.text.web.html.tables import table
-from toolroll.text.web.html.tree import Node, tree
+import turbohtml
+from turbohtml import Document, Element, Markdown
 
-_LINES = re.compile(r" *\n[ \n]*")
+_UNSEEN = (
+    "head, script, style, template, svg, iframe, object, embed, video, audio, canvas, select, textarea, input, dialog, "
+    "datalist, map, noembed, noframes, button, [hidden], [aria-hidden=true]:not(img)"
+)
+_INVISIBLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_NAMED_BY = "h1, h2, h3, h4, h5, h6, summary, dt"  # a button in one of these is its text
+_UNPRINTED = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad"))  # where a word may be broken, which is not seen
 _LANGUAGE = re.compile(r"(?:^|\s)(?:lang|language|highlight-source|highlight|brush:)[-\s]([\w+#.-]+)")
-_MARKS = {
-    "b": "**", "strong": "**", "i": "*", "em": "*", "cite": "*", "dfn": "*", "var": "*", "s": "~~", "del": "~~",
-    "strike": "~~", "q": '"',
-}  # fmt: skip
-_CODE = frozenset({"code", "kbd", "samp", "tt"})
-_ANCHORS = frozenset("¶#§🔗\uf0c1")  # texts of links that lead to the very heading they stand in
+_ANCHORS = frozenset("¶#§🔗\uf0c1")  # texts of links that lead to the heading they stand in
 _POWER = re.compile(r"[-+\u2212]?(?:\d[\d.,/]*|[a-z])")
+_CODE = ("code", "kbd", "samp", "tt")
 _SCHEMES = ("http://", "https://", "mailto:")
-_DEEPEST = 10  # lists and quotes are not indented further
-_ENOUGH = 200  # characters that make a part the main part
+_MAIN_CHARS = 200  # that make a part the main part
+_MAX_COLUMNS = 60
+_MAX_REPEATED_CHARS = 100
+_NEEDS_LINES = re.compile(r"^(?:#+ |```|\||> )", re.MULTILINE)
+_LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d+\.) ", re.MULTILINE)
+_FENCE = re.compile(r"[\s>]*(`{3,})")
+_ROW, _CELL = "\x1e", "\x1f"
+_FORGED = re.compile(r"[\x1e\x1f]|&#(?:0*3[01](?![0-9])|x0*1[ef](?![0-9a-f]));?", re.IGNORECASE)
+_CELL_FORM = re.compile(rf"{_CELL}(td|th) (\d{{1,4}}) (\d{{1,4}})([^{_CELL}]*)")
+_LOOSE_CELL = re.compile(rf"{_ROW}|{_CELL}t[dh] \d+ \d+ ?")  # the main part is one, or is inside one
+Write = Callable[[Element, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
+class HtmlPage:
     """A page as Markdown."""
 
     title: str
     markdown: str
     whole: bool
-    """Nothing but what is no content was left out; else it is the main part alone."""
+    """False when only the main part is there."""
 
 
-def convert(page: str, url: str, *, main: bool = True) -> Converted:
-    """A page that was found at a URL; with `main`, its main part if it marks one."""
-    root = tree(page)
-    found = head(root, url)
-    part = _main(root) if main else root
-    blocks = _Writer(found.base).blocks(part)
-    if found.onward.lower().startswith(_SCHEMES):
-        blocks.append(f"The page leads on to {_target(found.onward)}")
-    return Converted(found.title, "\n\n".join(blocks), part is root)
+def convert(page: str, url: str, *, main: bool = True) -> HtmlPage:
+    """Convert a page that was found at a URL; with `main`, only its main part if it marks one."""
+    document = turbohtml.parse(_FORGED.sub("", page.translate(_UNPRINTED)), positions=False)
+    base = _join(url, document.base_url(url)) or url
+    title = document.select_one("title")
+    onward = _onward(document, base, url)
+    name = " ".join(title.text.split()) if title else ""
+    _remove_unseen(document)
+    part = _main(document) if main else None
+    text = _tidy(_LOOSE_CELL.sub("\n", (part or document).to_markdown(_style(base))))
+    return HtmlPage(name, "\n\n".join(filter(None, [text, onward])), part is None)
 
 
-def _main(root: Node) -> Node:
-    """The one element that the page calls its main part, or all."""
-    every = list(root.walk())
-    for found in (
-        [one for one in every if one.name == "main" or one.attributes.get("role") == "main"],
-        [one for one in every if one.name == "article"],
-    ):
-        if len(found) == 1 and sum(len(text.strip()) for text in _texts(found[0])) >= _ENOUGH:
+def _tidy(text: str) -> str:
+    """The same lines without blanks at their ends, and outside of code without more than one empty line in a row."""
+    lines: list[str] = []
+    fence = ""
+    for line in map(str.rstrip, text.replace("\xa0", " ").split("\n")):
+        if line or fence or (lines and lines[-1]):
+            lines.append(line)
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif fence and line.strip() == fence:
+            fence = ""
+    return "\n".join(lines).strip("\n")
+
+
+def _onward(document: Document, base: str, url: str) -> str:
+    found = document.meta_refresh(base)
+    place = found[1] if found else ""
+    return f"The page leads on to {_target(place)}" if place.startswith(_SCHEMES) and place != url else ""
+
+
+def _remove_unseen(document: Document) -> None:
+    for line_end in document.select("pre br, code br"):
+        line_end.replace_with(turbohtml.Text("\n"))
+    for one in document.select("button"):
+        if one.closest(_NAMED_BY):
+            one.unwrap()
+    for one in document.select(_UNSEEN):
+        one.decompose()
+    for one in document.select("[style]"):
+        if _INVISIBLE.search(one.attr("style") or ""):
+            one.decompose()
+        else:
+            del one.attrs["style"]  # turbohtml would write `white-space: pre` as code
+
+
+def _main(document: Document) -> Element | None:
+    """The one element that the page calls its main part."""
+    for selector in ("main, [role=main]", "article"):
+        found = document.select(selector)
+        if len(found) == 1 and sum(map(len, found[0].stripped_strings)) >= _MAIN_CHARS:
             return found[0]
-    return root
+    return None
 
 
-def _texts(node: Node) -> Iterator[str]:
-    for one in node.walk():
-        yield from (child for child in one.children if isinstance(child, str))
-
-
-class _Writer:
-    """Writes blocks, which are lines, and what is inside a line."""
-
-    def __init__(self, base: str) -> None:
-        self._base = base
-        self._depth = 0
-        self._kinds: dict[str, Callable[[Node], list[str]]] = {
-            **{f"h{level}": self._heading for level in range(1, 7)},
-            "pre": self._pre,
-            "blockquote": self._quote,
-            "ul": self._list,
-            "ol": self._list,
-            "menu": self._list,
-            "dir": self._list,
-            "dt": lambda node: _filled("**", self._line(node), "**"),
-            "dd": lambda node: self._prefixed(self.blocks(node), ": ", "  "),
-            "li": lambda node: self._prefixed(self.blocks(node), "- ", "  "),
-            "table": self._table,
-            "hr": lambda _node: ["---"],
-        }
-        self._words: dict[str, Callable[[Node], str]] = {
-            **dict.fromkeys(_CODE, self._code),
-            "br": lambda _node: "\n",
-            "img": self._image,
-            "math": lambda node: _formula(node) or self._inner(node),
-        }
-
-    def blocks(self, node: Node) -> list[str]:
-        """The blocks of an element; what is not in one of its own makes a paragraph."""
-        found: list[str] = []
-        line: list[str] = []
-
-        def flush() -> None:
-            if line:
-                found.extend(_filled("", _tidy("".join(line)), ""))
-                line.clear()
-
-        for child in node.children:
-            if isinstance(child, str):
-                line.append(squeezed(child))
-            elif not child.seen:
-                continue
-            elif child.block and child.name != "a":
-                flush()
-                found += self._kinds.get(child.name, self.blocks)(child)
-            else:
-                line.append(self.inline(child))
-        flush()
-        return found
-
-    def inline(self, node: Node) -> str:
-        """An element inside a line."""
-        if not node.seen:
-            return ""
-        if node.name in self._words:
-            return self._words[node.name](node)
-        inner = self._inner(node)
-        if node.block and node.name != "a":
-            return f" {inner} "
-        if node.name == "a":
-            return self._link(node, inner)
-        if node.name == "sup" and _POWER.fullmatch(inner.strip()):
-            return f"^{inner.strip()}"
-        return _wrapped(inner, _MARKS[node.name]) if node.name in _MARKS else inner
-
-    def _inner(self, node: Node) -> str:
-        return "".join(squeezed(one) if isinstance(one, str) else self.inline(one) for one in node.children)
-
-    def _line(self, node: Node) -> str:
-        return _tidy(self._inner(node).replace("\n", " "))
-
-    def _code(self, node: Node) -> str:
-        """Code as it is, without marks in it; a link that is all of it leads on."""
-        lines = "".join(_plain(node, line_end="\0")).split("\0")
-        code = _code("\n".join(map(squeezed, lines)))
-        inside = [one for one in node.children if not isinstance(one, str) or one.strip()]
-        link = inside[0] if len(inside) == 1 else ""
-        return self._link(link, code) if isinstance(link, Node) and link.name == "a" else code
-
-    def _link(self, node: Node, inner: str) -> str:
-        text = _tidy(inner).replace("\n", " ")
-        href = node.attributes.get("href", "").strip()
+def _style(base: str) -> Markdown:
+    def link(node: Element, inner: str) -> str:
+        text = " ".join(re.sub(r"^#+ ", "", inner, flags=re.MULTILINE).split())
+        href = (node.attr("href") or "").strip()
         if not text or not href or href.startswith("#"):
             return "" if text in _ANCHORS else inner
-        url = joined(self._base, href)
+        url = _join(base, href)
         if not url.lower().startswith(_SCHEMES):
             return inner
         front, back = (" " if inner[:1].isspace() else ""), (" " if inner[-1:].isspace() else "")
         return f"{front}[{text}]({_target(url)}){back}"
 
-    def _image(self, node: Node) -> str:
-        text = _tidy(squeezed(node.attributes.get("alt", "")))
-        url = joined(self._base, node.attributes.get("src", "").strip())
+    def image(node: Element, _inner: str) -> str:
+        text = " ".join((node.attr("alt") or "").split())
+        url = _join(base, (node.attr("src") or "").strip())
         return f"![{text}]({_target(url)})" if text and url.lower().startswith(_SCHEMES) else text
 
-    def _heading(self, node: Node) -> list[str]:
-        return _filled("#" * int(node.name[1]) + " ", self._line(node), "")
+    def code(node: Element, inner: str) -> str:
+        whole = node.select_one("a")
+        written = _code(node, inner)
+        return link(whole, written) if whole and whole.text.strip() == node.text.strip() else written
 
-    def _pre(self, node: Node) -> list[str]:
-        text = "".join(_plain(node)).strip("\n").rstrip()
-        longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-        fence = "`" * (longest + 1)
-        named = " ".join(one.attributes.get("class", "") for one in node.walk())[:1000]
-        language = _LANGUAGE.search(named)
-        return [f"{fence}{language[1] if language else ''}\n{text}\n{fence}"] if text else []
+    writers: dict[str, Write] = {"a": link, "img": image, **dict.fromkeys(_CODE, code), **_WRITERS}
+    return Markdown(
+        links=Markdown.Links(autolink=False),
+        escaping=Markdown.Escaping("none", asterisks=False, underscores=False),
+        converters=writers,
+    )
 
-    def _quote(self, node: Node) -> list[str]:
-        inner = self._deeper(node, self.blocks)
-        if self._depth >= _DEEPEST:
+
+def _join(base: str, href: str) -> str:
+    """A link in full; empty when it is none."""
+    try:
+        return urljoin(base, href)
+    except ValueError:
+        return ""
+
+
+def _target(url: str) -> str:
+    """A URL without characters that end a link of Markdown."""
+    return re.sub(r"[\s()<>]", lambda found: f"%{ord(found[0]):02X}", url)
+
+
+def _pre(node: Element, _inner: str) -> str:
+    text = node.text.strip("\n").rstrip()
+    fence = "`" * (max((len(run) for run in re.findall(r"`{3,}", text)), default=2) + 1)
+    classes = " ".join(one.attr("class") or "" for one in (node, *islice(node.select("[class]"), 5)))
+    language = _LANGUAGE.search(classes)
+    return f"{fence}{language[1] if language else ''}\n{text}\n{fence}" if text else ""
+
+
+def _superscript(_node: Element, inner: str) -> str:
+    return f"^{inner.strip()}" if _POWER.fullmatch(inner.strip()) else inner
+
+
+def _math(node: Element, inner: str) -> str:
+    """A formula as its author wrote it, if the page holds that."""
+    source = node.select_one("annotation[encoding='application/x-tex']")
+    return f"${' '.join(source.text.split())}$" if source else inner
+
+
+def _marked(mark: str) -> Write:
+    def write(_node: Element, inner: str) -> str:
+        text = inner.strip()
+        if not text or "\n" in text or text.startswith(mark):
             return inner
-        text = "\n\n".join(inner)
-        return [re.sub(r"^", "> ", text, flags=re.MULTILINE).replace("> \n", ">\n")] if text else []
+        return inner.replace(text, f"{mark}{text}{mark}", 1)
 
-    def _list(self, node: Node) -> list[str]:
-        number = _number(node, "start", 1)
-        items: list[str] = []
-        for child in node.children:
-            if isinstance(child, str) or not child.seen:
-                continue
-            if child.name in ("ul", "ol"):  # a list that lies beside the items, not in one
-                items += self._prefixed(self._deeper(child, self._list), "  ", "  ")
-                continue
-            number = _number(child, "value", number)
-            mark = f"{number}. " if node.name == "ol" and child.name == "li" else "- "
-            number += child.name == "li"
-            items += self._prefixed(self._deeper(child, self.blocks), mark, " " * len(mark))
-        return ["\n".join(items)] if items else []
-
-    def _deeper(self, node: Node, write: Callable[[Node], list[str]]) -> list[str]:
-        self._depth += 1
-        try:
-            return write(node)
-        finally:
-            self._depth -= 1
-
-    def _prefixed(self, inner: list[str], first: str, others: str) -> list[str]:
-        """Blocks as one that hangs on a mark."""
-        if not inner:
-            return []
-        text = "\n".join(inner)
-        indented = text if self._depth >= _DEEPEST else re.sub(r"\n(?=[^\n])", f"\n{others}", text)
-        return [f"{first}{indented}"]
-
-    def _table(self, node: Node) -> list[str]:
-        return table(node, self._line, self.blocks)
+    return write
 
 
-def _number(node: Node, name: str, otherwise: int) -> int:
-    said = node.attributes.get(name, "")
-    return int(said) if said.isascii() and said.isdecimal() and len(said) < 10 else otherwise
-
-
-def _formula(node: Node) -> str:
-    """A formula as its author wrote it, which is easier to read than its parts in a row."""
-    for one in node.walk():
-        if one.name == "annotation" and one.attributes.get("encoding") == "application/x-tex":
-            return f"${squeezed(''.join(_plain(one))).strip()}$"
-    return ""
-
-
-def _plain(node: Node, line_end: str = "\n") -> Iterator[str]:
-    """The text as it is, of what is seen."""
-    todo: list[Node | str] = [node]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, str):
-            yield one
-        elif one.name == "br":
-            yield line_end
-        elif one.seen:
-            todo += reversed(one.children)
-
-
-def _tidy(text: str) -> str:
-    return _LINES.sub("\n", re.sub(r" {2,}", " ", text)).strip()
-
-
-def _filled(before: str, text: str, after: str) -> list[str]:
-    return [f"{before}{text}{after}"] if text else []
-
-
-def _wrapped(inner: str, mark: str) -> str:
-    """Marked text, with the blanks at its ends outside the marks."""
-    text = inner.strip()
-    if not text or "\n" in text or text.startswith(mark):
-        return inner
-    start = inner.index(text)
-    return f"{inner[:start]}{mark}{text}{mark}{inner[start + len(text) :]}"
-
-
-def _code(inner: str) -> str:
-    text = inner.strip()
+def _code(node: Element, _inner: str) -> str:
+    """Code as it is, without marks in it; a link that is all of it stays one."""
+    text = re.sub(r"[^\S\n]+", " ", node.text).strip()
     if not text:
-        return inner
+        return node.text
     marks = "`" * (max(map(len, re.findall(r"`+", text)), default=0) + 1)
     blank = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{marks}{blank}{text}{blank}{marks}"
 
 
-def _target(url: str) -> str:
-    """A URL that Markdown does not take for longer or shorter than it is."""
-    return re.sub(r"[\s()<>]", lambda found: f"%{ord(found[0]):02X}", url)
+def _heading(node: Element, inner: str) -> str:
+    text = " ".join(inner.split())
+    return f"{'#' * int(node.tag[1])} {text}" if text else ""
+
+
+def _cell(node: Element, inner: str) -> str:
+    """A cell as its table reads it: the kind, the columns and rows that it reaches over, the text."""
+    return f"{_CELL}{node.tag} {_span(node, 'colspan')} {_span(node, 'rowspan')} {inner}"
+
+
+def _span(node: Element, name: str) -> int:
+    text = (node.attr(name) or "").strip()
+    return min(max(int(text), 1), 1_000) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
+
+
+class _Cell(NamedTuple):
+    kind: str
+    across: str
+    down: str
+    text: str
+
+
+def _table(_node: Element, inner: str) -> str:
+    """A table of Markdown; the content of its cells when it only arranges things."""
+    caption, *lines = inner.split(_ROW)
+    rows = [row for line in lines if (row := [_Cell(*found) for found in _CELL_FORM.findall(line)])]
+    width = max(map(len, rows), default=0)
+    texts = [cell.text.strip() for row in rows for cell in row]
+    if not 2 <= width <= _MAX_COLUMNS or any(map(_NEEDS_LINES.search, texts)):
+        return "\n\n".join(filter(None, [caption.strip(), *texts]))
+    grid = [row for row in _grid(rows, width) if any(row)]
+    if not grid:
+        return caption.strip()
+    if not any(cell.kind == "th" for cell in rows[0][1:]):  # one in the first place is the name of its row
+        grid.insert(0, [])
+    columns = max(map(len, grid))
+    grid.insert(1, ["---"] * columns)
+    table = "\n".join(f"| {' | '.join(row + [''] * (columns - len(row)))} |" for row in grid)
+    return f"{caption.strip()}\n\n{table}".strip()
+
+
+def _grid(rows: list[list[_Cell]], width: int) -> list[list[str]]:
+    """Each row with a text for each column: a cell that reaches over rows, or heads columns, is repeated."""
+    found: list[list[str]] = []
+    above: dict[int, tuple[int, str]] = {}
+    """By column: for how many rows a cell reaches down, and its text."""
+    for cells in rows:
+        row: list[str] = []
+        todo = list(reversed(cells))
+        while todo or len(row) <= max(above, default=-1):
+            if (at := len(row)) in above:
+                left, text = above.pop(at)
+                row.append(text)
+                if left > 1:
+                    above[at] = (left - 1, text)
+            elif todo:
+                kind, across, down, text = todo.pop()
+                text = _flat(text)
+                again = text if len(text) <= _MAX_REPEATED_CHARS else ""
+                count = max(1, min(int(across), width, _MAX_COLUMNS - at))
+                row += [text, *[again if kind == "th" else ""] * (count - 1)]
+                if int(down) > 1:
+                    above |= {
+                        column: (int(down) - 1, again if column == at else row[column])
+                        for column in range(at, at + count)
+                    }
+            else:
+                row.append("")
+        found.append(row)
+    return found
+
+
+def _flat(text: str) -> str:
+    return " ".join(_LIST_MARK.sub("", text).split()).replace("|", "\\|")
+
+
+_WRITERS: dict[str, Write] = {
+    **dict.fromkeys(("b", "strong"), _marked("**")),
+    **dict.fromkeys(("i", "em", "cite", "dfn", "var"), _marked("*")),
+    **dict.fromkeys(("s", "del", "strike"), _marked("~~")),
+    "br": lambda _node, _inner: "\n",
+    "dt": lambda _node, inner: f"**{' '.join(inner.split())}**" if inner.strip() else "",
+    "dd": lambda _node, inner: ": " + re.sub(r"\n(?=[^\n])", "\n  ", inner.strip()) if inner.strip() else "",
+    "pre": _pre,
+    "sup": _superscript,
+    "math": _math,
+    **dict.fromkeys(("td", "th"), _cell),
+    **{f"h{level}": _heading for level in range(1, 7)},
+    "tr": lambda _node, inner: f"{_ROW}{inner}",
+    "table": _table,
+}
