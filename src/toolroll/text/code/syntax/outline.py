@@ -48,7 +48,8 @@ def imports(tags: Tags) -> list[str]:
 
 def header(path: str, tags: Tags) -> str:
     """A source in one line: its name, its language and its length."""
-    return f"{show_name(path)} ({languages.get(tags.language).title}, {tags.lines} line{'s' if tags.lines != 1 else ''})"
+    lines = f"{tags.lines} line{'s' if tags.lines != 1 else ''}"
+    return f"{show_name(path)} ({languages.get(tags.language).title}, {lines})"
 
 
 def render(found: Sequence[OutlineLine], indent: str = "") -> list[str]:
