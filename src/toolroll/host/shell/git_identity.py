@@ -1,4 +1,4 @@
-"""The name and e-mail that commits of commands carry: the user's own, given to commands by variables.
+"""The user's name and e-mail for commits, given to commands by environment variables.
 
 The user's git settings hold credentials at times, so commands cannot read them.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.launcher import PIPE, Reach
+from toolroll.host.runtime.launcher import PIPE, AccessRules
 from toolroll.result import ToolError
 from toolroll.text.git.names import decode_output
 
@@ -93,10 +93,12 @@ def read_settings(launcher: Launcher, environ: Mapping[str, str], token: Token, 
 
     names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
     given = {name: environ[name] for name in names if name in environ}
-    reach = Reach((), tuple(path for path in given.values() if os.path.isabs(path)))
+    access = AccessRules((), tuple(path for path in given.values() if os.path.isabs(path)))
     folder = os.open("/", STEP)
     try:
-        process = launcher.start([launcher.program("git"), "config", *words], reach, cwd=folder, stdout=PIPE, env=given)
+        process = launcher.start(
+            [launcher.program("git"), "config", *words], access, cwd=folder, stdout=PIPE, env=given
+        )
     finally:
         os.close(folder)
     with stream(process, token=token, deadline=time.monotonic() + _TIMEOUT_S) as running:

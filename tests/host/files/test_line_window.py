@@ -1,13 +1,19 @@
 """Where the lines of large files are: right at every line, kept while the file stays the same, never longer."""
 
+from __future__ import annotations
+
+import json
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from toolroll.host.files import line_index as milestones
+from toolroll.host.files import line_window as milestones
 from toolroll.host.files import line_window as window
-from toolroll.host.files.line_index import Known, Milestones
+from toolroll.host.files.line_window import LineIndex, LineIndexCache
 from toolroll.host.runtime.cancellation import Token
 from toolroll.text.encoding import UTF8
 
@@ -57,27 +63,27 @@ def test_every_window_of_every_text(opened, name, order):
     fd = opened(data)
     lines = data.decode().removesuffix("\n").split("\n")
     starts = range(1, len(lines) + 3)
-    known = Milestones()
+    known = LineIndex()
     for start in starts if order != "backwards" else reversed(starts):
-        known = Milestones() if order == "anew" else known
-        found = window.of_file(fd, start, 3, UTF8, Token(), known)
+        known = LineIndex() if order == "anew" else known
+        found = window.window_of_file(fd, start, 3, UTF8, Token(), known)
         assert (found.lines, found.total) == (tuple(lines[start - 1 : start + 2]), len(lines))
 
 
 def test_lines_before_a_milestone_are_not_read_again(opened):
     fd = opened(TEXTS["ended"])
-    known = Milestones()
+    known = LineIndex()
     place = known.after(fd, 150, Token())
     assert TEXTS["ended"][:place].count(b"\n") == 150
     os.pwrite(again := os.open(f"/proc/self/fd/{fd}", os.O_WRONLY), b"\n" * BLOCK, 0)
     os.close(again)
     assert known.after(fd, 150, Token()) == place  # a scan from the start would find it earlier
-    assert Milestones().after(fd, 150, Token()) < place
+    assert LineIndex().after(fd, 150, Token()) < place
 
 
 def test_what_was_learned_is_kept_for_this_state_only(opened, tmp_path):
     fd = opened(TEXTS["ended"])
-    known, status = Known(), settled(fd)
+    known, status = LineIndexCache(), settled(fd)
     learned = known.of(status)
     learned.count(fd, Token())
     known.keep(fd, status, learned)
@@ -87,12 +93,12 @@ def test_what_was_learned_is_kept_for_this_state_only(opened, tmp_path):
     (tmp_path / "f").write_bytes(b"\n" * len(TEXTS["ended"]))  # as long as before
     assert os.fstat(fd).st_ino == status.st_ino
     os.utime(fd, ns=(status.st_atime_ns, status.st_mtime_ns))  # and as old, as far as that can be pretended
-    assert known.of(os.fstat(fd)) == Milestones(settled=False)
+    assert known.of(os.fstat(fd)) == LineIndex(settled=False)
 
 
 def test_what_changed_meanwhile_is_not_kept(opened):
     fd = opened(TEXTS["ended"])
-    known, status = Known(), settled(fd)
+    known, status = LineIndexCache(), settled(fd)
     learned = known.of(status)
     learned.count(fd, Token())
     os.utime(fd)
@@ -102,7 +108,7 @@ def test_what_changed_meanwhile_is_not_kept(opened):
 
 def test_a_file_just_written_is_not_trusted(opened):
     fd = opened(TEXTS["ended"])
-    known, status = Known(), os.fstat(fd)
+    known, status = LineIndexCache(), os.fstat(fd)
     learned = known.of(status)
     learned.count(fd, Token())
     known.keep(fd, status, learned)
@@ -111,7 +117,7 @@ def test_a_file_just_written_is_not_trusted(opened):
 
 def test_what_was_handed_out_is_nobody_elses(opened):
     fd = opened(TEXTS["ended"])
-    known, status = Known(), settled(fd)
+    known, status = LineIndexCache(), settled(fd)
     learned = known.of(status)
     learned.after(fd, 20, Token())
     known.keep(fd, status, learned)
@@ -127,7 +133,7 @@ def test_no_more_is_held_than_fits(opened, tmp_path, monkeypatch):
     for name in "gh":
         (tmp_path / name).write_bytes(TEXTS["ended"] * (1 if name == "g" else 9))
         fds.append(os.open(tmp_path / name, os.O_RDONLY))
-    known, states = Known(), [settled(fd) for fd in fds]
+    known, states = LineIndexCache(), [settled(fd) for fd in fds]
     for fd, status in zip(fds, states, strict=True):
         learned = known.of(status)
         learned.count(fd, Token())
@@ -136,3 +142,81 @@ def test_no_more_is_held_than_fits(opened, tmp_path, monkeypatch):
     assert held == [None, None, None]  # the last takes more than all may
     for fd in fds[1:]:
         os.close(fd)
+
+
+SIZE = 1 << 40
+_CALL = """
+import json, os, resource, sys
+from toolroll import Kit
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+with Kit(sys.argv[1], state_dir=sys.argv[2]) as kit:
+    for name, arguments in json.loads(sys.argv[3]):
+        found = kit.call(name, arguments)
+        print(json.dumps([name, found.status, found.error.code if found.error else "", found.text[:300]]))
+status = open("/proc/self/status").read()  # the peak in rusage is also that of the process which started us
+print(json.dumps([sum(os.times()[:4]), int(status.partition("VmHWM:")[2].split()[0]) // 1024]))
+"""
+CALLS = [
+    [
+        ("read", {"path": "big.py"}),
+        ("read", {"path": "big.py", "offset": 9_000_000, "limit": 2}),
+        ("read", {"path": "big.py", "offset": 8_002, "limit": 3}),
+        ("read", {"path": "none.bin"}),
+        ("stat", {"path": "big.py"}),
+        ("ls", {}),
+        ("find", {"pattern": "*"}),
+    ],
+    [
+        ("grep", {"pattern": "needle"}),
+        ("grep", {"pattern": "absent"}),
+        ("grep", {"pattern": "needle", "path": "big.py"}),
+        ("references", {"symbol": "needle"}),
+        ("repo_map", {}),
+    ],
+    [
+        ("write", {"path": "big.py", "content": "x"}),
+        ("edit", {"path": "big.py", "old": "needle", "new": "x"}),
+        ("insert", {"path": "big.py", "line": 1, "text": "x"}),
+        ("copy", {"source": "big.py", "target": "c"}),
+        ("move", {"source": "big.py", "target": "c"}),
+        ("delete", {"path": "big.py"}),
+        ("multiedit", {"pattern": "*.py", "find": "needle", "replace": "x"}),
+        ("patch", {"patch": "--- a/big.py\n+++ b/big.py\n@@ -1 +1 @@\n-needle\n+x\n"}),
+    ],
+    [
+        ("outline", {}),
+        ("outline", {"path": "big.py"}),
+        ("symbols", {}),
+        ("rag", {"action": "add_document", "path": "big.md"}),
+        ("note", {"action": "list"}),
+    ],
+]
+
+
+@pytest.fixture
+def sparse(tmp_path: Path) -> Path:
+    ws = tmp_path / "ws"
+    (ws / ".toolroll/notes").mkdir(parents=True)
+    for name in ("big.py", "big.md", "package.json", ".gitignore", ".toolroll/notes/n.md"):
+        (ws / name).write_bytes(b"x = 1  # needle\n" * 8_000)
+    (ws / "none.bin").touch()
+    for path in ws.rglob("*"):
+        if path.is_file():
+            try:
+                os.truncate(path, SIZE)
+            except OSError:
+                pytest.skip("this file system holds no sparse file of 1 TiB")
+    (ws / "small.py").write_text("needle()\n")
+    return ws
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it bounds the memory of a process")
+@pytest.mark.parametrize("calls", CALLS, ids=["looking", "searching", "writing", "understanding"])
+def test_a_sparse_file_takes_neither_its_size_nor_long(sparse: Path, tmp_path: Path, calls: list[object]) -> None:
+    words = [sys.executable, "-c", _CALL, str(sparse), str(tmp_path / "state"), json.dumps(calls)]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    *answers, (seconds, megabytes) = map(json.loads, ran.stdout.splitlines())
+    assert len(answers) == len(calls)
+    assert megabytes < 256
+    assert seconds < 40
