@@ -148,7 +148,7 @@ def by_aider(running: Aider, sources: Sequence[str]) -> Method:
 
 def is_source(path: str) -> bool:
     """Whether a file is code that a program is made of: no test, text or data."""
-    language, row = languages.named(path), find_aside(path)
+    language, row = languages.by_name(path), find_aside(path)
     if not path or (row is not None and not ASIDE[row].code):
         return False
     return language.code if language is not None else not DATA.search(path)

@@ -25,7 +25,7 @@ from bench.measure import Contestant, Race, Sample, timed
 from bench.peers import UnavailableError
 from toolroll import Kit
 from toolroll.text.code.map.file_facts import wants
-from toolroll.text.code.syntax import languages
+from toolroll.text.code.syntax import grammars, languages
 
 ASKED = {"query": "a response is sent with the wrong status when the session has expired"}
 MOST_ROUNDS = 3  # of what takes seconds
@@ -95,7 +95,7 @@ def copied(name: str, folder: Path) -> Path:
 def parsable(tree: Path) -> Iterator[Path]:
     """The files that toolroll parses for a map."""
     for path in sorted(tree.rglob("*")):
-        language = languages.named(path.name)
+        language = languages.by_name(path.name)
         if language is not None and wants(language.name) and path.is_file() and path.stat().st_size < 2 << 20:
             yield path
 
@@ -104,9 +104,9 @@ def parse(sources: Sequence[Path]) -> None:
     import tree_sitter
 
     for path in sources:
-        language = languages.named(path.name)
+        language = languages.by_name(path.name)
         assert language is not None
-        tree_sitter.Parser(languages.load(language.name)[0]).parse(path.read_bytes())
+        tree_sitter.Parser(grammars.grammar(language.name)).parse(path.read_bytes())
 
 
 def look(tree: Path) -> None:

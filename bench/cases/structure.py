@@ -18,8 +18,8 @@ from bench.cases import Settings
 from bench.cases.repo_map import edited
 from bench.measure import Contestant, Race, timed
 from toolroll import Kit
-from toolroll.text.code.syntax import languages
-from toolroll.text.code.syntax.languages import MOST_BYTES
+from toolroll.text.code.syntax import grammars, languages
+from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES
 
 ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "outline of the tree": ("outline", {"path": "."}),
@@ -73,9 +73,9 @@ def _cold(tree: Path, state: Path, tool: str, arguments: dict[str, Any]) -> None
 def _parse(tree: Path) -> Callable[[], None]:
     from tree_sitter import Parser
 
-    named = ((path, languages.named(path.name)) for path in sorted(tree.rglob("*")) if path.is_file())
-    files = [(path, one.name) for path, one in named if one is not None and path.stat().st_size <= MOST_BYTES]
-    parsers = {name: Parser(languages.load(name)[0]) for _, name in files}
+    named = ((path, languages.by_name(path.name)) for path in sorted(tree.rglob("*")) if path.is_file())
+    files = [(path, one.name) for path, one in named if one is not None and path.stat().st_size <= MAX_SOURCE_BYTES]
+    parsers = {name: Parser(grammars.grammar(name)) for _, name in files}
 
     def run() -> None:
         for path, name in files:

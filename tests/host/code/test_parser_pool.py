@@ -18,6 +18,7 @@ from tests.waiting import gone
 from toolroll import ErrorCode, Token, ToolError
 from toolroll.host.code.parser_pool import ParserPool, TooHardError
 from toolroll.text.code.map import file_facts
+from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.tags import tags
 
 CRASHES = b"- " * 20_000  # of YAML: each level is kept in a buffer that is too small for so many
@@ -46,8 +47,14 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="ch
 def test_a_child_gives_what_the_function_gives(parsers):
     source = b"class A:\n    def f(self): return g(1)\n"
     ours, expected = parsers.tags("python", source), tags("python", source)
-    assert (ours.head, ours.definitions, ours.uses) == (expected.head, expected.definitions, expected.uses)
+    assert (ours.facts, ours.definitions, ours.uses) == (expected.facts, expected.definitions, expected.uses)
     assert parsers.matches("python", source, "g($A)")[0].text == "g(1)"
+
+
+def test_every_language_loads_within_the_limits_of_a_child(parsers):
+    """A query that takes seconds to compile would make each source of its language too hard."""
+    for name in languages.names():
+        assert parsers.tags(name, b"").definitions == ()
 
 
 def test_a_source_that_crashes_the_parser(parsers):

@@ -45,7 +45,7 @@ def test_encodings(structure, put, data, spot):
 
 # What is there, the path asked for, and the error.
 ERRORS = [
-    ({"a.kt": "x"}, "a.kt", ErrorCode.UNSUPPORTED, "The language of 'a.kt' is not known. There are: Python,"),
+    ({"a.xyz": "x"}, "a.xyz", ErrorCode.UNSUPPORTED, "The language of 'a.xyz' is not known. There are: "),
     ({"LICENSE": "x"}, "LICENSE", ErrorCode.UNSUPPORTED, "The language of 'LICENSE' is not known"),
     ({"a.py": b"\x7fELF\0\0"}, "a.py", ErrorCode.UNSUPPORTED, "'a.py' cannot be read as text. It is a binary file"),
     ({"a.py": b"#" * (2 << 20) + b"\n"}, "a.py", ErrorCode.TOO_LARGE, "'a.py' is too large: 2097153 bytes"),
@@ -148,7 +148,7 @@ TREE = {
     "b.go": "package b\nfunc A() {}\n",
     "big.py": b"#" * (2 << 20) + b"\n",
     "bin/run": "#!/bin/sh\nf() { :; }\n",
-    "c.kt": "fun a() {}\n",
+    "c.xyz": "fun a() {}\n",
     "hard.yaml": b"- " * 20_000,
     "LICENSE": "no script\n",
     "note.md": "# a\n",
@@ -176,7 +176,7 @@ def test_a_part_of_a_tree(structure, put):
     assert only_code.others == {"Markdown": 1, "YAML": 1}
     holding = structure.scan(holds=Query("a", literal=True, whole_word=True))
     assert [path for path, _ in holding.found] == ["a.py", "note.md"]
-    assert holding.others == {".kt": 1}
+    assert holding.others == {".xyz": 1}
     assert [path for path, _ in structure.scan("bin").found] == ["bin/run"]
     assert [path for path, _ in structure.scan("built/a.py").found] == ["built/a.py"]
 

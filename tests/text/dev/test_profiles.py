@@ -3,7 +3,7 @@
 import pytest
 
 from toolroll.text.dev import profiles
-from toolroll.text.dev.profiles import Held, Hot, Hotspots, Memory
+from toolroll.text.dev.profiles import AllocationSite, Hot, Hotspots, MemoryProfile
 
 MARK = "0123456789abcdef"
 
@@ -74,7 +74,7 @@ def test_times():
 def test_memory_is_a_table():
     row = {"file": "/ws/a.py", "line": 1, "bytes": 4 << 20, "blocks": 12, "text": "x = " + "y" * 100}
     found = profiles.memory({"peak": 5 << 20, "held": 2048, "rows": [row], "exit": None}, "/ws")
-    assert found == Memory(5 << 20, 2048, [Held("a.py", 1, 4 << 20, 12, "x = " + "y" * 76)])
+    assert found == MemoryProfile(5 << 20, 2048, [AllocationSite("a.py", 1, 4 << 20, 12, "x = " + "y" * 76)])
     assert (
         str(found)
         == f"peak 5.0 MiB, held in the end 2.0 KiB, by line:\n   4.0 MiB       12 blocks  a.py:1 x = {'y' * 76}"

@@ -84,9 +84,9 @@ def test_nothing(ctx, put):
 
 
 def test_what_has_no_outline(ctx, put):
-    put({"a.kt": "fun a() {}\n"})
+    put({"a.xyz": "fun a() {}\n"})
     with pytest.raises(ToolError, match="is not known") as caught:
-        outline(ctx, "a.kt")
+        outline(ctx, "a.xyz")
     assert caught.value.code == ErrorCode.UNSUPPORTED
     with pytest.raises(ToolError, match="there is no"):
-        outline(ctx, "b.kt")
+        outline(ctx, "b.xyz")

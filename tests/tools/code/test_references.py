@@ -10,7 +10,7 @@ FILES = {
     "a.py": "from core import Engine\n# Engine\nEngine().start()\nother.start()\n",
     "pkg/b.ts": 'import { Engine } from "./engine";\nclass Car extends Engine { run(e: Engine) { e.start("Engine"); } }\n',
     "README.md": "# Engine\n",
-    "c.kt": "Engine()\n",
+    "c.xyz": "Engine()\n",
     "d.py": "Engineer = 1\n",
 }
 
@@ -28,7 +28,7 @@ def test_definitions_and_uses(ctx, put):
         'pkg/b.ts:2:19: inherit: class Car extends Engine { run(e: Engine) { e.start("Engine"); } }\n'
         'pkg/b.ts:2:35: type: class Car extends Engine { run(e: Engine) { e.start("Engine"); } }'
     )
-    assert found.note == "(Looked at 3 files; not at: 1 .kt, 1 Markdown.)"
+    assert found.note == "(Looked at 3 files; not at: 1 .xyz, 1 Markdown.)"
 
 
 def test_a_method_of_a_class(ctx, put):

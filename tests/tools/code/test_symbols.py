@@ -13,7 +13,7 @@ FILES = {
         "    def size(self):\n        return len(os.listdir('.'))\n\ndef helper(a, b=1):\n    return dumps(a)\n"
     ),
     "web/a.ts": 'import { dumps } from "./json";\nexport class Page extends Base { draw() { dumps(1); } }\n',
-    "a.kt": "class Kotlin\n",
+    "a.xyz": "class Unknown\n",
 }
 # Arguments, and the rows.
 ROWS = [
@@ -72,7 +72,7 @@ NOTHING = [
     ({"kind": "classes", "name": "helper"}, "(Looked at 1 file.)"),
     ({"kind": "variables"}, "(Looked at 2 files.)"),
     ({"pattern": "nowhere($A)"}, "(Searched 3 files; not searched: 1 hidden, 1 ignored.)"),
-    ({"name": "Kotlin"}, "(Looked at 0 files; not at: 1 .kt.)"),
+    ({"name": "Unknown"}, "(Looked at 0 files; not at: 1 .xyz.)"),
 ]
 
 

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 from toolroll.dialect import Dialect, View
+from toolroll.text.dev.tests.frameworks import FRAMEWORKS
 from toolroll.tools.dev import tests as tool_file
 
 # Plugins of the environment that runs these tests only take time in the projects below.
@@ -217,11 +219,13 @@ def test_coverage(call, put, framework):
 def test_a_python_of_the_project_without_pytest_or_coverage(call, put, ws):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", ws / ".venv"], check=True)
     put({"app.py": APP, "test_sums.py": UNIT})
-    result = call(action="coverage", keyword="test_add")
+    result = call(keyword="test_add")
     assert result.text.split("\n")[0].startswith("1 passed in ")
-    assert "\nCoverage 75% (a plain tracer)\n  75%  app.py  missing 6\n" in result.text
-    assert result.data["coverage"] == [{"path": "app.py", "statements": 4, "missing": [6]}]
-    assert "pip install coverage" in result.text
+    uncovered = call(action="coverage", keyword="test_add")
+    assert uncovered.error.code == "Unsupported"
+    assert uncovered.error.message == (
+        f"The project's Python has no coverage. Ask the user to add it: {ws}/.venv/bin/python -m pip install coverage"
+    )
 
     put({"test_sums.py": TESTS})
     missing = call(framework="pytest")
@@ -452,3 +456,7 @@ def test_it_is_confined(open_kit, put, tmp_path, tier):
     kit = open_kit(Dialect("dev", "The tool alone.", (View.native(tool_file.tests),)))
     kit.call("tests", {"framework": "unittest"})
     assert (outside.read_text() != "for nobody\n") is (tier == "none")
+
+
+def test_every_framework_can_be_named():
+    assert set(get_args(tool_file.Name)) == {"auto", *FRAMEWORKS}

@@ -11,7 +11,7 @@ from toolroll.host.files.versions import Stamp, digest
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.map.file_facts import EMPTY, FORMAT, FileFacts, make_facts, wants
 from toolroll.text.code.syntax import languages
-from toolroll.text.code.syntax.languages import MOST_BYTES
+from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES
 from toolroll.text.encoding import HEAD, detect
 from toolroll.text.ranking.weights import ASIDE, find_aside
 
@@ -61,7 +61,7 @@ class FactReader:
         if row is not None and not ASIDE[row].contents:
             return SourceFile(path, stamp, BY_PATH, facts=EMPTY)
         try:
-            data = self._files.data(path, MOST_BYTES)
+            data = self._files.data(path, MAX_SOURCE_BYTES)
         except ToolError as error:
             if error.code in _ENDING:
                 raise
@@ -71,7 +71,7 @@ class FactReader:
         source = _utf8(data)
         if source is None:
             return SourceFile(path, stamp, NO_TEXT)
-        language = languages.of(path, data)
+        language = languages.detect(path, data)
         name = language.name if language is not None else ""
         return SourceFile(path, stamp, _key(name, data), name if name and wants(name) else "", source)
 

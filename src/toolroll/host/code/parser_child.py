@@ -65,10 +65,10 @@ def _work(what: str) -> Work:
         return lambda language, source, _: pack(
             make_facts(source.decode(), tags.names(language, source) if language else None)
         )
-    from toolroll.text.code.syntax import packed
+    from toolroll.text.code.syntax import model
 
     read = tags.tags if what == "tags" else tags.definitions
-    return lambda language, source, _: packed.pack(read(language, source))
+    return lambda language, source, _: model.pack(read(language, source))
 
 
 def _answer(work: Work, language: str, source: bytes, more: str) -> tuple[str, str, bytes]:

@@ -19,7 +19,7 @@ from toolroll.result import ErrorCode, ToolError
 if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import ChildProcess, Launcher
     from toolroll.text.code.syntax.model import Tags
-    from toolroll.text.code.syntax.patterns import Match
+    from toolroll.text.code.syntax.patterns import PatternMatch
 
 _S = TypeVar("_S")
 _T = TypeVar("_T")
@@ -61,7 +61,9 @@ class ParserPool:
         """The tags of a source in UTF-8; TooHardError if it is too much for the parser."""
         return _one(self.every_tags([(language, source)], token))
 
-    def matches(self, language: str, source: bytes, pattern: str, token: CancelToken | None = None) -> list[Match]:
+    def matches(
+        self, language: str, source: bytes, pattern: str, token: CancelToken | None = None
+    ) -> list[PatternMatch]:
         """Where a source matches a structural pattern; TooHardError if it is too much for the parser."""
         return _one(self.every_match([(language, source)], pattern, token))
 
@@ -69,21 +71,20 @@ class ParserPool:
         self, sources: Sequence[LanguageSource], token: CancelToken | None = None, *, whole: bool = True
     ) -> list[Tags | Exception]:
         """The tags of each source, or why it has none; without `whole` only its definitions, which is less work."""
-        from toolroll.text.code.syntax.packed import Packed
+        from toolroll.text.code.syntax.model import PackedTags
 
         packed = self._each("tags" if whole else "definitions", "", sources, bytes, token)
-        found = zip(packed, sources, strict=True)
-        return [one if isinstance(one, Exception) else Packed(one, source) for one, (_, source) in found]
+        return [one if isinstance(one, Exception) else PackedTags(one) for one in packed]
 
     def every_match(
         self, sources: Sequence[LanguageSource], pattern: str, token: CancelToken | None = None
-    ) -> list[list[Match] | Exception]:
+    ) -> list[list[PatternMatch] | Exception]:
         """Where each source matches a structural pattern, or the error."""
         import msgspec
 
-        from toolroll.text.code.syntax.patterns import Match
+        from toolroll.text.code.syntax.patterns import PatternMatch
 
-        return self._each("matches", pattern, sources, msgspec.json.Decoder(list[Match]).decode, token)
+        return self._each("matches", pattern, sources, msgspec.json.Decoder(list[PatternMatch]).decode, token)
 
     def every_facts(
         self, sources: Sequence[LanguageSource], token: CancelToken | None = None

@@ -18,8 +18,8 @@ from toolroll.host.search.file_list import FileLists
 from toolroll.host.search.query import Query, Scope, Survey
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.syntax import languages
-from toolroll.text.code.syntax.languages import MOST_BYTES, Language
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES, Language
+from toolroll.text.code.syntax.source import SourceText
 from toolroll.text.code.syntax.uses import near
 from toolroll.text.encoding import HEAD, detect
 from toolroll.text.search.skipped import sentence
@@ -32,15 +32,12 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import Search
     from toolroll.policy.limits import Limits
     from toolroll.text.code.syntax.model import Tags
-    from toolroll.text.code.syntax.patterns import Match
+    from toolroll.text.code.syntax.patterns import PatternMatch
 
 T = TypeVar("T")
 
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer with what was found
 _TIME = "time"
-_ALL_SOURCES = tuple(
-    glob for one in languages.LANGUAGES.values() for glob in (*(f"*{suffix}" for suffix in one.suffixes), *one.files)
-)
 _REASONS = {
     ErrorCode.TOO_LARGE: "too large",
     ErrorCode.PERMISSION: "not allowed",
@@ -113,9 +110,9 @@ class Structure:
             raise languages.unknown(path)
         return tags
 
-    def source_of(self, path: str) -> Source:
+    def source_of(self, path: str) -> SourceText:
         """The text of a file, in the bytes that its tags are about."""
-        return Source(_utf8(self._files.data(path, MOST_BYTES), path))
+        return SourceText(_utf8(self._files.data(path, MAX_SOURCE_BYTES), path))
 
     def scan(
         self,
@@ -144,11 +141,11 @@ class Structure:
 
     def find_pattern(
         self, pattern: str, path: str = ".", *, holds: Query | None = None, token: CancelToken | None = None
-    ) -> StructureScan[list[Match]]:
+    ) -> StructureScan[list[PatternMatch]]:
         """The matches of a structural pattern in a file, or in the files of a folder."""
 
-        def fits(paths: Sequence[str]) -> list[list[Match] | Exception | None]:
-            def ask(copies: Sequence[_Copy]) -> Sequence[list[Match] | Exception]:
+        def fits(paths: Sequence[str]) -> list[list[PatternMatch] | Exception | None]:
+            def ask(copies: Sequence[_Copy]) -> Sequence[list[PatternMatch] | Exception]:
                 return self.parsers.every_match([(one.language.name, one.data) for one in copies], pattern, token)
 
             return self._ask(paths, lambda copy: bool(copy.language.pattern), ask)
@@ -223,10 +220,10 @@ class Structure:
         with self._listing:
             listed = self._folders.files(self._files.root.text(scope.path) or ".", token)
         if listed.whole:
-            found = (one for one in listed.files if languages.named(one) or "." not in one.rpartition("/")[2])
+            found = (one for one in listed.files if languages.by_name(one) or "." not in one.rpartition("/")[2])
             return sorted(found), listed.stamps
         # There are too many files, but perhaps not too many sources.
-        named = self._search.find("**", replace(scope, include=_ALL_SOURCES), sort="path", token=token)
+        named = self._search.find("**", replace(scope, include=_globs()), sort="path", token=token)
         bare = self._search.find("**", replace(scope, exclude=("*.*",)), sort="path", token=token)
         scan.stopped = not (named.complete and bare.complete)
         return sorted({entry.path for found in (named, bare) for entry in found.entries}), None
@@ -235,7 +232,7 @@ class Structure:
         """The paths whose files may be of a wanted language."""
         kept = []
         for path in paths:
-            language = languages.named(path)
+            language = languages.by_name(path)
             if language is None and not languages.may_be_script(path):
                 scan.others[f".{path.rpartition('.')[2]}"] += 1
             elif language is not None and not wanted(language):
@@ -304,15 +301,21 @@ class Structure:
         """A file with its text in UTF-8; None if its language is unknown."""
         where = self._files.root.text(path)
         stamp = self._tag_cache.stamp(where)
-        if languages.named(path) is None and not languages.may_be_script(path):
+        if languages.by_name(path) is None and not languages.may_be_script(path):
             os.close(self._files.root.file(path))  # raises if there is no such file
             return None
-        data = self._files.data(path, MOST_BYTES)
-        language = languages.of(path, data)
+        data = self._files.data(path, MAX_SOURCE_BYTES)
+        language = languages.detect(path, data)
         if language is None:
             return None
         data = _utf8(data, path)
         return _Copy(path, where, stamp, language, data, (language.name, digest(data)))
+
+
+def _globs() -> tuple[str, ...]:
+    """Globs of the files of all languages."""
+    every = ((*(f"*{suffix}" for suffix in one.suffixes), *one.files) for one in languages.every())
+    return tuple(chain.from_iterable(every))
 
 
 def _outcome(path: str, found: T | Exception | None) -> _Outcome[T]:

@@ -14,8 +14,8 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.counts import counted
 from toolroll.text.dev.lint import engines
-from toolroll.text.dev.lint.engines import Action, Ask, Engine, Rewrite
-from toolroll.text.dev.lint.model import Finding, Printed, Rewritten
+from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewrite
+from toolroll.text.dev.lint.model import Finding, LintOutput, Rewritten
 
 if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
@@ -27,18 +27,18 @@ _UTF8 = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenLinter:
+class ChosenEngine:
     """An engine that is here, and the files for it."""
 
-    engine: Engine
+    engine: LintEngine
     program: str
     files: tuple[str, ...]
 
 
-def choose(projects: Projects, action: Action, path: str) -> tuple[list[ChosenLinter], str]:
+def choose(projects: Projects, action: Action, path: str) -> tuple[list[ChosenEngine], str]:
     """The engines to ask about a file or folder, and a note on what none of them knows."""
     files = _files(projects, path)
-    found: dict[str, ChosenLinter] = {}
+    found: dict[str, ChosenEngine] = {}
     missing: dict[str, int] = {}
     for engine in engines.candidates(action, files):
         own = tuple(one for one in files if one.rpartition(".")[2] in engine.suffixes)
@@ -48,7 +48,7 @@ def choose(projects: Projects, action: Action, path: str) -> tuple[list[ChosenLi
         if program is None:
             missing[engine.language] = len(own)
         else:
-            found[engine.language] = ChosenLinter(engine, program, own)
+            found[engine.language] = ChosenEngine(engine, program, own)
     lacking = {one: count for one, count in missing.items() if one not in found and one in engines.ADD}
     if not found:
         raise _nothing(action, path, files, lacking)
@@ -64,7 +64,7 @@ def _files(projects: Projects, path: str) -> list[str]:
     return [one.path for one in found.entries if "\n" not in one.path]
 
 
-def _program(projects: Projects, engine: Engine, path: str) -> str | None:
+def _program(projects: Projects, engine: LintEngine, path: str) -> str | None:
     folder = "/".join(projects.files.key(path)) or "."
     if not engine.program:
         return projects.python(folder)
@@ -74,7 +74,9 @@ def _program(projects: Projects, engine: Engine, path: str) -> str | None:
 def _nothing(action: Action, path: str, files: Sequence[str], lacking: dict[str, int]) -> ToolError:
     if lacking:
         ways = "; ".join(f"{one}: {engines.ADD[one]}" for one in lacking)
-        return ToolError(ErrorCode.UNSUPPORTED, f"Nothing here can {action} {path!r}. Ask the user to add it ({ways}).")
+        return ToolError(
+            ErrorCode.UNSUPPORTED, f"Nothing here can {action} {path!r}. LintRequest the user to add it ({ways})."
+        )
     kinds = sorted({one.rpartition(".")[2] for one in files if "." in one})
     what = f"files of type {', '.join(kinds)}" if kinds else "its files"
     return ToolError(ErrorCode.UNSUPPORTED, f"There is no way to {action} {path!r}: nothing is known for {what}.")
@@ -83,7 +85,7 @@ def _nothing(action: Action, path: str, files: Sequence[str], lacking: dict[str,
 class Linter:
     """One engine at work for one call."""
 
-    def __init__(self, projects: Projects, chosen: ChosenLinter, path: str, select: str, seconds: float) -> None:
+    def __init__(self, projects: Projects, chosen: ChosenEngine, path: str, select: str, seconds: float) -> None:
         self._projects = projects
         self._chosen = chosen
         self._path = "/".join(projects.files.key(path)) or "."
@@ -116,7 +118,7 @@ class Linter:
     def _draft(self, path: str) -> Document:
         return self._projects.files.draft(self._absolute(path))
 
-    def _ask(self, words: engines.Words) -> Printed:
+    def _ask(self, words: engines.Words) -> LintOutput:
         texts = {"report": ("", ".json")}
         if not self._chosen.engine.program:
             texts["script"] = (driver_source("check_syntax"), ".py")
@@ -125,17 +127,19 @@ class Linter:
             printed = self._run(argv)
             report = read_report(made["report"])
         return (
-            Printed(report.decode("utf-8", "replace"), printed.out, printed.status, printed.root) if report else printed
+            LintOutput(report.decode("utf-8", "replace"), printed.out, printed.status, printed.root)
+            if report
+            else printed
         )
 
-    def _wanted(self, made: dict[str, str]) -> Ask:
+    def _wanted(self, made: dict[str, str]) -> LintRequest:
         manifest = ""
         if self._chosen.engine.language == "Rust":
             folders = walk_up(self._path)
             manifest = next(
                 filter(None, (self._projects.read_text(self._absolute(f"{one}/Cargo.toml")) for one in folders)), ""
             )
-        return Ask(
+        return LintRequest(
             path=self._path,
             files=tuple(f"./{one}" for one in self._chosen.files),
             select=self._select,
@@ -144,7 +148,7 @@ class Linter:
             script=made.get("script", ""),
         )
 
-    def _run(self, argv: list[str]) -> Printed:
+    def _run(self, argv: list[str]) -> LintOutput:
         shell, root = self._projects.shell, self._projects.root
         extra = {"NO_COLOR": "1"}
         if self._chosen.engine.foreign:
@@ -153,7 +157,7 @@ class Linter:
             ran = shell.program(argv, seconds=self._seconds, merge=False, writes="nothing", extra=extra)
         check(ran, 2_000, "tail")
         out = ran.launched.running.output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace")
-        return Printed(out, ran.show_errors(20_000).text, ran.status or 0, root)
+        return LintOutput(out, ran.show_errors(20_000).text, ran.status or 0, root)
 
     def _filtered(self, rewrite: Rewrite, drafts: list[Document]) -> list[str]:
         """The new texts of files, printed by a program that reads them."""
@@ -182,7 +186,7 @@ class Linter:
         return [data.removeprefix(_UTF8).decode() for data in new]
 
 
-def _faults(printed: Printed) -> list[Finding]:
+def _faults(printed: LintOutput) -> list[Finding]:
     from toolroll.text.dev.lint.readers import faults
 
     return faults(printed)

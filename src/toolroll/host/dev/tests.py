@@ -15,7 +15,15 @@ from toolroll.host.search.query import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.dev.tests import javascript
 from toolroll.text.dev.tests.affected import Affected, affected
-from toolroll.text.dev.tests.frameworks import FRAMEWORKS, MARKERS, PYTHON_TESTS, SUFFIXES, Ask, Framework, named_by
+from toolroll.text.dev.tests.frameworks import (
+    FRAMEWORKS,
+    MARKERS,
+    PYTHON_TESTS,
+    SUFFIXES,
+    Framework,
+    RunRequest,
+    named_by,
+)
 from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 
 if TYPE_CHECKING:
@@ -141,7 +149,7 @@ def run(
     with projects.scripts(_files(framework)) as made:
         report = made.pop("report")
         temp = os.path.dirname(report)
-        ask = Ask(action, chosen.targets, keyword, report, made, chosen.changed, name)
+        ask = RunRequest(action, chosen.targets, keyword, report, made, chosen.changed, name)
         ran = projects.shell.words(
             [program, *framework.words(ask)],
             cwd=project.folder,
@@ -186,7 +194,8 @@ def _program(projects: Projects, project: Project) -> str:
     found = projects.program(framework.program, project.folder)
     if found is None:
         raise ToolError(
-            ErrorCode.UNSUPPORTED, f"{framework.name} is not installed here. Ask the user to add it: {framework.add}"
+            ErrorCode.UNSUPPORTED,
+            f"{framework.name} is not installed here. RunRequest the user to add it: {framework.add}",
         )
     return found
 

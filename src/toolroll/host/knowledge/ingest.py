@@ -203,7 +203,7 @@ class Ingest:
             raise troubles.refused(path, *formats.REFUSED[suffix])
         files.data(path, MAX_DOCUMENT_BYTES)  # which refuses what is larger
         file = _text_of(files, path)
-        language = languages.of(path, file.data)
+        language = languages.detect(path, file.data)
         form = _FORMS.get(suffix) or ("code" if language is not None and language.code else "text")
         _check_text(file.text, repr(path))
         return LibraryDocument("file", file.path, form, digest(file.data).hex(), len(file.data)), lambda: self._cut(

@@ -68,7 +68,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class AllocationSite:
     """A line of code and what it has allocated that is still there."""
 
     file: str
@@ -79,12 +79,12 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryProfile:
     """What a program allocates: at most, and in the end by line."""
 
     peak: int
     held: int
-    rows: list[Held]
+    rows: list[AllocationSite]
     note: str = ""
 
     def __str__(self) -> str:
@@ -129,10 +129,12 @@ def timing(told: Mapping[str, Any]) -> Timing | None:
     return Timing(min(runs), median(runs), max(runs), deviation, list(runs), told["number"], note)
 
 
-def memory(told: Mapping[str, Any], workspace: str) -> Memory:
+def memory(told: Mapping[str, Any], workspace: str) -> MemoryProfile:
     """The figures as a table."""
-    rows = [Held(*_place(row, workspace), row["bytes"], row["blocks"], row["text"][:80]) for row in told["rows"]]
-    return Memory(told["peak"], told["held"], rows, _ended(told))
+    rows = [
+        AllocationSite(*_place(row, workspace), row["bytes"], row["blocks"], row["text"][:80]) for row in told["rows"]
+    ]
+    return MemoryProfile(told["peak"], told["held"], rows, _ended(told))
 
 
 def span(seconds: float) -> str:

@@ -13,7 +13,7 @@ from toolroll.schema import Field, FilePath
 from toolroll.text import names
 from toolroll.text.code.syntax import outline as outlines
 from toolroll.text.code.syntax.model import Tags
-from toolroll.text.code.syntax.outline import Line
+from toolroll.text.code.syntax.outline import OutlineLine
 from toolroll.tool import Effect, tool
 
 
@@ -24,7 +24,7 @@ class FileOutline:
     path: str
     title: str
     imports: list[str]
-    lines: list[Line]
+    lines: list[OutlineLine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,5 +117,5 @@ def _text(parts: Sequence[FileOutline], brief: bool) -> str:
     for part in parts:
         blocks.append(part.title)
         blocks += [f"  {outlines.summary(part.imports)}"] if part.imports else []
-        blocks += outlines.rendered(part.lines, "  ")
+        blocks += outlines.render(part.lines, "  ")
     return "\n".join(blocks)

@@ -13,7 +13,7 @@ from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text.code.syntax import uses
 from toolroll.text.code.syntax.model import Tags
-from toolroll.text.code.syntax.uses import Place
+from toolroll.text.code.syntax.uses import SymbolPlace
 from toolroll.tool import Effect, tool
 
 
@@ -62,7 +62,7 @@ def references(
     include: Annotated[str | None, "Only files whose path matches this glob."] = None,
 ) -> References:
     """Find where a symbol is defined and where it is used, in code, not in comments or strings."""
-    wanted = uses.symbol(symbol)
+    wanted = uses.parse_symbol(symbol)
     where = ctx.structure.resolve_path(ctx.files, path)
     # Beyond ASCII, the bytes of a name depend on the encoding of the file.
     holds = Query(wanted.stem, literal=True, whole_word=True) if wanted.stem.isascii() else None
@@ -72,7 +72,7 @@ def references(
     found = [
         (one, place)
         for one, tags in scan.found
-        for place in uses.places(tags, ctx.structure.source_of(one), wanted, one)
+        for place in uses.find_places(tags, ctx.structure.source_of(one), wanted, one)
     ]
     defined = [_make_reference(one, place) for one, place in found if place.definition]
     # The type of x in `x.method` is unknown; it counts if a class here has such a method.
@@ -90,7 +90,7 @@ def references(
     )
 
 
-def _make_reference(path: str, place: Place) -> Reference:
+def _make_reference(path: str, place: SymbolPlace) -> Reference:
     return Reference(path, place.line, place.column, place.kind, place.text)
 
 
@@ -98,7 +98,7 @@ def _line(one: Reference) -> str:
     return f"{one.path}:{one.line}:{one.column}: {one.kind}: {one.text}"
 
 
-def _note(used: Sequence[tuple[str, Place]], limit: int, seen: str) -> str:
+def _note(used: Sequence[tuple[str, SymbolPlace]], limit: int, seen: str) -> str:
     notes = [f"{limit} of {len(used)} uses shown (limit reached)."] if len(used) > limit else []
     unsure = sum(not place.sure for _, place in used)
     notes += [f"{unsure} of the uses are told by their name only."] if unsure else []

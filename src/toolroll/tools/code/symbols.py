@@ -13,7 +13,7 @@ from toolroll.host.search.search import Query
 from toolroll.result import Status
 from toolroll.schema import Field, FilePath
 from toolroll.text.code.syntax import patterns
-from toolroll.text.code.syntax.symbols import Kind, Named, Row, literal, shown
+from toolroll.text.code.syntax.symbols import Kind, SymbolQuery, SymbolRow, format_row, literal
 from toolroll.text.counts import counted
 from toolroll.tool import Effect, tool
 
@@ -22,7 +22,7 @@ from toolroll.tool import Effect, tool
 class Symbols:
     """Symbols by path and line. `total` counts all, `rows` are those shown."""
 
-    rows: list[Row]
+    rows: list[SymbolRow]
     total: int
     files: int
     note: str
@@ -52,8 +52,8 @@ def symbols(
         return _find_pattern(ctx, pattern, where, limit)
     word = literal(name)
     scan = ctx.structure.scan(where, holds=_holds(word), whole=kind == "calls", include=include, token=ctx.token)
-    wanted = Named(kind, name)
-    rows: list[Row] = []
+    wanted = SymbolQuery(kind, name)
+    rows: list[SymbolRow] = []
     for one, tags in scan.found:
         rows += wanted.rows(one, tags, partial(ctx.structure.source_of, one), limit - len(rows))
     near = ctx.structure.similar_names(word, where, ctx.token) if word and not rows else []
@@ -63,7 +63,7 @@ def symbols(
 def _find_pattern(ctx: Context, pattern: str, where: str, limit: int) -> Symbols:
     scan = ctx.structure.find_pattern(pattern, where, holds=_holds(patterns.literal(pattern)), token=ctx.token)
     rows = [
-        Row(path, match.line, match.end_line, match.column, "match", "", match.text)
+        SymbolRow(path, match.line, match.end_line, match.column, "match", "", match.text)
         for path, matches in scan.found
         for match in matches
     ]
@@ -75,7 +75,7 @@ def _holds(word: str) -> Query | None:
     return Query(word, literal=True) if word else None
 
 
-def _make_symbols(rows: list[Row], limit: int, scan: StructureScan[Any], near: list[str]) -> Symbols:
+def _make_symbols(rows: list[SymbolRow], limit: int, scan: StructureScan[Any], near: list[str]) -> Symbols:
     files = len({row.path for row in rows})
     notes = [f"{limit} of {len(rows)} in {counted(files, 'file')} shown (limit reached)."] if len(rows) > limit else []
     notes += [str(scan)] if scan.stopped or scan.skipped or not rows else []
@@ -90,5 +90,5 @@ def _make_symbols(rows: list[Row], limit: int, scan: StructureScan[Any], near: l
     )
 
 
-def _text(rows: Sequence[Row]) -> str:
-    return "\n".join(map(shown, rows))
+def _text(rows: Sequence[SymbolRow]) -> str:
+    return "\n".join(map(format_row, rows))

@@ -11,7 +11,7 @@ from toolroll.host.shell.sealed_text import SealedText
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.dev import profiles
-from toolroll.text.dev.profiles import Hotspots, Memory, Timing
+from toolroll.text.dev.profiles import Hotspots, MemoryProfile, Timing
 from toolroll.tool import Effect, tool
 
 Action = Literal["hotspots", "time", "memory"]
@@ -32,7 +32,7 @@ def profile(
     repeat: Annotated[int, Field(ge=1, le=1000), "Runs, for time."] = 5,
     top: Annotated[int, Field(ge=1, le=500), "Rows to show."] = 15,
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 60,
-) -> Hotspots | Timing | Memory:
+) -> Hotspots | Timing | MemoryProfile:
     """Run Python code in the workspace and measure it."""
     _check(action, path, code)
     import secrets
@@ -77,7 +77,9 @@ def _check(action: Action, path: str | None, code: str | None) -> None:
         raise ToolError(ErrorCode.VALIDATION, "Give either the `path` of a Python file or some `code`.")
 
 
-def _result(action: Action, report: dict[str, Any], workspace: Any, timeout: float) -> Hotspots | Timing | Memory:
+def _result(
+    action: Action, report: dict[str, Any], workspace: Any, timeout: float
+) -> Hotspots | Timing | MemoryProfile:
     """The figures, unless the code failed or took too long: then ToolError, with what is known."""
     if "error" in report:
         from toolroll.text.shell import tracebacks as trace
@@ -85,7 +87,7 @@ def _result(action: Action, report: dict[str, Any], workspace: Any, timeout: flo
         raise ToolError(
             ErrorCode.EXECUTION, f"The code failed.\n{trace.compact(report['error'])[-_MAX_SHOWN_CHARS:].rstrip()}"
         )
-    found: Hotspots | Timing | Memory | None
+    found: Hotspots | Timing | MemoryProfile | None
     if action == "hotspots":
         found = profiles.hotspots(report, workspace)
     else:

@@ -10,7 +10,7 @@ from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field
 from toolroll.text.dev.tests import results
-from toolroll.text.dev.tests.results import Found, Tested
+from toolroll.text.dev.tests.results import DiscoveredTests, Tested
 from toolroll.text.truncate import bound
 from toolroll.tool import Effect, tool
 
@@ -39,7 +39,7 @@ def tests(
     framework: Annotated[Name, "Found by itself."] = "auto",
     *,
     verbose: Annotated[bool, "List the tests that passed too."] = False,
-) -> Found | Tested:
+) -> DiscoveredTests | Tested:
     """Discover or run tests, or measure their coverage: counts, every failure with its place, slowest tests."""
     from toolroll.host.dev import tests as testing
     from toolroll.host.shell.command_result import finished
@@ -107,8 +107,10 @@ def _check(done: TestRun, ended: Finished, project: Project, keyword: str, name:
             suggest=(_DISCOVER,),
         )
     if run.missing or (run.framework.startswith("unittest") and project.asked == "auto"):
-        lacks = "The project's Python has no pytest" + ("" if run.missing else ", and unittest finds no tests")
-        raise ToolError(ErrorCode.UNSUPPORTED, f"{lacks}. Ask the user to add it: {done.program} -m pip install pytest")
+        package = run.missing or "pytest"
+        lacks = f"The project's Python has no {package}" + ("" if run.missing else ", and unittest finds no tests")
+        add = f"{done.program} -m pip install {package}"
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{lacks}. Ask the user to add it: {add}")
     fits = f" whose name fits {wanted!r}" if wanted else ""
     raise ToolError(ErrorCode.NOT_FOUND, f"No tests{fits} found in {project.folder!r} by {run.framework}.")
 
@@ -125,6 +127,4 @@ def _notes(run: Run, ended: Finished) -> list[str]:
         notes.append(f"{len(run.tests)} of {run.found} tests ran.")
     elif ended.exit_code and not run.failures:
         notes.append(f"The run itself failed ({ended.ending}):\n{bound(ended.output.strip(), 800, 'tail').text}")
-    if run.engine == "a plain tracer":
-        notes.append("Lines only, and slow: with coverage in the project's Python it is exact (pip install coverage).")
     return notes

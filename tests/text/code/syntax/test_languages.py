@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from toolroll import ErrorCode, ToolError
+from toolroll import ErrorCode
 from toolroll.text.code.syntax import languages
 
 # Path, how the file begins, language.
@@ -44,7 +44,7 @@ FILES = [
     ("run", "print(1)\n", None),
     ("run.txt", "#!/bin/sh\n", None),
     (".bashrc", "#!/bin/sh\n", None),
-    ("a.kt", "", None),
+    ("a.xyz", "", None),
     ("LICENSE", "Copyright\n", None),
     ("py", "", None),
 ]
@@ -52,27 +52,36 @@ FILES = [
 
 @pytest.mark.parametrize(("path", "head", "name"), FILES)
 def test_a_file_has_a_language(path, head, name):
-    found = languages.of(path, head.encode())
+    found = languages.detect(path, head.encode())
     assert (found.name if found else None) == name
 
 
 def test_an_unknown_language_says_what_there_is():
-    error = languages.unknown("a.kt")
+    error = languages.unknown("a.xyz")
     assert error.code == ErrorCode.UNSUPPORTED
-    assert error.message == (
-        "The language of 'a.kt' is not known. There are: Python, JavaScript, TypeScript, TSX, Go, Rust, Java, C, C++, "
-        "C#, Ruby, PHP, Bash, JSON, YAML, TOML, HTML, CSS, Markdown. Use `grep` or `read` instead."
-    )
+    head, _, titles = error.message.removesuffix(". Use `grep` or `read` instead.").partition(" There are: ")
+    assert head == "The language of 'a.xyz' is not known."
+    assert sorted(titles.split(", ")) == sorted(language.title for language in languages.every())
 
 
-def test_a_missing_grammar_says_how_to_add_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tree_sitter_toml", None)  # what an import of it then finds
-    with pytest.raises(ToolError) as caught:
-        languages.grammar.__wrapped__("toml")
-    assert (caught.value.code, caught.value.message) == (
-        ErrorCode.UNSUPPORTED,
-        "There is no grammar for TOML here. Add it with: pip install 'toolroll[code]'.",
+def test_a_language_has_the_name_of_its_module():
+    assert [language.name for language in languages.every()] == list(languages.names())
+
+
+@pytest.mark.parametrize("field", ["title", "suffixes", "files", "programs"])
+def test_no_two_languages_share(field):
+    values = [getattr(language, field) for language in languages.every()]
+    every = values if field == "title" else [value for many in values for value in many]
+    assert len(every) == len(set(every))
+
+
+def test_a_language_is_imported_alone():
+    code = (
+        "import sys; from toolroll.text.code.syntax import languages; languages.get('go');"
+        "print([name.rpartition('.')[2] for name in sys.modules if name.startswith(languages.__name__ + '.')])"
     )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['go']"
 
 
 def test_nothing_heavy_is_imported_before_it_is_used():

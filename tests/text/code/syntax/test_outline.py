@@ -24,7 +24,7 @@ FOUND = tags("python", SOURCE)
 
 
 def test_all_levels():
-    assert outline.rendered(outline.lines(FOUND, 3)) == [
+    assert outline.render(outline.lines(FOUND, 3)) == [
         "4      LIMIT = 3",
         "6-13   class Car(Motor)",
         "7        wheels = 4",

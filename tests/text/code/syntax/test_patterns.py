@@ -3,16 +3,16 @@
 import pytest
 
 from toolroll import ErrorCode, ToolError
-from toolroll.text.code.syntax.languages import LANGUAGES
-from toolroll.text.code.syntax.patterns import Match, literal, matches
+from toolroll.text.code.syntax import languages
+from toolroll.text.code.syntax.patterns import PatternMatch, literal, matches
 
 SOURCE = "é = subprocess.run(a,\n    b)\n# subprocess.run(c)\ns = 'subprocess.run(d)'\nsubprocess.call()\n".encode()
 
 
 def test_code_that_fits_a_pattern():
     assert matches("python", SOURCE, "subprocess.$F($$$ARGS)") == [
-        Match(1, 2, 5, "subprocess.run(a, b)"),
-        Match(5, 5, 1, "subprocess.call()"),
+        PatternMatch(1, 2, 5, "subprocess.run(a, b)"),
+        PatternMatch(5, 5, 1, "subprocess.call()"),
     ]
     assert matches("python", SOURCE, "subprocess.run($A)") == []
     assert matches("python", SOURCE, "function f() {") == []
@@ -30,7 +30,7 @@ def test_a_call_is_one_where_it_could_be_read_as_another_thing(language, source,
     assert [match.text for match in matches(language, source.encode(), pattern)] == found
 
 
-@pytest.mark.parametrize("language", [one.name for one in LANGUAGES.values() if one.pattern])
+@pytest.mark.parametrize("language", [one.name for one in languages.every() if one.pattern])
 def test_every_language_that_says_so_has_patterns(language):
     assert matches(language, b"a\n", "some_very_long_name") == []
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 
 TEXTS = {
     "empty": "",
@@ -18,7 +18,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_places_are_those_that_counting_gives(name):
     text = TEXTS[name]
-    source, chance = Source(text.encode()), random.Random(1)
+    source, chance = SourceText(text.encode()), random.Random(1)
     places = [chance.randrange(len(text) + 1) for _ in range(300)]
     for at in (*places, *sorted(places), *sorted(places, reverse=True)):
         before = text[:at]
@@ -31,7 +31,7 @@ def test_places_are_those_that_counting_gives(name):
 def test_the_last_line_holds_more_than_blanks_and_comments():
     text = b"def f():\n    return 1\n    # end\n\n    # more\n\nx = 1\n"
     comments = [(text.index(b"# end"), text.index(b"# end") + 5), (text.index(b"# more"), text.index(b"# more") + 6)]
-    assert Source(text, comments).last_line(0, text.index(b"x")) == 2
-    assert Source(text).last_line(0, text.index(b"x")) == 5
+    assert SourceText(text, comments).last_line(0, text.index(b"x")) == 2
+    assert SourceText(text).last_line(0, text.index(b"x")) == 5
     far = b"def f():\n" + b"    pass\n" * 20_000 + b"\n"
-    assert Source(far).last_line(0, len(far)) == 20_001
+    assert SourceText(far).last_line(0, len(far)) == 20_001

@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolroll.text.code.syntax.source import Source
-from toolroll.text.code.syntax.symbols import Named, literal, shown
+from toolroll.text.code.syntax.source import SourceText
+from toolroll.text.code.syntax.symbols import SymbolQuery, format_row, literal
 from toolroll.text.code.syntax.tags import tags
 
 SOURCE = b"""\
@@ -49,8 +49,8 @@ ROWS = [
 
 @pytest.mark.parametrize(("kind", "name", "expected"), ROWS)
 def test_rows(kind, name, expected):
-    rows = Named(kind, name).rows("a.py", FOUND, lambda: Source(SOURCE), 100)
-    assert [shown(row).removeprefix("a.py:") for row in rows] == expected
+    rows = SymbolQuery(kind, name).rows("a.py", FOUND, lambda: SourceText(SOURCE), 100)
+    assert [format_row(row).removeprefix("a.py:") for row in rows] == expected
 
 
 def test_only_what_is_shown_costs_a_look_at_the_source():
@@ -58,11 +58,11 @@ def test_only_what_is_shown_costs_a_look_at_the_source():
 
     def source():
         looks.append(1)
-        return Source(SOURCE)
+        return SourceText(SOURCE)
 
-    rows = Named("calls").rows("a.py", FOUND, source, 0)
+    rows = SymbolQuery("calls").rows("a.py", FOUND, source, 0)
     assert ([row.name for row in rows], looks) == (["len", "join", "dumps", "Base"], [])
-    rows = Named("calls").rows("a.py", FOUND, source, 1)
+    rows = SymbolQuery("calls").rows("a.py", FOUND, source, 1)
     assert ([bool(row.text) for row in rows], looks) == ([True, False, False, False], [1])
 
 

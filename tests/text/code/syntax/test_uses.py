@@ -3,9 +3,9 @@
 import pytest
 
 from toolroll import ErrorCode, ToolError
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 from toolroll.text.code.syntax.tags import tags
-from toolroll.text.code.syntax.uses import Symbol, near, places, receiver, symbol
+from toolroll.text.code.syntax.uses import Symbol, find_places, near, parse_symbol, receiver
 
 SYMBOLS = [
     ("name", Symbol("name")),
@@ -24,19 +24,19 @@ SYMBOLS = [
 
 @pytest.mark.parametrize(("typed", "expected"), SYMBOLS)
 def test_a_symbol_as_people_write_it(typed, expected):
-    assert symbol(typed) == expected
+    assert parse_symbol(typed) == expected
 
 
 @pytest.mark.parametrize("typed", ["", ".", "two words", "a.b c", "$", "()"])
 def test_what_is_no_symbol(typed):
     with pytest.raises(ToolError, match="is no name of a symbol") as caught:
-        symbol(typed)
+        parse_symbol(typed)
     assert caught.value.code == ErrorCode.VALIDATION
 
 
 def found(language, source, typed, path="pkg/mod.py"):
     data = source.encode()
-    made = places(tags(language, data), Source(data), symbol(typed), path)
+    made = find_places(tags(language, data), SourceText(data), parse_symbol(typed), path)
     return [
         f"{one.line}:{one.column} {'=' if one.definition else ''}{one.kind}{'' if one.sure else '?'}" for one in made
     ]
@@ -118,7 +118,7 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("language", "source", "typed", "expected"), FOUND)
-def test_places(language, source, typed, expected):
+def test_find_places(language, source, typed, expected):
     assert ", ".join(found(language, source, typed)) == expected
 
 

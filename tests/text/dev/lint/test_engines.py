@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.text.dev.lint.engines import ENGINES, Ask, candidates, edition, pattern
+from toolroll.text.dev.lint.engines import ENGINES, LintRequest, candidates, edition, pattern
 from toolroll.text.dev.lint.model import Finding, Rewritten
 from toolroll.text.dev.lint.results import linted
 
@@ -23,7 +23,7 @@ def test_candidates(action, files, names):
 
 
 def test_no_word_of_a_call_becomes_an_option():
-    ask = Ask("-rf.py", ("./-rf.py",), "E,F", "/t/r", script="/t/s.py")
+    ask = LintRequest("-rf.py", ("./-rf.py",), "E,F", "/t/r", script="/t/s.py")
     every = [words for one in ENGINES for words in (one.check, *(r and r.find for r in (one.fix, one.format))) if words]
     assert len(every) > 8
     for words in every:
@@ -32,7 +32,7 @@ def test_no_word_of_a_call_becomes_an_option():
 
 
 def test_no_engine_is_told_to_write():
-    ask = Ask("a", ("./a",), "", "/t/r", script="/t/s.py")
+    ask = LintRequest("a", ("./a",), "", "/t/r", script="/t/s.py")
     every = [
         words(ask) for one in ENGINES for words in (one.check, *(r and r.find for r in (one.fix, one.format))) if words
     ]

@@ -6,11 +6,11 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.text.dev.lint import readers
-from toolroll.text.dev.lint.model import Finding, Printed
+from toolroll.text.dev.lint.model import Finding, LintOutput
 
 
 def printed(out="", errors="", status=1):
-    return Printed(out if isinstance(out, str) else json.dumps(out), errors, status, "/w")
+    return LintOutput(out if isinstance(out, str) else json.dumps(out), errors, status, "/w")
 
 
 def test_ruff():

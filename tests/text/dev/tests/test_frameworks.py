@@ -4,13 +4,15 @@ import json
 
 import pytest
 
-from toolroll.text.dev.tests.frameworks import FRAMEWORKS, Ask, named_by
+from toolroll.text.dev.tests.frameworks import FRAMEWORKS, RunRequest, named_by
 
 SCRIPTS = {"run_pytest": "/t/d.py", "reporter": "/t/r.mjs"}
 
 
 def words(name, action="run", targets=(), keyword="", changed=()):
-    return " ".join(FRAMEWORKS[name].words(Ask(action, tuple(targets), keyword, "/t/r", SCRIPTS, tuple(changed))))
+    return " ".join(
+        FRAMEWORKS[name].words(RunRequest(action, tuple(targets), keyword, "/t/r", SCRIPTS, tuple(changed)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def test_words(name, arguments, said):
 
 def test_a_path_of_python_never_becomes_an_option():
     script, options, *targets = FRAMEWORKS["pytest"].words(
-        Ask("run", (("-x.py", "t"), ("a", "")), "-k", "/t/r", SCRIPTS)
+        RunRequest("run", (("-x.py", "t"), ("a", "")), "-k", "/t/r", SCRIPTS)
     )
     assert (script, targets) == ("/t/d.py", ["./-x.py::t", "./a"])
     assert json.loads(options) == {

@@ -1,1 +1,1 @@
-"""Programs of ours that run in a project's own interpreter. They import nothing of ours."""
+"""Programs that run in a project's own interpreter: its standard library, pytest and coverage are all they import."""

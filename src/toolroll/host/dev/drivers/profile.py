@@ -29,7 +29,7 @@ CODE = "<code>"
 TIMED = "<timeit-src>"  # what `timeit` calls the code that it makes
 
 
-class Report:
+class ProfileReport:
     """Says the figures once, to where the output went when we began, whatever the code has done to it since."""
 
     def __init__(self, mark: str) -> None:
@@ -60,10 +60,10 @@ def main() -> None:
     """Measure what the file named on the command line asks for."""
     with open(sys.argv[1], encoding="utf-8") as file:
         given: Figures = json.load(file)
-    report = Report(os.environ.pop(MARK))
+    report = ProfileReport(os.environ.pop(MARK))
     sys.path[0:1] = _folders(given)
     figures: Figures = {}
-    measures: dict[str, Callable[[Figures, Report], Figures]] = {
+    measures: dict[str, Callable[[Figures, ProfileReport], Figures]] = {
         "hotspots": hotspots,
         "time": timing,
         "memory": memory,
@@ -116,7 +116,7 @@ def _status(given: Any) -> int:
     return 1
 
 
-def _limit(seconds: float, report: Report, figures: Callable[[], Figures]) -> None:
+def _limit(seconds: float, report: ProfileReport, figures: Callable[[], Figures]) -> None:
     """After so long, say the figures so far and end."""
 
     def stop(*_: object) -> None:
@@ -131,7 +131,7 @@ def _unlimited() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def hotspots(given: Figures, report: Report) -> Figures:
+def hotspots(given: Figures, report: ProfileReport) -> Figures:
     """Calls and times by function."""
     import cProfile
     import pstats
@@ -198,7 +198,7 @@ def _is_own(file: str, workspace: str) -> bool:
     return os.path.abspath(file).startswith(os.path.join(workspace, ""))
 
 
-def timing(given: Figures, report: Report) -> Figures:
+def timing(given: Figures, report: ProfileReport) -> Figures:
     """Seconds of each repetition, for one loop."""
     import timeit
 
@@ -222,7 +222,7 @@ def timing(given: Figures, report: Report) -> Figures:
     return figures()
 
 
-def memory(given: Figures, report: Report) -> Figures:
+def memory(given: Figures, report: ProfileReport) -> Figures:
     """What is allocated at most, and by which lines what is still held in the end."""
     import tracemalloc
 

@@ -19,7 +19,7 @@ _NATIVE = re.compile(r'File "(.+)", line (\d+), in (.+)\n[ |]*(.*)')
 _SYNTAX = r'^E +File "(.+)", line (\d+)\n(?:E +(.*)\n)?(?:.*\n)*?E +\w*(?:Syntax|Indentation|Tab)Error: '
 
 
-class Report:
+class EventLog:
     """Writes events to the file as they happen, so that what is known survives a kill."""
 
     def __init__(self, path: str) -> None:
@@ -38,7 +38,7 @@ class Report:
 class Watcher:
     """A pytest plugin that reports."""
 
-    def __init__(self, report: Report, measure: Any) -> None:
+    def __init__(self, report: EventLog, measure: Any) -> None:
         self._report = report
         self._measure = measure
         self._root = ""
@@ -50,7 +50,7 @@ class Watcher:
     def pytest_configure(self, config: Any) -> None:
         """Remember where ids start; what is measured runs in this process."""
         self._root = str(getattr(config, "rootpath", None) or config.rootdir)
-        if self._measure.alone and hasattr(config.option, "dist"):
+        if self._measure.in_process and hasattr(config.option, "dist"):
             config.option.dist = "no"
 
     def pytest_collection_finish(self, session: Any) -> None:
@@ -160,7 +160,7 @@ def _explained(longrepr: Any) -> dict[str, Any]:
     return {"message": ("\n".join(errors) or text.strip())[:_MOST], "frames": frames}
 
 
-def run_pytest(options: dict[str, Any], targets: list[str], report: Report, measure: Any) -> int:
+def run_pytest(options: dict[str, Any], targets: list[str], report: EventLog, measure: Any) -> int:
     """Run or list tests with pytest; its exit code."""
     import pytest
 
@@ -180,10 +180,10 @@ def run_pytest(options: dict[str, Any], targets: list[str], report: Report, meas
         return int(pytest.main(args, plugins=[Watcher(report, measure)]))
 
 
-class Nothing:
+class NoMeter:
     """Measures nothing."""
 
-    alone = False
+    in_process = False
 
     def enter(self, file: str) -> None:
         """A test of this file begins."""
@@ -208,7 +208,7 @@ def _beside(options: dict[str, Any], name: str) -> Any:
 def main() -> int:
     """Choose the framework, run, and tell how it ended."""
     options, targets = json.loads(sys.argv[1]), sys.argv[2:]
-    report = Report(options["report"])
+    report = EventLog(options["report"])
     # As `python -m` has it: the project's folder first, not the one of this script.
     sys.path[0] = os.getcwd()
     framework = options["framework"]
@@ -217,8 +217,12 @@ def main() -> int:
     elif framework == "pytest" and not importlib.util.find_spec("pytest"):
         report("missing", name="pytest")
         return 6
-    measures = options["action"] == "coverage"
-    measure = _beside(options, "measure_coverage").measuring(report, os.getcwd()) if measures else Nothing()
+    measure: Any = NoMeter()
+    if options["action"] == "coverage":
+        if not importlib.util.find_spec("coverage"):
+            report("missing", name="coverage")
+            return 6
+        measure = _beside(options, "measure_coverage").CoverageMeter(report, os.getcwd())
     run = run_pytest if framework == "pytest" else _beside(options, "run_unittest").run
     status = run(options, targets, report, measure)
     report("stop", count=status)

@@ -20,7 +20,7 @@ _TEST_FILE = re.compile(r"(test.*|.*_test|tests)\.py")
 _SKIPPED = {"node_modules", "site-packages", "build", "dist", "venv"}
 
 
-class Result(unittest.TestResult):
+class ReportingResult(unittest.TestResult):
     """Reports what unittest finds."""
 
     def __init__(self, report: Any, measure: Any) -> None:
@@ -140,7 +140,7 @@ def run(options: dict[str, Any], targets: list[str], report: Any, measure: Any) 
             for test in chosen:
                 report("item", **where_of(test))
             return 0
-        result = Result(report, measure)
+        result = ReportingResult(report, measure)
         unittest.TestSuite(chosen).run(result)
     return 5 if not chosen else 0 if result.wasSuccessful() else 1
 

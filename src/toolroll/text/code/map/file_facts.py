@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from toolroll.text.code.syntax.languages import LANGUAGES
+from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.model import KINDS, USES, Tags
 from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.weights import USED
@@ -61,7 +61,7 @@ EMPTY = FileFacts({}, {})
 
 def wants(language: str) -> bool:
     """Whether files of a language are parsed: code, and Markdown for its headings."""
-    return LANGUAGES[language].code or language == "markdown"
+    return languages.get(language).code or language == "markdown"
 
 
 def make_facts(text: str, tags: Tags | None) -> FileFacts:
@@ -79,7 +79,7 @@ def make_facts(text: str, tags: Tags | None) -> FileFacts:
     names: Counter[str] = Counter()
     for mark in kept:
         names.update(words.split_terms(mark.name) if mark.kind != "heading" else words.count_terms(mark.name))
-    code = LANGUAGES[tags.language].code
+    code = languages.get(tags.language).code
     return FileFacts(
         terms,
         dict(names),

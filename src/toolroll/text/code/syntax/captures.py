@@ -1,4 +1,4 @@
-"""Definitions as a query finds them: nodes of many kinds, in no order, put together by where they stand."""
+"""Assemble definitions from the nodes that a query captured, by the places of these nodes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from toolroll.text.code.syntax import declarators
-from toolroll.text.code.syntax.definitions import MOST, Definition, decoration
+from toolroll.text.code.syntax.definitions import MAX_DEFINITIONS, Definition, decoration
 from toolroll.text.code.syntax.model import KINDS
 from toolroll.text.code.syntax.names import name_of
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -21,13 +21,15 @@ _BETWEEN = re.compile(rb"\s*(?:(?:export|default|declare|abstract|pub|public|asy
 
 # Of one node of several kinds, the kind that is listed first counts.
 _EVENTS = (
-    *(kind for kind in KINDS if kind not in ("variable", "heading")),
+    *(kind for kind in KINDS if kind not in ("class", "variable", "heading")),
+    "class",
     "variable",
     *(f"heading.{level}" for level in range(1, 7)),
     "scope",
+    "owner",
     "name",
 )
-_NAMED = len(_EVENTS) - 1
+_OWNER, _NAME = _EVENTS.index("owner"), _EVENTS.index("name")
 _VARIABLE = _EVENTS.index("variable")
 _PROMOTED = frozenset({"property_promotion_parameter", "required_parameter", "optional_parameter"})
 """Parameters of constructors that are members of the class too."""
@@ -38,19 +40,22 @@ _Event = tuple[int, int, int, int, "Node"]
 _PLACE = itemgetter(0, 1, 2, 3)
 
 
-def read(where: Source, found: Mapping[str, Sequence[Node]]) -> list[Definition]:
-    """All that was found, each with its name, its parent and its decorators."""
+def assemble(where: SourceText, found: Mapping[str, Sequence[Node]]) -> list[Definition]:
+    """The definitions in the order of the source, each with its name, its parent and its decorators."""
     stack: list[Definition] = []
     waiting: list[Definition] = []
     made: list[Definition] = []
-    for start, _, order, end, node in _events(declarators.resolved(found)):
+    for start, _, order, end, node in _events(declarators.resolve(found)):
         while stack and stack[-1].end <= start:
             stack.pop()
-        if order == _NAMED:
+        if order == _NAME:
             made += _name(where, stack, start, end)
+        elif order == _OWNER:
+            if stack and not stack[-1].owner:
+                stack[-1].owner = name_of(where.data, start, end)
         elif not _is_local(stack, order, node):
             made.append(_put(where, Definition(_EVENTS[order], start, end, node, _holder(stack, node)), stack, waiting))
-        if len(made) >= MOST:
+        if len(made) >= MAX_DEFINITIONS:
             break
     for one in made:
         if one.others:
@@ -58,7 +63,7 @@ def read(where: Source, found: Mapping[str, Sequence[Node]]) -> list[Definition]
     return made
 
 
-def _put(where: Source, one: Definition, stack: list[Definition], waiting: list[Definition]) -> Definition:
+def _put(where: SourceText, one: Definition, stack: list[Definition], waiting: list[Definition]) -> Definition:
     """Put a definition among those that the next ones may be in; a decorator, to what it belongs to."""
     if one.kind == "decorator":
         _decorate(where, one, stack, waiting)
@@ -70,15 +75,18 @@ def _put(where: Source, one: Definition, stack: list[Definition], waiting: list[
 
 
 def _holder(stack: Sequence[Definition], node: Node) -> Definition | None:
-    """What a definition is in."""
+    """The definition around a node."""
     inner = stack[-1] if stack else None
-    return inner.parent if inner is not None and node.type in _PROMOTED else inner
+    if inner is None or inner.node is None:
+        return inner
+    chained = node.type == inner.node.type == "assignment"  # of `a = b = 1`, neither is in the other
+    return inner.parent if chained or node.type in _PROMOTED else inner
 
 
 def _events(found: Mapping[str, Sequence[Node]]) -> list[_Event]:
     """Where definitions and names start, outer ones first, names after what starts with them."""
     events = [
-        (start, 1 if order == _NAMED else -end, order, end, node)
+        (start, 1 if order >= _OWNER else -end, order, end, node)
         for order, kind in enumerate(_EVENTS)
         for node in found.get(kind, ())
         for start, end in (node.byte_range,)
@@ -87,18 +95,18 @@ def _events(found: Mapping[str, Sequence[Node]]) -> list[_Event]:
     kept: list[_Event] = []
     last = (-1, -1)
     for event in events:
-        if event[2] == _NAMED or event[:2] != last:
+        if event[2] >= _OWNER or event[:2] != last:
             kept.append(event)
-            last = last if event[2] == _NAMED else event[:2]
+            last = last if event[2] >= _OWNER else event[:2]
     return kept
 
 
-def _name(where: Source, stack: list[Definition], start: int, end: int) -> tuple[Definition, ...]:
-    """Give the innermost definition without a name its own; else the definition that a further name makes."""
+def _name(where: SourceText, stack: list[Definition], start: int, end: int) -> tuple[Definition, ...]:
+    """Name the innermost definition without a name; a further name of one makes the definition that is returned."""
     if stack and (one := stack[-1]).name and _has_several(one) and not _is_importing(stack):
         last = one.others[-1] if one.others else one
         if start < last.name_at + len(last.name.encode()):
-            return ()  # seen before, or a part of it
+            return ()  # captured twice, or a part of the last name
         other = Definition(one.kind, one.start, one.end, one.node, one.parent)
         other.name, other.name_at = name_of(where.data, start, end), start
         other.first, other.decorators = one, one.decorators
@@ -129,7 +137,7 @@ def _is_importing(stack: Sequence[Definition]) -> bool:
     return any(one.kind == "import" and not one.name for one in stack)
 
 
-def _part(where: Source, one: Definition) -> None:
+def _part(where: SourceText, one: Definition) -> None:
     """Give each name of a declaration its own lines, if there are several."""
     every = (one, *one.others)
     if one.kind != "import" and b"\n" in where.data[one.name_at : every[-1].name_at]:
@@ -137,7 +145,7 @@ def _part(where: Source, one: Definition) -> None:
             upper.end = lower.start = lower.name_at
 
 
-def _decorate(where: Source, one: Definition, stack: list[Definition], waiting: list[Definition]) -> None:
+def _decorate(where: SourceText, one: Definition, stack: list[Definition], waiting: list[Definition]) -> None:
     one.name = decoration(where, one.start, one.end)
     if stack and not stack[-1].name:
         stack[-1].decorators += (one,)  # among the modifiers of what it belongs to
@@ -145,7 +153,7 @@ def _decorate(where: Source, one: Definition, stack: list[Definition], waiting: 
         waiting.append(one)
 
 
-def _take(where: Source, one: Definition, waiting: list[Definition]) -> None:
+def _take(where: SourceText, one: Definition, waiting: list[Definition]) -> None:
     """Give a definition the decorators before it, with nothing between but comments and each other."""
     start = one.start
     near: list[Definition] = []

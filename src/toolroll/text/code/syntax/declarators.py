@@ -1,4 +1,4 @@
-"""What C and C++ declare: there, a name stands within its type, as deep as that goes."""
+"""Declarations of C and C++, whose names stand within their types, as deep as these go."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BRACE = re.compile(
 )
 _EXPORTED = re.compile(rb"\b(?:class|struct)[ \t]+([A-Z][A-Z0-9_]+)(?=[ \t]+[A-Za-z_]\w*\s*(?:final\s*)?[:{])")
 _INK = re.compile(rb"[^\r\n]")
-_DEEP = 20  # a type that is written deeper than this is nobody's
+_MAX_DEPTH = 20  # of a declarator
 
 
-def plain(source: bytes) -> bytes:
-    """A source as it can be parsed: with blanks for what is only known once macros are.
+def blank_macros(source: bytes) -> bytes:
+    """A source that parses without macros being expanded: what depends on them is replaced by blanks.
 
-    These are the `extern "C" {` and its end that C++ alone sees, each for itself, and the mark of a class that a
-    library exports, as in `class API Name {`.
+    That is `extern "C" {` and its closing brace, each for C++ alone, and the export macro of a class, as in
+    `class API Name {`.
     """
     if b"__cplusplus" in source:
         source = _BRACE.sub(_blank, source)
@@ -43,26 +43,26 @@ def _blank(found: re.Match[bytes]) -> bytes:
     return found[0][:at] + _INK.sub(b" ", found[1]) + found[0][end:]
 
 
-def resolved(found: Mapping[str, Sequence[Node]]) -> Mapping[str, Sequence[Node]]:
-    """What was found, with each declaration as what it declares, and with its names."""
+def resolve(found: Mapping[str, Sequence[Node]]) -> Mapping[str, Sequence[Node]]:
+    """The captures, with each declaration as a function, a type or a variable, and with its names."""
     if "declared" not in found:
         return found
     made = {kind: list(nodes) for kind, nodes in found.items()}
     for node in made.pop("declared"):
-        told = list(_declared(node))
-        if told:
-            kind = _KINDS.get(node.type) or ("function" if told[0][1] else "variable")
+        names = list(_names(node))
+        if names:
+            kind = _KINDS.get(node.type) or ("function" if names[0][1] else "variable")
             made.setdefault(kind, []).append(node)
-            made.setdefault("name", []).extend([name for name, _ in told])
+            made.setdefault("name", []).extend([name for name, _ in names])
     return made
 
 
-def _declared(node: Node) -> Iterator[tuple[Node, bool]]:
+def _names(node: Node) -> Iterator[tuple[Node, bool]]:
     """The names of a declaration, and whether they are of functions."""
     names = _NAMES | {"primitive_type"} if node.type == "type_definition" else _NAMES  # `typedef long ptrdiff_t`
     for one in node.children_by_field_name("declarator"):
         name, called = one, False
-        for _ in range(_DEEP):
+        for _ in range(_MAX_DEPTH):
             kind = name.type
             if kind in names:
                 if name.end_byte > name.start_byte:

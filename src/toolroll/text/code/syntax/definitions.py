@@ -1,45 +1,38 @@
-"""The definitions in a source: their names, what they are in, how they begin, what decorates them."""
+"""From definitions as they were captured to tags: names, parents, kinds, signatures, decorators."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.text.code.syntax.languages import Language
+from toolroll.text.code.syntax.language import Language
 from toolroll.text.code.syntax.model import HOLDERS, Tag
-from toolroll.text.code.syntax.names import QUOTES, bare, name_of, plain, scoped, unquoted
-from toolroll.text.code.syntax.source import Source, text
+from toolroll.text.code.syntax.names import QUOTES, on_one_line, split_scope, unquoted, without_arguments
+from toolroll.text.code.syntax.source import SourceText, text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-HEAD = 4096
-"""Bytes of a definition in which its signature must end."""
-MOST = 50_000
-"""Definitions of one source."""
+MAX_DEFINITIONS = 50_000
+"""Of one source."""
 
-_SIGNATURE = 200  # characters of a signature that are kept
-_VALUE = 100  # the same of a variable, whose value may be long
-_DEEP = 50  # parents that a definition is told with
-_ENDS = " \t\r\n{[:=;,"  # what leads from a signature to what it is of
-_FIXED = re.compile(r"\b(?:const|constexpr|static final|final static|static readonly)\b")
-_LOUD = frozenset({"python", "javascript", "typescript", "tsx", "php", "bash"})
-"""Languages in which a name in capitals is how a constant is told."""
-_RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
+_HEAD_BYTES = 4096  # of a definition, in which its signature must end
+_SIGNATURE_CHARS = 200
+_VALUE_CHARS = 100  # of the signature of a variable, whose value may be long
+_MAX_PARENTS = 50
+_ENDS = " \t\r\n{[:=;,"  # between a signature and the body
 _VALUES = frozenset({"variable", "constant", "key"})
-_CODE = frozenset({"function", "method", "class", "variable"})
-_WHOLE = frozenset({"import", "decorator"})  # nothing of them is a body
-_READ_AS = {"method": "function", "constant": "variable"}  # until it is known what they are in, or called
+_WHOLE = frozenset({"import", "decorator"})  # without a body
 _BRACED = frozenset({"class", "interface", "struct", "enum", "trait", "type", "module", "rule"})
 
 
 class Definition:
-    """A definition that is being read: its name, and those of what it is in, may come later."""
+    """A definition as it is captured: names of it and of its parents may come later."""
 
     __slots__ = (
-        *("decorators", "end", "first", "head_end", "kind", "name", "name_at", "name_end", "node", "others"),
-        *("parent", "start", "within"),
+        *("decorators", "end", "first", "kind", "name", "name_at", "node", "others", "owner", "parent", "start"),
+        "within",
     )
 
     def __init__(self, kind: str, start: int, end: int, node: Node | None, parent: Definition | None) -> None:
@@ -49,47 +42,43 @@ class Definition:
         self.end = end
         self.parent = parent
         self.name = ""
-        self.name_end = 0
-        """Where a name ends that was seen and not read yet; else 0."""
+        self.owner = ""
+        """What it belongs to, where that is written beside its name."""
         self.decorators: tuple[Definition, ...] = ()
         self.others: tuple[Definition, ...] = ()
-        """Those that further names in it make, as in `int a, b`."""
+        """The definitions that further names make, as in `int a, b`."""
         self.first: Definition | None = None
-        """The one whose further name this is."""
-        self.head_end = -1
-        """Where its signature ends; -1 if nobody has looked."""
+        """The definition whose further name this is."""
         self.within: tuple[str, ...] | None = None
-        """The names that what is defined in it has above it, once they are known."""
+        """The names above the definitions inside it, once they are known."""
 
 
-class Definitions:
-    """The definitions that were read in one source."""
+class TagBuilder:
+    """Makes the tags of one source."""
 
-    def __init__(self, language: Language, where: Source, read: Sequence[Definition]) -> None:
-        self.where = where
-        self.read = read
-        self._language = language.name
+    def __init__(self, language: Language, where: SourceText) -> None:
+        self._where = where
+        self._language = language
         self._holders = HOLDERS | language.holders | {"scope"}
+        self._constants = re.compile(language.constants)
 
-    def tags(self, kinds: Collection[str] | None = None) -> list[Tag]:
-        """The definitions in the order of the source, all or those of some kinds; not those without a name."""
-        if kinds is None:
-            return [tag for one in self.read if one.kind != "scope" and (tag := self._tag(one)).name]
-        asked = {_READ_AS.get(kind, kind) for kind in kinds}
-        made = (self._tag(one) for one in self.read if one.kind in asked)
-        return [tag for tag in made if tag.name and tag.kind in kinds]
+    def tags(self, read: Sequence[Definition]) -> list[Tag]:
+        """The definitions that have a name, in the order of the source."""
+        if read and read[0].kind.startswith("heading."):
+            return self._headings(read)
+        return [tag for one in read if one.kind != "scope" and (tag := self._tag(one)).name]
 
     def _tag(self, one: Definition) -> Tag:
         start = one.start
         if one.decorators and one.decorators[-1].end > start:
-            start = one.decorators[-1].end  # it stands within: what matters comes after it
-            head = self.where.data[start : start + HEAD]
+            start = one.decorators[-1].end  # a decorator inside the definition
+            head = self._where.data[start : start + _HEAD_BYTES]
             start += len(head) - len(head.lstrip(b" \t\r\n],"))
         name, parents = self._named(one)
         signature = self._signature(one, start)
-        line = self.where.line(start)
-        end_line = self.where.last_line(start, one.end)
-        name_line, column = self.where.spot(max(one.name_at, start))
+        line = self._where.line(start)
+        end_line = self._where.last_line(start, one.end)
+        name_line, column = self._where.spot(max(one.name_at, start))
         return Tag(
             name,
             self._kind(one, name, parents, signature),
@@ -98,54 +87,43 @@ class Definitions:
             column,
             signature,
             ".".join(parents) if parents else "",
-            tuple([self._name(inner) for inner in one.decorators]) if one.decorators else (),
+            tuple([inner.name for inner in one.decorators]),
             name_line,
         )
 
     def _named(self, one: Definition) -> tuple[str, tuple[str, ...]]:
         """The name and those of the parents, also where a name holds some of them itself."""
-        name = plain(self._name(one))
+        name = on_one_line(one.name)
         parents = self._within(one.parent) if one.parent is not None else ()
-        if one.kind in _CODE and self._language == "python":
-            return name, parents
+        if one.owner:
+            parents += _parts(one.owner)
         if one.kind == "decorator":
             name = name.partition("(")[0]
+        elif one.kind == "import" and not name:
+            name = self._signature(one, one.start).removeprefix("import").strip()
         elif one.kind == "import" or (one.kind == "module" and name[:1] in ("'", '"')):
             name = name.strip(QUOTES)
         elif one.kind == "key" and (inner := unquoted(name)) != name:
             name, one.name_at = inner, one.name_at + 1
         elif one.kind == "rule" and not name:
             name = self._signature(one, one.start)
-        elif self._language in ("cpp", "ruby"):
+        elif name[:1] in ('"', "`") and one.kind != "key":
+            name, one.name_at = name.strip(QUOTES), one.name_at + 1
+        elif self._language.scoped_names:
             name, parents = self._scoped(one, name, parents)
-        elif self._language == "go" and one.kind == "method" and not parents:
-            parents = self._receiver(one)
-        elif self._language == "csharp" and one.node is not None and "operator" in one.node.type:
+        elif one.node is not None and one.node.type.endswith("operator_declaration"):
             name = f"operator {name}"
         return name, parents
 
     def _scoped(self, one: Definition, said: str, parents: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-        """The same for a name that is written with what it is in: `A::f`; or as a symbol: `:f`."""
-        scope, name = scoped(said)
+        """The same for a name that is written with its scope, `A::f`, or as a symbol, `:f`."""
+        scope, name = split_scope(said)
         if scope:
             one.name_at += len(scope.encode()) + 2
-            parents += tuple(bare(scope).split("::"))
+            parents += tuple(without_arguments(scope).split("::"))
         elif name.startswith(":"):
             name, one.name_at = name[1:], one.name_at + 1
         return name, parents
-
-    def _receiver(self, one: Definition) -> tuple[str, ...]:
-        """What a method of Go is of, which stands before its name."""
-        receiver = one.node.child_by_field_name("receiver") if one.node is not None else None
-        said = text(self.where.data[receiver.start_byte : receiver.end_byte]) if receiver else ""
-        return (found[1],) if (found := _RECEIVER.search(said)) else ()
-
-    def _name(self, one: Definition) -> str:
-        if not one.name and one.name_end:
-            start, end = one.name_at, one.name_end
-            decorates = one.kind == "decorator"
-            one.name = decoration(self.where, start, end) if decorates else name_of(self.where.data, start, end)
-        return one.name
 
     def _within(self, inside: Definition) -> tuple[str, ...]:
         """The names above what is defined in this one: its own is the last of them."""
@@ -156,112 +134,115 @@ class Definitions:
             one = one.parent
         names = one.within or () if one is not None else ()
         for inner in reversed(unknown):
-            if inner.kind == "method" and self._language == "go" and not names:
-                names = self._receiver(inner)
-            if self._name(inner) and not self._is_hidden(inner):
-                above = plain(inner.name)
+            if inner.name and not _is_hidden(inner):
+                above = on_one_line(inner.name)
                 above = unquoted(above) if inner.kind == "key" else above.strip(QUOTES).replace("::", ".")
-                names = (*names, above)[-_DEEP:]
+                names = (*names, *_parts(inner.owner), above)[-_MAX_PARENTS:]
             inner.within = names
         return names
 
-    def _is_hidden(self, one: Definition) -> bool:
-        """Whether what is in it is not its own: of `typedef struct a {...} b`, only a has members."""
-        if one.kind == "import" or (one.kind == "variable" and self._language == "python"):
-            return True  # of `a = b = 1`, each is told for itself
-        if one.kind == "scope":
-            return one.name == "self"
-        if one.kind not in ("type", "variable") or self._language not in ("c", "cpp") or one.node is None:
-            return False
-        made = one.node.child_by_field_name("type")
-        return made is not None and made.child_by_field_name("name") is not None
-
     def _kind(self, one: Definition, name: str, parents: tuple[str, ...], signature: str) -> str:
         kind = one.kind
-        if kind == "function" and parents:
+        if kind == "function" and parents and not one.owner:
             if one.parent is None or parents != self._within(one.parent):
-                return "method"  # `A::f` outside of A; that A may be a namespace cannot be seen here
+                return "method"  # `A::f` outside of A; whether A is a namespace cannot be seen here
             return "method" if one.parent.kind in self._holders else "function"
         if kind == "variable" and name:
-            return "constant" if self._is_fixed(one, name, signature) else "variable"
+            return "constant" if self._is_constant(one, name, signature) else "variable"
         return kind
 
-    def _is_fixed(self, one: Definition, name: str, signature: str) -> bool:
-        if self._language == "ruby":
+    def _is_constant(self, one: Definition, name: str, signature: str) -> bool:
+        names = self._language.constant_names
+        if names == "capitalised":
             return name[0].isupper()
-        if self._language in _LOUD and len(name) > 1 and name.isupper():
+        if names == "upper" and len(name) > 1 and name.isupper():
             return True
         first = one.first
-        before = text(self.where.data[first.start : first.name_at]) if first else signature.partition(name)[0]
-        return _FIXED.search(before) is not None
+        before = text(self._where.data[first.start : first.name_at]) if first else signature.partition(name)[0]
+        return self._constants.search(before) is not None
 
     def _signature(self, one: Definition, start: int) -> str:
         """What stands before the body, on one line."""
         kind = one.kind
-        said = text(self.where.between(start, self._head_end(one, start)))
-        if kind == "key" or (self._language == "ruby" and kind == "function"):
+        said = text(self._where.between(start, self._head_end(one, start)))
+        if kind == "key" or (kind == "function" and self._language.one_line_signatures):
             said = said.partition("\n")[0]
-        elif (kind in _BRACED or (self._language == "rust" and kind == "function")) and not _has_body(one):
+        elif (kind in _BRACED or _is_macro(one)) and (one.node is None or self._body(one.node) is None):
             said = said.partition("{")[0]
-        said = _joined(said)
+        said = _join_lines(said)
         if kind != "decorator":
-            said = said.rstrip(_ENDS)
-            said = said.removesuffix("=>").rstrip(_ENDS)
-        if kind == "type" and self._language in ("c", "cpp") and one.name not in said:
-            said = f"{said} {one.name}"  # it stands after the body
-        return _cut(said, _VALUE if kind in _VALUES else _SIGNATURE)
+            said = said.rstrip(_ENDS).removesuffix("=>").rstrip(_ENDS)
+        if kind == "type" and one.name not in said:
+            said = f"{said} {one.name}"  # a typedef has it after the body
+        return _cut(said, _VALUE_CHARS if kind in _VALUES else _SIGNATURE_CHARS)
 
     def _head_end(self, one: Definition, start: int) -> int:
-        if one.head_end >= 0:
-            return one.head_end
+        """Where the signature ends."""
         node, kind = one.node, one.kind
-        end = min(one.end, start + HEAD)
+        end = min(one.end, start + _HEAD_BYTES)
         if kind in _WHOLE or kind in _VALUES or node is None:
             return end
         if kind == "element":
             first = node.child(0) if node.child_count else None
             return min(end, first.end_byte) if first else end
-        body = node.child_by_field_name("body")
+        body = self._body(node)
         if body is None and kind in ("function", "method", "class"):
             value = node.child_by_field_name("value") or node.child_by_field_name("right")
-            body = value.child_by_field_name("body") if value else None
+            body = self._body(value) if value else None
         if body is not None and body.type == "ordered_field_declaration_list":
             return end
         return min(end, body.start_byte) if body is not None and body.start_byte > start else end
 
+    def _body(self, node: Node) -> Node | None:
+        if (body := node.child_by_field_name("body")) is not None or not self._language.bodies:
+            return body
+        return next((child for child in node.children if child.type in self._language.bodies), None)
 
-def _has_body(one: Definition) -> bool:
-    """Whether its signature ends where its body begins; else a brace may tell."""
-    return one.head_end >= 0 or (one.node is not None and one.node.child_by_field_name("body") is not None)
+    def _headings(self, read: Sequence[Definition]) -> list[Tag]:
+        """The headings of a document, each down to the next one of its level or above."""
+        made: list[Tag] = []
+        above: list[tuple[int, int]] = []  # level, and index in `made`
+        for one in read:
+            level = int(one.kind.removeprefix("heading."))
+            line, column = self._where.spot(one.name_at)
+            name = re.sub(r"\s+#+$", "", on_one_line(one.name))
+            while above and above[-1][0] >= level:
+                at = above.pop()[1]
+                made[at] = made[at]._replace(end_line=max(made[at].line, line - 1))
+            parent = made[above[-1][1]].path if above else ""
+            last = self._where.lines
+            made.append(Tag(name, "heading", line, last, column, f"{'#' * level} {name}", parent, (), line))
+            above.append((level, len(made) - 1))
+        return made
 
 
-def decoration(where: Source, start: int, end: int) -> str:
-    """What a decorator says, without the sign before it and the brackets around it."""
-    said = _joined(text(where.between(start, min(end, start + HEAD))))
+def _parts(owner: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", without_arguments(owner)))
+
+
+def _is_hidden(one: Definition) -> bool:
+    """Whether what is in it is not its own: of `typedef struct a {...} b`, only a has members."""
+    if one.kind == "import":
+        return True
+    if one.kind == "scope":
+        return one.name == "self"
+    made = one.node.child_by_field_name("type") if one.kind in ("type", "variable") and one.node is not None else None
+    return made is not None and made.child_by_field_name("name") is not None
+
+
+def _is_macro(one: Definition) -> bool:
+    return one.node is not None and one.node.type == "macro_definition"
+
+
+def decoration(where: SourceText, start: int, end: int) -> str:
+    """The text of a decorator without the sign before it and the brackets around it."""
+    said = _join_lines(text(where.between(start, min(end, start + _HEAD_BYTES))))
     bracketed = said.startswith(("#[", "[")) and said.endswith("]")
     said = said.removeprefix("#")[1:-1].strip() if bracketed else said.lstrip("@").strip()
-    return _cut(said, _SIGNATURE)
+    return _cut(said, _SIGNATURE_CHARS)
 
 
-def headings(reading: Definitions) -> list[Tag]:
-    """The headings of a document, each down to the next one of its level or above."""
-    made: list[Tag] = []
-    above: list[tuple[int, int]] = []  # level, and index in `made`
-    for one in reading.read:
-        level = int(one.kind.removeprefix("heading."))
-        line, column = reading.where.spot(one.name_at)
-        name = re.sub(r"\s+#+$", "", plain(one.name))
-        while above and above[-1][0] >= level:
-            at = above.pop()[1]
-            made[at] = made[at]._replace(end_line=max(made[at].line, line - 1))
-        parent = made[above[-1][1]].path if above else ""
-        last = reading.where.lines
-        made.append(Tag(name, "heading", line, last, column, f"{'#' * level} {name}", parent, (), line))
-        above.append((level, len(made) - 1))
-    return made
-
-
-def _joined(said: str) -> str:
+def _join_lines(said: str) -> str:
     """Several lines as one, as it would be written."""
     said = said.strip()
     if "\n" not in said:

@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolroll.text.code.syntax import sketch
-from toolroll.text.code.syntax.languages import LANGUAGES
-from toolroll.text.code.syntax.model import VALUES, Tag, Tags
-from toolroll.text.code.syntax.sketch import Shown
+from toolroll.text.code.syntax import languages
+from toolroll.text.code.syntax.model import VALUES, Tag, Tags, format_lines
 from toolroll.text.names import shown
 
-_IMPORTS = 20  # names of imports that are shown
-_NAMES = 12  # names of definitions that are shown in one line
+_MAX_IMPORTS = 20  # shown in one line
+_MAX_NAMES = 12  # of definitions, shown in one line
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutlineLine:
     """One definition of an outline; `level` counts from 0."""
 
     name: str
@@ -28,19 +26,19 @@ class Line:
     text: str
 
 
-def lines(tags: Tags, depth: int, *, values: bool = True) -> list[Line]:
+def lines(tags: Tags, depth: int, *, values: bool = True) -> list[OutlineLine]:
     """The definitions down to a depth, with or without variables, each with its decorators and its signature."""
     found = _upper(tags) if depth == 1 else [_line(level, tag) for level, tag in tags.by_level() if level < depth]
     return [line for line in found if values or line.kind not in VALUES]
 
 
 @lru_cache(maxsize=512)  # files that are shown once are often shown again
-def _upper(tags: Tags) -> Sequence[Line]:
+def _upper(tags: Tags) -> Sequence[OutlineLine]:
     return [_line(0, tag) for tag in tags.upper]
 
 
-def _line(level: int, tag: Tag) -> Line:
-    return Line(tag.name, tag.kind, tag.line, tag.end_line, level, sketch.said(tag))
+def _line(level: int, tag: Tag) -> OutlineLine:
+    return OutlineLine(tag.name, tag.kind, tag.line, tag.end_line, level, tag.text)
 
 
 def imports(tags: Tags) -> list[str]:
@@ -50,27 +48,27 @@ def imports(tags: Tags) -> list[str]:
 
 def header(path: str, tags: Tags) -> str:
     """A source in one line: its name, its language and its length."""
-    return f"{shown(path)} ({LANGUAGES[tags.language].title}, {tags.lines} line{'s' if tags.lines != 1 else ''})"
+    return f"{shown(path)} ({languages.get(tags.language).title}, {tags.lines} line{'s' if tags.lines != 1 else ''})"
 
 
-def rendered(found: Sequence[Line], indent: str = "") -> list[str]:
+def render(found: Sequence[OutlineLine], indent: str = "") -> list[str]:
     """The lines as text, their numbers first."""
-    return sketch.rendered([Shown(one.line, one.end_line, one.level, one.text) for one in found], indent)
+    return format_lines([(one.line, one.end_line, one.level, one.text) for one in found], indent)
 
 
 def text(tags: Tags, depth: int) -> str:
     """The definitions down to a depth without variables, as a part of the outline of many files."""
-    return tags.sketch if depth == 1 else "\n".join(rendered(lines(tags, depth, values=False), "  "))
+    return tags.sketch if depth == 1 else "\n".join(render(lines(tags, depth, values=False), "  "))
 
 
 def summary(names: Sequence[str]) -> str:
     """Imports in one line."""
-    more = f" and {len(names) - _IMPORTS} more" if len(names) > _IMPORTS else ""
-    return f"imports {', '.join(names[:_IMPORTS])}{more}"
+    more = f" and {len(names) - _MAX_IMPORTS} more" if len(names) > _MAX_IMPORTS else ""
+    return f"imports {', '.join(names[:_MAX_IMPORTS])}{more}"
 
 
-def names(found: Sequence[Line]) -> str:
+def names(found: Sequence[OutlineLine]) -> str:
     """The names of the upper definitions in one line."""
     upper = [one.name for one in found if one.level == 0]
-    more = f", {len(upper) - _NAMES} more" if len(upper) > _NAMES else ""
-    return f"{', '.join(upper[:_NAMES])}{more}"
+    more = f", {len(upper) - _MAX_NAMES} more" if len(upper) > _MAX_NAMES else ""
+    return f"{', '.join(upper[:_MAX_NAMES])}{more}"

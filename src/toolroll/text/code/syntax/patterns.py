@@ -6,23 +6,18 @@ import re
 from typing import Any, NamedTuple
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.code.syntax.languages import LANGUAGES
+from toolroll.text.code.syntax import languages
+from toolroll.text.code.syntax.language import Language
 from toolroll.text.code.syntax.source import BOM, text
 
 _WILD = re.compile(r"\$+\w*")
 _WORD = re.compile(r"[^\W\d]\w*", re.ASCII)  # the bytes of other letters depend on how a file is written
 _CALL = re.compile(r"[\w$:.>-]+\(.*\)", re.DOTALL)
-_CALLING = {
-    "c": "void f() {{ int x = {}; }}",
-    "cpp": "void f() {{ int x = {}; }}",
-    "go": "package p\nfunc f() {{ x = {} }}",
-}
-"""Where a call is one for sure: alone, `open(x)` may as well declare x in C, and be a conversion in Go."""
-_MOST = 5_000  # matches in one source
-_SHOWN = 300  # characters of a match that are kept
+_MAX_MATCHES = 5_000  # in one source
+_MATCH_CHARS = 300
 
 
-class Match(NamedTuple):
+class PatternMatch(NamedTuple):
     """Code that fits a pattern. Lines and columns count from 1, columns in characters."""
 
     line: int
@@ -32,12 +27,12 @@ class Match(NamedTuple):
 
 
 def literal(pattern: str) -> str:
-    """The longest word that every match holds; empty if there is none."""
+    """The longest word that every match contains; empty if there is none."""
     return max(_WORD.findall(_WILD.sub(" ", pattern)), key=len, default="")
 
 
-def matches(language: str, source: bytes, pattern: str) -> list[Match]:
-    """All places that fit; a pattern that is no code of the language fits nowhere. Like `tags`, for a child."""
+def matches(language: str, source: bytes, pattern: str) -> list[PatternMatch]:
+    """All places that fit; a pattern that is no code of the language fits nowhere. Runs in a child, like `tags`."""
     try:
         from ast_grep_py import SgRoot
     except ImportError:
@@ -45,30 +40,31 @@ def matches(language: str, source: bytes, pattern: str) -> list[Match]:
             ErrorCode.UNSUPPORTED, "Structural patterns need ast-grep. Add it with: pip install 'toolroll[code]'."
         ) from None
 
-    root = SgRoot(text(source.removeprefix(BOM)), LANGUAGES[language].pattern).root()
+    known = languages.get(language)
+    root = SgRoot(text(source.removeprefix(BOM)), known.pattern).root()
     try:
-        found = root.find_all(any=_rules(language, pattern))
-    except RuntimeError:  # what ast-grep says of it is about rules, which the caller has not written
-        raise refused(pattern) from None
+        found = root.find_all(any=_rules(known, pattern))
+    except RuntimeError:  # its message is about rules, which the caller has not written
+        raise _unreadable(pattern) from None
     made = []
-    for node in found[:_MOST]:
+    for node in found[:_MAX_MATCHES]:
         span = node.range()
         said = " ".join(node.text().split())
-        shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
-        made.append(Match(span.start.line + 1, span.end.line + 1, span.start.column + 1, shown))
+        shown = said if len(said) <= _MATCH_CHARS else f"{said[: _MATCH_CHARS - 1]}…"
+        made.append(PatternMatch(span.start.line + 1, span.end.line + 1, span.start.column + 1, shown))
     return made
 
 
-def _rules(language: str, pattern: str) -> list[Any]:
-    """What fits a pattern: what it says, and the call that it may be."""
+def _rules(language: Language, pattern: str) -> list[Any]:
+    """The pattern itself, and the call that it may be."""
     rules: list[Any] = [{"pattern": pattern}]
-    if language in _CALLING and _CALL.fullmatch(pattern.strip()):
-        context = _CALLING[language].format(pattern.strip())
+    if language.call_context and _CALL.fullmatch(pattern.strip()):
+        context = language.call_context.format(pattern.strip())
         rules.append({"pattern": {"context": context, "selector": "call_expression"}})
     return rules
 
 
-def refused(pattern: str) -> ToolError:
+def _unreadable(pattern: str) -> ToolError:
     """The error for a pattern that cannot be read."""
     return ToolError(
         ErrorCode.VALIDATION,

@@ -12,7 +12,7 @@ BOM = b"\xef\xbb\xbf"
 _FAR = 1 << 16  # bytes whose lines are not worth counting
 
 
-class Source:
+class SourceText:
     """The bytes of a source, in UTF-8 without a mark, and the spans of its comments."""
 
     def __init__(self, data: bytes, comments: Iterable[tuple[int, int]] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Where a symbol is defined and used in one source, told from its tags and its text."""
+"""Where a symbol is defined and used in one source, by its tags and its text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.code.syntax.languages import LANGUAGES
+from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.model import HOLDERS, Tag, Tags
-from toolroll.text.code.syntax.source import Source
+from toolroll.text.code.syntax.source import SourceText
 
 _SIGILS = "#$@"
 _LINKS = re.compile(r"::|->|\?\.|&\.|[.#\\]")
@@ -18,11 +18,11 @@ _OWN = frozenset({"self", "this", "cls", "super", "super()", "static"})
 _WORDS = re.compile(r"[^\W\d]\w*")
 # All bytes of letters beyond ASCII count as letters: no name ends between them.
 _LETTERS = frozenset(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or chr(byte) == "_")
-_LINE = 200  # characters of a line that are shown
+_LINE_CHARS = 200
 
 
 class Symbol(NamedTuple):
-    """What is looked for: a name, and what it must be in (`Class` of `Class.method`)."""
+    """A name to look for, and what it must be in (`Class` of `Class.method`)."""
 
     name: str
     above: str = ""
@@ -31,17 +31,16 @@ class Symbol(NamedTuple):
 
     def spelled(self, language: str) -> str:
         """The name as the sources of a language write it."""
-        if "$" in LANGUAGES[language].word:
-            return self.whole or self.name
-        return self.name.removesuffix("!") if language == "rust" else self.name
+        known = languages.get(language)
+        return (self.whole if "$" in known.word and self.whole else self.name).removesuffix(known.call_suffix)
 
     @property
     def stem(self) -> str:
-        """What every file holds that names it."""
+        """What every file contains that uses the name."""
         return self.name.rstrip("!?=") or self.name
 
 
-class Place(NamedTuple):
+class SymbolPlace(NamedTuple):
     """A definition or a use of a symbol. Lines and columns count from 1, columns in characters."""
 
     line: int
@@ -55,7 +54,7 @@ class Place(NamedTuple):
     """False for `x.method` if `Class.method` is looked for: what x is cannot be seen in a source."""
 
 
-def symbol(typed: str) -> Symbol:
+def parse_symbol(typed: str) -> Symbol:
     """A symbol as people write it: `name`, `Class.method`, `module::function`, `$variable`."""
     parts = [part for part in _LINKS.split(typed.strip().removesuffix("()")) if part.strip(_SIGILS)]
     if not parts or any(len(part.split()) != 1 for part in parts):
@@ -66,9 +65,9 @@ def symbol(typed: str) -> Symbol:
     return Symbol(name.strip(_SIGILS), ".".join(parts[:-1]), name if "$" in name else "")
 
 
-def places(tags: Tags, source: Source, wanted: Symbol, path: str) -> list[Place]:
+def find_places(tags: Tags, source: SourceText, wanted: Symbol, path: str) -> list[SymbolPlace]:
     """Where the symbol is defined and used, in the order of the source; none in comments and texts."""
-    looked, word = wanted.spelled(tags.language), LANGUAGES[tags.language].word
+    looked, word = wanted.spelled(tags.language), languages.get(tags.language).word
     sigils = "".join(one for one in _SIGILS if one not in word)
     defined = {}
     for tag in tags.definitions:
@@ -82,13 +81,13 @@ def places(tags: Tags, source: Source, wanted: Symbol, path: str) -> list[Place]
         shown = source.line_text(line)
         if (own := defined.get(spot)) is not None:
             if _is_in(own, wanted.above, path):
-                made.append(Place(line, column, own.kind, _cut(shown), definition=True))
+                made.append(SymbolPlace(line, column, own.kind, _cut(shown), definition=True))
         elif (kind := used.get(spot)) or not tags.is_quiet(offset):
             before = receiver(shown[: column - 1].rstrip(sigils))
             kind = kind or ("name" if before is None else "attribute")
             sure = _is_meant(tags, wanted.above, before, line, kind)
             if sure is not None:
-                made.append(Place(line, column, kind, _cut(shown), sure=sure))
+                made.append(SymbolPlace(line, column, kind, _cut(shown), sure=sure))
     return made
 
 
@@ -113,7 +112,7 @@ def ends_with(path: str, above: str) -> bool:
 
 
 def _offsets(data: bytes, name: str, word: str) -> Iterator[int]:
-    """Where the name is written and no longer one."""
+    """Where the name is written as a whole word."""
     looked, letters = name.encode(), _LETTERS.union(word.encode())
     size, at = len(looked), data.find(looked)
     while at >= 0:
@@ -126,7 +125,7 @@ def _offsets(data: bytes, name: str, word: str) -> Iterator[int]:
 
 
 def _is_in(tag: Tag, above: str, path: str) -> bool:
-    """Whether a definition is in what the symbol names above it: a class, or the module that the file is."""
+    """Whether a definition is in the class that the symbol names, or in that module."""
     if not above or ends_with(tag.parent, above):
         return True
     module = path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
@@ -161,4 +160,4 @@ def _mentions(statement: str, above: str) -> bool:
 
 def _cut(line: str) -> str:
     line = line.strip()
-    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+    return line if len(line) <= _LINE_CHARS else f"{line[: _LINE_CHARS - 1]}…"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.text.dev.lint import readers
-from toolroll.text.dev.lint.model import Finding, Printed
+from toolroll.text.dev.lint.model import Finding, LintOutput
 
 Action = Literal["check", "fix", "format"]
-Words = Callable[["Ask"], list[str]]
+Words = Callable[["LintRequest"], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class LintRequest:
     """What an engine is to look at."""
 
     path: str
@@ -37,15 +37,15 @@ class Rewrite:
 
     find: Words
     """Words that make it tell which files would change."""
-    stale: Callable[[Printed], list[str]]
+    stale: Callable[[LintOutput], list[str]]
     filter: Words | None = None
     """Words that make it read a text and print the new one; the file's path comes behind them."""
-    texts: Callable[[Printed], dict[str, str]] | None = None
+    texts: Callable[[LintOutput], dict[str, str]] | None = None
     """For one that tells the new texts right away."""
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class LintEngine:
     """One program for one or several languages."""
 
     name: str
@@ -53,22 +53,24 @@ class Engine:
     suffixes: tuple[str, ...]
     program: str
     check: Words | None
-    read: Callable[[Printed], list[Finding]]
+    read: Callable[[LintOutput], list[Finding]]
     fix: Rewrite | None = None
     format: Rewrite | None = None
     foreign: bool = False
     """Its settings are code of the project, so it runs by the rules for such code."""
+    add: str = ""
+    """How to add it, for the first engine of a language."""
 
 
-def _selected(ask: Ask) -> list[str]:
+def _selected(ask: LintRequest) -> list[str]:
     return [f"--select={ask.select}"] if ask.select else []
 
 
-def _fixable(read: Callable[[Printed], list[Finding]]) -> Callable[[Printed], list[str]]:
+def _fixable(read: Callable[[LintOutput], list[Finding]]) -> Callable[[LintOutput], list[str]]:
     return lambda printed: sorted({one.path for one in read(printed) if one.fixable})
 
 
-def _ruff(ask: Ask) -> list[str]:
+def _ruff(ask: LintRequest) -> list[str]:
     return ["check", "--no-cache", "--no-fix", "--output-format=json", *_selected(ask), "--", f"./{ask.path}"]
 
 
@@ -91,8 +93,8 @@ _PYTHON = ("py", "pyi")
 _SCRIPT = ("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts")
 _WEB = (*_SCRIPT, "css", "scss", "less", "html", "vue", "json", "md", "yaml", "yml")
 
-ENGINES: tuple[Engine, ...] = (
-    Engine(
+ENGINES: tuple[LintEngine, ...] = (
+    LintEngine(
         "ruff",
         "Python",
         (*_PYTHON, "ipynb"),
@@ -109,9 +111,10 @@ ENGINES: tuple[Engine, ...] = (
             readers.ruff_stale,
             lambda _: ["format", "--no-cache", "--quiet", "-", "--stdin-filename"],
         ),
+        add="python -m pip install ruff",
     ),
-    Engine("flake8", "Python", _PYTHON, "flake8", lambda ask: [*_selected(ask), f"./{ask.path}"], readers.flake8),
-    Engine(
+    LintEngine("flake8", "Python", _PYTHON, "flake8", lambda ask: [*_selected(ask), f"./{ask.path}"], readers.flake8),
+    LintEngine(
         "black",
         "Python",
         _PYTHON,
@@ -124,8 +127,8 @@ ENGINES: tuple[Engine, ...] = (
             lambda _: ["--quiet", "-", "--stdin-filename"],
         ),
     ),
-    Engine("py_compile", "Python", ("py",), "", lambda ask: [ask.script, *ask.files], readers.compiled),
-    Engine(
+    LintEngine("py_compile", "Python", ("py",), "", lambda ask: [ask.script, *ask.files], readers.compiled),
+    LintEngine(
         "eslint",
         "JavaScript",
         _SCRIPT,
@@ -134,8 +137,9 @@ ENGINES: tuple[Engine, ...] = (
         readers.eslint,
         fix=Rewrite(_eslint("--fix-dry-run"), lambda _: [], texts=readers.eslint_texts),
         foreign=True,
+        add="npm install --save-dev eslint prettier",
     ),
-    Engine(
+    LintEngine(
         "prettier",
         "the web",
         _WEB,
@@ -149,7 +153,7 @@ ENGINES: tuple[Engine, ...] = (
         ),
         foreign=True,
     ),
-    Engine(
+    LintEngine(
         "gofmt",
         "Go",
         ("go",),
@@ -157,8 +161,9 @@ ENGINES: tuple[Engine, ...] = (
         lambda ask: ["-l", *ask.files],
         _gofmt,
         format=Rewrite(lambda ask: ["-l", *ask.files], _fixable(_gofmt), lambda _: []),
+        add="gofmt comes with Go, https://go.dev/dl",
     ),
-    Engine(
+    LintEngine(
         "rustfmt",
         "Rust",
         ("rs",),
@@ -170,15 +175,11 @@ ENGINES: tuple[Engine, ...] = (
             _fixable(_rustfmt),
             lambda ask: ["sh", "-c", _RUSTFMT, "sh", ask.edition],
         ),
+        add="rustup component add rustfmt",
     ),
 )
 
-ADD: dict[str, str] = {
-    "Python": "python -m pip install ruff",
-    "JavaScript": "npm install --save-dev eslint prettier",
-    "Go": "gofmt comes with Go, https://go.dev/dl",
-    "Rust": "rustup component add rustfmt",
-}
+ADD: dict[str, str] = {one.language: one.add for one in ENGINES if one.add}
 """How to add an engine where a language has none."""
 
 LOOP = """
@@ -198,7 +199,7 @@ def pattern() -> str:
     return f"*.{{{','.join(sorted({suffix for one in ENGINES for suffix in one.suffixes}))}}}"
 
 
-def candidates(action: Action, files: Sequence[str]) -> list[Engine]:
+def candidates(action: Action, files: Sequence[str]) -> list[LintEngine]:
     """The engines that could do this for some of these files; of those for one language the best comes first."""
     there = {path.rpartition(".")[2] for path in files}
     return [one for one in ENGINES if getattr(one, action) is not None and there.intersection(one.suffixes)]

@@ -25,7 +25,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class LintOutput:
     """What a linter printed and how it ended."""
 
     out: str

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.dev.lint.model import SYNTAX, Finding, Printed
+from toolroll.text.dev.lint.model import SYNTAX, Finding, LintOutput
 
 _PLACE = re.compile(r"^(?P<path>.+?):(?P<line>\d+):(?P<column>\d+):? (?P<rest>.+)$", re.M)
 _POINTED = re.compile(
@@ -42,7 +42,7 @@ class _Ruff(msgspec.Struct):
     fix: _Fix | None = None
 
 
-def ruff(printed: Printed) -> list[Finding]:
+def ruff(printed: LintOutput) -> list[Finding]:
     """`ruff check --output-format=json`; what it would not fix by itself is not fixable here."""
     found = []
     for one in decode(printed, list[_Ruff]):
@@ -54,7 +54,7 @@ def ruff(printed: Printed) -> list[Finding]:
     return found
 
 
-def flake8(printed: Printed) -> list[Finding]:
+def flake8(printed: LintOutput) -> list[Finding]:
     """flake8's own lines: path:line:column: code message."""
     found = []
     for at in _PLACE.finditer(printed.out):
@@ -72,7 +72,7 @@ class _Compiled(msgspec.Struct):
     message: str
 
 
-def compiled(printed: Printed) -> list[Finding]:
+def compiled(printed: LintOutput) -> list[Finding]:
     """The lines of our own driver, which only compiles."""
     lines = [msgspec.json.decode(line, type=_Compiled) for line in printed.out.splitlines()]
     return [
@@ -96,7 +96,7 @@ class _Linted(msgspec.Struct):
     output: str | None = None
 
 
-def eslint(printed: Printed) -> list[Finding]:
+def eslint(printed: LintOutput) -> list[Finding]:
     """`eslint --format json`."""
     found = []
     for file in decode(printed, list[_Linted]):
@@ -108,7 +108,7 @@ def eslint(printed: Printed) -> list[Finding]:
     return found
 
 
-def eslint_texts(printed: Printed) -> dict[str, str]:
+def eslint_texts(printed: LintOutput) -> dict[str, str]:
     """`eslint --fix-dry-run --format json`: the files that would change, with their new texts."""
     files = decode(printed, list[_Linted])
     return {printed.relative(one.filePath): one.output for one in files if one.output is not None}
@@ -117,7 +117,7 @@ def eslint_texts(printed: Printed) -> dict[str, str]:
 def unformatted(code: str) -> Any:
     """A reader for programs that list the files they would format, one a line."""
 
-    def read(printed: Printed) -> list[Finding]:
+    def read(printed: LintOutput) -> list[Finding]:
         names = [line for line in printed.out.splitlines() if line.strip() and not _PLACE.match(line)]
         listed = [
             Finding(printed.relative(name), 1, 1, code, "Not formatted.", True)
@@ -129,7 +129,7 @@ def unformatted(code: str) -> Any:
     return read
 
 
-def faults(printed: Printed) -> list[Finding]:
+def faults(printed: LintOutput) -> list[Finding]:
     """The files that a formatter could not parse."""
     said = f"{printed.out}\n{printed.errors}"
     found = []
@@ -145,17 +145,17 @@ def faults(printed: Printed) -> list[Finding]:
     return found
 
 
-def ruff_stale(printed: Printed) -> list[str]:
+def ruff_stale(printed: LintOutput) -> list[str]:
     """`ruff format --check`, in the words of old and new versions."""
     return list(dict.fromkeys(printed.relative(at["old"] or at["new"]) for at in _RUFF_FORMAT.finditer(printed.out)))
 
 
-def black_stale(printed: Printed) -> list[str]:
+def black_stale(printed: LintOutput) -> list[str]:
     """`black --check`."""
     return [printed.relative(path) for path in re.findall(r"^would reformat (.+)$", printed.errors, re.M)]
 
 
-def decode(printed: Printed, kind: Any) -> Any:
+def decode(printed: LintOutput, kind: Any) -> Any:
     """Its JSON; raises ToolError with what it said instead."""
     try:
         return msgspec.json.decode(printed.out, type=kind)

@@ -1,4 +1,4 @@
-"""The frameworks that run tests: how each is found, asked and read. A new one is a new row."""
+"""Test frameworks: how each is found, run and read. A new one is a new row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PYTHON_TESTS = ("test_*.py", "*_test.py", "tests.py")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RunRequest:
     """What is wanted of a framework."""
 
     action: Action
@@ -39,7 +39,7 @@ class Framework:
     name: str
     language: str
     program: str
-    words: Callable[[Ask], list[str]]
+    words: Callable[[RunRequest], list[str]]
     """The words after the program."""
     read: Callable[[Raw], Run]
     add: str
@@ -53,9 +53,13 @@ class Framework:
     covers: bool = True
     files: tuple[str, ...] = ()
     """Globs of its test files, where it cannot tell the tests without running them."""
+    markers: tuple[str, ...] = ()
+    """Files that make a folder a project of the language; given by the first framework of a language."""
+    suffixes: tuple[str, ...] = ()
+    """Of the sources of the language; given by its first framework."""
 
 
-def _python(ask: Ask) -> list[str]:
+def _python(ask: RunRequest) -> list[str]:
     options = {
         "action": ask.action,
         "framework": ask.name,
@@ -68,7 +72,7 @@ def _python(ask: Ask) -> list[str]:
     return [ask.scripts["run_pytest"], msgspec.json.encode(options).decode(), *targets]
 
 
-def _named(ask: Ask) -> str:
+def _named(ask: RunRequest) -> str:
     """A regular expression of the tests' names, for the frameworks that take one.
 
     They hold it against the names of all groups and the test with blanks between, so whole words tell `ok` from `ok2`.
@@ -77,9 +81,9 @@ def _named(ask: Ask) -> str:
     return f"(?:^| )(?:{'|'.join(names)})(?: |$)" if names else ask.keyword
 
 
-def _jest(ask: Ask) -> list[str]:
+def _jest(ask: RunRequest) -> list[str]:
     places = [path for path, _ in ask.targets if path != "."]
-    exact = bool(places) and all(path.rpartition(".")[2] in SUFFIXES for path in places)
+    exact = bool(places) and all(path.rpartition(".")[2] in _JS_SUFFIXES for path in places)
     # A pattern would fit files of the same name in folders further down too.
     paths = [f"./{path}" if exact else re.escape(path).replace(r"\-", "-") for path in places]
     by_path = ["--runTestsByPath"] if exact else []
@@ -96,7 +100,7 @@ def _jest(ask: Ask) -> list[str]:
     )
 
 
-def _vitest(ask: Ask) -> list[str]:
+def _vitest(ask: RunRequest) -> list[str]:
     paths = [f"./{path}" for path, _ in ask.targets if path != "."]
     named = [f"--testNamePattern={_named(ask)}"] if _named(ask) else []
     if ask.action == "discover":
@@ -107,7 +111,7 @@ def _vitest(ask: Ask) -> list[str]:
     return ["related", "--run", "--passWithNoTests", *words, *ask.changed] if ask.changed else ["run", *words, *paths]
 
 
-def _node(ask: Ask) -> list[str]:
+def _node(ask: RunRequest) -> list[str]:
     words = ["--test", f"--test-reporter={ask.scripts['reporter']}", f"--test-reporter-destination={ask.report}"]
     words += ["--experimental-test-coverage"] if ask.action == "coverage" else []
     # The pattern is held against each name alone, not against the names above it too.
@@ -116,7 +120,7 @@ def _node(ask: Ask) -> list[str]:
     return words + [f"./{path}" for path, _ in ask.targets if path != "."]
 
 
-def _go(ask: Ask) -> list[str]:
+def _go(ask: RunRequest) -> list[str]:
     folders = [path.rpartition("/")[0] if path.endswith(".go") else f"{path}/..." for path, _ in ask.targets]
     packages = [f"./{folder}".rstrip("/") for folder in folders] or ["./..."]
     if ask.action == "discover":
@@ -127,7 +131,7 @@ def _go(ask: Ask) -> list[str]:
     return [*words, *([f"-coverprofile={ask.report}.cover"] if ask.action == "coverage" else []), *packages]
 
 
-def _cargo(ask: Ask) -> list[str]:
+def _cargo(ask: RunRequest) -> list[str]:
     binaries = [path.removesuffix(".rs").removeprefix("tests/") for path, _ in ask.targets if path.startswith("tests/")]
     names = [name for _, name in ask.targets if name]
     words = ["test", "--no-fail-fast", *(f"--test={one}" for one in binaries if "/" not in one)]
@@ -136,6 +140,7 @@ def _cargo(ask: Ask) -> list[str]:
     return [*words, "--", "--color=never", *names, *([ask.keyword] if ask.keyword else [])]
 
 
+_JS_SUFFIXES = ("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts")
 _JS = "{js,mjs,cjs,ts,mts,cts}"
 _NPM = "npm install --save-dev {}"
 _OFFLINE = {"CARGO_NET_OFFLINE": "true", "CARGO_TERM_COLOR": "never", "RUST_BACKTRACE": "0"}
@@ -145,7 +150,17 @@ _QUIET = {"PYTHONDONTWRITEBYTECODE": "1"}  # the workspace holds only what someb
 FRAMEWORKS: dict[str, Framework] = {
     one.name: one
     for one in (
-        Framework("pytest", "python", "", _python, events.read, "python -m pip install pytest", environment=_QUIET),
+        Framework(
+            "pytest",
+            "python",
+            "",
+            _python,
+            events.read,
+            "python -m pip install pytest",
+            environment=_QUIET,
+            markers=("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini"),
+            suffixes=("py", "pyi"),
+        ),
         Framework("unittest", "python", "", _python, events.read, "", environment=_QUIET),
         Framework(
             "vitest",
@@ -157,6 +172,8 @@ FRAMEWORKS: dict[str, Framework] = {
             extra=".d/coverage-final.json",
             environment={"CI": "1", "NO_COLOR": "1"},
             related=True,
+            markers=("package.json",),
+            suffixes=_JS_SUFFIXES,
         ),
         Framework(
             "jest",
@@ -178,28 +195,38 @@ FRAMEWORKS: dict[str, Framework] = {
             "https://nodejs.org",
             files=(f"*[._-]test.{_JS}", f"test-*.{_JS}", f"test.{_JS}", f"**/test/**/*.{_JS}"),
         ),
-        Framework("go", "go", "go", _go, go.read, "https://go.dev/dl", extra=".cover", environment=_GO),
         Framework(
-            "cargo", "rust", "cargo", _cargo, cargo.read, "https://rustup.rs", environment=_OFFLINE, covers=False
+            "go",
+            "go",
+            "go",
+            _go,
+            go.read,
+            "https://go.dev/dl",
+            extra=".cover",
+            environment=_GO,
+            markers=("go.mod",),
+            suffixes=("go",),
+        ),
+        Framework(
+            "cargo",
+            "rust",
+            "cargo",
+            _cargo,
+            cargo.read,
+            "https://rustup.rs",
+            environment=_OFFLINE,
+            covers=False,
+            markers=("Cargo.toml",),
+            suffixes=("rs",),
         ),
     )
 }
 
-MARKERS: dict[str, tuple[str, ...]] = {
-    "python": ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini"),
-    "javascript": ("package.json",),
-    "go": ("go.mod",),
-    "rust": ("Cargo.toml",),
-}
+MARKERS: dict[str, tuple[str, ...]] = {one.language: one.markers for one in FRAMEWORKS.values() if one.markers}
 """The files that make a folder a project of a language."""
 
-SUFFIXES: dict[str, str] = {
-    **dict.fromkeys(("py", "pyi"), "python"),
-    **dict.fromkeys(("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"), "javascript"),
-    "go": "go",
-    "rs": "rust",
-}
-_USUAL = {"python": "pytest", "go": "go", "rust": "cargo"}
+SUFFIXES: dict[str, str] = {suffix: one.language for one in FRAMEWORKS.values() for suffix in one.suffixes}
+"""The language of each suffix."""
 
 
 class _Package(msgspec.Struct):
@@ -211,7 +238,7 @@ class _Package(msgspec.Struct):
 def named_by(language: str, manifest: str) -> str | None:
     """The framework that a project of this language uses; of JavaScript's the one that package.json names."""
     if language != "javascript":
-        return _USUAL[language]
+        return next(one.name for one in FRAMEWORKS.values() if one.language == language)
     try:
         package = msgspec.json.decode(manifest, type=_Package)
     except msgspec.MsgspecError:

@@ -18,7 +18,7 @@ _LISTED = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DiscoveredTests:
     """The tests that there are."""
 
     tests: list[Case]
@@ -73,12 +73,12 @@ class Tested:
         return "\n".join(filter(None, lines))
 
 
-def found(run: Run, note: str) -> Found:
+def found(run: Run, note: str) -> DiscoveredTests:
     """What a run that only looked has found."""
     from toolroll.text.dev.tests import show
 
     whole = partial(show.listed, named(run.tests), len(run.tests)) if len(run.tests) > _LISTED else None
-    return Found(run.tests, len(run.tests), run.failures, run.framework, note, "success", whole)
+    return DiscoveredTests(run.tests, len(run.tests), run.failures, run.framework, note, "success", whole)
 
 
 def report(run: Run, seconds: float, note: str, *, whole: bool, verbose: bool) -> Tested:
