@@ -14,7 +14,7 @@ import pytest
 from toolroll.host.files import line_window as milestones
 from toolroll.host.files import line_window as window
 from toolroll.host.files.line_window import LineIndex, LineIndexCache
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.text.encoding import UTF8
 
 BLOCK = 64
@@ -66,26 +66,26 @@ def test_every_window_of_every_text(opened, name, order):
     known = LineIndex()
     for start in starts if order != "backwards" else reversed(starts):
         known = LineIndex() if order == "anew" else known
-        found = window.window_of_file(fd, start, 3, UTF8, Token(), known)
+        found = window.window_of_file(fd, start, 3, UTF8, CancelToken(), known)
         assert (found.lines, found.total) == (tuple(lines[start - 1 : start + 2]), len(lines))
 
 
 def test_lines_before_a_milestone_are_not_read_again(opened):
     fd = opened(TEXTS["ended"])
     known = LineIndex()
-    place = known.after(fd, 150, Token())
+    place = known.after(fd, 150, CancelToken())
     assert TEXTS["ended"][:place].count(b"\n") == 150
     os.pwrite(again := os.open(f"/proc/self/fd/{fd}", os.O_WRONLY), b"\n" * BLOCK, 0)
     os.close(again)
-    assert known.after(fd, 150, Token()) == place  # a scan from the start would find it earlier
-    assert LineIndex().after(fd, 150, Token()) < place
+    assert known.after(fd, 150, CancelToken()) == place  # a scan from the start would find it earlier
+    assert LineIndex().after(fd, 150, CancelToken()) < place
 
 
 def test_what_was_learned_is_kept_for_this_state_only(opened, tmp_path):
     fd = opened(TEXTS["ended"])
     known, status = LineIndexCache(), settled(fd)
     learned = known.of(status)
-    learned.count(fd, Token())
+    learned.count(fd, CancelToken())
     known.keep(fd, status, learned)
     assert known.of(status).total == 200
     assert list(known.of(status).before) == list(learned.before) != [0]
@@ -100,7 +100,7 @@ def test_what_changed_meanwhile_is_not_kept(opened):
     fd = opened(TEXTS["ended"])
     known, status = LineIndexCache(), settled(fd)
     learned = known.of(status)
-    learned.count(fd, Token())
+    learned.count(fd, CancelToken())
     os.utime(fd)
     known.keep(fd, status, learned)
     assert known.of(status).total is None
@@ -110,7 +110,7 @@ def test_a_file_just_written_is_not_trusted(opened):
     fd = opened(TEXTS["ended"])
     known, status = LineIndexCache(), os.fstat(fd)
     learned = known.of(status)
-    learned.count(fd, Token())
+    learned.count(fd, CancelToken())
     known.keep(fd, status, learned)
     assert known.of(status).total is None
 
@@ -119,10 +119,10 @@ def test_what_was_handed_out_is_nobody_elses(opened):
     fd = opened(TEXTS["ended"])
     known, status = LineIndexCache(), settled(fd)
     learned = known.of(status)
-    learned.after(fd, 20, Token())
+    learned.after(fd, 20, CancelToken())
     known.keep(fd, status, learned)
     mine = known.of(status)
-    mine.count(fd, Token())
+    mine.count(fd, CancelToken())
     assert known.of(status).total is None
 
 
@@ -136,7 +136,7 @@ def test_no_more_is_held_than_fits(opened, tmp_path, monkeypatch):
     known, states = LineIndexCache(), [settled(fd) for fd in fds]
     for fd, status in zip(fds, states, strict=True):
         learned = known.of(status)
-        learned.count(fd, Token())
+        learned.count(fd, CancelToken())
         known.keep(fd, status, learned)
         held = [known.of(one).total for one in states]
     assert held == [None, None, None]  # the last takes more than all may

@@ -10,7 +10,7 @@ import pytest
 
 from toolroll import ToolError
 from toolroll.host.files import tree as module
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 
 @pytest.fixture
@@ -29,15 +29,15 @@ ALL = ["a.sh", "d", "d/e", "d/e/y", "d/link", "d/x"]
 
 
 def test_a_folder_down_to_some_depth(tree, ws):
-    real, items = tree.folder(".", 1, Token())
+    real, items = tree.folder(".", 1, CancelToken())
     assert (real, [(one.path, one.kind) for one in items]) == ("", [("a.sh", "file"), ("d", "directory")])
-    real, items = tree.folder("./d", 2, Token())
+    real, items = tree.folder("./d", 2, CancelToken())
     assert (real, [one.path for one in items]) == ("d", ["d/e", "d/e/y", "d/link", "d/x"])
-    assert [one.path for one in tree.folder("d", 1, Token())[1]] == ["d/e", "d/link", "d/x"]
+    assert [one.path for one in tree.folder("d", 1, CancelToken())[1]] == ["d/e", "d/link", "d/x"]
     assert [(one.name, one.kind, one.target) for one in items[2:]] == [("link", "link", "x"), ("x", "file", None)]
     with pytest.raises(ToolError, match="there is no 'none'"):
-        tree.folder("none", 1, Token())
-    token = Token()
+        tree.folder("none", 1, CancelToken())
+    token = CancelToken()
     token.cancel()
     with pytest.raises(ToolError, match=r"(?i)cancel"):
         tree.folder(".", 1, token)
@@ -45,17 +45,17 @@ def test_a_folder_down_to_some_depth(tree, ws):
 
 def test_a_folder_of_too_many_entries_is_cut(tree, monkeypatch):
     monkeypatch.setattr(module, "_LISTED", 3)
-    assert [one.path for one in tree.folder(".", 5, Token())[1]] == ["a.sh", "d", "d/e"]
+    assert [one.path for one in tree.folder(".", 5, CancelToken())[1]] == ["a.sh", "d", "d/e"]
 
 
 @pytest.mark.usefixtures("file_modes")
 def test_a_folder_that_cannot_be_entered(tree, ws):
     (ws / "d/e").chmod(0)
     closed: list[str] = []
-    assert [one.path for one in tree.folder("d", 3, Token(), closed)[1]] == ["d/e", "d/link", "d/x"]
+    assert [one.path for one in tree.folder("d", 3, CancelToken(), closed)[1]] == ["d/e", "d/link", "d/x"]
     assert closed == ["d/e"]
     with pytest.raises(PermissionError):
-        tree.folder("d", 3, Token())
+        tree.folder("d", 3, CancelToken())
 
 
 def test_what_a_path_names(tree, ws):
@@ -132,15 +132,15 @@ def test_two_names_of_one_file(tree, ws):
 
 
 def test_copy(tree, ctx, ws):
-    assert tree.copy("a.sh", "b.sh", False, Token()) == ("b.sh", 1)
+    assert tree.copy("a.sh", "b.sh", False, CancelToken()) == ("b.sh", 1)
     assert ((ws / "b.sh").read_text(), stat.S_IMODE((ws / "b.sh").stat().st_mode)) == ("A\n", 0o750)
     (ws / "d").chmod(0o500)
-    assert tree.copy("d", "f", False, Token()) == ("f", 3)
+    assert tree.copy("d", "f", False, CancelToken()) == ("f", 3)
     (ws / "d").chmod(0o700)
     assert (names(ws / "f"), os.readlink(ws / "f/link")) == (["e", "e/y", "link", "x"], "x")
     assert stat.S_IMODE((ws / "f").stat().st_mode) == 0o700
     ctx.files.read("b.sh")
-    assert tree.copy("d/x", "b.sh", True, Token()) == ("b.sh", 1)
+    assert tree.copy("d/x", "b.sh", True, CancelToken()) == ("b.sh", 1)
     assert ((ws / "b.sh").read_text(), ctx.files.records.get("b.sh").version) == ("X", None)
     for target, overwrite, message in (
         ("b.sh", False, "exists"),
@@ -148,20 +148,20 @@ def test_copy(tree, ctx, ws):
         ("d/g", False, "is inside"),
     ):
         with pytest.raises(ToolError, match=message):
-            tree.copy("d" if "inside" in message else "a.sh", target, overwrite, Token())
+            tree.copy("d" if "inside" in message else "a.sh", target, overwrite, CancelToken())
     (ws / "g").mkdir()
-    assert tree.copy("d/e", "g", False, Token()) == ("g/e", 1)
+    assert tree.copy("d/e", "g", False, CancelToken()) == ("g/e", 1)
     with pytest.raises(ToolError, match="'g' exists"):
-        tree.copy("d/e", "g", True, Token())
+        tree.copy("d/e", "g", True, CancelToken())
 
 
 def test_a_copy_of_too_many_entries_is_refused(tree, monkeypatch):
     monkeypatch.setattr(module, "_COPIED", 3)
-    assert tree.copy("d", "f", False, Token()) == ("f", 3)
+    assert tree.copy("d", "f", False, CancelToken()) == ("f", 3)
     monkeypatch.setattr(module, "_COPIED", 2)
     with pytest.raises(ToolError, match="more than 2 entries"):
-        tree.copy("d", "g", False, Token())
-    token = Token()
+        tree.copy("d", "g", False, CancelToken())
+    token = CancelToken()
     token.cancel()
     with pytest.raises(ToolError, match=r"(?i)cancel"):
         tree.copy("a.sh", "h", False, token)

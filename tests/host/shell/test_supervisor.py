@@ -14,7 +14,7 @@ import pytest
 from tests.waiting import until
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime import process_tree as descendants
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.tiers import Unconfined
@@ -232,7 +232,7 @@ def test_a_closed_input_does_not_end_the_command(run: Run) -> None:
 
 
 def test_a_token_ends_it(run: Run) -> None:
-    token = Token()
+    token = CancelToken()
     running = run("echo $$; sleep 300")
     threading.Timer(0.1, token.cancel).start()
     before = time.monotonic()
@@ -242,7 +242,7 @@ def test_a_token_ends_it(run: Run) -> None:
 
 
 def test_the_time_of_the_call_ends_it(run: Run) -> None:
-    assert run("sleep 300").wait(token=Token(0.05)).outcome is EndReason.TIMED_OUT
+    assert run("sleep 300").wait(token=CancelToken(0.05)).outcome is EndReason.TIMED_OUT
 
 
 def test_a_block_ends_it(run: Run) -> None:

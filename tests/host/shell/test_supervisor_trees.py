@@ -24,7 +24,7 @@ from tests.users import need_another_user
 from tests.waiting import until
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime import process_tree as descendants
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_sandbox
@@ -119,7 +119,7 @@ def by_itself(running: RunningCommand) -> EndReason:
 
 
 def by_token(running: RunningCommand) -> EndReason:
-    token = Token()
+    token = CancelToken()
     token.cancel()
     return running.wait(token=token).outcome
 
@@ -128,7 +128,7 @@ ENDS: dict[EndReason, Callable[[RunningCommand], EndReason]] = {
     EndReason.EXITED: by_itself,
     EndReason.KILLED: lambda running: running.kill().outcome,
     EndReason.CANCELLED: by_token,
-    EndReason.TIMED_OUT: lambda running: running.wait(token=Token(0)).outcome,
+    EndReason.TIMED_OUT: lambda running: running.wait(token=CancelToken(0)).outcome,
 }
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from toolroll.host.files.versions import stamp_of
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import lines as text_lines
 from toolroll.text.encoding import Encoding
@@ -41,7 +41,7 @@ class LineIndex:
     settled: bool = False
     """The file's times tell of any later change."""
 
-    def after(self, fd: int, count: int, token: Token) -> int | None:
+    def after(self, fd: int, count: int, token: CancelToken) -> int | None:
         """The place behind the first `count` line feeds; None if there are not so many."""
         at = max(0, bisect_left(self.before, count) - 1)
         before = self.before[at]
@@ -53,7 +53,7 @@ class LineIndex:
             before, at = found, _next(fd, at, data)
         return None
 
-    def count(self, fd: int, token: Token) -> int:
+    def count(self, fd: int, token: CancelToken) -> int:
         """The lines of the whole file."""
         at = len(self.before) - 1
         found = self.before[at]
@@ -125,7 +125,7 @@ def _next(fd: int, at: int, data: bytes) -> int:
     return max(at + 1, next_data(fd, (at + 1) * BLOCK) // BLOCK)
 
 
-def _block(fd: int, number: int, token: Token) -> bytes:
+def _block(fd: int, number: int, token: CancelToken) -> bytes:
     token.check()
     at = number * BLOCK
     data = os.pread(fd, BLOCK, at)
@@ -161,7 +161,7 @@ def window_of_bytes(data: bytes, start: int, count: int, encoding: Encoding) -> 
     return Window(shown, start, len(found), encoding, whole)
 
 
-def window_of_file(fd: int, start: int, count: int, encoding: Encoding, token: Token, known: LineIndex) -> Window:
+def window_of_file(fd: int, start: int, count: int, encoding: Encoding, token: CancelToken, known: LineIndex) -> Window:
     """The window of a large file, read in blocks; `known` helps to find it, and learns."""
     if encoding.codec.startswith(("utf-16", "utf-32")):
         raise ToolError(ErrorCode.TOO_LARGE, f"A {encoding.codec} file of this size cannot be read in part.")
@@ -174,7 +174,7 @@ def window_of_file(fd: int, start: int, count: int, encoding: Encoding, token: T
     return Window(shown, start, known.total, encoding)
 
 
-def _taken(fd: int, at: int, count: int, token: Token) -> list[bytes]:
+def _taken(fd: int, at: int, count: int, token: CancelToken) -> list[bytes]:
     """The lines from a place on, each cut to what can be shown of it at all."""
     lines: list[bytes] = []
     current = bytearray()

@@ -11,7 +11,7 @@ from toolroll.host.files.line_window import LineIndexCache, Window
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
 from toolroll.host.files.versions import DigestCache, SeenVersions, Version, stamp_of
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, judge_path
@@ -175,7 +175,14 @@ class FileReader:
         return document
 
     def window(
-        self, path: str, start: int, count: int, token: Token, encoding: str | None = None, *, ranged: bool = False
+        self,
+        path: str,
+        start: int,
+        count: int,
+        token: CancelToken,
+        encoding: str | None = None,
+        *,
+        ranged: bool = False,
     ) -> Window:
         """Some lines of a text file; it then counts as seen. The limit of size is not for a `ranged` look."""
         fd, real, status = self._file(path)

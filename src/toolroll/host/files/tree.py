@@ -15,7 +15,7 @@ from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import MOST_KEPT, PathState, look
 from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.workspace import Workspace
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 Kind = Literal["file", "directory", "link", "other"]
@@ -47,7 +47,7 @@ class FileTree:
         self._files = files
 
     def folder(
-        self, path: str, depth: int, token: Token, closed: list[str] | None = None
+        self, path: str, depth: int, token: CancelToken, closed: list[str] | None = None
     ) -> tuple[str, list[TreeItem]]:
         """A folder's real path, and what is in it down to `depth` levels, folders before what is in them.
 
@@ -126,7 +126,7 @@ class FileTree:
             else:
                 os.unlink(name, dir_fd=fd)
 
-    def copy(self, source: str, target: str, overwrite: bool, token: Token) -> tuple[str, int]:
+    def copy(self, source: str, target: str, overwrite: bool, token: CancelToken) -> tuple[str, int]:
         """Copy a file or a folder with all that is in it; the real path of the copy and how many files."""
         with self._place(source) as old, self._target(target, old) as new:
             kind = _item(old.fd, old.name, old.path).kind
@@ -201,7 +201,7 @@ class FileTree:
         fd = os.open(place.name, _OPEN, dir_fd=place.fd)
         try:
             count = 1
-            for item in _items(fd, place.path, 200, Token()):
+            for item in _items(fd, place.path, 200, CancelToken()):
                 if not recursive:
                     raise ToolError(
                         ErrorCode.CONFLICT,
@@ -213,7 +213,7 @@ class FileTree:
             os.close(fd)
         return count
 
-    def _copy(self, old: PathHandle, new: PathHandle, token: Token, count: int) -> int:
+    def _copy(self, old: PathHandle, new: PathHandle, token: CancelToken, count: int) -> int:
         token.check()
         if count >= _COPIED:
             raise ToolError(ErrorCode.TOO_LARGE, f"There are more than {_COPIED} entries. Copy parts of it.")
@@ -231,7 +231,7 @@ class FileTree:
                 atomic.write(new, data, stage=None, mode=mode, durable=False)
         return count + 1
 
-    def _copy_folder(self, old: PathHandle, new: PathHandle, token: Token, count: int) -> int:
+    def _copy_folder(self, old: PathHandle, new: PathHandle, token: CancelToken, count: int) -> int:
         recorder = self._files.recorder
         with recorder.making(new, PathState("directory", -1)) if recorder else nullcontext():
             os.mkdir(new.name, 0o700 | stat.S_IMODE(old.mode()) & 0o777, dir_fd=new.fd)
@@ -255,7 +255,7 @@ def _items(
     fd: int,
     prefix: str,
     depth: int,
-    token: Token,
+    token: CancelToken,
     closed: list[str] | None = None,
     hidden: frozenset[str] = frozenset(),
 ) -> Iterator[TreeItem]:

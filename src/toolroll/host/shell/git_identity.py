@@ -19,7 +19,7 @@ from toolroll.text.git.names import decode_output
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
 
 _TIMEOUT_S = 5.0
@@ -51,11 +51,11 @@ class GitIdentity:
             return self._found
 
     def _ask(self) -> dict[str, str]:
-        from toolroll.host.runtime.cancellation import Token
+        from toolroll.host.runtime.cancellation import CancelToken
 
         words = ("--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
         try:
-            rows = read_settings(self._launcher, self._environ, Token(), words)
+            rows = read_settings(self._launcher, self._environ, CancelToken(), words)
         except (ToolError, OSError):  # there is no git: a command that needs it says so
             return {}
         return identity(rows, self._repository_config(), self._environ)
@@ -84,7 +84,9 @@ def identity(rows: Iterable[str], config: str, environ: Mapping[str, str]) -> di
     return variables | {one: environ[one] for one in ours if one in environ}
 
 
-def read_settings(launcher: Launcher, environ: Mapping[str, str], token: Token, words: Iterable[str]) -> list[str]:
+def read_settings(
+    launcher: Launcher, environ: Mapping[str, str], token: CancelToken, words: Iterable[str]
+) -> list[str]:
     """What `git config` prints with these words, taken apart at NUL: as the user has set git up.
 
     Settings may include files anywhere in the user's own folders, so git reads those and writes nothing.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.cancellation import POLL_SECONDS
 from toolroll.host.runtime.launcher import wait_for
 from toolroll.host.shell.output import CapturedOutput, Pipes
 from toolroll.host.shell.process_group import process_registry
@@ -19,14 +20,13 @@ from toolroll.host.shell.resource_limits import EndReason, LimitMonitor, Resourc
 
 if TYPE_CHECKING:
     from toolroll.host.files.spill import Spill
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox
 
 
 __all__ = ["CommandEnd", "EndReason", "ResourceLimits", "RunningCommand", "start"]
 
 _GRACE = 0.3  # seconds for those that still hold the pipe when the command itself has ended
-_TICK = 0.05  # how late a cancellation may be noticed
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,9 @@ class RunningCommand:
         """Whether nothing of it runs any more; without `ended` then, something has failed."""
         return self._done.is_set()
 
-    def wait(self, seconds: float | None = None, token: Token | None = None, *, kill: bool = True) -> CommandEnd | None:
+    def wait(
+        self, seconds: float | None = None, token: CancelToken | None = None, *, kill: bool = True
+    ) -> CommandEnd | None:
         """How it ended, or None if it still runs after so many seconds.
 
         A cancelled token kills it, or with `kill=False` only ends the wait.
@@ -97,7 +99,7 @@ class RunningCommand:
                 if not kill:
                     return None
                 return self.kill(EndReason.CANCELLED if token.cancelled else EndReason.TIMED_OUT)
-            self._done.wait(min(left, threading.TIMEOUT_MAX if token is None else _TICK))
+            self._done.wait(min(left, threading.TIMEOUT_MAX if token is None else POLL_SECONDS))
         if self._failure is not None:
             raise self._failure
         return self.ended
