@@ -111,7 +111,7 @@ def test_a_call_goes_the_way_that_the_architecture_page_shows(tmp_path: Path) ->
     (tmp_path / "README.md").write_text("Hello.\n")
     with Kit(tmp_path) as kit:
         sys.setprofile(note)
-        result = kit.call("read", {"path": "README.md"})
+        result = kit.call("read", '{"path": "README.md"}')
         sys.setprofile(None)
     assert result.ok
     assert [row for row in dict.fromkeys(passed) if row in rows] == rows
