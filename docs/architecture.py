@@ -17,6 +17,8 @@ TITLE = "The house of toolroll: a room imports only from the floors below"
 WIDTH, MARGIN, GAP, LINE, CHARACTER = 1180, 16, 8, 15, 6.2
 NESTED = 5
 """How many times the width of a plain room a room with floors of its own gets."""
+DESCRIBED = 120
+"""The least width of a room in which its description is readable."""
 
 STYLE = """\
 text { font: 12px system-ui, sans-serif; fill: #24292f } .name { font-weight: bold }
@@ -106,7 +108,9 @@ def _widths(
 
 
 def _describe(room: str, width: float) -> list[str]:
-    """The first sentence of a room's docstring, as lines that fit into it."""
+    """The first paragraph of a room's docstring, as lines that fit into it; none for a room that is too narrow."""
+    if width < DESCRIBED:
+        return []
     path = ROOT / "src" / Path(*room.split("."))
     module = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     text = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
