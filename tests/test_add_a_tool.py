@@ -39,8 +39,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "src", copy / "src")  # with what is compiled, which stays good as times are copied too
     (copy / "docs").mkdir()
-    shutil.copy(ROOT / "docs" / "generate.py", copy / "docs")
-    shutil.copy(ROOT / "README.md", copy)
+    for name in ("docs/generate.py", "docs/architecture.py", "README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, copy / name)
     (copy / "src" / "toolroll" / "tools" / "files" / "words.py").write_text(CODE[0])
     return copy
 
@@ -89,8 +89,9 @@ def test_it_is_in_the_listing_of_the_command_line(env: None) -> None:
     assert rows["words"]["summary"] == "Count the words of a text file."
 
 
-def test_it_is_in_the_manual(env: None, copy: Path) -> None:
-    python(str(copy / "docs" / "generate.py"))
+def test_it_is_in_the_manual(env: None, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{copy}:{copy / 'src'}")
+    python("-m", "docs.generate")
     assert "\n### words\n\nCount the words of a text file.\n" in (copy / "docs" / "tools.md").read_text()
     assert "[`words`](tools.md#words)" in (copy / "docs" / "dialects.md").read_text()
     assert "| [`words`](docs/tools.md#words) | Count the words of a text file. |" in (copy / "README.md").read_text()

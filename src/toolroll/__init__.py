@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 Token = CancelToken
 
 __all__ = [
+    "CancelToken",
     "Context",
     "Effect",
     "ErrorCode",

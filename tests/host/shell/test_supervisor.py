@@ -109,7 +109,7 @@ def test_wait_comes_back_while_it_runs(run: Run) -> None:
     running = run("sleep 300")
     assert running.wait(0.01) is None
     assert running.ended is None
-    assert descendants.view().get(running.pid).alive
+    assert descendants.view_processes().get(running.pid).alive
     assert running.kill().outcome is EndReason.KILLED
     assert running.wait(0) == running.kill(EndReason.CANCELLED) == running.ended
 
@@ -327,7 +327,7 @@ def test_a_status_that_cannot_be_known(run: Run) -> None:
     finally:
         signal.signal(signal.SIGCHLD, before)
     assert (ended.outcome, ended.status, ended.left) == (EndReason.EXITED, None, ())
-    assert descendants.view().get(int(said(running))) is None
+    assert descendants.view_processes().get(int(said(running))) is None
 
 
 STARVED = """

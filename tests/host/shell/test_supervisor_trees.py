@@ -135,7 +135,7 @@ ENDS: dict[EndReason, Callable[[RunningCommand], EndReason]] = {
 @pytest.mark.parametrize("outcome", ENDS)
 def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: EndReason) -> None:
     process_registry().rest()
-    children = descendants.Live().children(os.getpid())
+    children = descendants.LiveProcesses().children(os.getpid())
     tags = [(shape, f"{tag}{number}{index}") for index, shape in enumerate(SHAPES) for number in range(RUNS)]
     commands = [begin(sandbox, shaped(shape, one)) for shape, one in tags]
     until(lambda: sleepers(tag) == RUNS * sum(count for _, count in SHAPES.values()))
@@ -146,7 +146,7 @@ def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: EndR
     assert [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in survivors] == []
     assert [command.ended.left for command in commands] == [()] * len(commands)
     process_registry().rest()
-    assert descendants.Live().children(os.getpid()) == children  # nor are there dead ones that nobody waits for
+    assert descendants.LiveProcesses().children(os.getpid()) == children  # nor are there dead ones that nobody waits for
 
 
 def test_killing_the_group_is_not_enough(tag: str) -> None:
@@ -280,9 +280,9 @@ def test_one_whose_first_thread_has_ended(begin: Begin) -> None:
     running = begin(Unconfined(), f"{sys.executable} -c '{code}' >/dev/null 2>&1 & echo $!; read line")
     until(lambda: running.output.total > 0)
     pid = int(running.output.read(0, 100))
-    until(lambda: descendants.Live().get(pid).state == "Z")
+    until(lambda: descendants.LiveProcesses().get(pid).state == "Z")
     assert by_itself(running) is EndReason.EXITED
-    assert descendants.Live().get(pid) is None
+    assert descendants.LiveProcesses().get(pid) is None
 
 
 HOST = """

@@ -229,6 +229,8 @@ def test_an_answer_does_not_say_what_serves_it(client):
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_server_in_order(ending):
+    if signal.getsignal(ending) is signal.SIG_IGN:  # as under nohup: a server that is started so ignores it too
+        pytest.skip(f"needs a test run that does not ignore {ending.name}")
     with served("tests.mcp.fixtures.suite_server") as server:
         client = server.client()
         client.handshake()
