@@ -58,6 +58,8 @@ def _enter_environment() -> None:
     except peers.UnavailableError as error:
         print(f"No environment for the peers, so rows beside them are left out: {error}")
         os.execv(sys.executable, [sys.executable, "-m", "bench", "--here", *sys.argv[1:]])
+    if program := peers.find_uv():
+        os.environ["UV"] = program
     os.chdir(peers.ROOT)
     os.execv(python, [python, "-m", "bench", *sys.argv[1:]])
 

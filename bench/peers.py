@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -110,9 +111,18 @@ def _make() -> None:
     uv(*install, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
 
 
+def find_uv() -> str | None:
+    """The uv of the development environment, else the one beside this Python, that of $UV, or the one on PATH.
+
+    $UV names the one beside the Python that the bench was started with; the bench's own environment has none.
+    """
+    folders = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{sysconfig.get_path('scripts')}"
+    return shutil.which("uv", path=folders) or shutil.which(os.environ.get("UV", "uv")) or shutil.which("uv")
+
+
 def uv(*arguments: str) -> None:
-    """Run uv: that of the development environment, else the one on PATH."""
-    program = shutil.which("uv", path=str(ROOT / ".venv" / "bin")) or shutil.which("uv")
+    """Run uv."""
+    program = find_uv()
     if program is None:
         raise UnavailableError("there is no uv; `make setup` brings it")
     done = subprocess.run([program, "--quiet", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -115,9 +115,7 @@ def test_a_call_that_is_given_up_at_once_ends(kit, how):
     with Wire(client) as wire:
         wire.send(raw(client, call(7, bash)))
         if how == "cancel":
-            # Until the request is under way, the SDK ignores its cancellation.
-            assert until(lambda: is_running(mark))
-            client.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+            cancel(client, 7)
             assert wire.answer()[1][-1]["error"]["message"] == "Request cancelled"
         elif how == "delete":
             assert delete(client) == 200
@@ -125,6 +123,41 @@ def test_a_call_that_is_given_up_at_once_ends(kit, how):
     assert until(lambda: not is_running(mark))
     if how == "delete":
         assert client.request("tools/call", READ).status == 404
+
+
+def cancel(client: Client, number: int) -> None:
+    message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+    assert client.post(message).status == 202
+
+
+def test_a_cancellation_does_not_reach_a_later_call_with_the_same_id(kit):
+    """Neither one of a call that runs, nor one of a call that has its answer."""
+    mark = f"listener-again-{os.getpid()}"
+    client = kit.client()
+    client.handshake()
+    bash = {"name": "bash", "arguments": {"command": f"sleep 600 # {mark}", "timeout": 600}}
+    with Wire(client) as wire:
+        wire.send(raw(client, call(7, bash)))
+        assert until(lambda: is_running(mark))
+        cancel(client, 7)
+        assert wire.answer()[1][-1]["error"]["message"] == "Request cancelled"
+        for _ in range(2):
+            assert client.request("tools/call", READ, 7).result["isError"] is False
+            cancel(client, 7)
+    assert delete(client) == 200
+
+
+def test_a_flood_of_cancellations_changes_nothing_for_others(client, suite):
+    other = suite.client()
+    other.handshake()
+    cancel(other, 1)
+    for number in range(1, 101):
+        cancel(client, number)
+    assert client.request("tools/call", TEXT, 1).result == RESULT
+    assert client.request("tools/call", TEXT, 100).error == {"code": -32800, "message": "Request cancelled"}
+    assert client.request("tools/call", TEXT, 100).result == RESULT
+    assert other.request("tools/call", TEXT, 1).error["message"] == "Request cancelled"
+    assert delete(other) == 200
 
 
 REFUSED = {

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import mcp_types as types
+from mcp.server.streamable_http import REQUEST_CANCELLED
 from mcp.shared.exceptions import MCPError
 
 from toolroll.mcp.backend import Backend, Item
+from toolroll.mcp.http.cancellations import EarlyCancellations
 from toolroll.mcp.http.gate import on_disconnect
-from toolroll.mcp.http.peer import HttpPeer, RequestContext
+from toolroll.mcp.http.peer import HttpPeer, RequestContext, session_id
 
 MAX_CALL_THREADS = 32
 MAX_SUSPENDED_CALLS = 16
@@ -47,6 +49,7 @@ class ToolCalls:
         self._list_threads = concurrent.futures.ThreadPoolExecutor(_LIST_THREADS, "toolroll-mcp-list")
         self._running: dict[HttpPeer, asyncio.Future[Item]] = {}
         self._suspended: dict[str, HttpCall] = {}
+        self._cancellations = EarlyCancellations()
 
     async def run_aside(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work` in a thread for lists and return its result."""
@@ -56,6 +59,9 @@ class ToolCalls:
         self, context: RequestContext, params: types.CallToolRequestParams
     ) -> Item | types.InputRequiredResult:
         """Return the result of a tool, or the questions that a stateless client must answer first."""
+        session, number = session_id(context), context.request_id
+        if session is not None and number is not None and self._cancellations.begin(session, number):
+            raise MCPError(REQUEST_CANCELLED, "Request cancelled")
         call = self._begin(context, params) if params.request_state is None else self._resume(context, params)
         forget = on_disconnect(context.request.scope, call.peer.cancel) if context.request else lambda: None
         try:
@@ -65,6 +71,12 @@ class ToolCalls:
             raise
         finally:
             forget()
+
+    def cancel_early(self, context: RequestContext, request_id: types.RequestId | None) -> None:
+        """Cancel the call with this id in the client's session when it begins; a call that runs is left to the SDK."""
+        session = session_id(context)
+        if session is not None and request_id is not None:
+            self._cancellations.add(session, request_id)
 
     async def stop(self, seconds: float) -> None:
         """Cancel all calls and wait up to `seconds` for their end."""

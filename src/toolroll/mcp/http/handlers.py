@@ -25,7 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolroll.mcp.backend import Backend, Item, ListKind, UnknownItemError
 from toolroll.mcp.http.calls import ToolCalls
-from toolroll.mcp.http.peer import MissingCapabilityError, RequestContext
+from toolroll.mcp.http.peer import MissingCapabilityError, RequestContext, session_id
 from toolroll.mcp.methods import completion_result
 from toolroll.mcp.wire import NO_RESOURCE
 from toolroll.result import ToolError
@@ -108,11 +108,15 @@ class Handlers:
         return {}
 
     async def remember_session(self, context: RequestContext, _: types.NotificationParams) -> None:
-        name = context.request.headers.get("mcp-session-id") if context.request else None
+        name = session_id(context)
         if name:
             self._sessions[name] = context.session
             while len(self._sessions) > MAX_LISTENERS:
                 self._sessions.popitem(last=False)
+
+    async def cancel_early(self, context: RequestContext, params: types.CancelledNotificationParams) -> None:
+        """Take note of a cancellation; the SDK has applied it already if it knew the request."""
+        self._calls.cancel_early(context, params.request_id)
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
         try:
@@ -170,6 +174,8 @@ def build_server(backend: Backend, handlers: Handlers) -> Server[Any]:
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, handlers.set_level)
     server.add_notification_handler("notifications/initialized", types.NotificationParams, handlers.remember_session)
+    cancelled = types.CancelledNotificationParams
+    server.add_notification_handler("notifications/cancelled", cancelled, handlers.cancel_early)
     return server
 
 

@@ -41,6 +41,14 @@ class MissingCapabilityError(ToolError):
         self.capability = capability
 
 
+def session_id(context: RequestContext) -> str | None:
+    """The id of the client's session, which the SDK has checked; None for a stateless client."""
+    if context.request is None or context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return None
+    found: str | None = context.request.headers.get("mcp-session-id")
+    return found
+
+
 @dataclass(slots=True)
 class ClientQuestion:
     """One request to the client, and the future that gets its result."""
