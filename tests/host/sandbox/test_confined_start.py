@@ -162,3 +162,130 @@ def test_commands_cannot_reach_each_other(run: Run, landlock: Sandbox, plain: Sa
             other.kill()
         os.close(fd)
     assert found == {landlock: (not newest, False, False), plain: (True, True, True)}
+
+
+LOOK = """
+import os, sys, time
+found, end = set(), time.monotonic() + 1
+while time.monotonic() < end:
+    for task in os.listdir(f"/proc/{os.getppid()}/task"):
+        for name in ("environ", "mem"):
+            try:
+                with open(f"/proc/{os.getppid()}/task/{task}/{name}", "rb", buffering=0) as file:
+                    found.add(name if name == "mem" or sys.argv[1].encode() in file.read() else "another " + name)
+            except OSError:
+                pass
+print(*sorted(found))
+"""
+DUMPABLE = """
+import _thread, ctypes, os, subprocess, sys, time
+from toolroll.host.runtime.launcher import Reach, python_paths
+from toolroll.host.sandbox import choose, confined_threads
+
+start_thread, lingering = _thread.start_new_thread, 2.0
+def start_slow_thread(work, arguments):  # it takes long to end, as on a busy machine
+    def run():
+        work(*arguments)
+        time.sleep(lingering)
+    return start_thread(run, ())
+_thread.start_new_thread = start_slow_thread
+confined_threads._IDLE = 0.5
+
+def dumpable(*value):
+    return ctypes.CDLL(None).prctl(4 if value else 3, *value, 0, 0, 0)
+
+def command(words, network=False, sandbox=choose.strongest("landlock")):
+    return sandbox.spawn(Reach((ws,), python_paths(), network=network), words, cwd=os.open(ws, os.O_RDONLY),
+        env={"PATH": "/usr/bin:/bin"}, stdin=subprocess.DEVNULL, stdout=1, stderr=2)
+
+def settle(seconds=20):
+    end = time.monotonic() + seconds
+    while dumpable() != 1 and time.monotonic() < end:
+        time.sleep(0.05)
+    return dumpable()
+
+ws = sys.argv[1]
+"""
+
+
+@pytest.fixture
+def own_program(landlock: Sandbox, ours: tuple[tuple[str, ...], dict[str, str]], ws: Path) -> Callable[..., list[str]]:
+    """What a program prints, line by line, whose confined threads take two seconds to end."""
+
+    def run(program: str, *arguments: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", DUMPABLE + program, str(ws), *arguments],
+            env={**os.environ, **ours[1], "SECRET": "".join(arguments[:1])},
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return done.stdout.splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize("way", ["offline", "network", "helper"])
+def test_a_command_cannot_look_into_the_thread_that_started_it(own_program: Callable[..., list[str]], way: str) -> None:
+    """That thread is in the command's domain until it ends. The control lets the process be dumped meanwhile."""
+    program = """
+secret, look, way = sys.argv[2:]
+sandbox = choose.for_helpers() if way == "helper" else choose.strongest("landlock")
+for control in (False, True):
+    process = command([sys.executable, "-I", "-c", look, secret], network=way == "network", sandbox=sandbox)
+    if control:
+        dumpable(1)
+    process.wait()
+"""
+    assert own_program(program, os.urandom(12).hex(), LOOK, way) == ["", "environ mem"]
+
+
+@pytest.mark.parametrize("former", [1, 0])
+def test_the_process_is_as_dumpable_as_before_when_its_threads_have_ended(
+    own_program: Callable[..., list[str]], former: int
+) -> None:
+    program = """
+former = int(sys.argv[2])
+settle()
+dumpable(former)
+started = time.monotonic()
+for network in (False, True):
+    command(["true"], network).wait()
+found = [dumpable()]
+time.sleep(1.2)  # both lines are idle, and the threads that started the commands have not ended
+found.append(dumpable())
+print(*found, settle(20 if former else 3))
+print(time.monotonic() - started > lingering)
+"""
+    assert own_program(program, str(former)) == [f"0 0 {former}", "True"]
+
+
+def test_a_forked_child_is_as_dumpable_as_before(own_program: Callable[..., list[str]]) -> None:
+    program = """
+command(["true"]).wait()
+reading, writing = os.pipe()
+if (child := os.fork()) == 0:
+    found = [dumpable()]
+    command(["true"]).wait()
+    os.write(writing, repr((*found, dumpable(), settle())).encode())
+    os._exit(0)
+print(dumpable())
+os.waitpid(child, 0)
+print(os.read(reading, 100).decode())
+print(settle())
+"""
+    assert own_program(program) == ["0", "(1, 0, 1)", "1"]
+
+
+def test_a_line_that_cannot_be_prepared_leaves_the_process_dumpable(own_program: Callable[..., list[str]]) -> None:
+    program = """
+from toolroll.host.sandbox.confined_start import Confined
+from toolroll.host.sandbox.syscalls import Kernel, machine
+settle()
+try:
+    command(["true"], sandbox=Confined(machine(), Kernel({**machine().numbers, "seccomp": 9999}), 1))
+except Exception as error:
+    print(type(error).__name__, dumpable())
+"""
+    assert own_program(program) == ["ToolError 1"]
