@@ -57,7 +57,7 @@ bench: $(VENV)/.dev-stamp ## measure against peers; ARGS=--quick for a first loo
 	$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m bench.races)
 
 docs: $(VENV)/.dev-stamp ## write the generated pages of the manual anew
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 	$(BIN)/python docs/replay.py
 
 fmt: $(VENV)/.dev-stamp ## format the code and repair what ruff can repair

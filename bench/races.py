@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from toolroll import Kit
-from toolroll.host.sandbox.choose import probed
+from toolroll.host.sandbox.choose import probe_tiers
 from toolroll.policy.rules import Policy
 
 ATTEMPTS, SECONDS = 20_000, 60.0
@@ -175,7 +175,7 @@ def main() -> None:
     control = naive(options.seconds)
     print(f"{'naive read (control)':24} {control.leaks} leak after {control.attempts} attempts")
     leaks = 0
-    for tier in (one.tier for one in probed() if one.works):
+    for tier in (one.tier for one in probe_tiers() if one.works):
         for name in CALLS:
             found = run(name, str(tier), options.seconds)
             leaks += found.leaks

@@ -1,6 +1,7 @@
-"""Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, README's lists.
+"""Writes the generated pages of the manual from the code: docs/tools.md, docs/dialects.md, docs/architecture.svg,
+the README's lists.
 
-`python docs/generate.py` writes them; with --check it only names those that are stale and exits with 1.
+`python -m docs.generate` writes them; with --check it only names those that are stale and exits with 1.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from docs import architecture
 from toolroll import dialects, formats, tools
 from toolroll.catalogue import CALL, FIND, Catalogue
 from toolroll.cli.arguments import format_arguments
@@ -67,6 +69,7 @@ def pages() -> dict[Path, str]:
     return {
         HERE / "tools.md": tools_page(found),
         HERE / "dialects.md": dialects_page(known, found),
+        HERE / "architecture.svg": architecture.svg(),
         readme: with_dialects(with_table(readme.read_text(encoding="utf-8"), found), known),
     }
 
@@ -269,7 +272,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def main(argv: Sequence[str]) -> int:
     """Write the pages, or with --check tell which are stale; the exit status."""
     if argv not in ([], ["--check"]):
-        print("usage: python docs/generate.py [--check]", file=sys.stderr)
+        print("usage: python -m docs.generate [--check]", file=sys.stderr)
         return 2
     found = stale()
     for path in found:

@@ -15,8 +15,8 @@ from hypothesis import settings
 
 from tests.users import bound_by_modes
 from toolroll import Context, Kit
-from toolroll.host.sandbox.choose import probed, strongest
-from toolroll.host.sandbox.tiers import Sandbox
+from toolroll.host.runtime.launcher import Sandbox
+from toolroll.host.sandbox.choose import choose_sandbox, probe_tiers
 from toolroll.kit import preset
 from toolroll.policy.rules import PRESETS
 
@@ -26,7 +26,7 @@ settings.register_profile("toolroll", deadline=None, derandomize=bool(os.environ
 settings.load_profile("toolroll")
 
 Files = dict[str, str | bytes]
-TIERS = [str(probe.tier) for probe in probed() if probe.works]
+TIERS = [str(probe.tier) for probe in probe_tiers() if probe.works]
 
 
 def pytest_sessionstart() -> None:
@@ -139,12 +139,12 @@ def file_modes() -> Iterator[None]:
 
 @pytest.fixture
 def bubblewrap() -> Sandbox:
-    return strongest("bubblewrap")
+    return choose_sandbox("bubblewrap")
 
 
 @pytest.fixture
 def landlock() -> Sandbox:
-    return strongest("landlock")
+    return choose_sandbox("landlock")
 
 
 @pytest.fixture

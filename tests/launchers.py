@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import PIPE, Launcher, Reach, folder_path, start_process
-from toolroll.host.sandbox.choose import for_helpers
+from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher, folder_path, start_process
+from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.tiers import Unconfined
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import ChildProcess
 
-LAUNCHER = Launcher(for_helpers, os.environ.get("PATH", os.defpath), "/no/workspace")
+LAUNCHER = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), "/no/workspace")
 """Takes programs from anywhere."""
 
 UNCONFINED = Launcher(Unconfined, os.environ.get("PATH", os.defpath), "/no/workspace")
 """For a test that becomes another user: what it starts is that user too."""
 
-for_helpers()  # its trial comes before a test counts descriptors
+choose_for_helpers()  # its trial comes before a test counts descriptors
 
 
 def descriptors() -> list[str]:
@@ -33,9 +33,9 @@ def descriptors() -> list[str]:
     return sorted(found)
 
 
-def beneath(folder: int) -> Reach:
+def beneath(folder: int) -> AccessRules:
     """The reach of a program that reads in a folder, a descriptor."""
-    return Reach((), (folder_path(folder),))
+    return AccessRules((), (folder_path(folder),))
 
 
 def spawn(argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:

@@ -2,8 +2,10 @@
 
 import html
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -29,7 +31,7 @@ def test_a_stale_page_is_named(
     (tmp_path / "README.md").write_text("<!-- tools: here -->\n<!-- /tools -->\n")
     monkeypatch.setattr(generate, "HERE", tmp_path / "docs")
     assert generate.main(["--check"]) == 1
-    stale = ["docs/tools.md", "docs/dialects.md", "README.md"]
+    stale = ["docs/tools.md", "docs/dialects.md", "docs/architecture.svg", "README.md"]
     assert capsys.readouterr().err == "".join(f"{page} is stale: run `make docs`.\n" for page in stale)
     assert generate.main([]) == 0
     assert capsys.readouterr().out == "".join(f"wrote {page}\n" for page in stale)
@@ -92,3 +94,24 @@ def test_the_ten_lines_run(
 def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_a_call_goes_the_way_that_the_architecture_page_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| \d \| `([\w/]+\.py)` \| `([\w.]+)` \|", page, re.MULTILINE)
+    assert len(rows) == 9
+    source = f"{ROOT / 'src' / 'toolroll'}/"
+    passed: list[tuple[str, str]] = []
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(source):
+            name = frame.f_code.co_qualname.split(".<locals>")[0]
+            passed.append((frame.f_code.co_filename.removeprefix(source), name))
+
+    (tmp_path / "README.md").write_text("Hello.\n")
+    with Kit(tmp_path) as kit:
+        sys.setprofile(note)
+        result = kit.call("read", '{"path": "README.md"}')
+        sys.setprofile(None)
+    assert result.ok
+    assert [row for row in dict.fromkeys(passed) if row in rows] == rows

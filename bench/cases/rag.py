@@ -27,7 +27,7 @@ from bench.cases import Settings
 from bench.measure import Contestant, Race, timed
 from toolroll.host.knowledge.library import Library
 from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.state import State
 from toolroll.text.knowledge.chunks import Chunk
 from toolroll.text.knowledge.passages import LibraryDocument
@@ -128,7 +128,7 @@ class Meaning:
     def embedder(self) -> Meaning:
         return self
 
-    def embed(self, texts: Sequence[str], _token: Token) -> Any:
+    def embed(self, texts: Sequence[str], _token: CancelToken) -> Any:
         import numpy as np
 
         return np.stack([vector(text) for text in texts])
@@ -140,10 +140,10 @@ class Kept:
     def __init__(self, folder: Path) -> None:
         self._state = State(str(folder))
         self._meaning: Any = Meaning(self._state)
-        self.library = Library(self._state, Token(), self._meaning)
+        self.library = Library(self._state, CancelToken(), self._meaning)
 
     def matrix(self, texts: Sequence[str]) -> Any:
-        return self._meaning.embed(texts, Token())
+        return self._meaning.embed(texts, CancelToken())
 
     def close(self) -> None:
         self._meaning.vectors.close()

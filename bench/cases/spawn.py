@@ -21,10 +21,11 @@ from contextlib import contextmanager
 from bench.cases import Settings
 from bench.measure import Contestant, Race, timed
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
-from toolroll.host.sandbox.choose import readable, strongest
-from toolroll.host.sandbox.tiers import Sandbox, Tier
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.sandbox.tiers import Tier
+from toolroll.host.sandbox.toolchains import readable_paths
 from toolroll.host.shell import supervisor
 from toolroll.result import ToolError
 
@@ -58,7 +59,7 @@ def races(settings: Settings) -> Iterator[Race]:
 def _tiers() -> Iterator[Sandbox]:
     for name in TIERS:
         try:
-            yield strongest(name).group()
+            yield choose_sandbox(name).group()
         except ToolError as error:
             print(f"  {name} is left out: {error.message}")
 
@@ -71,7 +72,7 @@ class _Ways:
         self._workspace = workspace
         self._folder = folder
         self._env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-        self._reach = Reach((workspace,), readable(self._env))
+        self._reach = AccessRules((workspace,), readable_paths(self._env))
         self._spill = Spill(State(str(settings.state)))
         self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
 
@@ -92,10 +93,10 @@ class _Ways:
         running = supervisor.start(
             argv,
             sandbox=self._sandbox,
-            reach=self._reach,
+            access=self._reach,
             cwd=self._folder,
             env=self._env,
-            bounds=supervisor.Bounds(seconds=60),
+            bounds=supervisor.ResourceLimits(seconds=60),
             spill=self._spill,
         )
         ended = running.wait()

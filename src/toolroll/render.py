@@ -34,7 +34,7 @@ def render(output: Any, view: View, speech: DialectWording) -> Result:
     """The result of a successful call in the view's own words and shape."""
     if output is None or isinstance(output, str):
         return Result("success", output or "")
-    readable = names.named(output)
+    readable = names.show_names(output)
     text = view.text(readable) if view.text else _text(readable)
     result = Result("success", text, view.data(output) if view.data else _data(output))
     said = {name: value for name in _asides(output.__class__) if (value := getattr(output, name, None))}

@@ -31,7 +31,7 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.runtime.progress import Progress, silent
 from toolroll.host.runtime.state import State
-from toolroll.host.sandbox.choose import for_helpers
+from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard import GitGuard
 from toolroll.host.search.search import Search
 from toolroll.host.shell.shell import Shell
@@ -78,7 +78,7 @@ class Services:
             self.root = Root(os.fspath(workspace), folder_mode=profile.new_folder_mode, trust=trust)
             closing.callback(self.root.close)
             self.root.trust.drop_imports()
-            self.launcher = Launcher(for_helpers, os.environ.get("PATH", os.defpath), self.root.path)
+            self.launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), self.root.path)
             self._open_place(closing, place)
             self._open_files(closing, profile, guard.policy)
             self._open_programs(closing, profile.commands, servers, mcp)

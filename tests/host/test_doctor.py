@@ -9,9 +9,8 @@ import pytest
 
 from tests.host.sandbox.conftest import landlock_abi
 from toolroll.host import doctor as probe
-from toolroll.host.runtime.launcher import Reach, python_paths
-from toolroll.host.sandbox.choose import probed
-from toolroll.host.sandbox.tiers import Sandbox
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
+from toolroll.host.sandbox.choose import probe_tiers
 
 
 def facts(workspace: Path) -> dict[str, probe.Fact]:
@@ -75,7 +74,7 @@ def test_landlock_is_a_version_or_none() -> None:
 
 def test_the_sandbox_is_told_as_it_was_tried(ws: Path) -> None:
     found = facts(ws)
-    bubblewrap, landlock, _ = probed()
+    bubblewrap, landlock, _ = probe_tiers()
     assert [name for name, fact in found.items() if fact.section == "sandbox"] == [
         "confinement",
         "bubblewrap",
@@ -112,7 +111,7 @@ def test_the_sandbox_where_bubblewrap_does_not_work(ws: Path, landlock: Sandbox)
     folders = [os.path.abspath(path) for path in sys.path if os.path.isdir(path)]
     fd = os.open(ws, os.O_RDONLY)
     process = landlock.spawn(
-        Reach((str(ws),), (*python_paths(), *folders)),
+        AccessRules((str(ws),), (*python_paths(), *folders)),
         [sys.executable, "-c", FACTS],
         cwd=fd,
         env={"PATH": "/usr/bin:/bin", "HOME": str(ws), "TMPDIR": str(ws), "PYTHONPATH": os.pathsep.join(folders)},

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolroll import ToolError
-from toolroll.text.encoding import UTF8, detect, fitting
+from toolroll.text.encoding import UTF8, choose_encoding, detect
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_the_encoding_of_short_texts_is_guessed(text, codec):
     with pytest.raises(ToolError) as caught:
         detect(data).decode(data)
     assert caught.value.details["guess"] == codec
-    found = fitting(data, UTF8)
+    found = choose_encoding(data, UTF8)
     assert (found.codec, found.guessed, found.decode(data)) == (codec, True, text)
 
 
 @pytest.mark.parametrize("data", [b"plain", "h\u00e9".encode(), bytes(range(1, 256)) * 4])
 def test_nothing_is_guessed_where_there_is_no_need_and_where_it_would_lose_bytes(data):
-    assert fitting(data, UTF8) is UTF8
+    assert choose_encoding(data, UTF8) is UTF8
 
 
 def test_a_character_that_the_encoding_lacks_is_refused():

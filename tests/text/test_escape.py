@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from toolroll.text.escape import escaped, escaped_line
+from toolroll.text.escape import escape_line, escape_text
 
 HIDDEN = [
     ("a\u202eb\u2066", "a\\u202eb\\u2066"),
@@ -21,22 +21,22 @@ PLAIN = ["a b", "é ü 漢字 Ωж", "'\\n' \\u202e", "→ ✓ 🎉"]
 
 @pytest.mark.parametrize(("text", "shown"), HIDDEN)
 def test_what_hides_is_written_as_an_escape(text, shown):
-    assert (escaped(text), escaped_line(text)) == (shown, shown)
+    assert (escape_text(text), escape_line(text)) == (shown, shown)
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_shows_itself_stays(text):
-    assert (escaped(text), escaped_line(text)) == (text, text)
+    assert (escape_text(text), escape_line(text)) == (text, text)
 
 
 def test_line_breaks_and_tabs_stay_in_a_text_and_not_in_a_line():
-    assert (escaped("a\n\tb"), escaped_line("a\n\tb")) == ("a\n\tb", "a\\n\\tb")
+    assert (escape_text("a\n\tb"), escape_line("a\n\tb")) == ("a\n\tb", "a\\n\\tb")
 
 
 def test_no_control_or_format_character_is_left():
     kinds = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
     numbers = (*range(0xD7FF), *range(0xD800, 0x110000, 97), *range(0xE0000, 0xE0200))
-    every = escaped("".join(char for char in map(chr, numbers) if unicodedata.category(char) in kinds))
+    every = escape_text("".join(char for char in map(chr, numbers) if unicodedata.category(char) in kinds))
     assert {char for char in every if unicodedata.category(char) in kinds} == {
         "\n",
         "\t",

@@ -1,6 +1,6 @@
 import pytest
 
-from toolroll.text.line_shift import unseen
+from toolroll.text.line_shift import find_new
 
 OLD = "a\nb\nc\nd\n"
 
@@ -22,14 +22,14 @@ OLD = "a\nb\nc\nd\n"
     ],
 )
 def test_what_is_new(after, old, new, fresh):
-    assert unseen(OLD, after, old, new) == fresh
+    assert find_new(OLD, after, old, new) == fresh
 
 
 def test_a_very_large_change_is_one_change():
     before = "".join(f"{n}\n" for n in range(3000))
     after = "".join(f"x{n}\n" for n in range(3000))
     assert (
-        unseen(
+        find_new(
             "top\n" + before + "end\n", "top\n" + after + "end\n", [(5, "x"), (3002, "z")], [(900, "x"), (3002, "z")]
         )
         == []

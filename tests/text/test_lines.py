@@ -78,9 +78,9 @@ def test_lines_that_are_not_there(call, words):
 
 
 def test_fitting_cuts_long_lines_and_stops_when_full():
-    assert lines.fitting(["x" * 20, "b"], 10, 1000) == ["xxxxxxxxxx... [10 more]", "b"]
-    assert lines.fitting(["aaaa"] * 10, 100, 30) == ["aaaa", "aaaa"]
-    assert lines.fitting(["a" * 50], 100, 5) == ["a" * 50]
+    assert lines.cut_to_fit(["x" * 20, "b"], 10, 1000) == ["xxxxxxxxxx... [10 more]", "b"]
+    assert lines.cut_to_fit(["aaaa"] * 10, 100, 30) == ["aaaa", "aaaa"]
+    assert lines.cut_to_fit(["a" * 50], 100, 5) == ["a" * 50]
 
 
 @given(st.lists(st.sampled_from([b"\n", b"x", b"word" * 9, b"line " * 30 + b"\n", b"\r\n", b"\n" * 700])), st.data())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from toolroll.text.names import meant, named, shown
+from toolroll.text.names import parse_shown, show_name, show_names
 
 NAMES = [
     ("plain.py", "plain.py"),
@@ -29,16 +29,16 @@ NAMES = [
 
 @pytest.mark.parametrize(("name", "said"), NAMES)
 def test_what_is_shown_can_be_given_back(name: str, said: str) -> None:
-    assert shown(name) == said
-    assert shown(said) == said
+    assert show_name(name) == said
+    assert show_name(said) == said
     assert said.isprintable()
     if "\\" not in name or name == "a\\n\nb":
-        assert meant(said) == name
+        assert parse_shown(said) == name
 
 
 @pytest.mark.parametrize("path", ["C:\\new\\table", "a\\q", "x\\u12", "\\UFFFFFFFF", "\\", "a\\x41"])
 def test_what_we_would_not_show_so_is_meant_as_it_is(path: str) -> None:
-    assert meant(path) == path or shown(meant(path)) == path
+    assert parse_shown(path) == path or show_name(parse_shown(path)) == path
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Packed(msgspec.Struct, frozen=True):
 
 def test_outputs() -> None:
     rows = [Row("a\nb", "c\nd"), Row("e", "f")]
-    assert named(rows) == [Row("a\\nb", "c\nd"), Row("e", "f")]
-    assert named([Pair("a\nb", "c\nd")]) == [Pair("a\\nb", "c\nd")]
-    assert named(Packed(["x\ty"], tuple(rows))) == Packed(["x\\ty"], (Row("a\\nb", "c\nd"), Row("e", "f")))
-    assert named({"a": Row("\x1b", "")}) == {"a": Row("\x1b", "")}  # what is no output
+    assert show_names(rows) == [Row("a\\nb", "c\nd"), Row("e", "f")]
+    assert show_names([Pair("a\nb", "c\nd")]) == [Pair("a\\nb", "c\nd")]
+    assert show_names(Packed(["x\ty"], tuple(rows))) == Packed(["x\\ty"], (Row("a\\nb", "c\nd"), Row("e", "f")))
+    assert show_names({"a": Row("\x1b", "")}) == {"a": Row("\x1b", "")}  # what is no output
     same = [Row("a", "b\n")]
-    assert named(same) is same
-    assert named("a\nb") == "a\nb"
+    assert show_names(same) is same
+    assert show_names("a\nb") == "a\nb"

@@ -10,7 +10,7 @@ from toolroll.dialect import Relay
 from toolroll.host.approval.request import MAX_ROWS, CannotAskError, rows
 from toolroll.policy.effects import Effect
 from toolroll.text.diff import unified
-from toolroll.text.escape import escaped, escaped_line
+from toolroll.text.escape import escape_line, escape_text
 
 if TYPE_CHECKING:
     from toolroll.host.approval.request import Answer, ApprovalRequest
@@ -96,4 +96,4 @@ def preview_diff(kit: Kit, name: str, arguments: Mapping[str, Any]) -> str | Non
     if not changes or any(one.binary for one in changes):
         return None
     diffs = ((one.path, unified(one.text(one.before), one.text(one.after))) for one in changes)
-    return "\n".join(f"{escaped_line(path)}\n{escaped(diff)}" for path, diff in diffs)
+    return "\n".join(f"{escape_line(path)}\n{escape_text(diff)}" for path, diff in diffs)

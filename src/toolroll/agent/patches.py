@@ -8,26 +8,26 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolroll.host.files.copies import Change
+    from toolroll.host.files.copies import CopyChange
 
 _NEEDS_QUOTING = re.compile(r'[\x00-\x1f"\\\x7f\udc80-\udcff]')
 
 
-def build_patch(changes: Iterable[Change]) -> str:
+def build_patch(changes: Iterable[CopyChange]) -> str:
     """One patch of all changes that a patch can hold; `list_omitted` names the others."""
     return "".join("".join(_build_lines(one)) for one in changes if not _is_unsupported(one))
 
 
-def list_omitted(changes: Iterable[Change]) -> list[str]:
+def list_omitted(changes: Iterable[CopyChange]) -> list[str]:
     """Paths that no patch can hold: binary files, and names that would need quoting."""
     return [one.path for one in changes if _is_unsupported(one)]
 
 
-def _is_unsupported(change: Change) -> bool:
+def _is_unsupported(change: CopyChange) -> bool:
     return change.binary or bool(_NEEDS_QUOTING.search(change.path))
 
 
-def _build_lines(change: Change) -> Iterator[str]:
+def _build_lines(change: CopyChange) -> Iterator[str]:
     path, old, new = change.path, change.before, change.after
     yield f"diff --git a/{path} b/{path}\n"
     if old is None:

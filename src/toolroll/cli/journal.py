@@ -10,7 +10,7 @@ from toolroll.cli.command import Command, Option, UsageError
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from toolroll.host.files.journal.entry import Entry
+    from toolroll.host.files.journal.entry import JournalEntry
 
 
 def _parse_number(name: str, text: str | None) -> int | None:
@@ -24,7 +24,7 @@ def _parse_number(name: str, text: str | None) -> int | None:
 def show(args: Namespace) -> int:
     """Print the entries, newest last; a broken chain is an error."""
     from toolroll import ToolError
-    from toolroll.host.files.journal.log import undone
+    from toolroll.host.files.journal.log import undone_numbers
 
     most = _parse_number("last", args.last)
     with options.open_kit(args) as kit:
@@ -33,7 +33,7 @@ def show(args: Namespace) -> int:
         except ToolError as error:
             screen.complain(error.message)
             return 1
-    gone = undone(entries)
+    gone = undone_numbers(entries)
     shown = [_row(entry, entry.number in gone) for entry in entries][-(most or len(entries) or 1) :]
     if args.json:
         screen.show_json(shown)
@@ -46,7 +46,7 @@ def show(args: Namespace) -> int:
     return 0
 
 
-def _row(entry: Entry, gone: bool) -> dict[str, Any]:
+def _row(entry: JournalEntry, gone: bool) -> dict[str, Any]:
     import datetime
 
     when = datetime.datetime.fromtimestamp(entry.time, datetime.UTC).isoformat(timespec="seconds")

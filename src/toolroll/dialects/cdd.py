@@ -5,7 +5,7 @@ from functools import partial
 from toolroll.dialect import Dialect, Param, Profile, View, fields, from_zero, milliseconds
 from toolroll.policy.limits import Limits
 from toolroll.tools.files.edit import edit
-from toolroll.tools.files.read import Shown as Lines
+from toolroll.tools.files.read import ShownLines as Lines
 from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find

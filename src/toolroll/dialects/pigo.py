@@ -5,7 +5,7 @@ from functools import partial
 from toolroll.dialect import Dialect, Param, Profile, View
 from toolroll.policy.limits import Limits
 from toolroll.tools.files.edit import edit
-from toolroll.tools.files.ls import Listed, ls
+from toolroll.tools.files.ls import FolderListing, ls
 from toolroll.tools.files.read import read
 from toolroll.tools.files.write import write
 from toolroll.tools.search.find import find
@@ -69,7 +69,7 @@ DIALECT = Dialect(
             {"path": Param(required=True), "hidden": Param("all", description="Show hidden files.")},
             fixed={"limit": 1000},
             description="Lists directory contents with type indicators.",
-            text=partial(Listed.marked, form="[{kind}] {name}"),
+            text=partial(FolderListing.marked, form="[{kind}] {name}"),
         ),
     ),
     profile=Profile(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolroll.host.convert.converter import Converter
     from toolroll.host.dev.projects import Projects
     from toolroll.host.files.journal.journal import Journal
-    from toolroll.host.files.tree import Tree
+    from toolroll.host.files.tree import FileTree
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.git.repository import Repository
     from toolroll.host.http.client import Client
@@ -80,11 +80,11 @@ class Context:
         return self.call.message
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> FileTree:
         """The names in the workspace."""
-        from toolroll.host.files.tree import Tree
+        from toolroll.host.files.tree import FileTree
 
-        return Tree(self.files)
+        return FileTree(self.files)
 
     @property
     def shell(self) -> Shell:

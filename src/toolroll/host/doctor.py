@@ -19,9 +19,9 @@ from toolroll.host.files.trust import WorkspaceError, examine
 from toolroll.host.lsp.servers import SERVERS
 from toolroll.host.models.embedding.model_files import MODELS, ModelStore
 from toolroll.host.runtime import processes
-from toolroll.host.runtime.launcher import PIPE, Launcher, Reach
+from toolroll.host.runtime.launcher import PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import State
-from toolroll.host.sandbox.choose import Probe, for_helpers
+from toolroll.host.sandbox.choose import Probe, choose_for_helpers
 from toolroll.result import ToolError
 
 _PACKAGE = "toolroll"
@@ -47,7 +47,7 @@ class Fact:
 
 def facts(workspace: str, version: str) -> list[Fact]:
     """Everything there is to tell, for work in this folder with this version of toolroll."""
-    launcher = Launcher(for_helpers, os.environ.get("PATH", os.defpath), workspace)
+    launcher = Launcher(choose_for_helpers, os.environ.get("PATH", os.defpath), workspace)
     return [
         Fact("base", "toolroll", True, version, required=True),
         _python(),
@@ -174,10 +174,10 @@ def _re2() -> Fact:
 
 def _sandbox() -> list[Fact]:
     """What commands are confined with, as a trial of each way has shown."""
-    from toolroll.host.sandbox.choose import probed
+    from toolroll.host.sandbox.choose import probe_tiers
     from toolroll.host.sandbox.tiers import Tier
 
-    bubblewrap, landlock, _ = probed()
+    bubblewrap, landlock, _ = probe_tiers()
     chosen = next((one for one in (bubblewrap, landlock) if one.works), None)
     if chosen is None:
         detail, how = "commands cannot be confined, so none is run", "see the next lines"
@@ -267,7 +267,7 @@ def _version(program: str, launcher: Launcher) -> str:
     """What the program says its version is."""
     home = os.open("/", STEP)
     try:
-        process = launcher.start([program, "--version"], Reach((), (program,)), cwd=home, stdout=PIPE)
+        process = launcher.start([program, "--version"], AccessRules((), (program,)), cwd=home, stdout=PIPE)
         with processes.stream(process, deadline=time.monotonic() + _PROBE_SECONDS) as output:
             said = b"".join(output).decode("utf-8", "replace")
     except (OSError, ToolError):

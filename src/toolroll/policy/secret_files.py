@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from toolroll.policy.secrets import has_shape, is_literal, is_secret
 
@@ -80,3 +81,64 @@ def secret_values(text: str) -> list[str]:
         for name, value in _ASSIGNED.findall(text[:MAX_CHARACTERS])
         if _CONFIGURED.fullmatch(name) and is_literal(value) and is_secret(name, value)
     ]
+
+
+# In a home folder: what neither commands nor tools of a wide workspace may read.
+_SECRETS_OF_HOMES = (
+    ".Xauthority",
+    ".ansible",
+    ".aws",
+    ".azure",
+    ".bash_history",
+    ".boto",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/git/credentials",
+    ".config/glab-cli",
+    ".config/hub",
+    ".config/op",
+    ".config/rclone",
+    ".docker",
+    ".dotnet/corefx",
+    ".gem/credentials",
+    ".git-credentials",
+    ".gnupg",
+    ".gradle/gradle.properties",
+    ".ivy2/.credentials",
+    ".kube",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".m2/settings-security.xml",
+    ".m2/settings.xml",
+    ".mozilla",
+    ".my.cnf",
+    ".netrc",
+    ".npmrc",
+    ".nuget/NuGet",
+    ".password-store",
+    ".pgpass",
+    ".pki",
+    ".pypirc",
+    ".python_history",
+    ".s3cfg",
+    ".sbt/.credentials",
+    ".ssh",
+    ".subversion/auth",
+    ".terraform.d",
+    ".terraformrc",
+    ".thunderbird",
+    ".vault-token",
+    ".yarnrc.yml",
+    ".zsh_history",
+    "Library/Keychains",
+)
+
+
+def secret_paths(homes: Iterable[str]) -> list[str]:
+    """Where secrets are in these home folders, whether or not there are any."""
+    return [f"{home.rstrip('/')}/{name}" for home in homes for name in _SECRETS_OF_HOMES]

@@ -24,14 +24,14 @@ _CLOSES = {"/*": "*/"}
 _QUOTES = "\"'`"
 
 
-def tokens(line: str) -> list[str]:
+def split_tokens(line: str) -> list[str]:
     """The tokens of one line; blanks between them are gone, blanks in strings and comments are kept."""
     return _TOKEN.findall(line)
 
 
-def same(quoted: str, actual: str) -> bool:
+def is_same_code(quoted: str, actual: str) -> bool:
     """Whether two lines are the same code but for blanks between tokens."""
-    ours, theirs = tokens(quoted), tokens(actual)
+    ours, theirs = split_tokens(quoted), split_tokens(actual)
     # A quote mark that is a token of its own opens a string that goes on in the next line: its blanks matter.
     return ours == theirs and not any(one in _QUOTES or one in ('"""', "'''") for one in ours)
 

@@ -40,7 +40,7 @@ def unified_bytes(before: bytes, after: bytes, decode: Callable[[bytes], str], s
     return _unified(before, after, b"\n", decode, lines, same)
 
 
-def common(a: AnyStr, b: AnyStr) -> tuple[int, int]:
+def common_ends(a: AnyStr, b: AnyStr) -> tuple[int, int]:
     """How much two texts begin with alike, and how much of what is left they end with alike."""
     head = _head(a, b)
     return head, _tail(a, b, min(len(a), len(b)) - head)
@@ -80,7 +80,7 @@ def _unified(
     lines: Callable[[int, int], int],
     same: Same,
 ) -> str:
-    """The diff; `lines` tells how many line feeds stand between two places of the old text."""
+    """The diff; `lines` counts the line feeds between two places of the old text."""
     head = _head(before, after, same.head)
     if head == len(before) == len(after):
         return ""

@@ -16,7 +16,7 @@ class Encoding:
     codec: str = "utf-8"
     bom: bytes = b""
     guessed: bool = field(default=False, compare=False)
-    """The file does not say so, and nobody did."""
+    """Neither the file nor the caller names it."""
 
     def decode(self, data: bytes) -> str:
         """The text of the whole file; raises ToolError at the first byte that is not text."""
@@ -64,19 +64,19 @@ def detect(head: bytes, asked: str | None = None) -> Encoding:
         if head.startswith(known.bom):
             return known
     if asked is not None:
-        return named(asked)
+        return find_encoding(asked)
     if b"\0" in head[:HEAD]:
         raise ToolError(ErrorCode.UNSUPPORTED, f"It is a binary file{_kind(head)}, not text.")
     declared = next((found[1].decode("ascii") for rule in _DECLARATIONS if (found := rule.search(head[:1024]))), None)
     if declared is None:
         return UTF8
     try:
-        return named(declared)
+        return find_encoding(declared)
     except ToolError:
         return UTF8  # a word after "coding:" in a comment need not be a declaration
 
 
-def named(name: str) -> Encoding:
+def find_encoding(name: str) -> Encoding:
     """The encoding of this name, without a mark."""
     try:
         found = codecs.lookup(name)
@@ -87,12 +87,12 @@ def named(name: str) -> Encoding:
     return Encoding("utf-8" if found.name == "utf-8-sig" else found.name)
 
 
-def fitting(data: bytes, first: Encoding) -> Encoding:
+def choose_encoding(data: bytes, first: Encoding) -> Encoding:
     """The encoding to read a whole file in: the first one if it can be, else a likely one that keeps every byte."""
     if data.isascii() or _keeps(data, first):
         return first
     best = _guess(data[:100_000])
-    likely = Encoding(named(best).codec, guessed=True) if best is not None else first
+    likely = Encoding(find_encoding(best).codec, guessed=True) if best is not None else first
     return likely if _keeps(data, likely) else first
 
 

@@ -1,4 +1,4 @@
-"""Text shown to a person who decides by it: every character that does not show itself is written as an escape."""
+"""Escape every invisible or control character in text that a person approves."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class _Escapes(dict[int, str]):
         return self[code]
 
 
-def escaped(text: str, *, keep: str = "\n\t") -> str:
+def escape_text(text: str, *, keep: str = "\n\t") -> str:
     """The text with control, format (bidi, zero-width), private and blank characters as escapes; `keep` stays."""
     return text.translate(_Escapes(keep))
 
 
-def escaped_line(text: str) -> str:
+def escape_line(text: str) -> str:
     """The text on one line: line breaks and tabs are escapes too."""
-    return escaped(text, keep="")
+    return escape_text(text, keep="")
 
 
 def _escape(char: str) -> str:

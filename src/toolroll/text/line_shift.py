@@ -1,4 +1,4 @@
-"""What is new about a text: things said of its lines, before and after it was changed."""
+"""Find which findings about lines are new after a change of the text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Block = tuple[int, int, int, int]
 """Lines from and to (from 0, without the last) of the old text, and those that stand there now."""
 
 
-def unseen(
+def find_new(
     before: str, after: str, old: Sequence[tuple[int, Hashable]], new: Sequence[tuple[int, Hashable]]
 ) -> list[int]:
     """Which of the new things (a line from 1, and what is said of it) are not an old one that has moved.

@@ -52,7 +52,7 @@ def nth_feed(data: bytes, number: int) -> int:
 
 def ending(text: str) -> str:
     """The line ending that most lines have."""
-    if "\r" not in text:  # mostly, and told much sooner than anything is counted
+    if "\r" not in text:  # mostly, and much quicker than counting
         return "\n"
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
@@ -100,7 +100,7 @@ def _joined(before: list[str], content: str, after: list[str], text: str) -> str
     return "".join([*before, middle, *after])
 
 
-def bare(text: str) -> list[str]:
+def split_bare(text: str) -> list[str]:
     """The lines without their endings."""
     lines = text.split("\n")
     if not lines[-1]:
@@ -108,7 +108,7 @@ def bare(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
-def fitting(lines: list[str], line_chars: int, most: int) -> list[str]:
+def cut_to_fit(lines: list[str], line_chars: int, most: int) -> list[str]:
     """The first lines that fit into `most` characters, long ones cut; at least one."""
     if sum(map(len, lines)) + _NUMBER * len(lines) <= most and max(map(len, lines), default=0) <= line_chars:
         return lines

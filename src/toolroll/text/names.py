@@ -1,4 +1,4 @@
-"""Names of files as they are shown: on one line, with nothing in them that could be taken for something else."""
+"""Show names of files on one line, with control and invisible characters escaped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from toolroll.text.escape import escaped_line
+from toolroll.text.escape import escape_line
 
 _ESCAPE = re.compile(r"\\(?:[nrt\\]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 # Fields that hold names of files, branches and the like, or have them as keys: they are shown on one line.
@@ -22,22 +22,22 @@ _NAMES = frozenset({
 _SHORT = {"\\n": "\n", "\\r": "\r", "\\t": "\t", "\\\\": "\\"}
 
 
-def shown(path: str) -> str:
+def show_name(path: str) -> str:
     """A name or path with control, bidi and invisible characters as escapes; one without any is as it is.
 
-    In a component that has some, a backslash is doubled, so that `meant` can tell.
+    In a component that has some, a backslash is doubled, so that `parse_shown` can tell.
     """
     if path.isascii() and path.isprintable():
         return path
     return "/".join(_shown(part) for part in path.split("/"))
 
 
-def meant(path: str) -> str:
-    """The path that was shown so."""
+def parse_shown(path: str) -> str:
+    """The path that `show_name` shows like this."""
     return "/".join(_meant(part) for part in path.split("/"))
 
 
-def named(output: Any) -> Any:
+def show_names(output: Any) -> Any:
     """The output with the names in it as they are shown; the output itself where they are so already."""
     parts = _name_fields(output.__class__)
     if parts is None:
@@ -61,7 +61,7 @@ def _each(value: Any, is_name: bool) -> Any:
     """A value of a field, or all that are in it, as shown."""
     kind = value.__class__
     if kind is str:
-        return shown(value) if is_name else value
+        return show_name(value) if is_name else value
     if kind is list or kind is tuple:
         items = [_each(one, is_name) for one in value]
         return value if all(map(operator.is_, items, value)) else kind(items)
@@ -69,7 +69,7 @@ def _each(value: Any, is_name: bool) -> Any:
         made = {_each(key, is_name): _each(one, False) for key, one in value.items()}
         same = made.keys() == value.keys() and all(map(operator.is_, made.values(), value.values()))
         return value if same else made
-    return named(value)
+    return show_names(value)
 
 
 @cache
@@ -87,7 +87,7 @@ def _name_fields(kind: Any) -> tuple[tuple[str, bool], ...] | None:
 
 
 def _shown(part: str) -> str:
-    return part if escaped_line(part) == part else escaped_line(part.replace("\\", "\\\\"))
+    return part if escape_line(part) == part else escape_line(part.replace("\\", "\\\\"))
 
 
 def _meant(part: str) -> str:

@@ -32,7 +32,7 @@ class Position:
 
 
 class Positions:
-    """The places of one text. Where they are in between is told by offsets: characters from its start."""
+    """The places of one text, converted through offsets: characters from its start."""
 
     def __init__(self, text: str, units: Units = "utf-16") -> None:
         self._text = text
@@ -67,7 +67,7 @@ class Positions:
         return next((word[0] for word in found), "")
 
     def hint(self, number: int) -> str:
-        """Which words a line has, and at which character each one starts: for who counted wrong."""
+        """Which words a line has, and at which character each one starts: a hint after a wrong count."""
         found = [f"{word[0]!r} at {word.start() + 1}" for word in _WORD.finditer(self.line(number))]
         more = ", ..." if len(found) > _MOST_WORDS else ""
         return f"Its words: {', '.join(found[:_MOST_WORDS])}{more}." if found else "It has no words."

@@ -16,7 +16,7 @@ _ESCAPE = r"""
 # Controls that are left, and characters that reorder or hide text.
 _CONTROL = "\x00-\x07\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
 
-_LOOKED_AT = 1 << 16  # bytes by which text is told from something else
+_LOOKED_AT = 1 << 16  # bytes that are checked for binary data
 
 
 def clean(data: bytes) -> str:

@@ -19,7 +19,7 @@ class Bounded:
 def bound(text: str, most: int, keep: Keep = "head") -> Bounded:
     """The text within `most` characters, cut at line ends where one is near.
 
-    `keep` tells which part stays: the head, the tail, or ("middle") both ends.
+    `keep` says which part stays: the head, the tail, or ("middle") both ends.
     """
     if len(text) <= most:
         return Bounded(text)

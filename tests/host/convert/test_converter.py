@@ -20,7 +20,7 @@ from toolroll.host.convert import formats, limits
 from toolroll.host.convert.converter import Converted, Converter
 from toolroll.host.convert.formats import Format
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.sandbox.choose import strongest
+from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.chunks import DocumentPart
 
@@ -65,14 +65,14 @@ ENTITIES = (
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    strongest()  # whose trial leaves descriptors of the system's own
+    choose_sandbox()  # whose trial leaves descriptors of the system's own
     before = sorted(os.listdir("/proc/self/fd"))
     yield
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 def convert(data: bytes, path: str, format: Format | None = None, token: CancelToken | None = None) -> Converted:
-    tier = str(strongest().tier)
+    tier = str(choose_sandbox().tier)
     found = format or formats.of_name(path)
     assert found is not None
     return Converter(lambda: tier, token or CancelToken()).convert(data, path, found)
@@ -81,7 +81,7 @@ def convert(data: bytes, path: str, format: Format | None = None, token: CancelT
 def test_a_pdf() -> None:
     told: list[tuple[float, float | None, str]] = []
     data = files.pdf("Harbours are\ndeep.", "", "Tides are high.", title="Pilot")
-    tier = str(strongest().tier)
+    tier = str(choose_sandbox().tier)
     converter = Converter(lambda: tier, CancelToken(), lambda *words: told.append(words))
     found = converter.convert(data, "a.pdf", formats.PDF)
     parts = [DocumentPart("Harbours are\ndeep.", 1, "Chapter 1"), DocumentPart("Tides are high.", 3, "Chapter 3")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.files.copies import Change, Copies
+from toolroll.host.files.copies import Copies, CopyChange
 
 
 @pytest.fixture(autouse=True)
@@ -58,10 +58,10 @@ def test_a_copy_and_what_was_changed_in_it(ws: Path, put, temporary: Path) -> No
         (work / "z.log").write_text("ignored")
         (ws / "a.txt").write_text("meanwhile\n")
         assert copies.changes("one") == [
-            Change("a.txt", b"a\n", b"A\n"),
-            Change("gone.txt", b"g\n", None),
-            Change("new.txt", None, b"n\n"),
-            Change("sub/b.sh", b"b\n", b"b\n", 0o755, 0o644),
+            CopyChange("a.txt", b"a\n", b"A\n"),
+            CopyChange("gone.txt", b"g\n", None),
+            CopyChange("new.txt", None, b"n\n"),
+            CopyChange("sub/b.sh", b"b\n", b"b\n", 0o755, 0o644),
         ]
         assert copies.changes("two") == []
         assert tree(second) == kept

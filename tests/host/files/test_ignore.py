@@ -45,7 +45,7 @@ from toolroll.text.search import globs
     ],
 )
 def test_rules(rules: str, ignored: str, kept: str) -> None:
-    made = ignore.Rules(rules.split("\n"))
+    made = ignore.IgnoreRules(rules.split("\n"))
 
     def verdict(path: str) -> bool | None:
         return made.verdict(path.removesuffix("/"), path.endswith("/"))
@@ -77,7 +77,7 @@ NAMES = [*"abc.x~-]!^", "a.py", "a.pyc", "a.pyo", "a.pyx", "x.py[cod]", "log", "
     ],
 )
 def test_names_that_a_rule_may_fit(rule: str, fits: str) -> None:
-    told = ignore.suspects(ignore.parse([rule]))
+    told = ignore.quick_check(ignore.parse([rule]))
     assert [name for name in NAMES if told(name)] == [name for name in NAMES if name in fits.split()]
 
 
@@ -86,7 +86,7 @@ def test_no_name_that_a_rule_fits_is_let_pass(text: str, name: str) -> None:
     rules = list(ignore.parse([text]))
     with suppress(ToolError):
         if any(re.fullmatch(globs.segment(rule.segments[-1]), name) for rule in rules):
-            assert ignore.suspects(rules)(name)
+            assert ignore.quick_check(rules)(name)
 
 
 RULES = [
@@ -158,7 +158,7 @@ def test_the_same_files_are_ignored_as_by_git(seed: int, tmp_path: Path) -> None
     _git(tmp_path, "init", "-q")
     (tmp_path / ".git/info/exclude").write_text("\n".join(chance.sample(RULES, 2)))
     with Root(str(tmp_path)) as root:
-        walk = Walk(root.fd, hidden=True, rules=ignore.inherited(root, ()))
+        walk = Walk(root.fd, hidden=True, rules=ignore.inherited_rules(root, ()))
         found = sorted(seen.path for seen in walk if seen.kind == "file")
     assert found == _git(tmp_path, "ls-files", "-z", "--others", "--exclude-standard")
 
@@ -180,7 +180,7 @@ def test_rules_from_above_as_seen_from_a_folder(above: dict[str, str], lines: li
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     with Root(str(tmp_path)) as root:
-        assert ignore.inherited(root, ("a", "b")) == lines
+        assert ignore.inherited_rules(root, ("a", "b")) == lines
 
 
 @pytest.mark.timeout(60)
@@ -201,3 +201,9 @@ def test_no_ignore_file_is_slow(tmp_path: Path) -> None:
     (tmp_path / ("a" * 250)).touch()
     with Root(str(tmp_path)) as root:
         assert [seen.path for seen in Walk(root.fd)] == ["a" * 250]
+
+
+def test_rules_are_true_if_there_are_any():
+    assert ignore.IgnoreRules(["a"])
+    assert not ignore.IgnoreRules(["# none", ""])
+    assert [str(rule) for rule in ignore.IgnoreRules(["!/a/b/", "c", "d/e"]).every] == ["!/a/b/", "c", "/d/e"]

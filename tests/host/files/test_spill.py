@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolroll.host.files import spill as module
-from toolroll.host.files.spill import Spill, Writer
+from toolroll.host.files.spill import Spill, SpillWriter
 from toolroll.host.runtime.state import State
 
 
@@ -66,7 +66,7 @@ def test_no_writer_where_nothing_can_be_written(tmp_path: Path) -> None:
 
 
 def of_writer(spill: Spill) -> str:
-    writer: Writer = spill.writer(100)
+    writer: SpillWriter = spill.writer(100)
     writer.write(b"new")
     writer.close()
     return writer.handle

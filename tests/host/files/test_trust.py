@@ -13,8 +13,8 @@ import pytest
 
 import toolroll
 from toolroll import Kit
-from toolroll.host.files.trust import WorkspaceError, examine
-from toolroll.host.sandbox.choose import strongest
+from toolroll.host.files.trust import WorkspaceError, _trail, examine
+from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
@@ -26,7 +26,7 @@ BEGIN = f"*** Begin Patch\n*** Add File: {SITE}/new.pth\n+import os\n*** End Pat
 
 def needs(tier: str) -> str:
     try:
-        strongest(tier)
+        choose_sandbox(tier)
     except ToolError as error:
         pytest.skip(error.message)
     return tier
@@ -406,3 +406,14 @@ def test_no_setting_opens_our_configuration_to_commands(ws, tmp_path, tier, monk
 def test_an_ordinary_workspace_has_nothing_locked_or_hidden(ws):
     found = examine(str(ws))
     assert (found.locks, found.hides) == ((), False)
+
+
+@pytest.mark.parametrize(("links", "resolved"), [(40, True), (41, False)])
+def test_a_trail_of_links_has_an_end(tmp_path: Path, links: int, resolved: bool) -> None:
+    top = Path(os.path.realpath(tmp_path))
+    (top / "l0").touch()
+    for number in range(1, links + 1):
+        (top / f"l{number}").symlink_to(f"l{number - 1}")
+    found = list(_trail(str(top / f"l{links}")))
+    assert (str(top / "l0") in found) is resolved
+    assert found[:2] == [str(top / f"l{links}"), str(top / f"l{links - 1}")]

@@ -161,16 +161,16 @@ def test_a_change_between_draft_and_save_is_refused(ctx, put, ws):
     assert (ws / "a.txt").read_text() == "theirs\n"
 
 
-def test_records_tell_when_a_file_was_read_and_written(ctx, put):
+def test_the_version_that_was_read_or_written_last_is_known(ctx, put):
     put({"a.txt": "alpha\n"})
     records = ctx.files.records
-    assert (records.get("a.txt").read_at, records.get("a.txt").written_at) == (0.0, 0.0)
-    ctx.files.read("a.txt")
-    assert records.get("a.txt").read_at > records.get("a.txt").written_at == 0.0
+    assert records.get("a.txt").version is None
+    read = ctx.files.read("a.txt")
+    assert records.get("a.txt") == (read.version, read.encoding)
     ctx.files.write("a.txt", "beta\n")
-    assert records.get("a.txt").written_at == records.get("a.txt").read_at > 0
+    assert records.get("a.txt").version == ctx.files.peek("a.txt").version != read.version
     records.clear()
-    assert records.get("a.txt").read_at == 0.0
+    assert records.get("a.txt").version is None
 
 
 @pytest.mark.parametrize("path", [".git/config", "sub/.git/hooks/x", ".GIT/config", "link/x", ".git", ".hg/hgrc"])
@@ -196,3 +196,60 @@ def test_near_names_are_suggested(kit, put):
     assert (result.error.code, result.error.details) == ("NotFound", {"near": ["src/main.py"]})
     suggestion = result.error.suggest[0]
     assert kit.call(suggestion.name, suggestion.arguments).text == "1\tx = 1"
+
+
+def test_notes_of_an_edit_are_in_the_receipt_and_none_without_them(kit, put):
+    put({"a.txt": "alpha\n"})
+    kit.call("write", {"path": "b.txt", "content": "1"})
+    kit.call("edit", {"path": "a.txt", "old": "alpha", "new": "beta"})
+    written, edited = kit.journal.entries()
+    assert written.note == {}
+    assert set(edited.note) == {"a.txt"}
+
+
+def test_many_files_of_several_folders_are_saved_together(ctx, put, ws):
+    names = [f"{folder}/{name}" for folder in ("a", "b", "a/c") for name in ("x", "y")]
+    put(dict.fromkeys(names, "old\n"))
+    drafts = [ctx.files.draft(name) for name in names]
+    ctx.files.save_all([(draft, f"{draft.path}\n", {}) for draft in drafts])
+    assert {name: (ws / name).read_text() for name in names} == {name: f"{name}\n" for name in names}
+    assert [ctx.files.records.get(name).version for name in names] == [ctx.files.peek(name).version for name in names]
+
+
+def test_of_many_files_none_is_overwritten_that_was_changed_meanwhile(ctx, put, ws):
+    put({"a": "old\n", "b": "old\n"})
+    drafts = [ctx.files.draft(name) for name in ("a", "b")]
+    put({"b": "theirs\n"})
+    with pytest.raises(ToolError, match="'b' was modified"):
+        ctx.files.save_all([(draft, "mine\n", {}) for draft in drafts])
+    assert (ws / "b").read_text() == "theirs\n"
+
+
+def test_a_write_that_is_too_large_or_not_wanted_changes_nothing(open_kit, put, ws):
+    files = open_kit(limits={"write_bytes": 4}).context().files
+    put({"a.txt": "1\n"})
+    assert files.write("a.txt", "1234").changed
+    with pytest.raises(ToolError, match=r"5 bytes, the limit is 4\. Make several smaller files"):
+        files.write("a.txt", "12345")
+    with pytest.raises(ToolError, match="the limit is 4"):
+        files.save(files.draft("a.txt"), "12345")
+    with pytest.raises(ToolError, match=r"'a\.txt' exists\. Set `overwrite`"):
+        files.write("a.txt", "2", overwrite=False)
+    with pytest.raises(ToolError, match="is a kept output"):
+        files.write("spill:x", "2")
+    assert (ws / "a.txt").read_text() == "1234"
+    same = files.write("a.txt", "1234")
+    assert (same.changed, same.created) == (False, False)
+    made = files.write("new/b.txt", b"\xff", mode=0o600)
+    assert (made.created, (ws / "new/b.txt").read_bytes()) == (True, b"\xff")
+    assert stat.S_IMODE((ws / "new/b.txt").stat().st_mode) == 0o600
+    with pytest.raises(IsADirectoryError):
+        files.write("new", "x")
+
+
+def test_a_backup_is_beside_the_file_and_says_when(ctx, put, ws):
+    put({"sub/a.txt": "alpha\n"})
+    name = ctx.files.back_up(ctx.files.draft("sub/a.txt"))
+    assert name.startswith("sub/a.txt.backup.")
+    assert (ws / name).read_text() == "alpha\n"
+    assert (ws / "sub/a.txt").read_text() == "alpha\n"

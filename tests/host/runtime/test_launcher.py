@@ -1,4 +1,4 @@
-"""One place starts processes, and what it starts for toolroll itself is held to its reach."""
+"""One place starts processes, and what it starts for toolroll itself is held to its access."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 from tests.launchers import LAUNCHER, UNCONFINED
 from toolroll import Kit
-from toolroll.host.runtime.launcher import PIPE, STDOUT, Launcher, Reach
+from toolroll.host.runtime.launcher import PIPE, STDOUT, AccessRules, Launcher
 from toolroll.host.runtime.processes import stream
-from toolroll.host.sandbox.choose import for_helpers
+from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.result import ToolError
 
@@ -57,10 +57,10 @@ def test_nothing_else_starts_a_process() -> None:
     assert found == {"host/runtime/launcher.py": ["subprocess"]}
 
 
-def output(launcher: Launcher, argv: list[str], reach: Reach, folder: Path) -> str:
+def output(launcher: Launcher, argv: list[str], access: AccessRules, folder: Path) -> str:
     fd = os.open(folder, os.O_RDONLY)
     try:
-        with stream(launcher.start(argv, reach, cwd=fd, stdout=PIPE, stderr=STDOUT)) as running:
+        with stream(launcher.start(argv, access, cwd=fd, stdout=PIPE, stderr=STDOUT)) as running:
             return b"".join(running).decode()
     finally:
         os.close(fd)
@@ -76,18 +76,18 @@ def world(tmp_path: Path) -> Path:
 
 def test_a_helper_reads_what_it_is_given_and_nothing_else(world: Path) -> None:
     argv = ["/bin/cat", "a", str(world / "outside/secret")]
-    reach = Reach((), (str(world / "ws"),))
-    assert output(UNCONFINED, argv, reach, world / "ws") == "ws/a\noutside/secret\n"
-    held = output(LAUNCHER, argv, reach, world / "ws")
+    access = AccessRules((), (str(world / "ws"),))
+    assert output(UNCONFINED, argv, access, world / "ws") == "ws/a\noutside/secret\n"
+    held = output(LAUNCHER, argv, access, world / "ws")
     assert held.startswith("ws/a\n")
     assert held.count("\n") == 2
     assert "Permission denied" in held
 
 
 def test_a_helper_writes_nothing_and_has_no_network(world: Path) -> None:
-    reach = Reach((), (str(world),))
+    access = AccessRules((), (str(world),))
     script = "echo x > new; echo x > /tmp/toolroll-new; python3 -c 'import socket; socket.socket()'"
-    output(LAUNCHER, ["/bin/sh", "-c", script], reach, world / "ws")
+    output(LAUNCHER, ["/bin/sh", "-c", script], access, world / "ws")
     assert sorted(os.listdir(world / "ws")) == ["a"]
     assert not os.path.exists("/tmp/toolroll-new")
     code = "import socket\ntry:\n    socket.socket()\nexcept OSError as error:\n    print(error.strerror)"
@@ -97,8 +97,8 @@ def test_a_helper_writes_nothing_and_has_no_network(world: Path) -> None:
 
 def test_without_the_system_not_even_that_is_read(world: Path) -> None:
     program = LAUNCHER.program("rg")
-    reach = Reach((), (str(world / "ws"), program), system=False)
-    said = output(LAUNCHER, [program, "--no-messages", "-c", "", "a", "/etc/passwd"], reach, world / "ws")
+    access = AccessRules((), (str(world / "ws"), program), system=False)
+    said = output(LAUNCHER, [program, "--no-messages", "-c", "", "a", "/etc/passwd"], access, world / "ws")
     assert said == "a:1\n"
 
 
@@ -106,18 +106,18 @@ def test_without_the_system_not_even_that_is_read(world: Path) -> None:
 def test_root_still_reads_files_of_others(world: Path) -> None:
     os.chown(world / "ws/a", 65534, 65534)
     (world / "ws/a").chmod(0o600)
-    assert output(LAUNCHER, ["/bin/cat", "a"], Reach((), (str(world / "ws"),)), world / "ws") == "ws/a\n"
+    assert output(LAUNCHER, ["/bin/cat", "a"], AccessRules((), (str(world / "ws"),)), world / "ws") == "ws/a\n"
 
 
 def test_its_environment(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_KEY", "secret")
-    said = output(LAUNCHER, ["/usr/bin/env"], Reach(()), Path("/"))
+    said = output(LAUNCHER, ["/usr/bin/env"], AccessRules(()), Path("/"))
     assert said == f"PATH={os.environ['PATH']}\nLANG=C.UTF-8\n"
 
 
 def test_a_program_is_named_by_its_absolute_path(world: Path) -> None:
     with pytest.raises(ValueError, match="by its absolute path, not 'cat'"):
-        output(LAUNCHER, ["cat"], Reach(()), world)
+        output(LAUNCHER, ["cat"], AccessRules(()), world)
 
 
 def test_no_program_is_taken_from_the_workspace(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_the_end_of_a_command_leaves_helpers_alone(ws: Path, tmp_path: Path) -> 
     """They are held as commands are, and one that has just ended must still be there to be waited for."""
     with Kit(ws, state_dir=tmp_path / "state") as kit:
         job = kit.call("bash", {"command": "sleep 60", "background": True})
-        processes = [LAUNCHER.start(["/bin/true"], Reach(()), cwd=kit._services.root.fd) for _ in range(5)]
-        sleeper = LAUNCHER.start(["/bin/sleep", "60"], Reach(()), cwd=kit._services.root.fd)
+        processes = [LAUNCHER.start(["/bin/true"], AccessRules(()), cwd=kit._services.root.fd) for _ in range(5)]
+        sleeper = LAUNCHER.start(["/bin/sleep", "60"], AccessRules(()), cwd=kit._services.root.fd)
         assert kit.call("bash", {"command": "true"}).ok
         kit.call("job", {"action": "kill", "id": job.data["job"]})
         assert [one.wait(10) for one in processes] == [0] * 5
@@ -161,4 +161,4 @@ def test_the_end_of_a_command_leaves_helpers_alone(ws: Path, tmp_path: Path) -> 
 def test_helpers_are_confined_here() -> None:
     """A tier that is broken must not hide behind helpers that run without it."""
     if sys.platform == "linux":
-        assert not isinstance(for_helpers(), Unconfined)
+        assert not isinstance(choose_for_helpers(), Unconfined)

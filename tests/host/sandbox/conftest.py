@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import Reach, python_paths
-from toolroll.host.sandbox.choose import strongest
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
+from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.sandbox.landlock import abi
 from toolroll.host.sandbox.syscalls import Kernel, machine
-from toolroll.host.sandbox.tiers import Sandbox
 
 Run = Callable[..., tuple[int, str]]
 
@@ -28,7 +27,7 @@ def landlock_abi() -> int:
 @pytest.fixture
 def sandbox(confined: str) -> Sandbox:
     """Each tier that confines."""
-    return strongest(confined)
+    return choose_sandbox(confined)
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def kernel() -> Kernel:
 @pytest.fixture
 def plain() -> Sandbox:
     """The control: whatever is held must not be held by this one."""
-    return strongest("none")
+    return choose_sandbox("none")
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def run(ws: Path) -> Run:
         sandbox: Sandbox,
         script: str | list[str],
         *,
-        reach: Reach | None = None,
+        access: AccessRules | None = None,
         cwd: Path = ws,
         env: dict[str, str] | None = None,
         **more: object,
@@ -68,7 +67,7 @@ def run(ws: Path) -> Run:
         fd = os.open(cwd, os.O_RDONLY)
         try:
             process = sandbox.spawn(
-                reach or Reach((str(ws),)),
+                access or AccessRules((str(ws),)),
                 ["bash", "-c", script] if isinstance(script, str) else script,
                 cwd=fd,
                 env={"PATH": PATH, "HOME": "/nowhere", "LANG": "C.UTF-8", **(env or {})},

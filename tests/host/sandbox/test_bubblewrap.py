@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.sandbox.bubblewrap import Bubblewrap, find
 from toolroll.host.sandbox.syscalls import machine
-from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.result import ErrorCode, ToolError
 
 Run = Callable[..., tuple[int, str]]
@@ -28,7 +27,7 @@ def start(sandbox: Sandbox, ws: Path, script: str) -> subprocess.Popen[bytes]:
     null = subprocess.DEVNULL
     try:
         return sandbox.spawn(
-            Reach((str(ws),)),
+            AccessRules((str(ws),)),
             ["bash", "-c", script],
             cwd=fd,
             env={"PATH": PATH, "TOKEN": "sesame"},
@@ -68,8 +67,10 @@ def test_the_world_of_a_command(run: Run, bubblewrap: Sandbox, tmp_path: Path) -
 @pytest.mark.parametrize("network", [False, True])
 def test_namespaces_of_its_own(run: Run, bubblewrap: Sandbox, ws: Path, network: bool) -> None:
     kinds = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"]
-    reach = Reach((str(ws),), network=network)
-    _, said = run(bubblewrap, f"cd /proc/self/ns; for kind in {' '.join(kinds)}; do readlink $kind; done", reach=reach)
+    access = AccessRules((str(ws),), network=network)
+    _, said = run(
+        bubblewrap, f"cd /proc/self/ns; for kind in {' '.join(kinds)}; do readlink $kind; done", access=access
+    )
     shared = [
         kind for kind, found in zip(kinds, said.split(), strict=True) if os.readlink(f"/proc/self/ns/{kind}") == found
     ]
@@ -163,13 +164,13 @@ def test_what_is_kept_is_read_only(run: Run, keeping: Sandbox, ws: Path, tmp_pat
     (ws / "way").symlink_to(tmp_path)
     (tmp_path / "secret").write_text("secret")
     keep = tuple(str(ws / name) for name in ("folder", "file", "missing", "link", "no/such", "way/secret"))
-    reach = Reach((str(ws),), keep=keep)
+    access = AccessRules((str(ws),), keep=keep)
     script = """
     for what in 'echo x > folder/a' 'rmdir folder' 'mv folder f' 'echo x > file' 'rm file' 'mv file f' 'chmod 777 file'; do
         sh -c "$what" 2>/dev/null && echo "$what"
     done
     touch missing && cat file && cat way/secret 2>/dev/null"""
-    assert run(keeping, script, reach=reach) == (1, "kept")
+    assert run(keeping, script, access=access) == (1, "kept")
     assert sorted(os.listdir(ws)) == ["file", "folder", "link", "missing", "way"]
 
 
@@ -178,9 +179,9 @@ def test_a_workspace_behind_a_link(run: Run, bubblewrap: Sandbox, ws: Path, tmp_
     (tmp_path / "other").symlink_to(ws)
     root = tmp_path / "other" if linked else ws
     (ws / ".git").mkdir()
-    reach = Reach((str(root),), keep=(f"{root}/.git",))
+    access = AccessRules((str(root),), keep=(f"{root}/.git",))
     script = f"cd '{root}' && echo x > a && cat '{ws}/a' && echo x > .git/a || pwd -P"
-    assert run(bubblewrap, f"({script}) 2>/dev/null", reach=reach) == (0, f"x\n{ws}\n")
+    assert run(bubblewrap, f"({script}) 2>/dev/null", access=access) == (0, f"x\n{ws}\n")
 
 
 def test_the_folder_to_work_in_must_be_there(run: Run, bubblewrap: Sandbox, ws: Path, tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ def test_the_folder_to_work_in_must_be_there(run: Run, bubblewrap: Sandbox, ws: 
         run(bubblewrap, "true", cwd=Path(f"/proc/self/fd/{fd}"))
     os.close(fd)
     with pytest.raises(ToolError, match=r"gone' of the command is gone\. Make it again"):
-        run(bubblewrap, "true", reach=Reach((str(ws), str(ws / "gone"))))
+        run(bubblewrap, "true", access=AccessRules((str(ws), str(ws / "gone"))))
 
 
 def test_no_program_is_taken_from_path(run: Run, ws: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from tests.host.sandbox.conftest import landlock_abi
-from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.choose import Probe, probed, strongest
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
+from toolroll.host.sandbox.choose import Probe, choose_sandbox, probe_tiers
 from toolroll.host.sandbox.syscalls import machine
-from toolroll.host.sandbox.tiers import Sandbox, Tier
+from toolroll.host.sandbox.tiers import Tier
 from toolroll.result import ErrorCode, ToolError
 
 Run = Callable[..., tuple[int, str]]
 
 
 def test_what_was_tried_is_told_strongest_first() -> None:
-    found = probed()
+    found = probe_tiers()
     assert [one.tier for one in found] == list(Tier)
     assert found[-1] == Probe(
         Tier.NONE,
@@ -33,19 +33,19 @@ def test_what_was_tried_is_told_strongest_first() -> None:
     for one in found[:-1]:
         assert one.detail
         if one.works:
-            assert (strongest(one.tier).tier, strongest(one.tier).gaps) == (one.tier, one.gaps)
+            assert (choose_sandbox(one.tier).tier, choose_sandbox(one.tier).gaps) == (one.tier, one.gaps)
         else:
             with pytest.raises(ToolError):
-                strongest(one.tier)
+                choose_sandbox(one.tier)
 
 
 @pytest.mark.parametrize("tier", list(Tier))
 def test_every_tier_works_here(tier: Tier) -> None:
     """The tests about a tier that does not are left out, and this says why."""
-    (probe,) = [one for one in probed() if one.tier is tier]
+    (probe,) = [one for one in probe_tiers() if one.tier is tier]
     if not probe.works:
         pytest.skip(f"{tier} does not work here: {probe.detail}")
-    assert strongest(tier).tier is tier
+    assert choose_sandbox(tier).tier is tier
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone can make the network that a group shares")
@@ -56,15 +56,15 @@ def test_a_group_is_a_sandbox_of_the_same_tier(bubblewrap: Sandbox) -> None:
 
 
 def test_the_strongest_that_works(confined: str) -> None:
-    working = [one.tier for one in probed() if one.works and one.tier is not Tier.NONE]
+    working = [one.tier for one in probe_tiers() if one.works and one.tier is not Tier.NONE]
     assert confined in working
-    assert strongest().tier is working[0]
-    assert strongest() is strongest("required")
+    assert choose_sandbox().tier is working[0]
+    assert choose_sandbox() is choose_sandbox("required")
 
 
 def test_what_the_machine_has_is_used() -> None:
     """A tier that is broken must not hide behind tests that are skipped for want of it."""
-    works = {one.tier: one.works for one in probed()}
+    works = {one.tier: one.works for one in probe_tiers()}
     by_hand = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
     if shutil.which("bwrap") and subprocess.run(by_hand, stderr=subprocess.DEVNULL, check=False).returncode == 0:
         assert works[Tier.BUBBLEWRAP]
@@ -73,24 +73,24 @@ def test_what_the_machine_has_is_used() -> None:
 
 
 def test_none_only_by_name() -> None:
-    sandbox = strongest("none")
+    sandbox = choose_sandbox("none")
     assert (sandbox.tier, sandbox.whole) == (Tier.NONE, False)
 
 
 def test_there_is_no_other() -> None:
     with pytest.raises(ToolError, match="There is no sandbox 'docker'") as caught:
-        strongest("docker")
+        choose_sandbox("docker")
     assert caught.value.code is ErrorCode.VALIDATION
 
 
 CHOOSE = """
-from toolroll.host.sandbox.choose import probed, strongest
+from toolroll.host.sandbox.choose import probe_tiers, choose_sandbox
 from toolroll.result import ToolError
 try:
-    print(strongest().tier)
+    print(choose_sandbox().tier)
 except ToolError as error:
     print(error.code, error.message)
-print([(one.tier.value, one.works) for one in probed()])
+print([(one.tier.value, one.works) for one in probe_tiers()])
 """
 
 
@@ -101,7 +101,7 @@ def test_where_namespaces_are_forbidden_landlock_is_chosen(run: Run, landlock: S
     """As in most containers: there is bubblewrap, and the kernel does not let it work."""
     read, env = ours
     env["TMPDIR"] = str(ws)
-    found = run(landlock, [sys.executable, "-c", CHOOSE], reach=Reach((str(ws),), read), env=env)
+    found = run(landlock, [sys.executable, "-c", CHOOSE], access=AccessRules((str(ws),), read), env=env)
     assert found == (0, "landlock\n[('bubblewrap', False), ('landlock', True), ('none', True)]\n")
 
 
@@ -109,8 +109,8 @@ BROKEN = """
 import sys
 from toolroll.host.sandbox import bubblewrap
 bubblewrap._FIRST = (sys.argv[1],)
-from toolroll.host.sandbox.choose import probed, strongest
-print(strongest().label, probed()[0].detail)
+from toolroll.host.sandbox.choose import probe_tiers, choose_sandbox
+print(choose_sandbox().label, probe_tiers()[0].detail)
 """
 
 

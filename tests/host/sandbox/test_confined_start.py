@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.users import need_another_user
-from toolroll.host.runtime.launcher import Reach, python_paths
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
 from toolroll.host.sandbox import landlock as rules
-from toolroll.host.sandbox.confined_start import Confined, gaps
+from toolroll.host.sandbox.confined_start import LandlockSandbox, gaps
 from toolroll.host.sandbox.syscalls import Kernel, machine
-from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.result import ErrorCode, ToolError
 
 Run = Callable[..., tuple[int, str]]
@@ -26,17 +25,17 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 @pytest.fixture
-def as_of(landlock: Sandbox) -> Callable[[int], Confined]:
+def as_of(landlock: Sandbox) -> Callable[[int], LandlockSandbox]:
     """The tier as it would be in a kernel with an older Landlock. The newest is there: the fixture has tried it."""
     here = machine()
     assert here is not None
     kernel = Kernel(here.numbers)
     newest = rules.abi(kernel)
 
-    def make(abi: int) -> Confined:
+    def make(abi: int) -> LandlockSandbox:
         if abi > newest:
             pytest.skip(f"the kernel has ABI {newest}")
-        return Confined(here, kernel, abi)
+        return LandlockSandbox(here, kernel, abi)
 
     return make
 
@@ -57,22 +56,22 @@ for way in (
 
 
 @pytest.mark.parametrize("abi", [1, 2, 3, 4, 5, 6, 7])
-def test_an_older_kernel(run: Run, as_of: Callable[[int], Confined], ws: Path, tmp_path: Path, abi: int) -> None:
+def test_an_older_kernel(run: Run, as_of: Callable[[int], LandlockSandbox], ws: Path, tmp_path: Path, abi: int) -> None:
     sandbox = as_of(abi)
     outside = tmp_path / "read" / "only"
     outside.parent.mkdir()
     outside.write_text("outside")
     (ws / "empty.py").write_text(EMPTY_IT)
     (ws / "sub").mkdir()
-    reach = Reach((str(ws),), (str(outside.parent), *python_paths()))
+    access = AccessRules((str(ws),), (str(outside.parent), *python_paths()))
     with subprocess.Popen(["sleep", "300"]) as other:
         found = [
-            run(sandbox, [sys.executable, "empty.py", str(outside)], reach=reach),
-            run(sandbox, f"cat '{outside}'; cat '{tmp_path}/secret' || echo x > new && cat new", reach=reach)[0],
-            run(sandbox, f"kill -0 {other.pid}", reach=reach)[0],
-            run(sandbox, "echo x > /dev/tcp/127.0.0.1/9", reach=reach)[0],
-            run(sandbox, "mv new sub/new", reach=reach)[0],
-            run(sandbox, "echo long > short; truncate -s 2 short; : > short; echo fine > short", reach=reach)[0],
+            run(sandbox, [sys.executable, "empty.py", str(outside)], access=access),
+            run(sandbox, f"cat '{outside}'; cat '{tmp_path}/secret' || echo x > new && cat new", access=access)[0],
+            run(sandbox, f"kill -0 {other.pid}", access=access)[0],
+            run(sandbox, "echo x > /dev/tcp/127.0.0.1/9", access=access)[0],
+            run(sandbox, "mv new sub/new", access=access)[0],
+            run(sandbox, "echo long > short; truncate -s 2 short; : > short; echo fine > short", access=access)[0],
         ]
         other.kill()
     assert outside.read_text() == "outside"
@@ -85,7 +84,7 @@ def test_an_older_kernel(run: Run, as_of: Callable[[int], Confined], ws: Path, t
     assert len(gaps(abi)) == (3 if abi >= 6 else 4)
 
 
-def test_a_filter_that_is_needed(run: Run, as_of: Callable[[int], Confined], ws: Path, tmp_path: Path) -> None:
+def test_a_filter_that_is_needed(run: Run, as_of: Callable[[int], LandlockSandbox], ws: Path, tmp_path: Path) -> None:
     """The control: an old Landlock by itself lets a file that may only be read be emptied."""
     sandbox = as_of(2)
     modern = as_of(3)
@@ -93,8 +92,8 @@ def test_a_filter_that_is_needed(run: Run, as_of: Callable[[int], Confined], ws:
     (tmp_path / "read").mkdir()
     (tmp_path / "read" / "only").write_text("outside")
     (ws / "empty.py").write_text(EMPTY_IT)
-    reach = Reach((str(ws),), (str(tmp_path / "read"), *python_paths()))
-    assert run(sandbox, [sys.executable, "empty.py", str(tmp_path / "read" / "only")], reach=reach) == (
+    access = AccessRules((str(ws),), (str(tmp_path / "read"), *python_paths()))
+    assert run(sandbox, [sys.executable, "empty.py", str(tmp_path / "read" / "only")], access=access) == (
         0,
         "denied\n" * 2,
     )
@@ -106,7 +105,7 @@ def test_a_command_that_cannot_be_confined_is_not_started(
 ) -> None:
     here = machine()
     assert here is not None
-    broken = Confined(here, Kernel({**here.numbers, "seccomp": 9999}), 1)
+    broken = LandlockSandbox(here, Kernel({**here.numbers, "seccomp": 9999}), 1)
     with pytest.raises(
         ToolError, match="not started, because it could not be confined: seccomp: Function not"
     ) as caught:
@@ -115,7 +114,7 @@ def test_a_command_that_cannot_be_confined_is_not_started(
     assert not (ws / "made").exists()
 
 
-def test_rulesets_are_closed_with_their_sandbox(run: Run, as_of: Callable[[int], Confined], ws: Path) -> None:
+def test_rulesets_are_closed_with_their_sandbox(run: Run, as_of: Callable[[int], LandlockSandbox], ws: Path) -> None:
     def open_rulesets() -> int:
         links = (f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd"))
         return sum("landlock" in os.readlink(link) for link in links if os.path.lexists(link))
@@ -125,7 +124,7 @@ def test_rulesets_are_closed_with_their_sandbox(run: Run, as_of: Callable[[int],
     sandbox = as_of(1)
     for number in range(20):
         (ws / str(number)).mkdir()
-        run(sandbox, ["true"], reach=Reach((str(ws), str(ws / str(number)))))
+        run(sandbox, ["true"], access=AccessRules((str(ws), str(ws / str(number)))))
     assert open_rulesets() == before + 16
     del sandbox
     gc.collect()
@@ -151,7 +150,7 @@ def test_commands_cannot_reach_each_other(run: Run, landlock: Sandbox, plain: Sa
     for sandbox in (landlock, plain):
         fd, null = os.open(ws, os.O_RDONLY), subprocess.DEVNULL
         with sandbox.spawn(
-            Reach((str(ws),)),
+            AccessRules((str(ws),)),
             ["sleep", "300"],
             cwd=fd,
             env={"PATH": PATH, "MINE": "1"},
@@ -178,7 +177,7 @@ echo $environ $mem
 """
 DUMPABLE = """
 import _thread, ctypes, os, subprocess, sys, time
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.sandbox import choose, confined_threads
 
 start_thread, lingering = _thread.start_new_thread, 2.0
@@ -194,7 +193,7 @@ def dumpable(*value):
     return ctypes.CDLL(None).prctl(4 if value else 3, *value, 0, 0, 0)
 
 def command(words, network=False, sandbox=None):
-    return (sandbox or choose.strongest("landlock")).spawn(Reach((ws,), network=network), words, cwd=os.open(ws, os.O_RDONLY),
+    return (sandbox or choose.choose_sandbox("landlock")).spawn(AccessRules((ws,), network=network), words, cwd=os.open(ws, os.O_RDONLY),
         env={"PATH": "/usr/bin:/bin"}, stdin=subprocess.DEVNULL, stdout=1, stderr=2)
 
 def settle(seconds=20):
@@ -241,7 +240,7 @@ if user == "nobody":
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
     dumpable(1)  # as any process that did not change its user
-sandbox = choose.for_helpers() if way == "helper" else choose.strongest("landlock")
+sandbox = choose.choose_for_helpers() if way == "helper" else choose.choose_sandbox("landlock")
 for control in (False, True):
     process = command(["bash", "-c", look, secret], network=way == "network", sandbox=sandbox)
     if control:
@@ -294,10 +293,10 @@ print(settle())
 
 def test_a_line_that_cannot_be_prepared_leaves_the_process_dumpable(own_program: Callable[..., list[str]]) -> None:
     program = """
-from toolroll.host.sandbox.confined_start import Confined
+from toolroll.host.sandbox.confined_start import LandlockSandbox
 from toolroll.host.sandbox.syscalls import Kernel, machine
 try:
-    command(["true"], sandbox=Confined(machine(), Kernel({**machine().numbers, "seccomp": 9999}), 1))
+    command(["true"], sandbox=LandlockSandbox(machine(), Kernel({**machine().numbers, "seccomp": 9999}), 1))
 except Exception as error:
     print(type(error).__name__, dumpable())
 """

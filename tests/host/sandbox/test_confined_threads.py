@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from toolroll.host.sandbox.confined_threads import Line
+from toolroll.host.sandbox.confined_threads import ConfinedThreads
 from toolroll.host.sandbox.syscalls import Kernel, machine
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux" or machine() is None, reason="gives up what only Linux has")]
@@ -42,7 +42,7 @@ def test_each_works_once_and_all_lack_what_the_first_gave_up(give_up: Callable[[
         prepared.append(threading.get_native_id())
         give_up()
 
-    workers = Line[tuple[int, bool]](prepare)
+    workers = ConfinedThreads[tuple[int, bool]](prepare)
     done = [workers.do(lambda: (threading.get_native_id(), privileged()), nothing) for _ in range(20)]
     assert len(prepared) == 1
     assert len({thread for thread, _ in done} | {threading.get_native_id()}) == 21
@@ -51,7 +51,7 @@ def test_each_works_once_and_all_lack_what_the_first_gave_up(give_up: Callable[[
 
 
 def test_what_one_gives_up_the_next_still_has(give_up: Callable[[], None]) -> None:
-    workers = Line[bool](nothing)
+    workers = ConfinedThreads[bool](nothing)
 
     def work() -> bool:
         before = privileged()
@@ -62,7 +62,7 @@ def test_what_one_gives_up_the_next_still_has(give_up: Callable[[], None]) -> No
 
 
 def test_errors_are_raised_where_the_work_was_asked_for() -> None:
-    workers = Line[float](nothing)
+    workers = ConfinedThreads[float](nothing)
     for number in (0, 1, 0, 2):
         if number:
             assert workers.do(lambda number=number: 1 / number, nothing) == 1 / number
@@ -80,7 +80,7 @@ def test_a_line_that_cannot_be_prepared_is_tried_again(give_up: Callable[[], Non
             raise PermissionError(f"try {len(tries)}")
         give_up()
 
-    workers = Line[bool](prepare)
+    workers = ConfinedThreads[bool](prepare)
     for number in (1, 2):
         with pytest.raises(PermissionError, match=f"try {number}"):
             workers.do(privileged, nothing)
@@ -89,7 +89,7 @@ def test_a_line_that_cannot_be_prepared_is_tried_again(give_up: Callable[[], Non
 
 
 def test_blocked_signals_are_those_of_the_caller() -> None:
-    workers = Line[set[int]](nothing)
+    workers = ConfinedThreads[set[int]](nothing)
     found: list[set[int]] = []
 
     def ask(*blocked: int) -> None:
@@ -104,7 +104,7 @@ def test_blocked_signals_are_those_of_the_caller() -> None:
 
 
 def test_many_at_once_get_what_they_asked_for() -> None:
-    workers = Line[int](nothing)
+    workers = ConfinedThreads[int](nothing)
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda number: workers.do(lambda: number * number, nothing), range(200)))
     assert found == [number * number for number in range(200)]
@@ -135,7 +135,7 @@ def threads():
 
 line._LATEST = 1
 line._IDLE = 1.0 if sys.argv[1] == "idle" else 60
-workers = line.Line(lambda: None)
+workers = line.ConfinedThreads(lambda: None)
 print(work())
 if sys.argv[1] == "forked":
     if (child := os.fork()) == 0:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.result import ErrorCode, ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers are of Linux")
@@ -24,9 +24,9 @@ def seen(ws: Path) -> dict[str, bytes]:
     return {str(path.relative_to(ws)): path.read_bytes() for path in ws.rglob("*") if path.is_file()}
 
 
-def reach(ws: Path) -> Reach:
+def access(ws: Path) -> AccessRules:
     hide = (f"{ws}/a/secret", f"{ws}/a/token", f"{ws}/a/missing")
-    return Reach((str(ws),), lock=(f"{ws}/a/b/locked", f"{ws}/gone/away"), hide=hide)
+    return AccessRules((str(ws),), lock=(f"{ws}/a/b/locked", f"{ws}/gone/away"), hide=hide)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_they_stay(bubblewrap, run, ws, files, script, way):
     """An older bubblewrap takes names only."""
     tier = copy.copy(bubblewrap) if way == "names" else bubblewrap.group()
     tier._by_descriptor = bubblewrap._by_descriptor and way != "names"
-    status, said = run(tier, f"{script}; true", reach=reach(ws), disposable=way == "stage")
+    status, said = run(tier, f"{script}; true", access=access(ws), disposable=way == "stage")
     assert status == 0, said
     assert "KEY" not in said
     kept = {path: data for path, data in files.items() if path.startswith(("a/b/locked", "a/secret", "a/token"))}
@@ -60,7 +60,9 @@ def test_they_stay(bubblewrap, run, ws, files, script, way):
 
 
 def test_the_rest_is_theirs(bubblewrap, run, ws, files):
-    assert run(bubblewrap, "echo y > a/b/open; echo n > a/new; cat a/b/locked/x; ls -A a/secret", reach=reach(ws)) == (
+    assert run(
+        bubblewrap, "echo y > a/b/open; echo n > a/new; cat a/b/locked/x; ls -A a/secret", access=access(ws)
+    ) == (
         0,
         "locked",
     )
@@ -69,17 +71,17 @@ def test_the_rest_is_theirs(bubblewrap, run, ws, files):
 
 def test_a_folder_of_its_own_in_what_is_hidden(bubblewrap, run, ws, files, put):
     put({"a/secret/own/x": "mine"})
-    wanted = replace(reach(ws), write=(str(ws), f"{ws}/a/secret/own"))
+    wanted = replace(access(ws), write=(str(ws), f"{ws}/a/secret/own"))
     script = "cat a/secret/own/x; echo y > a/secret/own/y; ls -A a/secret; cat a/secret/key; echo z > a/secret/z"
-    assert "KEY" not in run(bubblewrap, script, reach=wanted)[1]
+    assert "KEY" not in run(bubblewrap, script, access=wanted)[1]
     assert ((ws / "a/secret/own/y").read_text(), (ws / "a/secret/z").exists()) == ("y\n", False)
 
 
 def test_what_may_only_be_read_hides_too(sandbox, run, ws, tmp_path, files):
     (tmp_path / "work").mkdir()
-    wanted = replace(reach(ws), write=(str(tmp_path / "work"),), read=(str(ws),))
+    wanted = replace(access(ws), write=(str(tmp_path / "work"),), read=(str(ws),))
     script = f"cat {ws}/c {ws}/a/b/open; cat {ws}/a/secret/key {ws}/a/token; echo y > {ws}/c"
-    _, said = run(sandbox, script, reach=wanted, cwd=tmp_path / "work")
+    _, said = run(sandbox, script, access=wanted, cwd=tmp_path / "work")
     assert said.startswith("copen")
     assert "KEY" not in said
     assert seen(ws) == files
@@ -87,30 +89,35 @@ def test_what_may_only_be_read_hides_too(sandbox, run, ws, tmp_path, files):
 
 @pytest.mark.parametrize("field", ["lock", "hide"])
 def test_landlock_says_that_it_cannot(landlock, run, ws, files, field):
-    wanted = Reach((str(ws),), **{field: (f"{ws}/a/b",)})
+    wanted = AccessRules((str(ws),), **{field: (f"{ws}/a/b",)})
     with pytest.raises(ToolError, match=r"landlock.* cannot keep commands from it.*Install bubblewrap") as caught:
-        run(landlock, "echo y > c", reach=wanted)
+        run(landlock, "echo y > c", access=wanted)
     assert (caught.value.code, seen(ws)) == (ErrorCode.SECURITY, files)
-    assert run(landlock, "cat c", reach=Reach((str(ws),), **{field: (f"{ws}/missing",)})) == (0, "c")
+    assert run(landlock, "cat c", access=AccessRules((str(ws),), **{field: (f"{ws}/missing",)})) == (0, "c")
 
 
 def test_a_link_cannot_be_locked(bubblewrap, run, ws, files):
     (ws / "way").symlink_to("a")
     with pytest.raises(ToolError, match="reached through the link"):
-        run(bubblewrap, "rm way", reach=Reach((str(ws),), lock=(f"{ws}/way",)))
+        run(bubblewrap, "rm way", access=AccessRules((str(ws),), lock=(f"{ws}/way",)))
 
 
 def test_a_sandbox_that_lies_where_commands_write_must_be_locked(bubblewrap, run, ws, files):
     program = bubblewrap._program
     write = (str(ws), os.path.dirname(program))
     with pytest.raises(ToolError, match="The sandbox itself"):
-        run(bubblewrap, "true", reach=Reach(write))
-    assert run(bubblewrap, f"cat c; test -w {program} || echo no", reach=Reach(write, lock=(program,))) == (0, "cno\n")
+        run(bubblewrap, "true", access=AccessRules(write))
+    assert run(bubblewrap, f"cat c; test -w {program} || echo no", access=AccessRules(write, lock=(program,))) == (
+        0,
+        "cno\n",
+    )
 
 
 def test_what_is_hidden_among_the_systems_own_files(sandbox, run, ws):
     """A home folder can lie in /opt or /usr."""
     there = next(path for path in sorted(Path("/usr/share").iterdir()) if path.is_dir() and any(path.iterdir()))
     for hide, found in (((), True), ((str(there),), False)):
-        status, said = run(sandbox, f"ls -A {there}/ | grep -q . && echo found", reach=Reach((str(ws),), hide=hide))
+        status, said = run(
+            sandbox, f"ls -A {there}/ | grep -q . && echo found", access=AccessRules((str(ws),), hide=hide)
+        )
         assert ("found" in said) is found, (status, said)

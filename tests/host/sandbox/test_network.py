@@ -15,12 +15,11 @@ import pytest
 from tests.launchers import LAUNCHER
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.git.guard import GitGuard
-from toolroll.host.sandbox.network import Network, entered
+from toolroll.host.sandbox.network import Network, enter_network
 from toolroll.host.sandbox.syscalls import Kernel
-from toolroll.host.sandbox.tiers import Sandbox
 from toolroll.host.shell.command_launcher import CommandLauncher
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
@@ -81,7 +80,7 @@ def serving(sandbox: Sandbox, ws: Path) -> Iterator[str]:
     """The port of a server in the sandbox, which listens under that name too."""
     fd = os.open(ws, os.O_RDONLY)
     process = sandbox.spawn(
-        Reach((str(ws),)),
+        AccessRules((str(ws),)),
         [PYTHON, "-c", SERVER],
         cwd=fd,
         env={"PATH": PATH},
@@ -132,7 +131,7 @@ def test_the_network_is_ours_again_whatever_happens(run: Run, group: Sandbox, ws
     with pytest.raises(ToolError, match="Argument list too long"):
         run(group, ["true", "x" * 200_000])
     with pytest.raises(ToolError, match="is gone"):
-        run(group, "true", reach=Reach((str(ws), str(ws / "gone"))))
+        run(group, "true", access=AccessRules((str(ws), str(ws / "gone"))))
     assert (here(), networks_held()) == (before, held + 1)
 
 
@@ -145,7 +144,7 @@ def test_after_its_end_each_command_has_its_own(run: Run, group: Sandbox) -> Non
 
 
 def test_with_the_network_it_is_ours(run: Run, group: Sandbox, ws: Path) -> None:
-    assert run(group, WHERE, reach=Reach((str(ws),), network=True)) == (0, here() + "\n")
+    assert run(group, WHERE, access=AccessRules((str(ws),), network=True)) == (0, here() + "\n")
 
 
 def test_a_command_gets_no_descriptor_of_a_network(run: Run, group: Sandbox) -> None:
@@ -179,7 +178,7 @@ def test_a_closed_network_is_not_entered(kernel: Kernel) -> None:
     network.close()
     network.close()
     inside, beside = [], []
-    with entered(kernel, fd):
+    with enter_network(kernel, fd):
         inside.append(here())
         thread = threading.Thread(target=lambda: beside.append(here()))  # born here, so it is in there too
         thread.start()

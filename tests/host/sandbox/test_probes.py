@@ -22,10 +22,9 @@ from pathlib import Path
 import pytest
 
 from tests.users import need_another_user
-from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.choose import strongest
-from toolroll.host.sandbox.syscalls import apart
-from toolroll.host.sandbox.tiers import Sandbox
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.sandbox.syscalls import run_apart
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers are of Linux")
 
@@ -181,7 +180,7 @@ def survey(name: str, trials: dict[str, tuple[str, Effect]], folder: Path, *, ag
 
     `again`: none of them is the first command with its view, so that it may find it there already.
     """
-    sandbox = strongest(name).group()
+    sandbox = choose_sandbox(name).group()
     happened = set()
     for number, (trial, (script, effect)) in enumerate(trials.items()):
         with ground(folder / str(number)) as here:
@@ -196,7 +195,7 @@ def survey(name: str, trials: dict[str, tuple[str, Effect]], folder: Path, *, ag
 def tried(sandbox: Sandbox, here: Ground, script: str) -> str:
     cwd = os.open(here.ws, os.O_RDONLY)
     process = sandbox.spawn(
-        Reach((str(here.ws), str(here.temp))),
+        AccessRules((str(here.ws), str(here.temp))),
         ["bash", "-c", script],
         cwd=cwd,
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(here.temp), **here.words()},
@@ -253,7 +252,9 @@ def as_somebody(user: str, work: Callable[[Path], set[str]], tmp_path: Path) -> 
 def test_a_tier(confined: str, again: bool, user: str, tmp_path: Path) -> None:
     trials = MUST_WORK | MUST_NOT
     assert len(trials) == 27
-    happened = as_somebody(user, lambda folder: apart(lambda: survey(confined, trials, folder, again=again)), tmp_path)
+    happened = as_somebody(
+        user, lambda folder: run_apart(lambda: survey(confined, trials, folder, again=again)), tmp_path
+    )
     assert happened == set(MUST_WORK) | OPEN[confined]
 
 

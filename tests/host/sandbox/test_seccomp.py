@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import Reach, python_paths
-from toolroll.host.sandbox.seccomp import Filter
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
+from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.syscalls import Machine, machines
-from toolroll.host.sandbox.tiers import Sandbox
 
 Run = Callable[..., tuple[int, str]]
 
@@ -42,13 +41,13 @@ def decide(program: bytes, arch: int, number: int, *args: int) -> int:
             at += yes if {0x15: value == k, 0x35: value >= k, 0x45: bool(value & k)}[kind] else no
 
 
-OFFLINE, ONLINE = Filter(network=False, alone=False), Filter(network=True, alone=False)
-ALONE, ALONE_ONLINE = Filter(network=False, alone=True), Filter(network=True, alone=True)
-OLD = Filter(network=False, alone=False, truncation=True)
+OFFLINE, ONLINE = SeccompFilter(network=False, alone=False), SeccompFilter(network=True, alone=False)
+ALONE, ALONE_ONLINE = SeccompFilter(network=False, alone=True), SeccompFilter(network=True, alone=True)
+OLD = SeccompFilter(network=False, alone=False, truncation=True)
 ALL = (OFFLINE, ONLINE, ALONE, ALONE_ONLINE, OLD)
 
 # A call with its arguments, and the filters that let it pass.
-ROWS: list[tuple[str, tuple[int, ...], tuple[Filter, ...]]] = [
+ROWS: list[tuple[str, tuple[int, ...], tuple[SeccompFilter, ...]]] = [
     ("prctl", (38, 1), ALL),
     ("landlock_restrict_self", (3, 0), ALL),
     ("ioctl", (0, 0x5413), ALL),  # the size of the terminal
@@ -104,7 +103,9 @@ ROWS: list[tuple[str, tuple[int, ...], tuple[Filter, ...]]] = [
     [(machine, *row) for machine in machines() for row in ROWS if row[0] in machine.numbers],
     ids=lambda one: one if isinstance(one, str) else one.name if isinstance(one, Machine) else "",
 )
-def test_what_is_let_pass(machine: Machine, call: str, args: tuple[int, ...], passes: tuple[Filter, ...]) -> None:
+def test_what_is_let_pass(
+    machine: Machine, call: str, args: tuple[int, ...], passes: tuple[SeccompFilter, ...]
+) -> None:
     found = {one: decide(one.program(machine), machine.audit, machine.numbers[call], *args) for one in ALL}
     assert found == {one: ALLOWED if one in passes else errno.EPERM for one in ALL}
 
@@ -171,8 +172,8 @@ HELD = {"io_uring_setup", "unshare", "keyctl", "bpf", "vsock"}
 @pytest.mark.skipif(sys.platform != "linux", reason="calls of Linux")
 def test_the_kernel_of_this_machine_agrees(run: Run, sandbox: Sandbox, ws: Path) -> None:
     (ws / "calls.py").write_text(CALLS)
-    python = Reach((str(ws),), python_paths())
-    status, said = run(sandbox, [sys.executable, "calls.py"], reach=python)
+    python = AccessRules((str(ws),), python_paths())
+    status, said = run(sandbox, [sys.executable, "calls.py"], access=python)
     found = dict(line.rsplit(" ", 1) for line in said.splitlines())
     shared = {"shmget", "ptrace", "prlimit", "datagram pair"}
     held = HELD if sandbox.whole else HELD | shared

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.mount_plan import view
-from toolroll.host.sandbox.shared_mounts import PLACE, Stage, entered
-from toolroll.host.sandbox.syscalls import Kernel, apart
-from toolroll.host.sandbox.system import DEVICES, System, system
-from toolroll.host.sandbox.tiers import Sandbox
+from toolroll.host.files.system import DEVICES, System, system
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
+from toolroll.host.sandbox.mount_plan import plan_mounts
+from toolroll.host.sandbox.shared_mounts import PLACE, SharedMounts, enter_mounts
+from toolroll.host.sandbox.syscalls import Kernel, run_apart
 from toolroll.result import ToolError
 
 Run = Callable[..., tuple[int, str]]
@@ -32,7 +31,7 @@ FLAGS = "awk '{print $5, $6, $9}' FS='[ ]' /proc/self/mountinfo | sort"
 def group(bubblewrap: Sandbox, kernel: Kernel, ws: Path) -> Iterator[Sandbox]:
     """Where a stage can be made."""
     try:
-        Stage(kernel, view((str(ws),), (), system(), False), "/usr/bin/bwrap").close()
+        SharedMounts(kernel, plan_mounts((str(ws),), (), system(), False), "/usr/bin/bwrap").close()
     except OSError as error:
         pytest.skip(f"no stage can be made here: {error.strerror}")
     found = bubblewrap.group()
@@ -53,7 +52,7 @@ def each(run: Run) -> Run:
     """Run scripts one after the other, all in a thread that ends: what they said."""
 
     def each(sandbox: Sandbox, *scripts: str | list[str], **more: object) -> list[str]:
-        return apart(lambda: [run(sandbox, script, disposable=True, **more)[1] for script in scripts])
+        return run_apart(lambda: [run(sandbox, script, disposable=True, **more)[1] for script in scripts])
 
     return each
 
@@ -81,10 +80,10 @@ def test_files_are_as_without_it(each: Run, group: Sandbox, folder: str) -> None
 
 def test_mounts_are_as_without_it(each: Run, group: Sandbox, ws: Path, outside: Path) -> None:
     (outside / "tools").mkdir()
-    reach = Reach((str(ws),), (str(outside / "tools"),))
+    access = AccessRules((str(ws),), (str(outside / "tools"),))
     found = [
         {path: options.split(",") for path, options, *_ in map(str.split, said.splitlines())}
-        for said in each(group, *[FLAGS] * 2, reach=reach)
+        for said in each(group, *[FLAGS] * 2, access=access)
     ]
     without, on_it = found
     assert [path for path in on_it if path not in without] == []
@@ -136,7 +135,7 @@ def test_a_terminal_of_another_command_is_not_there(each: Run, group: Sandbox, w
         env = {"PATH": "/usr/bin:/bin"}
         argv = ["/usr/bin/python3", "-c", opened]
         with group.spawn(
-            Reach((str(ws),)), argv, cwd=fd, env=env, stdin=null, stdout=null, stderr=null, disposable=True
+            AccessRules((str(ws),)), argv, cwd=fd, env=env, stdin=null, stdout=null, stderr=null, disposable=True
         ) as other:
             os.close(fd)
             said = each(group, "until test -e up; do sleep 0.01; done; ls /dev/pts")[0]
@@ -145,24 +144,24 @@ def test_a_terminal_of_another_command_is_not_there(each: Run, group: Sandbox, w
 
     if not os.path.exists("/usr/bin/python3"):
         pytest.skip("no Python of the system's own")
-    assert apart(both) == "ptmx\n"
+    assert run_apart(both) == "ptmx\n"
 
 
 def test_a_workspace_inside_of_what_is_read_and_the_other_way_round(each: Run, group: Sandbox, outside: Path) -> None:
     inner, tools = outside / "tools" / "inner", outside / "tools" / "inner" / ".venv"
     tools.mkdir(parents=True)
     (outside / "tools" / "a").write_text("a")
-    reach = Reach((str(inner),), (str(outside / "tools"), str(tools)))
+    access = AccessRules((str(inner),), (str(outside / "tools"), str(tools)))
     script = "cat ../a; (echo x > ../b) 2>/dev/null; echo x > b && echo x > .venv/b && cat b"
-    assert each(group, *[script] * 2, reach=reach, cwd=inner) == ["ax\n"] * 2
+    assert each(group, *[script] * 2, access=access, cwd=inner) == ["ax\n"] * 2
     assert sorted(path.name for path in (outside / "tools").rglob("b")) == ["b", "b"]
 
 
 def test_what_is_kept_stays_read_only(each: Run, group: Sandbox, ws: Path) -> None:
     (ws / ".git").mkdir()
-    reach = Reach((str(ws),), keep=(f"{ws}/.git",))
+    access = AccessRules((str(ws),), keep=(f"{ws}/.git",))
     script = "echo x > .git/a; mv .git g; rmdir .git; ls -A; echo x > b"
-    assert each(group, *[f"({script}) 2>/dev/null; {IS_STAGED}"] * 2, reach=reach) == [
+    assert each(group, *[f"({script}) 2>/dev/null; {IS_STAGED}"] * 2, access=access) == [
         ".git\nnot\n",
         ".git\nb\nstaged\n",
     ]
@@ -171,7 +170,7 @@ def test_what_is_kept_stays_read_only(each: Run, group: Sandbox, ws: Path) -> No
 def test_it_follows_when_something_is_made_anew(each: Run, group: Sandbox, ws: Path, outside: Path) -> None:
     """A virtual environment that was removed and built again; settings that were replaced, as editors do."""
     tools, settings = outside / "tools", outside / "settings"
-    reach = Reach((str(ws),), (str(tools), str(settings)))
+    access = AccessRules((str(ws),), (str(tools), str(settings)))
     said = []
     for number in range(4):
         shutil.rmtree(tools, ignore_errors=True)
@@ -179,7 +178,7 @@ def test_it_follows_when_something_is_made_anew(each: Run, group: Sandbox, ws: P
         (tools / "a").write_text(f"{number} ")
         (outside / "new").write_text(f"{number} ")
         (outside / "new").rename(settings)
-        said += each(group, f"cat {tools}/a {settings}; {IS_STAGED}", reach=reach)
+        said += each(group, f"cat {tools}/a {settings}; {IS_STAGED}", access=access)
     assert said == ["0 0 not\n", *(f"{number} {number} staged\n" for number in (1, 2, 3))]
 
 
@@ -204,30 +203,30 @@ def test_a_secret_that_was_replaced_is_covered_again(
     folder.mkdir()
     secret.write_text("1")
     own = System((), (), (), (str(secret),), ())
-    files = view((str(ws),), (str(folder),), own, False)
+    files = plan_mounts((str(ws),), (str(folder),), own, False)
 
-    def shown(stage: Stage) -> bool:
+    def shown(stage: SharedMounts) -> bool:
         fd = stage.open()
-        with entered(kernel, fd):
+        with enter_mounts(kernel, fd):
             os.close(fd)
             return os.path.isfile(PLACE + str(secret))
 
-    stage = Stage(kernel, files, "/usr/bin/bwrap")
-    seen = [stage.stands(), stage.stands(), apart(lambda: shown(stage))]
+    stage = SharedMounts(kernel, files, "/usr/bin/bwrap")
+    seen = [stage.stands(), stage.stands(), run_apart(lambda: shown(stage))]
     replace(secret)
-    seen += [stage.stands(), apart(lambda: shown(stage))]
+    seen += [stage.stands(), run_apart(lambda: shown(stage))]
     stage.close()
     assert seen == [True, True, False, False, True]
 
 
 MOUNTING = """
 import os, subprocess, sys
-from toolroll.host.sandbox.choose import strongest
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.runtime.launcher import AccessRules
 ws, tools, null = sys.argv[1], sys.argv[2], subprocess.DEVNULL
-group = strongest("bubblewrap").group()
+group = choose_sandbox("bubblewrap").group()
 def said(script):
-    with group.spawn(Reach((ws,), (tools,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin"},
+    with group.spawn(AccessRules((ws,), (tools,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin"},
                      stdin=null, stdout=subprocess.PIPE, stderr=null, disposable=True) as process:
         return process.communicate()[0].decode().strip()
 print(said("true") + said("ls " + tools), end=";")
@@ -261,7 +260,7 @@ def test_the_thread_is_back_and_nothing_is_left(each: Run, run: Run, group: Sand
             run(group, ["true", "x" * 200_000], disposable=True)
         return [*found, where()]
 
-    assert apart(work) == [before] * 4
+    assert run_apart(work) == [before] * 4
     assert (where(), mounts(), len(held())) == (before, mounted, len(holding) + 2)
     group.close()
     assert held() == holding
@@ -298,4 +297,4 @@ def test_a_command_that_cannot_enter_it_is_not_started(each: Run, group: Sandbox
 @pytest.mark.parametrize("wide", ["/sys", "/sys/kernel/mm"])
 def test_where_its_place_is_seen_there_is_none(each: Run, group: Sandbox, ws: Path, wide: str) -> None:
     script = f"test -e {wide} && echo there; {IS_STAGED}"
-    assert each(group, *[script] * 2, reach=Reach((str(ws),), (wide,))) == ["there\nnot\n"] * 2
+    assert each(group, *[script] * 2, access=AccessRules((str(ws),), (wide,))) == ["there\nnot\n"] * 2

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.sandbox.sockets import Sockets
-from toolroll.host.sandbox.tiers import Sandbox
 
 Run = Callable[..., tuple[int, str]]
 PATH = "/usr/local/bin:/usr/bin:/bin"  # what every command may read
@@ -146,7 +145,7 @@ def test_a_folder_that_is_only_read(
     tools = tmp_path / "tools"
     tools.mkdir()
     outside = listen(tools / "dev.sock")
-    run(bubblewrap, python(CONNECT, str(tools / "dev.sock")), reach=Reach((str(ws),), (str(tools),)))
+    run(bubblewrap, python(CONNECT, str(tools / "dev.sock")), access=AccessRules((str(ws),), (str(tools),)))
     time.sleep(0.1)
     assert outside.got == []
 
@@ -176,7 +175,7 @@ def test_a_socket_of_another_command_is_not_covered(run: Run, bubblewrap: Sandbo
     fd = os.open(ws, os.O_RDONLY)
     words = python(code)
     process = bubblewrap.spawn(
-        Reach((str(ws),)), words, cwd=fd, env={"PATH": PATH},
+        AccessRules((str(ws),)), words, cwd=fd, env={"PATH": PATH},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     os.close(fd)
@@ -195,6 +194,6 @@ def test_no_folder_is_searched_while_every_socket_is_where_its_name_says(
     listen(ws / "dev.sock")
     sockets = Sockets()
     monkeypatch.setattr("toolroll.host.sandbox.sockets._sockets", lambda _roots: pytest.fail("searched"))
-    reach = Reach((str(ws),))
+    access = AccessRules((str(ws),))
     for _ in range(2):
-        assert sockets.mask(reach, str(ws)) == ["--ro-bind", "/dev/null", f"{ws}/dev.sock"]
+        assert sockets.mask(access, str(ws)) == ["--ro-bind", "/dev/null", f"{ws}/dev.sock"]

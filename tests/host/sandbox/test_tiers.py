@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from toolroll.host.runtime.launcher import Reach, python_paths
-from toolroll.host.sandbox.choose import readable, strongest
-from toolroll.host.sandbox.tiers import Sandbox, Tier
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.sandbox.tiers import Tier
+from toolroll.host.sandbox.toolchains import readable_paths
 from toolroll.result import ErrorCode, ToolError
 
 Run = Callable[..., tuple[int, str]]
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 @pytest.fixture
 def tier(tier: str) -> Sandbox:
     """Each tier, also the one that confines nothing."""
-    return strongest(tier)
+    return choose_sandbox(tier)
 
 
 @pytest.fixture(autouse=True)
@@ -65,9 +66,9 @@ def test_a_command(run: Run, tier: Sandbox, script: str, status: int, said: str)
 
 def test_a_session_of_its_own(tier: Sandbox, ws: Path) -> None:
     fd, null = os.open(ws, os.O_RDONLY), subprocess.DEVNULL
-    reach = Reach((str(ws),))
+    access = AccessRules((str(ws),))
     with tier.spawn(
-        reach, ["cat"], cwd=fd, env={"PATH": "/bin"}, stdin=subprocess.PIPE, stdout=null, stderr=null
+        access, ["cat"], cwd=fd, env={"PATH": "/bin"}, stdin=subprocess.PIPE, stdout=null, stderr=null
     ) as one:
         assert os.getsid(one.pid) == os.getpgid(one.pid) == one.pid
         one.stdin.close()
@@ -135,7 +136,7 @@ def test_an_environment_that_cannot_be(run: Run, tier: Sandbox, env: dict[str, s
 
 def test_a_reach_is_absolute() -> None:
     with pytest.raises(ValueError, match="absolute paths only, not 'ws'"):
-        Reach(("/a", "ws"))
+        AccessRules(("/a", "ws"))
 
 
 def test_the_folders_that_may_be_read(run: Run, sandbox: Sandbox, ws: Path, tmp_path: Path) -> None:
@@ -143,17 +144,17 @@ def test_the_folders_that_may_be_read(run: Run, sandbox: Sandbox, ws: Path, tmp_
         (tmp_path / name).mkdir()
         (tmp_path / name / "a").write_text(name)
     (ws / "venv").mkdir()
-    reach = Reach((str(ws),), (str(tmp_path / "tools"), str(ws / "venv"), str(tmp_path / "missing")))
+    access = AccessRules((str(ws),), (str(tmp_path / "tools"), str(ws / "venv"), str(tmp_path / "missing")))
     script = f"cd '{tmp_path}'; cat tools/a others/a 2>/dev/null; echo x > tools/b; echo y > ws/venv/c"
-    assert run(sandbox, script, reach=reach)[1].startswith("tools")
+    assert run(sandbox, script, access=access)[1].startswith("tools")
     assert not (tmp_path / "tools" / "b").exists()
     assert (ws / "venv" / "c").read_text() == "y\n"  # what may be changed may be changed all through
 
 
 def test_a_toolchain_runs(run: Run, sandbox: Sandbox, ws: Path) -> None:
-    reach = Reach((str(ws),), readable({"HOME": str(ws), "PATH": os.environ["PATH"]}))
+    access = AccessRules((str(ws),), readable_paths({"HOME": str(ws), "PATH": os.environ["PATH"]}))
     said = run(
-        sandbox, [sys.executable, "-c", "import ssl, json, sqlite3, ctypes; print(json.dumps([1]))"], reach=reach
+        sandbox, [sys.executable, "-c", "import ssl, json, sqlite3, ctypes; print(json.dumps([1]))"], access=access
     )
     assert said == (0, "[1]\n")
 
@@ -165,8 +166,8 @@ def test_nothing_can_be_changed_where_only_reading_is_granted(
     (ws / "seen").write_text("here")
     (tmp_path / "temp").mkdir()
     mode = ws.stat().st_mode
-    reach = Reach((str(tmp_path / "temp"),), (str(ws),))
-    status, said = run(sandbox, f"cat seen; {script}", reach=reach)
+    access = AccessRules((str(tmp_path / "temp"),), (str(ws),))
+    status, said = run(sandbox, f"cat seen; {script}", access=access)
     assert said.startswith("here")
     assert (sorted(os.listdir(ws)), (ws / "seen").read_text()) == (["seen"], "here")
     if script.startswith("chmod") and sandbox.tier is Tier.LANDLOCK:
@@ -192,9 +193,9 @@ def test_the_network_when_it_is_granted(run: Run, tier: Sandbox, ws: Path) -> No
         path.bind(str(ws / "s"))
         path.listen()
         server.settimeout(20)
-        reach = Reach((str(ws),), python_paths(), network=True)
+        access = AccessRules((str(ws),), python_paths(), network=True)
         script = f"{sys.executable} client.py {server.getsockname()[1]} 2>/dev/null"
-        found = run(tier, script, reach=reach)
+        found = run(tier, script, access=access)
         server.accept()[0].close()
     assert found == ((0, "network\npath\n") if tier.tier is Tier.NONE else (1, "network\n"))
 
@@ -226,11 +227,11 @@ def test_settings_are_read_but_those_for_root_alone(run: Run, sandbox: Sandbox) 
 
 PARENT = """
 import os, subprocess, sys
-from toolroll.host.sandbox.choose import strongest
-from toolroll.host.runtime.launcher import Reach, python_paths
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.runtime.launcher import AccessRules, python_paths
 ws, tier = sys.argv[1:]
 script = "env; cat /proc/$PPID/environ /proc/[0-9]*/environ /proc/[0-9]*/task/*/environ; ps auxeww; tr '\\\\0' ' ' < /proc/$PPID/cmdline"
-process = strongest(tier).spawn(Reach((ws,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin", "MINE": "shown"},
+process = choose_sandbox(tier).spawn(AccessRules((ws,)), ["bash", "-c", script], cwd=os.open(ws, os.O_RDONLY), env={"PATH": "/usr/bin:/bin", "MINE": "shown"},
     stdin=subprocess.DEVNULL, stdout=1, stderr=subprocess.DEVNULL)
 process.wait()
 """
@@ -269,12 +270,12 @@ def marks() -> list[str]:
     return [line for line in status if line.startswith(("Cap", "NoNewPrivs", "Seccomp"))]
 
 
-def spawned(sandbox: Sandbox, ws: Path, reaches: list[Reach]) -> int:
+def spawned(sandbox: Sandbox, ws: Path, reaches: list[AccessRules]) -> int:
     """Start as many commands as there are reaches, one after the other; how many descriptors are open then."""
     fd, null = os.open(ws, os.O_RDONLY), subprocess.DEVNULL
-    for reach in reaches:
+    for access in reaches:
         with sandbox.spawn(
-            reach, ["true"], cwd=fd, env={"PATH": "/usr/bin:/bin"}, stdin=null, stdout=null, stderr=null
+            access, ["true"], cwd=fd, env={"PATH": "/usr/bin:/bin"}, stdin=null, stdout=null, stderr=null
         ) as one:
             assert one.wait(60) == 0
     os.close(fd)
@@ -285,16 +286,16 @@ def test_descriptors_stay_flat(sandbox: Sandbox, ws: Path) -> None:
     count = 300 if sandbox.tier == "landlock" else 40
     for number in range(40):
         (ws / str(number)).mkdir()
-    many = [Reach((str(ws / str(number)), str(ws))) for number in range(40)]  # more than rulesets are kept for
+    many = [AccessRules((str(ws / str(number)), str(ws))) for number in range(40)]  # more than rulesets are kept for
     before = spawned(sandbox, ws, many[:20])
-    assert spawned(sandbox, ws, many + [Reach((str(ws),))] * count) == before
+    assert spawned(sandbox, ws, many + [AccessRules((str(ws),))] * count) == before
 
 
 def test_a_folder_made_anew_is_the_one_that_may_be_changed(run: Run, sandbox: Sandbox, ws: Path) -> None:
     for _ in range(3):
         (ws / "temp").mkdir()
-        reach = Reach((str(ws / "temp"),))
-        assert run(sandbox, "echo x > a && cat a", reach=reach, cwd=ws / "temp") == (0, "x\n")
+        access = AccessRules((str(ws / "temp"),))
+        assert run(sandbox, "echo x > a && cat a", access=access, cwd=ws / "temp") == (0, "x\n")
         (ws / "temp" / "a").unlink()
         (ws / "temp").rmdir()
         (ws / f"other{_}").mkdir()  # so that the next one is not given the same number

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.sandbox.system import beneath
-from toolroll.host.sandbox.toolchains import outermost, readable
+from toolroll.host.runtime.launcher import is_beneath, outermost
+from toolroll.host.sandbox.toolchains import readable_paths
 from toolroll.result import ErrorCode, ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers are of Linux")
@@ -84,7 +84,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def granted(paths: tuple[str, ...], path: Path) -> bool:
-    return any(beneath(str(path), one) for one in paths)
+    return any(is_beneath(str(path), one) for one in paths)
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -92,7 +92,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def test_toolchains_can_be_read_and_secrets_cannot(home: Path) -> None:
-    found = readable(environment(home))
+    found = readable_paths(environment(home))
     assert [name for name in TOOLS if not granted(found, home / name)] == []
     assert [name for name in SECRETS if granted(found, home / name)] == []
     assert granted((*found, "/usr"), Path(sys.prefix, "lib"))  # which is the system's own, and granted anyway
@@ -104,7 +104,7 @@ def test_toolchains_can_be_read_and_secrets_cannot(home: Path) -> None:
 @pytest.mark.parametrize("where", ["", ".ssh", ".config", ".local", "..", "../..", ".aws/sub", "/", "/home", "/root"])
 def test_no_variable_opens_what_is_wide_or_secret(home: Path, variable: str, where: str) -> None:
     (home / ".aws" / "sub").mkdir()
-    found = readable(environment(home, **{variable: os.path.join(home, where)}))
+    found = readable_paths(environment(home, **{variable: os.path.join(home, where)}))
     assert [name for name in SECRETS if granted(found, home / name)] == []
 
 
@@ -112,7 +112,7 @@ def test_no_variable_opens_what_is_wide_or_secret(home: Path, variable: str, whe
 def test_a_folder_of_path_does_not_open_what_it_is_in(home: Path, where: str) -> None:
     folder = (home / where).resolve()
     folder.mkdir()
-    found = readable(environment(home, PATH=str(folder)))
+    found = readable_paths(environment(home, PATH=str(folder)))
     assert [name for name in SECRETS if granted(found, home / name)] == []
     assert granted(found, folder / "tool") == (".ssh" not in where)
 
@@ -121,12 +121,14 @@ def test_a_link_among_the_tools_opens_nothing(home: Path) -> None:
     (home / ".cargo" / "more").symlink_to(home / ".ssh")
     (home / ".cargo" / "bin" / "x").symlink_to(home / "documents")
     (home / ".rustup" / "x").symlink_to(home / ".ssh")
-    found = readable(environment(home))
+    found = readable_paths(environment(home))
     assert [name for name in SECRETS if granted(found, home / name)] == []
 
 
 def test_what_the_operator_adds(home: Path) -> None:
-    found = readable(environment(home), [str(home / "documents"), str(home / ".config" / "some"), "/missing/folder"])
+    found = readable_paths(
+        environment(home), [str(home / "documents"), str(home / ".config" / "some"), "/missing/folder"]
+    )
     assert granted(found, home / "documents" / "letter")
     assert granted(found, home / ".config" / "some" / "thing")
     assert not granted(found, home / ".config" / "gh" / "hosts.yml")
@@ -134,7 +136,7 @@ def test_what_the_operator_adds(home: Path) -> None:
 
 
 def test_a_folder_with_secrets_in_it_is_granted_without_them(home: Path) -> None:
-    found = readable(environment(home), [str(home / ".config")])
+    found = readable_paths(environment(home), [str(home / ".config")])
     assert granted(found, home / ".config" / "some" / "thing")
     assert not granted(found, home / ".config" / "gh" / "hosts.yml")
 
@@ -155,7 +157,7 @@ def test_what_the_operator_cannot_mean(home: Path, path: str, why: str) -> None:
     (home / "link").symlink_to(home)
     named = path.format(home=home)
     with pytest.raises(ToolError) as caught:
-        readable(environment(home), [named])
+        readable_paths(environment(home), [named])
     assert caught.value.code is ErrorCode.VALIDATION
     assert caught.value.message.startswith(f"The folder {named!r} that commands shall read {why}")
 
@@ -171,13 +173,13 @@ def test_what_the_operator_cannot_mean(home: Path, path: str, why: str) -> None:
 )
 def test_settings_of_git_are_read_unless_there_is_a_credential_in_them(home: Path, text: str, shown: bool) -> None:
     (home / ".gitconfig").write_text(text)
-    assert granted(readable(environment(home)), home / ".gitconfig") == shown
+    assert granted(readable_paths(environment(home)), home / ".gitconfig") == shown
 
 
 def test_a_new_toolchain_is_seen(home: Path) -> None:
-    assert not granted(readable(environment(home)), home / ".deno/bin")
+    assert not granted(readable_paths(environment(home)), home / ".deno/bin")
     (home / ".deno/bin").mkdir(parents=True)
-    assert granted(readable(environment(home)), home / ".deno/bin")
+    assert granted(readable_paths(environment(home)), home / ".deno/bin")
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_what_a_variable_opens(home: Path, variable: str, read: list[str], kept:
     for name in (*read, *kept):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("token = x")
-    found = readable(environment(home, **{variable: str(folder)}))
+    found = readable_paths(environment(home, **{variable: str(folder)}))
     assert [name for name in read if not granted(found, folder / name)] == []
     assert [name for name in kept if granted(found, folder / name)] == []
 
@@ -226,7 +228,7 @@ def test_what_is_above_a_folder_of_path(home: Path, sign: str, read: list[str]) 
     for name in ("bin/tool", sign, *read, *kept):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("x")
-    found = readable(environment(home, PATH=str(folder / "bin")))
+    found = readable_paths(environment(home, PATH=str(folder / "bin")))
     assert granted(found, folder / "bin/tool")
     assert [name for name in read if not granted(found, folder / name)] == []
     assert [name for name in kept if granted(found, folder / name)] == []
@@ -250,7 +252,7 @@ def test_configuration_in_a_toolchain_is_read_unless_it_holds_a_credential(
 ) -> None:
     file = home / ".nvm" / "versions" / name
     file.write_text(text)
-    assert granted(readable(environment(home)), file) == shown
+    assert granted(readable_paths(environment(home)), file) == shown
 
 
 def test_links_beside_a_credential_stay_as_far_as_they_lead_to_tools(home: Path) -> None:
@@ -258,7 +260,7 @@ def test_links_beside_a_credential_stay_as_far_as_they_lead_to_tools(home: Path)
     (versions / "current").symlink_to("node")
     (versions / "away").symlink_to(home / "documents")
     (versions / "mine").symlink_to(".env")
-    found = readable(environment(home))
+    found = readable_paths(environment(home))
     assert str(versions / "current") in found
     assert [name for name in ("away", "mine") if str(versions / name) in found] == []
 
@@ -267,7 +269,7 @@ def test_a_credential_that_a_package_came_with_costs_nothing(home: Path) -> None
     key = home / ".pyenv/versions/3.11/lib/python3.11/test/keycert.pem"
     key.parent.mkdir(parents=True)
     key.write_text("-----BEGIN PRIVATE KEY-----\n")
-    assert str(home / ".pyenv/versions") in readable(environment(home))
+    assert str(home / ".pyenv/versions") in readable_paths(environment(home))
 
 
 def test_outermost() -> None:

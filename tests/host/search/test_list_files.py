@@ -34,7 +34,7 @@ def ground(
     fd = root.folder(path)
     parts = root.real(fd)
     try:
-        yield SearchRoot(fd, fd, parts, False, ignore.inherited(root, parts), token, time.monotonic() + seconds)
+        yield SearchRoot(fd, fd, parts, False, ignore.inherited_rules(root, parts), token, time.monotonic() + seconds)
     finally:
         os.close(fd)
 

@@ -9,33 +9,33 @@ from pathlib import Path
 import pytest
 
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.shell.jobs import Jobs
-from toolroll.host.shell.supervisor import Bounds, Outcome, Running, start
+from toolroll.host.shell.supervisor import EndReason, ResourceLimits, RunningCommand, start
 from toolroll.result import ErrorCode, ToolError
 
 pytestmark = pytest.mark.timeout(60)
 
-Run = Callable[[str], Running]
+Run = Callable[[str], RunningCommand]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
     folder = os.open(tmp_path, os.O_RDONLY)
     state = State(str(tmp_path / "state"))
-    started: list[Running] = []
+    started: list[RunningCommand] = []
 
-    def begin(script: str, **options) -> Running:
+    def begin(script: str, **options) -> RunningCommand:
         started.append(
             start(
                 ["sh", "-c", script],
                 sandbox=Unconfined(),
-                reach=Reach(write=(str(tmp_path),)),
+                access=AccessRules(write=(str(tmp_path),)),
                 cwd=folder,
                 env={"PATH": os.environ["PATH"]},
-                bounds=Bounds(),
+                bounds=ResourceLimits(),
                 spill=Spill(state),
                 **options,
             )
@@ -107,7 +107,7 @@ def test_closing_ends_all(run: Run) -> None:
     ended.wait()
     jobs.close()
     jobs.close()
-    assert [one.ended.outcome for one in running] == [Outcome.KILLED] * 8
+    assert [one.ended.outcome for one in running] == [EndReason.KILLED] * 8
     assert ended.ended.status == 3
     assert jobs.all() == []
     late = run("sleep 60")
@@ -126,7 +126,7 @@ def test_closing_ends_all_even_if_one_fails(run: Run) -> None:
         jobs.add(one, title="runs")
     with pytest.raises(ZeroDivisionError):
         jobs.close()
-    assert plain.ended.outcome is Outcome.KILLED
+    assert plain.ended.outcome is EndReason.KILLED
 
 
 def test_many_threads(run: Run) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import State
-from toolroll.host.shell.output import Captured
+from toolroll.host.shell.output import CapturedOutput
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def spill(tmp_path: Path) -> Iterator[Spill]:
     state.close()
 
 
-def content(spill: Spill, captured: Captured) -> bytes:
+def content(spill: Spill, captured: CapturedOutput) -> bytes:
     fd = spill.root().file(captured.handle().removeprefix("spill:"))
     with open(fd, "rb") as file:
         return file.read()
@@ -46,7 +46,7 @@ def content(spill: Spill, captured: Captured) -> bytes:
     ],
 )
 def test_the_ends(spill: Spill, data: bytes, most: int, ends: tuple[bytes, int, bytes]) -> None:
-    captured = Captured(spill)
+    captured = CapturedOutput(spill)
     for byte in data:
         captured.add(bytes([byte]))
     assert captured.ends(most) == ends
@@ -55,7 +55,7 @@ def test_the_ends(spill: Spill, data: bytes, most: int, ends: tuple[bytes, int, 
 
 
 def test_what_memory_holds_is_not_written(spill: Spill, tmp_path: Path) -> None:
-    captured = Captured(spill, head=4, tail=4)
+    captured = CapturedOutput(spill, head=4, tail=4)
     captured.add(b"01234567")
     captured.finish()
     assert captured.handle() is None
@@ -64,7 +64,7 @@ def test_what_memory_holds_is_not_written(spill: Spill, tmp_path: Path) -> None:
 
 
 def test_what_memory_does_not_hold_is_written_whole(spill: Spill) -> None:
-    captured = Captured(spill, head=4, tail=4)
+    captured = CapturedOutput(spill, head=4, tail=4)
     captured.add(b"01234567")
     captured.add(b"89")
     assert content(spill, captured) == b"0123456789"  # while it is still written
@@ -78,7 +78,7 @@ def test_what_memory_does_not_hold_is_written_whole(spill: Spill) -> None:
 
 
 def test_a_file_is_made_when_it_is_asked_for(spill: Spill) -> None:
-    captured = Captured(spill)
+    captured = CapturedOutput(spill)
     captured.add(b"first ")
     assert captured.handle() is None
     handle = captured.handle(make=True)
@@ -86,7 +86,7 @@ def test_a_file_is_made_when_it_is_asked_for(spill: Spill) -> None:
     captured.finish()
     assert content(spill, captured) == b"first second"
     assert captured.handle(make=True) == captured.handle() == handle
-    ended = Captured(spill)
+    ended = CapturedOutput(spill)
     ended.add(b"all")
     ended.finish()
     assert ended.handle(make=True) is not None
@@ -94,7 +94,7 @@ def test_a_file_is_made_when_it_is_asked_for(spill: Spill) -> None:
 
 
 def test_beyond_the_cap_the_file_has_both_ends(spill: Spill) -> None:
-    captured = Captured(spill, head=100, tail=100, most=1000)
+    captured = CapturedOutput(spill, head=100, tail=100, most=1000)
     text = "".join(f"{number:04} é\n" for number in range(1000)).encode()
     for at in range(0, len(text), 77):
         captured.add(text[at : at + 77])
@@ -119,7 +119,7 @@ def test_beyond_the_cap_the_file_has_both_ends(spill: Spill) -> None:
 
 def test_a_long_output_is_followed(spill: Spill) -> None:
     """As a job is polled: each read goes on where the last one ended."""
-    captured = Captured(spill, head=50, tail=50)
+    captured = CapturedOutput(spill, head=50, tail=50)
     text = os.urandom(10_000).hex().encode()
     seen = b""
     for at in range(0, len(text), 333):
@@ -133,7 +133,7 @@ def test_a_long_output_is_followed(spill: Spill) -> None:
 
 
 def test_memory_stays_small(spill: Spill) -> None:
-    captured = Captured(spill, most=1 << 20)
+    captured = CapturedOutput(spill, most=1 << 20)
     for _ in range(500):
         captured.add(bytes(1 << 18))
         assert len(captured._head) + len(captured._tail) <= 3 * 65536
@@ -142,7 +142,7 @@ def test_memory_stays_small(spill: Spill) -> None:
 
 def test_a_state_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in its place")
-    captured = Captured(Spill(State(str(tmp_path / "state"))), head=4, tail=4)
+    captured = CapturedOutput(Spill(State(str(tmp_path / "state"))), head=4, tail=4)
     captured.add(b"0123456789" * 10)
     captured.finish()
     assert captured.handle() is None
@@ -157,7 +157,7 @@ def test_a_state_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_full_disk(spill: Spill) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full to write to")
-    captured = Captured(spill, head=4, tail=4)
+    captured = CapturedOutput(spill, head=4, tail=4)
     captured.add(b"0123456789")
     full = os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, captured._writer._fd)
@@ -171,7 +171,7 @@ def test_a_full_disk(spill: Spill) -> None:
 
 
 def test_a_kept_file_that_is_swept(spill: Spill, tmp_path: Path) -> None:
-    captured = Captured(spill, head=4, tail=4)
+    captured = CapturedOutput(spill, head=4, tail=4)
     captured.add(b"0123456789")
     captured.finish()
     for file in (tmp_path / "state" / "spill").iterdir():
@@ -181,7 +181,7 @@ def test_a_kept_file_that_is_swept(spill: Spill, tmp_path: Path) -> None:
 
 
 def test_without_a_place_to_keep_it() -> None:
-    captured = Captured(None, head=4, tail=4)
+    captured = CapturedOutput(None, head=4, tail=4)
     captured.add(b"0123456789" * 2)
     captured.finish()
     assert captured.ends(8) == (b"0123", 12, b"6789")
@@ -189,7 +189,7 @@ def test_without_a_place_to_keep_it() -> None:
 
 
 def test_what_is_read_is_not_cut_in_a_character() -> None:
-    captured = Captured(None)
+    captured = CapturedOutput(None)
     captured.add("a\u20ac\u20ac".encode()[:6])
     assert captured.read(0, 3) == b"a"
     assert captured.read(1, 2) == b"\xe2\x82"  # there is room for nothing else
@@ -200,7 +200,7 @@ def test_what_is_read_is_not_cut_in_a_character() -> None:
 
 
 def test_it_is_read_while_it_is_written(spill: Spill) -> None:
-    captured = Captured(spill, head=1000, tail=1000, most=200_000)
+    captured = CapturedOutput(spill, head=1000, tail=1000, most=200_000)
     whole = b"".join(b"%07d\n" % number for number in range(100_000))
     wrong: list[bytes] = []
 
@@ -235,7 +235,7 @@ def test_any_output(chunks: list[bytes], head: int, tail: int, most: int, asked:
     whole = b"".join(chunks)
     with tempfile.TemporaryDirectory() as folder:
         state = State(folder)
-        captured = Captured(Spill(state), head=head, tail=tail, most=most)
+        captured = CapturedOutput(Spill(state), head=head, tail=tail, most=most)
         for chunk in chunks:
             captured.add(chunk)
         for finished in (False, True):

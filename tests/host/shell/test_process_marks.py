@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from toolroll.host.shell import process_marks as marks
-from toolroll.host.shell.process_marks import Marks, Seen
+from toolroll.host.shell.process_marks import FoundMarks, ProcessMarks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -18,7 +18,7 @@ def child(script: str = "read line", env: dict[str, str] | None = None) -> subpr
     return subprocess.Popen(["sh", "-c", f"echo $$; {script}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
 
 
-def seen(process: subprocess.Popen[bytes]) -> tuple[Seen, int]:
+def seen(process: subprocess.Popen[bytes]) -> tuple[FoundMarks, int]:
     """The marks of the last process that a script has started and told of, and its limit."""
     pid = int(process.stdout.readline())
     found = marks.look(pid), marks.limit_of(pid)
@@ -35,7 +35,7 @@ def in_a_thread(work) -> list:
 
 
 def test_signals_mark_what_a_thread_starts() -> None:
-    mine, other = Marks(), Marks()
+    mine, other = ProcessMarks(), ProcessMarks()
 
     def start() -> list[bool]:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -49,37 +49,37 @@ def test_signals_mark_what_a_thread_starts() -> None:
 
     assert in_a_thread(start) == [True, False]
     assert mine.signals != other.signals
-    assert [mine.on(seen(child())[0]), other.on(Seen()), Marks().on(Seen())] == [False, False, False]
+    assert [mine.on(seen(child())[0]), other.on(FoundMarks()), ProcessMarks().on(FoundMarks())] == [False, False, False]
 
 
 def test_the_tag_is_in_the_environment() -> None:
-    mine, other = Marks(), Marks()
+    mine, other = ProcessMarks(), ProcessMarks()
     found, _ = seen(child(env={marks.TAG: mine.tag}))
     assert (mine.on(found), other.on(found)) == (True, False)
 
 
 def test_a_limit_is_inherited_and_cannot_be_raised() -> None:
-    mine = Marks()
+    mine = ProcessMarks()
     bare = child("read line; env -i bash -c 'echo $$; read line'")
     pid = int(bare.stdout.readline())
-    assert (marks.limit_of(pid), mine.branded(pid)) == (None, False)
-    mine.brand(pid)
-    mine.brand(pid)
-    assert (marks.limit_of(pid), mine.branded(pid), Marks().branded(pid)) == (mine.limit, True, False)
+    assert (marks.limit_of(pid), mine.is_attached(pid)) == (None, False)
+    mine.attach(pid)
+    mine.attach(pid)
+    assert (marks.limit_of(pid), mine.is_attached(pid), ProcessMarks().is_attached(pid)) == (mine.limit, True, False)
     bare.stdin.write(b"\n")
     bare.stdin.flush()
     assert seen(bare)[1] == mine.limit
-    mine.brand(bare.pid)  # it is gone
-    assert not mine.branded(bare.pid)
+    mine.attach(bare.pid)  # it is gone
+    assert not mine.is_attached(bare.pid)
 
 
 def test_a_command_that_runs_commands_marks_them_below_its_own() -> None:
-    code = "import os; from toolroll.host import marks; print(os.getpid(), flush=True); input(); print(marks.Marks().limit, marks.limit_of(os.getpid()) is None)"
+    code = "import os; from toolroll.host.shell import process_marks as marks; print(os.getpid(), flush=True); input(); print(marks.ProcessMarks().limit, marks.limit_of(os.getpid()) is None)"
     inner, outer = (
         subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE),
-        Marks(),
+        ProcessMarks(),
     )
-    outer.brand(int(inner.stdout.readline()))
+    outer.attach(int(inner.stdout.readline()))
     limit, of_itself = inner.communicate(b"\n")[0].split()
     assert 1 << 40 < int(limit) < outer.limit
     assert of_itself == b"True"  # what it has from outside is not its own
@@ -88,5 +88,5 @@ def test_a_command_that_runs_commands_marks_them_below_its_own() -> None:
 def test_those_that_are_gone_have_none() -> None:
     process = child("exit")
     process.communicate()
-    assert (marks.look(process.pid), marks.limit_of(process.pid)) == (Seen(), None)
+    assert (marks.look(process.pid), marks.limit_of(process.pid)) == (FoundMarks(), None)
     assert marks.limit_of(os.getpid()) is None

@@ -13,15 +13,15 @@ import pytest
 
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime import process_tree as descendants
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
-from toolroll.host.sandbox.tiers import Sandbox, Unconfined
-from toolroll.host.shell.process_marks import Marks
-from toolroll.host.shell.supervisor import Bounds, Outcome, Running, start
+from toolroll.host.sandbox.tiers import Unconfined
+from toolroll.host.shell.process_marks import ProcessMarks
+from toolroll.host.shell.supervisor import EndReason, ResourceLimits, RunningCommand, start
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(100)]
 
-Run = Callable[..., Running]
+Run = Callable[..., RunningCommand]
 MB = 1 << 20
 
 
@@ -30,11 +30,11 @@ def run(tmp_path: Path) -> Iterator[Run]:
     folder = os.open(tmp_path, os.O_RDONLY)
     state = State(str(tmp_path / "state"))
 
-    def begin(script: str, bounds: Bounds, sandbox: Sandbox | None = None) -> Running:
+    def begin(script: str, bounds: ResourceLimits, sandbox: Sandbox | None = None) -> RunningCommand:
         return start(
             ["bash", "-c", script],
             sandbox=sandbox or Unconfined(),
-            reach=Reach(write=(str(tmp_path),)),
+            access=AccessRules(write=(str(tmp_path),)),
             cwd=folder,
             env={"PATH": os.environ["PATH"], "PYTHON": sys.executable},
             bounds=bounds,
@@ -89,28 +89,28 @@ MANY = "for n in $(seq 60); do {} sleep 60 & done; wait"
 @pytest.mark.parametrize(
     ("script", "bounds", "outcome", "status"),
     [
-        (HOG.format(""), Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
-        (HOG.format("& wait"), Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
-        ("setsid " + HOG.format("& sleep 20"), Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
-        (HOARD, Bounds(seconds=20, memory=200 * MB), Outcome.MEMORY, -9),
-        (DEAD, Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
-        (BOMB, Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
-        (SHARED, Bounds(seconds=20, memory=200 * MB), Outcome.EXITED, 5),
-        (MANY.format(""), Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
-        (MANY.format("setsid"), Bounds(seconds=20, processes=20), Outcome.PROCESSES, -9),
-        ("f() { [ $1 = 0 ] && sleep 60; f $(($1-1)) & f $(($1-1)) & wait; }; f 6", Bounds(seconds=20, processes=30), Outcome.PROCESSES, -9),
-        ("for n in $(seq 9); do sleep 0.3 & done; wait", Bounds(seconds=20, processes=20), Outcome.EXITED, 0),
-        ("yes", Bounds(seconds=20, output_bytes=20 * MB), Outcome.OUTPUT, -9),
-        ("yes >&2 & setsid yes", Bounds(seconds=20, output_bytes=20 * MB), Outcome.OUTPUT, -9),
-        ("head -c 100000 /dev/zero", Bounds(seconds=20, output_bytes=100_000), Outcome.EXITED, 0),
-        ("until [ $(ulimit -t) = 1 ]; do sleep 0.02; done; while :; do :; done", Bounds(seconds=20, cpu_seconds=1), Outcome.EXITED, -24),
-        ("until [ $(ulimit -f) = 1024 ]; do sleep 0.02; done; head -c 5000000 /dev/zero > file; stat -c %s file | grep -qx 1048576", Bounds(seconds=20, file_bytes=MB), Outcome.EXITED, 0),
-        ("until ulimit -n | grep -qx 64; do sleep 0.02; done", Bounds(seconds=20, files=64), Outcome.EXITED, 0),
-        ("sleep 20", Bounds(seconds=0), Outcome.TIMED_OUT, -9),
+        (HOG.format(""), ResourceLimits(seconds=20, memory=200 * MB), EndReason.MEMORY, -9),
+        (HOG.format("& wait"), ResourceLimits(seconds=20, memory=200 * MB), EndReason.MEMORY, -9),
+        ("setsid " + HOG.format("& sleep 20"), ResourceLimits(seconds=20, memory=200 * MB), EndReason.MEMORY, -9),
+        (HOARD, ResourceLimits(seconds=20, memory=200 * MB), EndReason.MEMORY, -9),
+        (DEAD, ResourceLimits(seconds=20, processes=20), EndReason.PROCESSES, -9),
+        (BOMB, ResourceLimits(seconds=20, processes=20), EndReason.PROCESSES, -9),
+        (SHARED, ResourceLimits(seconds=20, memory=200 * MB), EndReason.EXITED, 5),
+        (MANY.format(""), ResourceLimits(seconds=20, processes=20), EndReason.PROCESSES, -9),
+        (MANY.format("setsid"), ResourceLimits(seconds=20, processes=20), EndReason.PROCESSES, -9),
+        ("f() { [ $1 = 0 ] && sleep 60; f $(($1-1)) & f $(($1-1)) & wait; }; f 6", ResourceLimits(seconds=20, processes=30), EndReason.PROCESSES, -9),
+        ("for n in $(seq 9); do sleep 0.3 & done; wait", ResourceLimits(seconds=20, processes=20), EndReason.EXITED, 0),
+        ("yes", ResourceLimits(seconds=20, output_bytes=20 * MB), EndReason.OUTPUT, -9),
+        ("yes >&2 & setsid yes", ResourceLimits(seconds=20, output_bytes=20 * MB), EndReason.OUTPUT, -9),
+        ("head -c 100000 /dev/zero", ResourceLimits(seconds=20, output_bytes=100_000), EndReason.EXITED, 0),
+        ("until [ $(ulimit -t) = 1 ]; do sleep 0.02; done; while :; do :; done", ResourceLimits(seconds=20, cpu_seconds=1), EndReason.EXITED, -24),
+        ("until [ $(ulimit -f) = 1024 ]; do sleep 0.02; done; head -c 5000000 /dev/zero > file; stat -c %s file | grep -qx 1048576", ResourceLimits(seconds=20, file_bytes=MB), EndReason.EXITED, 0),
+        ("until ulimit -n | grep -qx 64; do sleep 0.02; done", ResourceLimits(seconds=20, files=64), EndReason.EXITED, 0),
+        ("sleep 20", ResourceLimits(seconds=0), EndReason.TIMED_OUT, -9),
     ],
 )  # fmt: skip
 @pytest.mark.clock
-def test_bounds(run: Run, script: str, bounds: Bounds, outcome: Outcome, status: int) -> None:
+def test_bounds(run: Run, script: str, bounds: ResourceLimits, outcome: EndReason, status: int) -> None:
     running = run(script, bounds)
     ended = running.wait()
     assert (ended.outcome, ended.status) == (outcome, status)
@@ -133,32 +133,32 @@ LIMITED = "until [ $(ulimit -n) = 64 ]; do sleep 0.05; done; ulimit -n"
 def test_limits_reach_those_that_were_started_at_once(run: Run) -> None:
     """Nobody can give the first process its limits before it runs; its children get theirs when they are seen."""
     script = f"for n in 1 2 3 4 5; do ({LIMITED}) & done; setsid bash -c '{LIMITED}' & wait; ulimit -n"
-    running = run(script, Bounds(seconds=20, files=64), Late())
+    running = run(script, ResourceLimits(seconds=20, files=64), Late())
     running.wait()
     assert running.output.ends(1000) == (b"64\n" * 7, 0, b"")
 
 
 def test_limits_reach_those_that_were_started_with_the_mark(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who has the mark of a command is not looked at for limits, so nobody may have the one without the other."""
-    brand = Marks.brand
+    attach = ProcessMarks.attach
 
-    def slowly(self: Marks, pid: int) -> None:
-        brand(self, pid)
+    def slowly(self: ProcessMarks, pid: int) -> None:
+        attach(self, pid)
         time.sleep(0.2)
 
-    monkeypatch.setattr(Marks, "brand", slowly)
-    running = run(f"sleep 0.1; ({LIMITED})", Bounds(seconds=20, files=64))
+    monkeypatch.setattr(ProcessMarks, "attach", slowly)
+    running = run(f"sleep 0.1; ({LIMITED})", ResourceLimits(seconds=20, files=64))
     running.wait()
     assert running.output.ends(1000) == (b"64\n", 0, b"")
 
 
 FLOOD = """
 import os, sys
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import State
-from toolroll.host.shell.supervisor import Bounds, start
+from toolroll.host.shell.supervisor import ResourceLimits, start
 folder, script, way = sys.argv[1:]
 
 def peak():
@@ -166,8 +166,8 @@ def peak():
 
 def run(script):
     running = start(
-        ["bash", "-c", script], sandbox=Unconfined(), reach=Reach(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
-        env={"PATH": os.environ["PATH"]}, bounds=Bounds(), spill=Spill(State(folder + "/state")),
+        ["bash", "-c", script], sandbox=Unconfined(), access=AccessRules(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
+        env={"PATH": os.environ["PATH"]}, bounds=ResourceLimits(), spill=Spill(State(folder + "/state")),
     )
     return running.wait(), running.output
 
@@ -218,7 +218,7 @@ def test_a_flood_of_gigabytes(tmp_path: Path, script: str) -> None:
 
 def test_a_flood_is_stopped_at_once(run: Run) -> None:
     before = time.monotonic()
-    running = run("yes", Bounds(output_bytes=64 * MB))
-    assert running.wait().outcome is Outcome.OUTPUT
+    running = run("yes", ResourceLimits(output_bytes=64 * MB))
+    assert running.wait().outcome is EndReason.OUTPUT
     assert time.monotonic() - before < 60
     assert 64 * MB < running.output.total < 66 * MB

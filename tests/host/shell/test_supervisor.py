@@ -14,17 +14,17 @@ import pytest
 from tests.waiting import until
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime import process_tree as descendants
-from toolroll.host.runtime.cancellation import Token
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.shell import supervisor
-from toolroll.host.shell.supervisor import Bounds, Outcome, Running, start
+from toolroll.host.shell.supervisor import EndReason, ResourceLimits, RunningCommand, start
 from toolroll.result import ErrorCode, ToolError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
-Run = Callable[..., Running]
+Run = Callable[..., RunningCommand]
 
 
 @pytest.fixture
@@ -32,16 +32,18 @@ def run(tmp_path: Path) -> Iterator[Run]:
     """Start a script of the shell, unconfined; whatever still runs in the end is killed."""
     state = State(str(tmp_path / "state"))
     folder = os.open(tmp_path, os.O_RDONLY)
-    started: list[Running] = []
+    started: list[RunningCommand] = []
 
-    def begin(script: str | list[str], seconds: float | None = 20, bounds: Bounds | None = None, **options) -> Running:
+    def begin(
+        script: str | list[str], seconds: float | None = 20, bounds: ResourceLimits | None = None, **options
+    ) -> RunningCommand:
         running = start(
             ["bash", "-c", script] if isinstance(script, str) else script,
             sandbox=Unconfined(),
-            reach=Reach(write=(str(tmp_path),)),
+            access=AccessRules(write=(str(tmp_path),)),
             cwd=folder,
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"},
-            bounds=bounds or Bounds(seconds=seconds),
+            bounds=bounds or ResourceLimits(seconds=seconds),
             spill=Spill(state),
             **options,
         )
@@ -61,7 +63,7 @@ def threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def said(running: Running) -> bytes:
+def said(running: RunningCommand) -> bytes:
     head, omitted, tail = running.output.ends(1 << 20)
     assert (omitted, tail) == (0, b"")
     return head
@@ -91,7 +93,7 @@ def test_what_a_command_writes(
     running = run(script)
     ended = running.wait()
     assert ended == running.ended
-    assert (ended.outcome, ended.status, ended.left) == (Outcome.EXITED, status, ())
+    assert (ended.outcome, ended.status, ended.left) == (EndReason.EXITED, status, ())
     assert said(running) == (f"{tmp_path}\n1\n".encode() if output is None else output)
     assert running.errors is None
 
@@ -107,9 +109,9 @@ def test_wait_comes_back_while_it_runs(run: Run) -> None:
     running = run("sleep 300")
     assert running.wait(0.01) is None
     assert running.ended is None
-    assert descendants.view_processes().get(running.pid).alive
-    assert running.kill().outcome is Outcome.KILLED
-    assert running.wait(0) == running.kill(Outcome.CANCELLED) == running.ended
+    assert descendants.view().get(running.pid).alive
+    assert running.kill().outcome is EndReason.KILLED
+    assert running.wait(0) == running.kill(EndReason.CANCELLED) == running.ended
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_it_is_over_soon_after_its_time(run: Run, script: str) -> None:
     running = run(script, seconds=0.3)
     ended = running.wait()
     took = time.monotonic() - before
-    assert ended.outcome is Outcome.TIMED_OUT
+    assert ended.outcome is EndReason.TIMED_OUT
     assert ended.status == -9
     assert 0.3 <= ended.seconds <= took
     assert took < 50
@@ -161,7 +163,7 @@ def test_it_is_over_soon_after_its_time(run: Run, script: str) -> None:
 def test_a_child_that_holds_the_pipe_is_not_waited_for(run: Run) -> None:
     before = time.monotonic()
     running = run("sleep 100 & echo done")
-    assert running.wait().outcome is Outcome.EXITED
+    assert running.wait().outcome is EndReason.EXITED
     assert time.monotonic() - before < 50
     assert said(running) == b"done\n"
     assert [one for one in descendants.LiveProcesses().everybody() if one.group == running.pid] == []
@@ -185,7 +187,7 @@ def test_a_child_that_holds_the_pipe_is_not_waited_for(run: Run) -> None:
     ],
 )
 def test_who_asks_for_input_gets_none(run: Run, script: str) -> None:
-    assert run(script, seconds=15).wait().outcome is Outcome.EXITED
+    assert run(script, seconds=15).wait().outcome is EndReason.EXITED
 
 
 def test_input_is_given_as_it_comes(run: Run) -> None:
@@ -230,23 +232,23 @@ def test_a_closed_input_does_not_end_the_command(run: Run) -> None:
 
 
 def test_a_token_ends_it(run: Run) -> None:
-    token = Token()
+    token = CancelToken()
     running = run("echo $$; sleep 300")
     threading.Timer(0.1, token.cancel).start()
     before = time.monotonic()
-    assert running.wait(token=token).outcome is Outcome.CANCELLED
+    assert running.wait(token=token).outcome is EndReason.CANCELLED
     assert time.monotonic() - before < 60
     assert descendants.view_processes().get(running.pid) is None
 
 
 def test_the_time_of_the_call_ends_it(run: Run) -> None:
-    assert run("sleep 300").wait(token=Token(0.05)).outcome is Outcome.TIMED_OUT
+    assert run("sleep 300").wait(token=CancelToken(0.05)).outcome is EndReason.TIMED_OUT
 
 
 def test_a_block_ends_it(run: Run) -> None:
     with pytest.raises(ZeroDivisionError), run("sleep 300") as running:
         raise ZeroDivisionError
-    assert running.ended.outcome is Outcome.KILLED
+    assert running.ended.outcome is EndReason.KILLED
 
 
 def test_output_is_told_while_it_comes(run: Run) -> None:
@@ -324,24 +326,24 @@ def test_a_status_that_cannot_be_known(run: Run) -> None:
         ended = running.wait()
     finally:
         signal.signal(signal.SIGCHLD, before)
-    assert (ended.outcome, ended.status, ended.left) == (Outcome.EXITED, None, ())
-    assert descendants.view_processes().get(int(said(running))) is None
+    assert (ended.outcome, ended.status, ended.left) == (EndReason.EXITED, None, ())
+    assert descendants.view().get(int(said(running))) is None
 
 
 STARVED = """
 import os, resource, sys
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.sandbox.tiers import Unconfined
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import State
-from toolroll.host.shell.supervisor import Bounds, start
+from toolroll.host.shell.supervisor import ResourceLimits, start
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 folder = os.open(sys.argv[1], os.O_RDONLY)
 
 def run(*argv):
     return start(
-        argv, sandbox=Unconfined(), reach=Reach(write=(sys.argv[1],)), cwd=folder, env={"PATH": os.environ["PATH"]},
-        bounds=Bounds(), spill=Spill(State(sys.argv[1])),
+        argv, sandbox=Unconfined(), access=AccessRules(write=(sys.argv[1],)), cwd=folder, env={"PATH": os.environ["PATH"]},
+        bounds=ResourceLimits(), spill=Spill(State(sys.argv[1])),
     )
 
 def take_all():

@@ -24,13 +24,13 @@ from tests.users import need_another_user
 from tests.waiting import until
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime import process_tree as descendants
-from toolroll.host.runtime.cancellation import Token
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
-from toolroll.host.sandbox.choose import strongest
-from toolroll.host.sandbox.tiers import Sandbox, Unconfined
-from toolroll.host.shell.process_group import house
-from toolroll.host.shell.supervisor import Bounds, Outcome, Running, start
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.sandbox.tiers import Unconfined
+from toolroll.host.shell.process_group import process_registry
+from toolroll.host.shell.supervisor import EndReason, ResourceLimits, RunningCommand, start
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"), pytest.mark.timeout(100)]
 
@@ -51,10 +51,10 @@ WAIT = "\nread line"
 
 @pytest.fixture
 def sandbox(tier: str) -> Sandbox:
-    return strongest(tier)
+    return choose_sandbox(tier)
 
 
-Begin = Callable[..., Running]
+Begin = Callable[..., RunningCommand]
 
 
 @pytest.fixture
@@ -63,14 +63,14 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
     state = State(str(tmp_path / "state"))
     spill = Spill(state)
 
-    def make(sandbox: Sandbox, script: str, seconds: float | None = 60, **options) -> Running:
+    def make(sandbox: Sandbox, script: str, seconds: float | None = 60, **options) -> RunningCommand:
         return start(
             ["bash", "-c", script],
             sandbox=sandbox,
-            reach=Reach(write=(str(tmp_path),)),
+            access=AccessRules(write=(str(tmp_path),)),
             cwd=folder,
             env={"PATH": "/usr/local/bin:/usr/bin:/bin"},
-            bounds=Bounds(seconds=seconds),
+            bounds=ResourceLimits(seconds=seconds),
             spill=spill,
             input=True,
             **options,
@@ -113,29 +113,29 @@ def shaped(shape: str, tag: str) -> str:
     return SHAPES[shape][0].replace("SLEEP", f"sleep {tag}") + WAIT
 
 
-def by_itself(running: Running) -> Outcome:
+def by_itself(running: RunningCommand) -> EndReason:
     running.write(b"\n")
     return running.wait().outcome
 
 
-def by_token(running: Running) -> Outcome:
-    token = Token()
+def by_token(running: RunningCommand) -> EndReason:
+    token = CancelToken()
     token.cancel()
     return running.wait(token=token).outcome
 
 
-ENDS: dict[Outcome, Callable[[Running], Outcome]] = {
-    Outcome.EXITED: by_itself,
-    Outcome.KILLED: lambda running: running.kill().outcome,
-    Outcome.CANCELLED: by_token,
-    Outcome.TIMED_OUT: lambda running: running.wait(token=Token(0)).outcome,
+ENDS: dict[EndReason, Callable[[RunningCommand], EndReason]] = {
+    EndReason.EXITED: by_itself,
+    EndReason.KILLED: lambda running: running.kill().outcome,
+    EndReason.CANCELLED: by_token,
+    EndReason.TIMED_OUT: lambda running: running.wait(token=CancelToken(0)).outcome,
 }
 
 
 @pytest.mark.parametrize("outcome", ENDS)
-def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: Outcome) -> None:
-    house().rest()
-    children = descendants.LiveProcesses().children(os.getpid())
+def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: EndReason) -> None:
+    process_registry().rest()
+    children = descendants.Live().children(os.getpid())
     tags = [(shape, f"{tag}{number}{index}") for index, shape in enumerate(SHAPES) for number in range(RUNS)]
     commands = [begin(sandbox, shaped(shape, one)) for shape, one in tags]
     until(lambda: sleepers(tag) == RUNS * sum(count for _, count in SHAPES.values()))
@@ -145,10 +145,8 @@ def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: Outc
     assert outcomes == [outcome] * len(commands)
     assert [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in survivors] == []
     assert [command.ended.left for command in commands] == [()] * len(commands)
-    house().rest()
-    assert (
-        descendants.LiveProcesses().children(os.getpid()) == children
-    )  # nor are there dead ones that nobody waits for
+    process_registry().rest()
+    assert descendants.Live().children(os.getpid()) == children  # nor are there dead ones that nobody waits for
 
 
 def test_killing_the_group_is_not_enough(tag: str) -> None:
@@ -251,7 +249,7 @@ HIDES = {
 def test_it_cannot_hide(begin: Begin, tag: str, sandbox: Sandbox, way: str) -> None:
     script = HIDES[way].replace("TAG", tag).replace("PYTHON", sys.executable)
     running = begin(sandbox, script)
-    assert running.wait().outcome is Outcome.EXITED
+    assert running.wait().outcome is EndReason.EXITED
     assert tagged(tag) == []
     assert resource.getrlimit(15) == (resource.RLIM_INFINITY, resource.RLIM_INFINITY)  # nothing of ours is marked
 
@@ -282,22 +280,22 @@ def test_one_whose_first_thread_has_ended(begin: Begin) -> None:
     running = begin(Unconfined(), f"{sys.executable} -c '{code}' >/dev/null 2>&1 & echo $!; read line")
     until(lambda: running.output.total > 0)
     pid = int(running.output.read(0, 100))
-    until(lambda: descendants.LiveProcesses().get(pid).state == "Z")
-    assert by_itself(running) is Outcome.EXITED
-    assert descendants.LiveProcesses().get(pid) is None
+    until(lambda: descendants.Live().get(pid).state == "Z")
+    assert by_itself(running) is EndReason.EXITED
+    assert descendants.Live().get(pid) is None
 
 
 HOST = """
 import os, sys, time
-from toolroll.host.sandbox.choose import strongest
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.runtime.launcher import AccessRules
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import State
-from toolroll.host.shell.supervisor import Bounds, start
+from toolroll.host.shell.supervisor import ResourceLimits, start
 folder, tier, script, then = sys.argv[1:]
 running = start(
-    ["bash", "-c", script], sandbox=strongest(tier), reach=Reach(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
-    env={"PATH": "/usr/local/bin:/usr/bin:/bin"}, bounds=Bounds(), spill=Spill(State(folder + "/state")), input=True,
+    ["bash", "-c", script], sandbox=choose_sandbox(tier), access=AccessRules(write=(folder,)), cwd=os.open(folder, os.O_RDONLY),
+    env={"PATH": "/usr/local/bin:/usr/bin:/bin"}, bounds=ResourceLimits(), spill=Spill(State(folder + "/state")), input=True,
 )
 print(running.pid, flush=True)
 sys.stdin.readline()
@@ -347,8 +345,8 @@ def test_a_confined_daemon_that_nobody_knows(begin: Begin, tmp_path: Path, tag: 
     folder, null = os.open(tmp_path, os.O_RDONLY), os.open(os.devnull, os.O_RDWR)
 
     def confined(script: str) -> subprocess.Popen[bytes]:
-        reach, env = Reach(write=(str(tmp_path),)), {"PATH": os.environ["PATH"]}
-        return sandbox.spawn(reach, ["bash", "-c", script], cwd=folder, env=env, stdin=null, stdout=null, stderr=null)
+        access, env = AccessRules(write=(str(tmp_path),)), {"PATH": os.environ["PATH"]}
+        return sandbox.spawn(access, ["bash", "-c", script], cwd=folder, env=env, stdin=null, stdout=null, stderr=null)
 
     other = begin(sandbox, "read line")
     command = begin(sandbox, "read line")

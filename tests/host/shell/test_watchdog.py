@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.shell.watchdog import Lifeline
+from toolroll.host.shell.watchdog import Watchdog
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 HOST = """
 import os, subprocess, sys, time
-from toolroll.host.shell.watchdog import Lifeline
-line = Lifeline(sys.argv[1])
+from toolroll.host.shell.watchdog import Watchdog
+line = Watchdog(sys.argv[1])
 if sys.argv[2] == "closed":
     line.close()
 mine = {**os.environ, "SOME_MARK": f"{sys.argv[1]}.1"}
@@ -57,7 +57,7 @@ def test_a_killed_program_leaves_nothing_but_without_it_all(line: str) -> None:
 
 def test_closing_ends_only_itself() -> None:
     name = os.urandom(8).hex()
-    line = Lifeline(name)
+    line = Watchdog(name)
     child = subprocess.Popen(["sleep", "60"], env={"SOME_MARK": name})
     line.close()
     line.close()
@@ -67,7 +67,7 @@ def test_closing_ends_only_itself() -> None:
 
 
 def test_its_process_is_known_while_it_holds() -> None:
-    line = Lifeline(os.urandom(8).hex())
+    line = Watchdog(os.urandom(8).hex())
     end = time.monotonic() + 20
     while not (words := Path(f"/proc/{line.pid}/cmdline").read_bytes()) and time.monotonic() < end:
         time.sleep(0.001)  # its exec has begun, but not ended

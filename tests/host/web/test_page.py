@@ -12,7 +12,7 @@ from tests.host.convert import files
 from tests.launchers import LAUNCHER, descriptors
 from toolroll.host.convert.converter import Converter
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.host.sandbox.choose import strongest
+from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.host.web import page as pages
 from toolroll.host.web.page import Page
 from toolroll.result import ErrorCode, ToolError
@@ -26,7 +26,7 @@ MARKDOWN = "# Hi\n\n[link](https://example.com/dir/x)"
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    strongest()  # whose trial leaves descriptors of the system's own
+    choose_sandbox()  # whose trial leaves descriptors of the system's own
     before = descriptors() if os.path.isdir("/proc/self/fd") else []
     yield
     if before:
@@ -74,7 +74,7 @@ def test_bodies(body: bytes, content_type: str, page: Page) -> None:
 
 
 def test_documents_and_images_by_the_converter() -> None:
-    tier = str(strongest().tier)
+    tier = str(choose_sandbox().tier)
     converter = Converter(lambda: tier, CancelToken())
 
     def read(body: bytes, content_type: str, url: str = URL, show: pages.Show = "main") -> Page:

@@ -1,5 +1,6 @@
 """A hunk goes where it is meant, or nowhere; every line that it does not change stays as it is."""
 
+import difflib
 import time
 
 import pytest
@@ -273,3 +274,57 @@ def test_no_file_takes_long(text, diff):
     with pytest.raises(ToolError):
         apply(text, found)
     assert time.process_time() - start < 1
+
+
+LINES = st.lists(st.sampled_from(["", "a", "b", "aa", "  a", "def f():", "def g():"]), max_size=14)
+
+
+@given(LINES, LINES, st.integers(0, 3))
+def test_a_true_diff_gives_the_other_file(before, after, context):
+    old, new = ("".join(f"{line}\n" for line in lines) for lines in (before, after))
+    made = list(difflib.unified_diff(old.splitlines(True), new.splitlines(True), "a/f", "b/f", n=context))
+    if not made:
+        return
+    found = parse("".join(made))[0].hunks
+    if all(hunk.old for hunk in found):
+        assert apply(old, found).text == new
+    if all(hunk.reversed().old for hunk in found):
+        assert apply(new, found, reverse=True).text == old
+
+
+TEXT = "def f():\n    x\n    y\n\ndef g():\n    x\n    y\n"
+HUNK = "     x\n-    y\n+    z\n"
+
+
+LONG = "".join(f"line {number}\n" for number in range(1, 41)) + TEXT
+CHANGE = "@@ -{0},3 +{0},3 @@\n line 7{1}\n-line 8\n+8\n line 9{1}\n"
+SURE_TWIN = "@@ -{0},2 +{0},2 @@\n     x{1}\n-    y\n+    z\n"
+CHANGED = LONG.replace("line 8\n", "8\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "diff", "expected"),
+    [
+        (TEXT, f"@@ -6,2 +6,2 @@ def g():\n{HUNK}", TEXT[:-6] + "    z\n"),
+        (TEXT, f"@@ -2,2 +2,2 @@ def f():\n{HUNK}@@ -6,2 +6,2 @@ def g():\n{HUNK}", TEXT.replace("y", "z")),
+        (TEXT * 2, f"@@ -2,2 +2,2 @@ def f():\n{HUNK}@@ -9,2 +9,2 @@ def f():\n{HUNK}", TEXT.replace("y", "z", 1) * 2),
+        (TEXT, "@@ -1,2 +1 @@\n-def f():\n     x\n@@ -3,2 +2,1 @@\n     y\n-\n", "    x\n    y\n" + TEXT[22:]),
+        (TEXT, "@@ -1,7 +0,0 @@\n" + "".join(f"-{line}\n" for line in TEXT.split("\n")[:-1]), ""),
+        (TEXT, f"@@ -6,2 +6,2 @@ def\n{HUNK}", TEXT[:-6] + "    z\n"),
+        ("aab\nab\n", "@@ -1,1 +1,1 @@\n-ab\n+c\n", "aab\nc\n"),
+        ("aab\nab\n", "@@ -2,1 +2,1 @@\n-ab\n+c\n", "aab\nc\n"),
+        (TEXT[:-1], f"@@ -2,2 +2,2 @@\n{HUNK}", TEXT[:-1].replace("y", "z", 1)),
+        ("x\n" * 40, "@@ -9 +9 @@\n-x\n+y\n", "x\n" * 8 + "y\n" + "x\n" * 31),
+        # Off by as much as the first hunk, or with other blanks at the ends of lines that stay.
+        (LONG, CHANGE.format(9, ""), CHANGED),
+        (LONG, CHANGE.format(2, ""), CHANGED),
+        (LONG, CHANGE.format(4, "") + SURE_TWIN.format(43, ""), CHANGED[:-6] + "    z\n"),
+        (LONG[:-1], CHANGE.format(9, ""), CHANGED[:-1]),
+        ("a\nb\nc\nd\ne\n_\na\nb\nx\ny\ne\n", "@@ -7,5 +7,4 @@\n a\n b\n-c\n d\n e\n", "a\nb\nd\ne\n_\na\nb\nx\ny\ne\n"),
+        (LONG, CHANGE.format(7, " "), CHANGED),
+        (LONG, CHANGE.format(7, "\t") + SURE_TWIN.format(42, " "), CHANGED.replace("y", "z", 1)),
+        (LONG.replace("line 9", "line 9  "), CHANGE.format(7, ""), CHANGED.replace("line 9", "line 9  ")),
+    ],
+)  # fmt: skip
+def test_a_hunk_with_a_sure_place(text, diff, expected):
+    assert apply(text, hunks(diff)).text == expected

@@ -5,7 +5,7 @@ import pytest
 from toolroll import ToolError
 from toolroll.text.patch.apply import Landed
 from toolroll.text.patch.plan import plan
-from toolroll.text.patch.tree import Change
+from toolroll.text.patch.tree import PatchStep
 
 FILES = {"x": "a\n", "y": "one\ntwo\nthree\n", "dir/z": "z\n", "empty": "", "a/deep": "a\n"}
 AT_1 = (Landed(1, 0, True, 1, 1),)
@@ -26,7 +26,7 @@ def git(old: str, new: str, *header: str) -> str:
 MADE = "@@ -0,0 +1 @@\n+n\n"
 ADDED = (Landed(1, 0, True, 1, 0),)
 REMOVED = (Landed(1, 0, True, 0, 1),)
-WRITE_X = Change("write", "x", "b\n", hunks=AT_1)
+WRITE_X = PatchStep("write", "x", "b\n", hunks=AT_1)
 
 
 @pytest.mark.parametrize(
@@ -34,40 +34,40 @@ WRITE_X = Change("write", "x", "b\n", hunks=AT_1)
     [
         (diff("a/x", "b/x"), [WRITE_X]),
         (git("x", "x", "index 1..2 100644") + diff("a/x", "b/x"), [WRITE_X]),
-        (git("x", "x", "old mode 100644", "new mode 100755", "index 1..2") + diff("a/x", "b/x"), [Change("write", "x", "b\n", mode=0o755, hunks=AT_1)]),
-        (git("x", "x", "old mode 100755", "new mode 100644"), [Change("write", "x", mode=0o644)]),
-        (git("n", "n", "new file mode 100644"), [Change("write", "n", "", created=True)]),
-        (git("n", "n", "new file mode 100755") + diff("/dev/null", "b/n", MADE), [Change("write", "n", "n\n", mode=0o755, created=True, hunks=ADDED)]),
-        (diff("/dev/null", "b/n", MADE), [Change("write", "n", "n\n", created=True, hunks=ADDED)]),
-        (diff("a/n", "b/n", MADE), [Change("write", "n", "n\n", created=True, hunks=ADDED)]),
-        (diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-a\n"), [Change("delete", "x", hunks=REMOVED)]),
-        (git("empty", "empty", "deleted file mode 100644"), [Change("delete", "empty")]),
-        (git("x", "n", "similarity index 100%", "rename from x", "rename to n"), [Change("move", "n", source="x", created=True)]),
-        (git("x", "n", "rename from x", "rename to n") + diff("a/x", "b/n"), [Change("move", "n", "b\n", "x", created=True, hunks=AT_1)]),
-        (git("x", "n", "copy from x", "copy to n"), [Change("copy", "n", source="x", created=True)]),
-        (git("x", "n", "copy from x", "copy to n") + diff("a/x", "b/n"), [Change("copy", "n", "b\n", "x", created=True, hunks=AT_1)]),
+        (git("x", "x", "old mode 100644", "new mode 100755", "index 1..2") + diff("a/x", "b/x"), [PatchStep("write", "x", "b\n", mode=0o755, hunks=AT_1)]),
+        (git("x", "x", "old mode 100755", "new mode 100644"), [PatchStep("write", "x", mode=0o644)]),
+        (git("n", "n", "new file mode 100644"), [PatchStep("write", "n", "", created=True)]),
+        (git("n", "n", "new file mode 100755") + diff("/dev/null", "b/n", MADE), [PatchStep("write", "n", "n\n", mode=0o755, created=True, hunks=ADDED)]),
+        (diff("/dev/null", "b/n", MADE), [PatchStep("write", "n", "n\n", created=True, hunks=ADDED)]),
+        (diff("a/n", "b/n", MADE), [PatchStep("write", "n", "n\n", created=True, hunks=ADDED)]),
+        (diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-a\n"), [PatchStep("delete", "x", hunks=REMOVED)]),
+        (git("empty", "empty", "deleted file mode 100644"), [PatchStep("delete", "empty")]),
+        (git("x", "n", "similarity index 100%", "rename from x", "rename to n"), [PatchStep("move", "n", source="x", created=True)]),
+        (git("x", "n", "rename from x", "rename to n") + diff("a/x", "b/n"), [PatchStep("move", "n", "b\n", "x", created=True, hunks=AT_1)]),
+        (git("x", "n", "copy from x", "copy to n"), [PatchStep("copy", "n", source="x", created=True)]),
+        (git("x", "n", "copy from x", "copy to n") + diff("a/x", "b/n"), [PatchStep("copy", "n", "b\n", "x", created=True, hunks=AT_1)]),
         # Steps in an order in which they can be done.
-        (diff("a/x", "b/x") + git("x", "n", "copy from x", "copy to n"), [Change("copy", "n", source="x", created=True), WRITE_X]),
-        (git("x", "n", "rename from x", "rename to n") + git("x", "m", "copy from x", "copy to m"), [Change("copy", "m", source="x", created=True), Change("move", "n", source="x", created=True)]),
-        (git("x", "n", "rename from x", "rename to n") + diff("/dev/null", "b/x", MADE), [Change("move", "n", source="x", created=True), Change("write", "x", "n\n", created=True, hunks=ADDED)]),
+        (diff("a/x", "b/x") + git("x", "n", "copy from x", "copy to n"), [PatchStep("copy", "n", source="x", created=True), WRITE_X]),
+        (git("x", "n", "rename from x", "rename to n") + git("x", "m", "copy from x", "copy to m"), [PatchStep("copy", "m", source="x", created=True), PatchStep("move", "n", source="x", created=True)]),
+        (git("x", "n", "rename from x", "rename to n") + diff("/dev/null", "b/x", MADE), [PatchStep("move", "n", source="x", created=True), PatchStep("write", "x", "n\n", created=True, hunks=ADDED)]),
         # Two files that trade their names.
-        (git("x", "y", "rename from x", "rename to y") + git("y", "x", "rename from y", "rename to x"), [Change("write", "y", "a\n", "x"), Change("write", "x", "one\ntwo\nthree\n", "y")]),
+        (git("x", "y", "rename from x", "rename to y") + git("y", "x", "rename from y", "rename to x"), [PatchStep("write", "y", "a\n", "x"), PatchStep("write", "x", "one\ntwo\nthree\n", "y")]),
         # A file that takes the name of a deleted one, whichever comes first.
-        (diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-a\n") + diff("/dev/null", "b/x", MADE), [Change("write", "x", "n\n", hunks=ADDED)]),
-        (git("dir/z", "x", "rename from dir/z", "rename to x") + diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-a\n"), [Change("delete", "dir/z"), Change("write", "x", "z\n", "dir/z")]),
+        (diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-a\n") + diff("/dev/null", "b/x", MADE), [PatchStep("write", "x", "n\n", hunks=ADDED)]),
+        (git("dir/z", "x", "rename from dir/z", "rename to x") + diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-a\n"), [PatchStep("delete", "dir/z"), PatchStep("write", "x", "z\n", "dir/z")]),
         # A part sees what the parts before it did.
-        (git("x", "n", "rename from x", "rename to n") + diff("a/n", "b/n"), [Change("move", "n", "b\n", "x", created=True, hunks=AT_1)]),
-        (diff("a/x", "b/x") + diff("a/x", "b/x", "@@ -1 +1 @@\n-b\n+c\n"), [Change("write", "x", "c\n", hunks=(*AT_1, *AT_1))]),
-        (diff("a/x", "b/x") + git("x", "n", "rename from x", "rename to n"), [Change("move", "n", "b\n", "x", created=True, hunks=AT_1)]),
-        (diff("/dev/null", "b/n", MADE) + git("n", "m", "rename from n", "rename to m"), [Change("write", "m", "n\n", created=True, hunks=ADDED)]),
+        (git("x", "n", "rename from x", "rename to n") + diff("a/n", "b/n"), [PatchStep("move", "n", "b\n", "x", created=True, hunks=AT_1)]),
+        (diff("a/x", "b/x") + diff("a/x", "b/x", "@@ -1 +1 @@\n-b\n+c\n"), [PatchStep("write", "x", "c\n", hunks=(*AT_1, *AT_1))]),
+        (diff("a/x", "b/x") + git("x", "n", "rename from x", "rename to n"), [PatchStep("move", "n", "b\n", "x", created=True, hunks=AT_1)]),
+        (diff("/dev/null", "b/n", MADE) + git("n", "m", "rename from n", "rename to m"), [PatchStep("write", "m", "n\n", created=True, hunks=ADDED)]),
         (diff("/dev/null", "b/n", MADE) + diff("a/n", "/dev/null", "@@ -1 +0,0 @@\n-n\n"), []),
         # No step where nothing changes.
         (diff("a/x", "b/x", "@@ -1 +1 @@\n a\n"), []),
         # The Begin/End Patch form.
-        ("*** Begin Patch\n*** Update File: x\n-a\n+b\n*** End Patch", [Change("write", "x", "b\n", hunks=(Landed(1, None, True, 1, 1),))]),
-        ("*** Begin Patch\n*** Update File: x\n*** Move to: n\n*** End Patch", [Change("move", "n", source="x", created=True)]),
-        ("*** Begin Patch\n*** Add File: n\n+n\n*** Delete File: y\n*** End Patch", [Change("delete", "y"), Change("write", "n", "n\n", created=True, hunks=ADDED)]),
-        ("*** Begin Patch\n*** Update File: a/deep\n-a\n+b\n*** End Patch", [Change("write", "a/deep", "b\n", hunks=(Landed(1, None, True, 1, 1),))]),
+        ("*** Begin Patch\n*** Update File: x\n-a\n+b\n*** End Patch", [PatchStep("write", "x", "b\n", hunks=(Landed(1, None, True, 1, 1),))]),
+        ("*** Begin Patch\n*** Update File: x\n*** Move to: n\n*** End Patch", [PatchStep("move", "n", source="x", created=True)]),
+        ("*** Begin Patch\n*** Add File: n\n+n\n*** Delete File: y\n*** End Patch", [PatchStep("delete", "y"), PatchStep("write", "n", "n\n", created=True, hunks=ADDED)]),
+        ("*** Begin Patch\n*** Update File: a/deep\n-a\n+b\n*** End Patch", [PatchStep("write", "a/deep", "b\n", hunks=(Landed(1, None, True, 1, 1),))]),
     ],
 )  # fmt: skip
 def test_plan(patch, expected):
@@ -77,15 +77,15 @@ def test_plan(patch, expected):
 @pytest.mark.parametrize(
     ("patch", "files", "expected"),
     [
-        (diff("a/x", "b/x"), {"x": "b\n"}, [Change("write", "x", "a\n", hunks=AT_1)]),
-        (git("x", "n", "rename from x", "rename to n") + diff("a/x", "b/n"), {"n": "b\n"}, [Change("move", "x", "a\n", "n", created=True, hunks=AT_1)]),
-        (diff("/dev/null", "b/n", MADE), {"n": "n\n"}, [Change("delete", "n", hunks=REMOVED)]),
-        (git("x", "x", "deleted file mode 100755") + diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-n\n"), {}, [Change("write", "x", "n\n", mode=0o755, created=True, hunks=(Landed(1, 0, True, 1, 0),))]),
-        (git("x", "x", "old mode 100644", "new mode 100755"), {"x": ""}, [Change("write", "x", mode=0o644)]),
-        (git("x", "n", "copy from x", "copy to n"), {"x": "a\n", "n": "a\n"}, [Change("delete", "n")]),
-        (diff("a/x", "b/x") + git("x", "n", "copy from x", "copy to n"), {"x": "b\n", "n": "a\n"}, [Change("delete", "n"), Change("write", "x", "a\n", hunks=AT_1)]),
-        (diff("a/x", "b/x") + diff("a/x", "b/x", "@@ -1 +1 @@\n-b\n+c\n"), {"x": "c\n"}, [Change("write", "x", "a\n", hunks=(*AT_1, *AT_1))]),
-        ("*** Begin Patch\n*** Add File: n\n+n\n*** End Patch", {"n": "n\n"}, [Change("delete", "n", hunks=REMOVED)]),
+        (diff("a/x", "b/x"), {"x": "b\n"}, [PatchStep("write", "x", "a\n", hunks=AT_1)]),
+        (git("x", "n", "rename from x", "rename to n") + diff("a/x", "b/n"), {"n": "b\n"}, [PatchStep("move", "x", "a\n", "n", created=True, hunks=AT_1)]),
+        (diff("/dev/null", "b/n", MADE), {"n": "n\n"}, [PatchStep("delete", "n", hunks=REMOVED)]),
+        (git("x", "x", "deleted file mode 100755") + diff("a/x", "/dev/null", "@@ -1 +0,0 @@\n-n\n"), {}, [PatchStep("write", "x", "n\n", mode=0o755, created=True, hunks=(Landed(1, 0, True, 1, 0),))]),
+        (git("x", "x", "old mode 100644", "new mode 100755"), {"x": ""}, [PatchStep("write", "x", mode=0o644)]),
+        (git("x", "n", "copy from x", "copy to n"), {"x": "a\n", "n": "a\n"}, [PatchStep("delete", "n")]),
+        (diff("a/x", "b/x") + git("x", "n", "copy from x", "copy to n"), {"x": "b\n", "n": "a\n"}, [PatchStep("delete", "n"), PatchStep("write", "x", "a\n", hunks=AT_1)]),
+        (diff("a/x", "b/x") + diff("a/x", "b/x", "@@ -1 +1 @@\n-b\n+c\n"), {"x": "c\n"}, [PatchStep("write", "x", "a\n", hunks=(*AT_1, *AT_1))]),
+        ("*** Begin Patch\n*** Add File: n\n+n\n*** End Patch", {"n": "n\n"}, [PatchStep("delete", "n", hunks=REMOVED)]),
     ],
 )  # fmt: skip
 def test_plan_in_reverse(patch, files, expected):

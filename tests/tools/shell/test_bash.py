@@ -151,9 +151,9 @@ def test_hooks_and_settings_of_the_repository_are_kept(kit, ws, confined):
 def test_cancelling_ends_it(kit, ws, tier):
     import threading
 
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
 
-    token = Token()
+    token = CancelToken()
     threading.Timer(0.3, token.cancel).start()
     started = time.monotonic()
     result = kit.call("bash", {"command": "sleep 100 & wait"}, token=token)

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tests.waiting import until
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.shell import shell
 
 
@@ -52,7 +52,7 @@ def test_input_reaches_it(kit):
 @pytest.mark.usefixtures("at_once")
 def test_a_wait_that_is_cancelled_ends_nothing(kit):
     start(kit, "sleep 100")
-    token = Token()
+    token = CancelToken()
     threading.Timer(0.3, token.cancel).start()
     assert kit.call("job", {"action": "output", "id": 1, "wait": 30}, token=token).error.code == "Cancelled"
     assert kit.call("job", {"action": "output", "id": 1}).data["state"] == "running"

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from toolroll.policy.effects import Effect
-from toolroll.text.escape import escaped, escaped_line
+from toolroll.text.escape import escape_line, escape_text
 
 MAX_ROWS = 1_000
 """Rows of 80 columns that a question may have: what terminals keep to scroll back to, and more than a person reads."""
@@ -58,7 +58,7 @@ class ApprovalRequest:
     @property
     def title(self) -> str:
         """What is asked, on one line."""
-        return escaped_line(f"{self.name}: {self.reason}")
+        return escape_line(f"{self.name}: {self.reason}")
 
     @property
     def body(self) -> str:
@@ -81,7 +81,7 @@ class ApprovalRequest:
     @property
     def scope(self) -> str:
         """What a remembered answer covers, as it is shown."""
-        return escaped_line(self.covers)
+        return escape_line(self.covers)
 
     @property
     def rows(self) -> int:
@@ -100,8 +100,8 @@ def rows(text: str) -> int:
 
 def _lines(name: str, value: Any) -> Iterator[str]:
     text = value if isinstance(value, str) else _json(value, 2)
-    first, *rest = escaped(text).split("\n")
-    label = escaped_line(name)
+    first, *rest = escape_text(text).split("\n")
+    label = escape_line(name)
     if not rest:
         yield f"{label}: {first}"
         return

@@ -17,7 +17,7 @@ from toolroll.text.ranking.weights import ASIDE, find_aside
 
 if TYPE_CHECKING:
     from toolroll.host.code.parser_pool import ParserPool
-    from toolroll.host.files.reader import Reader
+    from toolroll.host.files.reader import FileReader
     from toolroll.host.runtime.cancellation import CancelToken
 
 NO_TEXT = b""
@@ -51,7 +51,7 @@ class SourceFile:
 class FactReader:
     """Makes the facts of the files of one workspace."""
 
-    def __init__(self, files: Reader, parsers: ParserPool) -> None:
+    def __init__(self, files: FileReader, parsers: ParserPool) -> None:
         self._files = files
         self._parsers = parsers
 

@@ -25,7 +25,7 @@ from toolroll.text.encoding import HEAD, detect
 from toolroll.text.search.skipped import sentence
 
 if TYPE_CHECKING:
-    from toolroll.host.files.reader import Reader
+    from toolroll.host.files.reader import FileReader
     from toolroll.host.files.versions import Stamp
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
@@ -91,7 +91,7 @@ _Outcome = tuple[str, T | None, str]
 class Structure:
     """The tags of the files of one workspace. Thread-safe."""
 
-    def __init__(self, files: Reader, search: Search, limits: Limits, launcher: Launcher) -> None:
+    def __init__(self, files: FileReader, search: Search, limits: Limits, launcher: Launcher) -> None:
         self._files = files
         self._search = search
         self._limits = limits
@@ -152,7 +152,7 @@ class Structure:
 
         return self._scan(Scope(path), holds, lambda language: bool(language.pattern), fits, token)
 
-    def resolve_path(self, files: Reader, path: str) -> str:
+    def resolve_path(self, files: FileReader, path: str) -> str:
         """The path of a call relative to the workspace; ToolError for a kept output, which has no structure."""
         root, where = files.where(path)
         if root is not self._files.root:

@@ -162,10 +162,10 @@ def running(
 
     It may read the system's own files, Python's and this package's, and nothing else.
     """
-    from toolroll.host.runtime.launcher import PACKAGE, PIPE, Reach, python_paths
+    from toolroll.host.runtime.launcher import PACKAGE, PIPE, AccessRules, python_paths
     from toolroll.host.runtime.processes import Stream
     from toolroll.host.runtime.state import create_nameless_file
-    from toolroll.host.sandbox.choose import strongest
+    from toolroll.host.sandbox.choose import choose_sandbox
 
     packages = [os.path.abspath(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     argv = [sys.executable, "-I", "-S", "-c", _CHILD, PACKAGE, ":".join(packages), *words]
@@ -173,8 +173,8 @@ def running(
     folder = os.open(PACKAGE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     fd = create_nameless_file(data)
     try:
-        process = strongest(tier).spawn(
-            Reach((), python_paths()), argv, cwd=folder, env=env, stdin=fd, stdout=PIPE, stderr=PIPE
+        process = choose_sandbox(tier).spawn(
+            AccessRules((), python_paths()), argv, cwd=folder, env=env, stdin=fd, stdout=PIPE, stderr=PIPE
         )
     finally:
         os.close(fd)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.host.dev.projects import driver_source, read_report, walk_up
-from toolroll.host.files.tree import Tree
+from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
-from toolroll.host.shell.command_result import check
+from toolroll.host.shell.command_result import check_end
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.counts import counted
@@ -19,7 +19,7 @@ from toolroll.text.dev.lint.model import Finding, LintOutput, Rewritten
 
 if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
-    from toolroll.host.files.document import Document
+    from toolroll.host.files.reader import TextFile
 
 _MAX_OUTPUT_BYTES = 32 << 20
 _FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where nothing ignores them
@@ -58,7 +58,7 @@ def choose(projects: Projects, action: Action, path: str) -> tuple[list[ChosenLi
 
 def _files(projects: Projects, path: str) -> list[str]:
     where = "/".join(projects.files.key(path)) or "."
-    if Tree(projects.files).item(path).kind != "directory":
+    if FileTree(projects.files).item(path).kind != "directory":
         return [where]
     found = projects.find_files(engines.pattern(), Scope(where, skip=_FOREIGN))
     return [one.path for one in found.entries if "\n" not in one.path]
@@ -98,7 +98,7 @@ class Linter:
         assert engine.check is not None
         return engine.read(self._ask(engine.check))
 
-    def rewrite(self, rewrite: Rewrite) -> tuple[list[tuple[Document, str]], list[Finding]]:
+    def rewrite(self, rewrite: Rewrite) -> tuple[list[tuple[TextFile, str]], list[Finding]]:
         """The files it would change, each with its new text, and those that it cannot read."""
         printed = self._ask(rewrite.find)
         faults = self._chosen.engine.read(printed) if rewrite is self._chosen.engine.fix else _faults(printed)
@@ -115,7 +115,7 @@ class Linter:
     def _absolute(self, path: str) -> str:
         return f"{self._projects.root}/{path}"
 
-    def _draft(self, path: str) -> Document:
+    def _draft(self, path: str) -> TextFile:
         return self._projects.files.draft(self._absolute(path))
 
     def _ask(self, words: engines.Words) -> LintOutput:
@@ -155,11 +155,11 @@ class Linter:
             ran = shell.words(argv, seconds=self._seconds, extra=extra)
         else:
             ran = shell.program(argv, seconds=self._seconds, merge=False, writes="nothing", extra=extra)
-        check(ran, 2_000, "tail")
+        check_end(ran, 2_000, "tail")
         out = ran.launched.running.output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace")
         return LintOutput(out, ran.show_errors(20_000).text, ran.status or 0, root)
 
-    def _filtered(self, rewrite: Rewrite, drafts: list[Document]) -> list[str]:
+    def _filtered(self, rewrite: Rewrite, drafts: list[TextFile]) -> list[str]:
         """The new texts of files, printed by a program that reads them."""
         assert rewrite.filter is not None
         if not drafts:
@@ -192,7 +192,7 @@ def _faults(printed: LintOutput) -> list[Finding]:
     return faults(printed)
 
 
-def save(projects: Projects, drafts: Sequence[tuple[Document, str]]) -> list[Rewritten]:
+def save(projects: Projects, drafts: Sequence[tuple[TextFile, str]]) -> list[Rewritten]:
     """Write new texts, those that differ; what was changed."""
     changed = [(draft, text) for draft, text in drafts if draft.text != text]
     for draft, text in changed:

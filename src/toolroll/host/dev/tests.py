@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.dev.projects import driver_source, read_report, walk_up
-from toolroll.host.files.tree import Tree
+from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.dev.tests import javascript
@@ -28,7 +28,7 @@ from toolroll.text.dev.tests.model import Action, Raw, Run, plain
 
 if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
-    from toolroll.host.shell.shell import Ran
+    from toolroll.host.shell.command_result import CommandRun
     from toolroll.text.git.plans import GitCommand, GitOutput
 
 _MAX_OUTPUT_BYTES = 64 << 20
@@ -55,7 +55,7 @@ class Project:
 
 def find(projects: Projects, path: str, asked: str) -> Project:
     """The project that a path belongs to; raises ToolError when there is none with tests."""
-    item = Tree(projects.files).item(path)
+    item = FileTree(projects.files).item(path)
     where = "/".join(projects.files.key(path)) or "."
     start = where if item.kind != "file" else where.rpartition("/")[0] or "."
     wanted = FRAMEWORKS[asked].language if asked != "auto" else None
@@ -128,7 +128,7 @@ class TestRun:
     """What is known of a run, and the command itself."""
 
     run: Run
-    ran: Ran
+    ran: CommandRun
     output: str
     program: str
     """The program that ran it."""
@@ -173,7 +173,7 @@ def list_titles(projects: Projects, project: Project, chosen: ChosenTests, keywo
     inner = chosen.targets[0][0] if chosen.targets else ""
     where = f"{project.folder}/{inner}".removeprefix("./").rstrip("/") or "."
     texts = {}
-    if Tree(projects.files).is_file(f"{raw.root}/{where}"):
+    if FileTree(projects.files).is_file(f"{raw.root}/{where}"):
         texts[where] = projects.read_text(f"{raw.root}/{where}")
     else:
         for glob in project.framework.files:

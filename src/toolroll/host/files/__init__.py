@@ -1,1 +1,4 @@
-"""Files beneath one root, opened by the kernel and written atomically. `workspace.Workspace` is the front."""
+"""Files beneath one root: opened by the kernel (openat2), written atomically, recorded in a journal.
+
+`workspace.Workspace` is the front for contents, `tree.FileTree` for names. May import approval, runtime, text, policy.
+"""

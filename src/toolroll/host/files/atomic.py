@@ -1,4 +1,4 @@
-"""Replacing a file as a whole: after a crash there is the old content or the new, and nothing else."""
+"""Replace a file atomically: after a crash there is the old content or the new, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Self
 
-from toolroll.host.files.openat import not_a_file, os_error
-from toolroll.host.files.path_handle import Place
+from toolroll.host.files.openat import PathHandle, not_a_file, os_error
 from toolroll.result import ErrorCode, ToolError
 
 Check = Callable[[], None]
@@ -28,7 +27,7 @@ _NOT_COPIED = {"security.capability", "security.ima", "security.evm"}
 
 
 def write(
-    place: Place,
+    place: PathHandle,
     data: bytes,
     *,
     stage: int | None,
@@ -36,7 +35,7 @@ def write(
     mode: int | None = None,
     durable: bool = True,
     check: Check | None = None,
-    sync: Callable[[Place], None] = Place.sync,
+    sync: Callable[[PathHandle], None] = PathHandle.sync,
 ) -> bool:
     """Put `data` at `place` and say whether the file is new; if it fails, all is as it was.
 
@@ -83,7 +82,7 @@ class Replacement:
     files, begin them all, then settle them all, then put them all: the disk is waited for once.
     """
 
-    def __init__(self, place: Place, data: bytes, stage: int | None) -> None:
+    def __init__(self, place: PathHandle, data: bytes, stage: int | None) -> None:
         """Make it in `stage` if that is on the same device; else beside the old file, nameless if it can be."""
         self._place = place
         self._data = data
@@ -92,7 +91,7 @@ class Replacement:
         self._stage = stage if staged else None
         with _existing(place) as old, _Blaming(place):
             folder = place.fd if self._stage is None else self._stage
-            self._draft = _Draft(folder, 0o600, nameless=not staged)  # nobody reads it before its mode is known
+            self._draft = _Draft(folder, 0o600, nameless=not staged)  # private until its mode is known
             try:
                 self._draft.fill(data)
                 _keep(self._draft.fd, old)
@@ -163,7 +162,7 @@ class _Draft:
         while rest:  # a write may be short
             rest = rest[os.write(self.fd, rest) :]
 
-    def publish_new(self, place: Place) -> None:
+    def publish_new(self, place: PathHandle) -> None:
         """Give it its name; FileExistsError if that is taken."""
         try:
             self._link(place.name, place.fd)
@@ -174,7 +173,7 @@ class _Draft:
                 raise os_error(errno.EEXIST, place.shown) from None
             self.publish_over(place)
 
-    def publish_over(self, place: Place) -> None:
+    def publish_over(self, place: PathHandle) -> None:
         """Put it in the place of what has the name now."""
         if self.name is None:
             name = _passing_name()
@@ -190,7 +189,9 @@ class _Draft:
             os.link(self.name, name, src_dir_fd=self.folder, dst_dir_fd=folder, follow_symlinks=False)
 
 
-def _create(place: Place, data: bytes, mode: int | None, durable: bool, check: Check | None, create_only: bool) -> bool:
+def _create(
+    place: PathHandle, data: bytes, mode: int | None, durable: bool, check: Check | None, create_only: bool
+) -> bool:
     """Make a new file; False if the name was taken meanwhile, which only `create_only` minds."""
     with _Blaming(place):
         draft = _Draft(place.fd, 0o666, nameless=True)  # in its folder from the start, to inherit group and ACL
@@ -214,7 +215,7 @@ def _create(place: Place, data: bytes, mode: int | None, durable: bool, check: C
 
 
 @contextmanager
-def _existing(place: Place) -> Iterator[int]:
+def _existing(place: PathHandle) -> Iterator[int]:
     """A descriptor of the regular file to be replaced, for looking at it only."""
     with _Blaming(place):
         fd = os.open(place.name, _LOOK, dir_fd=place.fd)
@@ -224,7 +225,7 @@ def _existing(place: Place) -> Iterator[int]:
             raise ToolError(ErrorCode.CONFLICT, f"{place.shown!r} has just become a link. Look at it and try again.")
         if not stat.S_ISREG(mode):
             raise not_a_file(place.shown, mode)
-        # A rename asks only the folder; whoever made the file read-only meant something by it.
+        # A rename asks only the folder; a read-only file is meant to stay as it is.
         if not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=True):
             read_only = os.fstatvfs(place.fd).f_flag & os.ST_RDONLY
             raise os_error(errno.EROFS if read_only else errno.EACCES, place.shown)
@@ -234,9 +235,9 @@ def _existing(place: Place) -> Iterator[int]:
 
 
 class _Blaming:
-    """An error in the block is told with the path of the caller, to whom the names of drafts mean nothing."""
+    """Report an OSError of the block with the caller's path instead of the name of the draft."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PathHandle) -> None:
         self._place = place
 
     def __enter__(self) -> None:
@@ -265,7 +266,7 @@ def _own(new: int, was: os.stat_result) -> int:
         with suppress(PermissionError):
             os.fchown(new, uid, was.st_gid)
             return mode & ~lost
-    # The group is another one: it gets no more than everybody.
+    # The group is another one: it gets no more rights than others.
     return mode & ~(stat.S_ISUID | stat.S_ISGID | 0o070) | (mode & (mode << 3) & 0o070)
 
 

@@ -1,4 +1,4 @@
-"""Copies of a workspace to work in, and what was changed in them. All are gone in the end."""
+"""Make temporary copies of a workspace, and find what was changed in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolroll.host.files.trust import examine
 from toolroll.host.files.walk import Walk
@@ -18,8 +18,7 @@ _SEEK = 1 << 16
 _MOST_BYTES = 5_000_000  # of a file that is shown as a diff
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class CopyChange(NamedTuple):
     """A file that differs from the one that was copied. None stands for no file."""
 
     path: str
@@ -70,14 +69,14 @@ class Copies:
         """A folder for what a kit keeps beside a copy, which goes with it."""
         return os.path.join(self._folder, f"state-{name}")
 
-    def changes(self, name: str) -> list[Change]:
+    def changes(self, name: str) -> list[CopyChange]:
         """What differs in a copy, by path; what its ignore files keep out is left out."""
         before, after = dict(_files(self._first)), dict(_files(os.path.join(self._folder, f"work-{name}")))
         found = []
         for path in sorted(before.keys() | after.keys()):
             old, new = before.get(path, (None, 0o644)), after.get(path, (None, 0o644))
             if old != new:
-                found.append(Change(path, old[0], new[0], old[1], new[1]))
+                found.append(CopyChange(path, old[0], new[0], old[1], new[1]))
         return found
 
     def close(self) -> None:
@@ -131,7 +130,7 @@ class Copies:
 
 
 def _files(folder: str) -> Iterator[tuple[str, tuple[bytes, int]]]:
-    """Each regular file with its content and permissions, as git tells these."""
+    """Each regular file with its content and permissions, as git records them."""
     fd = os.open(folder, _FOLDER)
     try:
         for seen in Walk(fd, hidden=True):

@@ -10,9 +10,8 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolroll.result import ToolError
 from toolroll.text.search import globs
@@ -31,8 +30,7 @@ _STRANGE = re.compile(r"[\udc80-\udcff]|^(?!#).*(?:[{}]|\[[^]]*(?:[\[\\]|$)|\t *
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class IgnoreRule(NamedTuple):
     """One line."""
 
     segments: tuple[str, ...]
@@ -52,12 +50,12 @@ class Rule:
         return globs.path_regex(text if self.anchored else f"**/{text}") + ("/" if self.folders_only else "/?")
 
 
-class Rules:
+class IgnoreRules:
     """The rules of one file, or of several that are taken as one."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.every = list(parse(lines))
-        self._suspects = suspects(self.every)
+        self._suspects = quick_check(self.every)
 
     def __bool__(self) -> bool:
         """Whether there are any."""
@@ -83,8 +81,8 @@ class Rules:
         return re.compile("|".join(sources) or r"(?!)"), negated
 
 
-def suspects(rules: Iterable[Rule]) -> Callable[[str], object]:
-    """What tells quickly, by the name of a file or folder, whether any of these rules may fit it; mostly none does."""
+def quick_check(rules: Iterable[IgnoreRule]) -> Callable[[str], object]:
+    """A quick check by the name of a file or folder whether any of these rules may match it; mostly none does."""
     names, starts, ends, others = set[str](), set[str](), set[str](), set[str]()
     for rule in rules:
         last = rule.segments[-1]  # whatever the rule fits, this fits its name
@@ -108,7 +106,7 @@ def suspects(rules: Iterable[Rule]) -> Callable[[str], object]:
     return may_fit
 
 
-def parse(lines: Iterable[str]) -> Iterator[Rule]:
+def parse(lines: Iterable[str]) -> Iterator[IgnoreRule]:
     """The rules in these lines; blank lines and comments are passed over."""
     for line in lines:
         text = _trimmed(line.removesuffix("\r"))
@@ -118,7 +116,7 @@ def parse(lines: Iterable[str]) -> Iterator[Rule]:
         text = text[negated:]
         body = text.removeprefix("/").removesuffix("/")
         if body:
-            yield Rule(
+            yield IgnoreRule(
                 tuple(body.split("/")),
                 anchored="/" in body or text.startswith("/"),
                 negated=negated,
@@ -135,16 +133,16 @@ def read(folder: int, name: str) -> list[str]:
     return _lines(fd)
 
 
-def is_strange(folder: int) -> bool:
+def needs_own_walk(folder: int) -> bool:
     """Whether ripgrep would not read the ignore files in an open folder as git does."""
     return any(_STRANGE.search(line) for name in NAMES for line in read(folder, name))
 
 
-def inherited(root: Root, parts: Sequence[str]) -> list[str]:
+def inherited_rules(root: Root, parts: Sequence[str]) -> list[str]:
     """What the ignore files above the folder `parts` of the workspace say about its contents, weakest first.
 
     These are lines for an ignore file in that folder. Nothing above the workspace is looked at. A rule for
-    the folder itself, or for one above it, is left out: who names an ignored folder wants to see into it.
+    the folder itself, or for one above it, is left out: a caller that names an ignored folder wants to see into it.
     """
     lines = list(_above(root, (), ".git/info/exclude", parts))
     for name in reversed(NAMES):
@@ -163,14 +161,14 @@ def _above(root: Root, folder: Sequence[str], name: str, below: Sequence[str]) -
             yield from (str(found) for found in _beneath(rule, below))
 
 
-def _beneath(rule: Rule, below: Sequence[str]) -> list[Rule]:
+def _beneath(rule: IgnoreRule, below: Sequence[str]) -> list[IgnoreRule]:
     """The rules that say the same as `rule`, but from a folder further down."""
     if not rule.anchored:
         return [rule]
     lefts = {rule.segments}
     for name in below:
         lefts = {left for segments in lefts for left in _after(segments, name)}
-    return [Rule(left, True, rule.negated, rule.folders_only) for left in sorted(lefts) if left]
+    return [IgnoreRule(left, True, rule.negated, rule.folders_only) for left in sorted(lefts) if left]
 
 
 def _after(segments: tuple[str, ...], name: str) -> Iterator[tuple[str, ...]]:

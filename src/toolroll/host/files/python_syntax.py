@@ -1,4 +1,4 @@
-"""Whether a text is a program that parses, asked of a child with limits: hostile sources exhaust memory."""
+"""Check in a child with limits whether a Python text parses: hostile sources exhaust memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ except (ValueError, RecursionError, MemoryError) as error:
 """
 
 
-def fault(path: str, data: bytes, launcher: Launcher) -> str | None:
+def find_syntax_error(path: str, data: bytes, launcher: Launcher) -> str | None:
     """Where a Python file does not parse, in words; None when it does, or is not Python, or too large to ask."""
     if not path.endswith((".py", ".pyi")) or len(data) > _MOST_BYTES:
         return None

@@ -1,37 +1,127 @@
-"""Reading the files of one workspace: strict, bounded, and remembered."""
+"""Read the text files of one workspace: strict, bounded, and remembered."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from functools import cached_property
 
 from toolroll.host.files import line_window as window
-from toolroll.host.files.digests import Contents
-from toolroll.host.files.document import Document, read_all
-from toolroll.host.files.line_index import Known
-from toolroll.host.files.line_window import Window
-from toolroll.host.files.near import near_names
+from toolroll.host.files.line_window import LineIndexCache, Window
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
-from toolroll.host.files.versions import Records, Version, stamp_of
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.files.versions import DigestCache, SeenVersions, Version, stamp_of
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, judge_path
 from toolroll.result import ErrorCode, Suggestion, ToolError
-from toolroll.text import names
-from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, fitting
+from toolroll.text import diff, names
+from toolroll.text.encoding import HEAD, UTF8, Encoding, choose_encoding, detect
+
+_EXACT = frozenset({"utf-8", "ascii", "iso8859-1"})  # one way to write a text, and decoding takes no other
+_LINEWISE = ("utf-8", "ascii", "iso8859-", "cp125", "koi8-")  # a byte 10 is a line feed, wherever one looks
 
 
-class Reader:
+@dataclass(frozen=True)
+class TextFile:
+    """A text file as it was at one moment."""
+
+    path: str
+    data: bytes
+    encoding: Encoding
+    version: Version
+
+    @cached_property
+    def text(self) -> str:
+        return self.encoding.decode(self.data)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether each of its bytes is a character, the same in every encoding of text that is in use."""
+        return self.encoding == UTF8 and self.data.isascii()
+
+    @property
+    def round_trips(self) -> bool:
+        """Whether writing the text gives these bytes again."""
+        return self.plain or self.encoding.codec in _EXACT or self.encoding.encode(self.text) == self.data
+
+
+@dataclass(frozen=True, slots=True)
+class ContentChange:
+    """What a write did. `before` is None for a new file."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+    encoding: Encoding
+    same: diff.Same = diff.NOTHING
+    """What is known to be the same in both."""
+
+    @property
+    def created(self) -> bool:
+        return self.before is None
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+    def diff(self) -> str:
+        """The change for the eye; empty for a new file and for one that was no text."""
+        if not self.before:
+            return ""
+        used = self.encoding
+        try:
+            if used.codec.startswith(_LINEWISE):
+                mark = len(used.bom)
+                before, after = (self.before[mark:], self.after[mark:]) if mark else (self.before, self.after)
+                return diff.unified_bytes(before, after, Encoding(used.codec).decode, self.same)
+            return diff.unified(used.decode(self.before), used.decode(self.after))
+        except ToolError:
+            return ""
+
+
+def read_all(fd: int, size: int) -> bytes:
+    """Every byte of an open file, also when it grew since its size was asked."""
+    data = os.read(fd, size + 1)
+    while len(data) > size and (more := os.read(fd, len(data))):
+        data += more
+    return data
+
+
+_MOST = 3
+_LISTED = 5_000  # names of a folder that are compared
+
+
+def near_names(root: Root, where: str) -> list[str]:
+    """Up to three existing paths like a missing one, from the nearest folder above it that exists."""
+    import difflib
+
+    parts = root.text(where).split("/")
+    for depth in range(len(parts) - 1, -1, -1):
+        folder = "/".join(parts[:depth])
+        try:
+            fd = root.folder(folder or ".")
+        except (OSError, ToolError):
+            continue
+        with os.scandir(fd) as found:
+            names = [entry.name for entry, _ in zip(found, range(_LISTED), strict=False)]
+        os.close(fd)
+        near = difflib.get_close_matches(parts[depth], names, n=_MOST, cutoff=0.7)
+        return [f"{folder}/{name}" if folder else name for name in near]
+    return []
+
+
+class FileReader:
     """Reads beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
 
     def __init__(self, root: Root, spill: Spill, limits: Limits, policy: Policy, *, guess: bool = False) -> None:
         """`guess`: read what is not UTF-8 and says no other encoding in the likeliest one, if that keeps every byte."""
         self.root = root
-        self.records = Records()
+        self.records = SeenVersions()
         self.cwd = "."
-        self._contents = Contents()
-        self._milestones = Known()
+        self._contents = DigestCache()
+        self._milestones = LineIndexCache()
         self._spill = spill
         self._limits = limits
         self._policy = policy
@@ -47,7 +137,7 @@ class Reader:
 
     def _meant(self, path: str) -> str:
         """A path with escapes as we show them, if that is what is there and not the path as it is written."""
-        shown = [path, names.meant(path)]
+        shown = [path, names.parse_shown(path)]
         return next((one for one in shown if self.root.has(one)), path)
 
     def key(self, path: str) -> tuple[str, ...]:
@@ -64,13 +154,13 @@ class Reader:
                 steps.pop()
         return tuple(steps)
 
-    def read(self, path: str, encoding: str | None = None) -> Document:
+    def read(self, path: str, encoding: str | None = None) -> TextFile:
         """The whole text file; it then counts as seen."""
         document = self.peek(path, encoding)
-        self.records.read(document.path, document.version, document.encoding)
+        self.records.note(document.path, document.version, document.encoding)
         return document
 
-    def peek(self, path: str, encoding: str | None = None) -> Document:
+    def peek(self, path: str, encoding: str | None = None) -> TextFile:
         """The whole text file, without its counting as seen."""
         fd, real, status = self._file(path)
         try:
@@ -80,12 +170,19 @@ class Reader:
             os.close(fd)
         version = Version(stamp_of(status), self._contents.digest(real, data))
         used = self._fitting(real, data, encoding, path)
-        document = Document(real, data, used, version)
+        document = TextFile(real, data, used, version)
         _check_text(path, document)
         return document
 
     def window(
-        self, path: str, start: int, count: int, token: Token, encoding: str | None = None, *, ranged: bool = False
+        self,
+        path: str,
+        start: int,
+        count: int,
+        token: CancelToken,
+        encoding: str | None = None,
+        *,
+        ranged: bool = False,
     ) -> Window:
         """Some lines of a text file; it then counts as seen. The limit of size is not for a `ranged` look."""
         fd, real, status = self._file(path)
@@ -95,17 +192,17 @@ class Reader:
                 self._check_size(path, status.st_size, self._limits.read_bytes, part)
             if status.st_size <= window.WHOLE:
                 data = read_all(fd, status.st_size)
-                found = window.of_bytes(data, start, count, self._fitting(real, data, encoding, path))
+                found = window.window_of_bytes(data, start, count, self._fitting(real, data, encoding, path))
                 version = Version(stamp_of(status), self._contents.digest(real, data))
             else:
                 used = self._encoding(real, os.pread(fd, HEAD, 0), encoding, path)
                 known = self._milestones.of(status)
-                found = window.of_file(fd, start, count, used, token, known)
+                found = window.window_of_file(fd, start, count, used, token, known)
                 self._milestones.keep(fd, status, known)
-                version = Version.of(status)
+                version = Version(stamp_of(status))
         finally:
             os.close(fd)
-        self.records.read(real, version, found.encoding)
+        self.records.note(real, version, found.encoding)
         return found
 
     def data(self, path: str, most: int) -> bytes:
@@ -179,11 +276,11 @@ class Reader:
         used = self._encoding(real, data[:HEAD], asked, path)
         if asked is not None or not self._guess:
             return used
-        return fitting(data, UTF8 if used.guessed else used)  # others may have saved it as UTF-8 since
+        return choose_encoding(data, UTF8 if used.guessed else used)  # others may have saved it as UTF-8 since
 
 
-def _check_text(path: str, document: Document) -> None:
-    """Raise ToolError if the file cannot be decoded; one that surely can is not, as nobody may ask for its text."""
+def _check_text(path: str, document: TextFile) -> None:
+    """Raise ToolError if the file cannot be decoded; plain ASCII is not decoded here, as its text may not be needed."""
     try:
         _ = document.plain or document.text
     except ToolError as error:

@@ -19,13 +19,14 @@ from toolroll.host.files.openat import (
     PATH,
     STEP,
     STRAIGHT,
+    Check,
     Opener,
+    PathHandle,
     not_a_file,
     openat2,
     os_error,
     walk,
 )
-from toolroll.host.files.path_handle import Check, Place
 from toolroll.host.files.trust import Trust
 from toolroll.host.runtime.launcher import folder_path
 from toolroll.policy import paths
@@ -82,7 +83,7 @@ class Root:
         return fd, _status(fd, path)
 
     def located(self, path: str) -> tuple[int, os.stat_result, tuple[str, ...]]:
-        """The same, and where it is, as `real` tells it: what is found without a link or ".." is where it was named."""
+        """The same, with its real path as `real` gives it; without a link or ".." that is the path itself."""
         where = self._read(path)
         if self.kernel and ".." not in where.parts:
             try:
@@ -117,10 +118,10 @@ class Root:
             place.settle(check)
             return os.open(".", LIST, dir_fd=place.fd)
 
-    def place(self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None) -> Place:
+    def place(self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None) -> PathHandle:
         """Where `path` lives, whether or not there is anything yet.
 
-        `follow` goes through a link to what it names; without it the link itself is meant. `create` makes the
+        `follow` goes through a link to what it names; without it the place is the link itself. `create` makes the
         missing folders; `check` is asked before, with the real components, and may raise.
         """
         where = self._read(path)
@@ -146,7 +147,7 @@ class Root:
     def real(self, fd: int) -> tuple[str, ...]:
         """Where an open file or folder is now, as components beneath the root.
 
-        Without /proc this can only be told of folders; ask for the `place` of a file instead.
+        Without /proc this works for folders only; ask for the `place` of a file instead.
         """
         try:
             above, here = os.readlink(self._link), os.readlink(f"/proc/self/fd/{fd}")
@@ -240,7 +241,7 @@ class Root:
             f"{shown!r} is the workspace itself, which stays as it is. Name something inside it.",
         )
 
-    def _reach(self, above: tuple[str, ...], name: str, shown: str, *, create: bool) -> Place:
+    def _reach(self, above: tuple[str, ...], name: str, shown: str, *, create: bool) -> PathHandle:
         """The place of `name` beneath the deepest folder of `above` that exists; `create` lets some miss."""
         for there in range(len(above), -1, -1):
             try:
@@ -254,7 +255,7 @@ class Root:
             own = () if name == "." else (name,)
             parts = (*self.real(fd), *missing, *own)
             self.trust.check_read(parts)
-            return Place(fd, name, parts, shown, missing=missing, folder_mode=self._folder_mode)
+            return PathHandle(fd, name, parts, shown, missing=missing, folder_mode=self._folder_mode)
         except BaseException:
             os.close(fd)
             raise

@@ -1,4 +1,4 @@
-"""Outputs too long to show, kept in the state folder for some days; `read` and `grep` take their handles."""
+"""Keep outputs too long to show in the state folder for some days; `read` and `grep` take their handles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Spill:
         self._last = ("", "")
 
     def keep(self, text: str) -> str:
-        """Keep a text; the handle is how `read` and `grep` are told of it. The same text again has the same one."""
+        """Keep a text and return the handle that `read` and `grep` take. The same text again has the same one."""
         with self._lock:
             folder = self._state.folder(_FOLDER)
             last, name = self._last
@@ -44,12 +44,12 @@ class Spill:
                 self._last = (text, name) if len(text) <= _MOST_KNOWN else ("", "")
         return PREFIX + name
 
-    def writer(self, most: int) -> Writer:
+    def writer(self, most: int) -> SpillWriter:
         """A new kept file to be written bit by bit, never more than `most` bytes; OSError if none can be made."""
         with self._lock:
             folder = self._state.folder(_FOLDER)
             self._make_room(folder, min(most, _MOST_BYTES))
-            return Writer(folder, os.urandom(6).hex(), most)
+            return SpillWriter(folder, os.urandom(6).hex(), most)
 
     def root(self) -> Root:
         """The folder of the kept texts, to read beneath."""
@@ -73,7 +73,7 @@ class Spill:
         self._room -= size
 
 
-class Writer:
+class SpillWriter:
     """One kept file while it grows. Not for several threads at once."""
 
     def __init__(self, folder: int, name: str, most: int) -> None:
@@ -96,7 +96,7 @@ class Writer:
         return taken
 
     def read(self, offset: int, most: int) -> bytes:
-        """Bytes of the file, also after `close`; OSError when somebody has removed it since."""
+        """Bytes of the file, also after `close`; OSError when it was removed since."""
         if self._fd is not None:
             return os.pread(self._fd, most, offset)
         fd = os.open(self._name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)

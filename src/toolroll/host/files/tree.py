@@ -1,4 +1,4 @@
-"""The names in a workspace: what is there, and taking away, moving and copying it."""
+"""List, delete, move and copy files and folders of a workspace."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Literal
 
 from toolroll.host.files import atomic
-from toolroll.host.files.journal.entry import MOST_KEPT, State, look
-from toolroll.host.files.path_handle import Place
+from toolroll.host.files.journal.entry import MOST_KEPT, PathState, look
+from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.workspace import Workspace
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
 
 Kind = Literal["file", "directory", "link", "other"]
@@ -25,7 +25,7 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TreeItem:
     """One name: what it is, and for a link where it leads."""
 
     path: str
@@ -40,13 +40,15 @@ class Item:
         return self.path.rpartition("/")[2]
 
 
-class Tree:
+class FileTree:
     """Lists, removes, moves and copies. Links are named, never followed, except on the way to a folder."""
 
     def __init__(self, files: Workspace) -> None:
         self._files = files
 
-    def folder(self, path: str, depth: int, token: Token, closed: list[str] | None = None) -> tuple[str, list[Item]]:
+    def folder(
+        self, path: str, depth: int, token: CancelToken, closed: list[str] | None = None
+    ) -> tuple[str, list[TreeItem]]:
         """A folder's real path, and what is in it down to `depth` levels, folders before what is in them.
 
         Folders in it that cannot be entered are added to `closed`; without that they are an error.
@@ -64,8 +66,8 @@ class Tree:
         finally:
             os.close(fd)
 
-    def item(self, path: str) -> Item:
-        """What a path names; a link is told as a link."""
+    def item(self, path: str) -> TreeItem:
+        """What a path names; a link is reported as a link."""
         root, where = self._files.where(path)
         if root.text(where) == ".":
             return _item(root.fd, ".", ".")
@@ -96,7 +98,7 @@ class Tree:
                 self._files.records.forget(new.path)
                 return old.path, new.path
 
-    def _rename(self, old: Place, new: Place, kind: Kind) -> None:
+    def _rename(self, old: PathHandle, new: PathHandle, kind: Kind) -> None:
         recorder = self._files.recorder
         taken = _exists(new)
         if recorder and taken:
@@ -124,7 +126,7 @@ class Tree:
             else:
                 os.unlink(name, dir_fd=fd)
 
-    def copy(self, source: str, target: str, overwrite: bool, token: Token) -> tuple[str, int]:
+    def copy(self, source: str, target: str, overwrite: bool, token: CancelToken) -> tuple[str, int]:
         """Copy a file or a folder with all that is in it; the real path of the copy and how many files."""
         with self._place(source) as old, self._target(target, old) as new:
             kind = _item(old.fd, old.name, old.path).kind
@@ -147,7 +149,7 @@ class Tree:
         return True
 
     def set_executable(self, path: str, on: bool) -> None:
-        """Let those run a file who may read it, or nobody."""
+        """Set or clear the right to execute a file, for each class that may read it."""
         self.set_mode(path, lambda now: now | ((now & 0o444) >> 2) if on else now & ~0o111)
 
     def set_mode(self, path: str, change: Callable[[int], int]) -> None:
@@ -160,7 +162,7 @@ class Tree:
                 os.chmod(place.name, mode, dir_fd=place.fd)
 
     @contextmanager
-    def _place(self, path: str, *, follow: bool = True, write: bool = False) -> Iterator[Place]:
+    def _place(self, path: str, *, follow: bool = True, write: bool = False) -> Iterator[PathHandle]:
         """The place of something that exists."""
         root, where = self._files.where(path)
         if write and root is not self._files.root:
@@ -175,7 +177,7 @@ class Tree:
             yield place
 
     @contextmanager
-    def _target(self, target: str, old: Place) -> Iterator[Place]:
+    def _target(self, target: str, old: PathHandle) -> Iterator[PathHandle]:
         """Where something goes: the name given, or into the folder given under its old name."""
         root, where = self._files.where(target)
         if root is not self._files.root:
@@ -187,19 +189,19 @@ class Tree:
                 raise ToolError(ErrorCode.VALIDATION, f"{target!r} is the same as the source. Choose another name.")
             yield new
 
-    def _check_free(self, new: Place, target: str, overwrite: bool) -> None:
+    def _check_free(self, new: PathHandle, target: str, overwrite: bool) -> None:
         if not overwrite and _exists(new):
             raise ToolError(
                 ErrorCode.CONFLICT,
                 f"{target!r} exists. Set `overwrite` to replace it, or choose another name.",
             )
 
-    def _count(self, place: Place, path: str, recursive: bool) -> int:
+    def _count(self, place: PathHandle, path: str, recursive: bool) -> int:
         """How many entries a folder is, itself included; none of them may be protected."""
         fd = os.open(place.name, _OPEN, dir_fd=place.fd)
         try:
             count = 1
-            for item in _items(fd, place.path, 200, Token()):
+            for item in _items(fd, place.path, 200, CancelToken()):
                 if not recursive:
                     raise ToolError(
                         ErrorCode.CONFLICT,
@@ -211,7 +213,7 @@ class Tree:
             os.close(fd)
         return count
 
-    def _copy(self, old: Place, new: Place, token: Token, count: int) -> int:
+    def _copy(self, old: PathHandle, new: PathHandle, token: CancelToken, count: int) -> int:
         token.check()
         if count >= _COPIED:
             raise ToolError(ErrorCode.TOO_LARGE, f"There are more than {_COPIED} entries. Copy parts of it.")
@@ -220,7 +222,7 @@ class Tree:
             return self._copy_folder(old, new, token, count)
         recorder = self._files.recorder
         if item.target is not None:
-            link = State("link", 0, item.target)
+            link = PathState("link", 0, item.target)
             with recorder.making(new, link) if recorder else nullcontext():
                 os.symlink(item.target, new.name, dir_fd=new.fd)
         else:
@@ -229,15 +231,15 @@ class Tree:
                 atomic.write(new, data, stage=None, mode=mode, durable=False)
         return count + 1
 
-    def _copy_folder(self, old: Place, new: Place, token: Token, count: int) -> int:
+    def _copy_folder(self, old: PathHandle, new: PathHandle, token: CancelToken, count: int) -> int:
         recorder = self._files.recorder
-        with recorder.making(new, State("directory", -1)) if recorder else nullcontext():
+        with recorder.making(new, PathState("directory", -1)) if recorder else nullcontext():
             os.mkdir(new.name, 0o700 | stat.S_IMODE(old.mode()) & 0o777, dir_fd=new.fd)
         fds = [os.open(place.name, _OPEN, dir_fd=place.fd) for place in (old, new)]
         try:
             for name in sorted(os.listdir(fds[0])):
                 ends = [
-                    Place(fd, name, (*place.parts, name), place.shown)
+                    PathHandle(fd, name, (*place.parts, name), place.shown)
                     for fd, place in zip(fds, (old, new), strict=True)
                 ]
                 self._files.root.trust.check_read(ends[0].parts)
@@ -253,10 +255,10 @@ def _items(
     fd: int,
     prefix: str,
     depth: int,
-    token: Token,
+    token: CancelToken,
     closed: list[str] | None = None,
     hidden: frozenset[str] = frozenset(),
-) -> Iterator[Item]:
+) -> Iterator[TreeItem]:
     token.check()
     for name in sorted(os.listdir(fd)):
         path = f"{prefix}/{name}" if prefix else name
@@ -279,15 +281,15 @@ def _items(
                 os.close(below)
 
 
-def _item(fd: int, name: str, path: str) -> Item:
+def _item(fd: int, name: str, path: str) -> TreeItem:
     status = os.stat(name, dir_fd=fd, follow_symlinks=False)
     kinds: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
     kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
     target = os.readlink(name, dir_fd=fd) if kind == "link" else None
-    return Item(path, kind, status.st_size, status.st_mtime, status.st_mode, target)
+    return TreeItem(path, kind, status.st_size, status.st_mtime, status.st_mode, target)
 
 
-def _linked(old: Place, new: Place) -> bool:
+def _linked(old: PathHandle, new: PathHandle) -> bool:
     """Give a file its new name by a link, which fails if that was taken meanwhile; False if it cannot be linked."""
     try:
         os.link(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd, follow_symlinks=False)
@@ -299,18 +301,18 @@ def _linked(old: Place, new: Place) -> bool:
     return True
 
 
-def _check_outside(old: Place, new: Place, source: str, target: str) -> None:
+def _check_outside(old: PathHandle, new: PathHandle, source: str, target: str) -> None:
     if new.parts[: len(old.parts)] == old.parts:
         raise ToolError(
             ErrorCode.VALIDATION, f"{target!r} is inside {source!r}: a folder cannot hold itself. Choose another place."
         )
 
 
-def _exists(place: Place) -> bool:
+def _exists(place: PathHandle) -> bool:
     return place.mode() != 0
 
 
-def _status(place: Place) -> os.stat_result:
+def _status(place: PathHandle) -> os.stat_result:
     return os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
 
 
@@ -324,7 +326,7 @@ def _is_folder(path: str, files: Workspace) -> bool:
     return True
 
 
-def _part(place: Place) -> None:
+def _part(place: PathHandle) -> None:
     """Give a file that has other names an inode of its own: those may be outside, and are not to be changed."""
     if os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_nlink > 1:
         _, data = look(place.fd, place.name)

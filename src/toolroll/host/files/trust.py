@@ -17,12 +17,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import PACKAGE
+from toolroll.host.runtime.launcher import PACKAGE, is_beneath, outermost
 from toolroll.policy.paths import components, fold_name
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import Reach
+    from toolroll.host.runtime.launcher import AccessRules
 
 _IMPORTED = ("site-packages", "dist-packages", "lib-dynload")
 _KERNEL = ("/proc", "/sys", "/dev", "/run")  # no files, but doors to other processes, devices and services
@@ -52,7 +52,7 @@ class Trust:
         self._workspace = workspace
         self._own = tuple(own)
         self._lock, self._hide = (
-            _outermost(one for one in paths if one != workspace and is_beneath(one, workspace))
+            tuple(outermost({one for one in paths if one != workspace and is_beneath(one, workspace)}))
             for paths in (lock, (*hide, *self._own))
         )
         self._locked = self._by_parts(self._lock)
@@ -110,24 +110,24 @@ class Trust:
         there = ("/".join(one[start:]) for one in inside if os.path.lexists("/".join((self._workspace, *one))))
         return list(there)
 
-    def protect(self, reach: Reach) -> Reach:
+    def protect(self, access: AccessRules) -> AccessRules:
         """The reach of a program, without what it may not change or see of this workspace."""
-        granted = (*reach.write, *reach.read, *(_SYSTEM if reach.system else ()))
+        granted = (*access.write, *access.read, *(_SYSTEM if access.system else ()))
         hide = dict.fromkeys(one for one in (*self._own, *self._hide) if any(is_beneath(one, path) for path in granted))
         if not self._lock and not hide:
-            return reach
+            return access
         for path in self._own:  # what is missing cannot be covered, and a command could make it
             if path in hide and not os.path.lexists(path):
                 with suppress(OSError):
                     os.makedirs(path, mode=0o700)
-        write, read = reach.write, reach.read
+        write, read = access.write, access.read
         if self._workspace == "/":
             tops = tuple(self._tops())
             write, read = (
                 tuple(one for path in paths for one in (tops if path == "/" else (path,))) for paths in (write, read)
             )
         lock = tuple(dict.fromkeys(_holder(path, self._workspace) for path in self._lock))
-        return replace(reach, write=write, read=read, lock=(*reach.lock, *lock), hide=(*reach.hide, *hide))
+        return replace(access, write=write, read=read, lock=(*access.lock, *lock), hide=(*access.hide, *hide))
 
     def drop_imports(self) -> None:
         """Remove from `sys.path` what is at, above or beneath the workspace, and nothing that toolroll runs from.
@@ -189,11 +189,6 @@ def _check(here: str, settings: Iterable[str], *, refused: bool) -> None:
         )
     if here == "/dev" or any(is_beneath(here, one) for one in ("/proc", "/sys")):
         raise WorkspaceError(f"The workspace {here!r} holds no files but the kernel's: name a folder of files.")
-
-
-def is_beneath(path: str, folder: str) -> bool:
-    """Whether `path` is the folder or in it, by their names alone."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _imports() -> frozenset[str]:
@@ -265,25 +260,25 @@ def _homes() -> set[str]:
 
 def _secrets(workspace: str, homes: Iterable[str]) -> Iterator[str]:
     """The secret paths of every home in a wide workspace."""
-    from toolroll.host.sandbox.toolchains import secrets
+    from toolroll.policy.secret_files import secret_paths
 
     every = {home for home in homes if home != "/"} | {"/root"}
     for folder in ("/home", "/Users"):
         if is_beneath(folder, workspace):
             with suppress(OSError), os.scandir(folder) as entries:
                 every |= {os.path.realpath(one.path) for one in entries if one.is_dir()}
-    for path in secrets(every):
+    for path in secret_paths(every):
         yield path
         yield os.path.realpath(path)
     if workspace == "/":
-        from toolroll.host.sandbox.system import system
+        from toolroll.host.files.system import system
 
         yield from (*_KERNEL, *system().hidden)
 
 
 def _system_folders(workspace: str) -> Iterator[str]:
     """What of a workspace that is the whole machine is the system's own."""
-    from toolroll.host.sandbox.system import ETC, FOLDERS
+    from toolroll.host.files.system import ETC, FOLDERS
 
     if workspace == "/":
         for path in (*FOLDERS, ETC, *_BOOT):
@@ -294,11 +289,3 @@ def _first(parts: Sequence[str], known: dict[Parts, str]) -> str | None:
     """The known path that the parts name or are beneath."""
     wanted = tuple(map(fold_name, parts))
     return next((known[wanted[:end]] for end in range(len(wanted) + 1) if wanted[:end] in known), None)
-
-
-def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    found: list[str] = []
-    for path in sorted(set(paths), key=lambda one: one.rstrip("/") + "/"):
-        if not found or not is_beneath(path, found[-1]):
-            found.append(path)
-    return tuple(found)

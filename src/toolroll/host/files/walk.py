@@ -1,4 +1,4 @@
-"""A walk over a folder on directory descriptors: no link is followed, whatever is swapped meanwhile."""
+"""Walk a folder on directory descriptors: no link is followed, even if one is swapped in meanwhile."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """How a folder is opened from the one above it, in order to be listed."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
-Chain = Mapping[str, tuple[tuple[int, ignore.Rules], ...]]
+Chain = Mapping[str, tuple[tuple[int, ignore.IgnoreRules], ...]]
 """For each kind of ignore file the rules that hold in a folder, nearest first, and where paths start."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WalkEntry:
     """Something that the walk came by. `stat` and `open` work until the walk goes on."""
 
     path: str
@@ -61,15 +61,15 @@ class Walk:
         self._ignored = ignored
         self._skip = frozenset(skip)
         self._depth = depth
-        self._rules = ignore.Rules(rules)
+        self._rules = ignore.IgnoreRules(rules)
         self._excludes = excludes
         self.passed: Counter[str] = Counter()
         """What was passed over: files and folders that are "hidden" or "ignored", "link"s that were shown but
         not followed, "unreadable" folders, and "special" files such as pipes."""
         self.left: list[tuple[str, Kind]] | None = None
-        """If somebody sets a list: the files and folders that were passed over as hidden or ignored."""
+        """If set to a list: the files and folders that were passed over as hidden or ignored."""
 
-    def __iter__(self) -> Iterator[Seen]:
+    def __iter__(self) -> Iterator[WalkEntry]:
         todo: list[tuple[str, int, Chain]] = [("", 1, {})] if self._depth != 0 else []
         while todo:
             path, depth, above = todo.pop()
@@ -89,18 +89,18 @@ class Walk:
                 os.close(fd)
             todo += reversed(inner)
 
-    def look(self, fd: int, path: str, above: Chain) -> tuple[Chain, Iterator[Seen]]:
+    def look(self, fd: int, path: str, above: Chain) -> tuple[Chain, Iterator[WalkEntry]]:
         """What is in one open folder, whose `path` is empty or ends in "/", and the rules that hold in it."""
         with os.scandir(fd) as found:
             entries = sorted(found, key=lambda entry: entry.name)
-        chain = above if self._ignored else extended(above, fd, path, entries)
+        chain = above if self._ignored else extend_rules(above, fd, path, entries)
         return chain, self._list(fd, path, entries, chain)
 
     def enter(self, path: str) -> int:
         """Open a folder of the walk, whose `path` is empty or ends in "/"."""
         return enter(self._fd, path)
 
-    def _list(self, fd: int, path: str, entries: list[os.DirEntry[str]], chain: Chain) -> Iterator[Seen]:
+    def _list(self, fd: int, path: str, entries: list[os.DirEntry[str]], chain: Chain) -> Iterator[WalkEntry]:
         for entry in entries:
             kind = kind_of(entry)
             if kind is None:
@@ -116,7 +116,7 @@ class Walk:
                     self.left.append((where, kind))
             else:
                 self.passed["link"] += kind == "link"
-                yield Seen(where, kind, entry, fd)
+                yield WalkEntry(where, kind, entry, fd)
 
     def _is_ignored(self, name: str, path: str, kind: Kind, chain: Chain) -> bool:
         folder = kind == "directory"
@@ -137,7 +137,7 @@ def enter(top: int, path: str) -> int:
     return fd
 
 
-def is_ignored(path: str, folder: bool, chain: Chain, weakest: ignore.Rules) -> bool:
+def is_ignored(path: str, folder: bool, chain: Chain, weakest: ignore.IgnoreRules) -> bool:
     """Whether ignore files keep out a file or folder: those on the way to it, else those above the whole walk."""
     for levels in chain.values():
         for start, rules in levels:
@@ -147,13 +147,13 @@ def is_ignored(path: str, folder: bool, chain: Chain, weakest: ignore.Rules) -> 
     return bool(weakest.verdict(path, folder))
 
 
-def extended(above: Chain, fd: int, path: str, entries: list[os.DirEntry[str]]) -> Chain:
+def extend_rules(above: Chain, fd: int, path: str, entries: list[os.DirEntry[str]]) -> Chain:
     """The rules that hold in a folder: those from above, and those of its own ignore files."""
     own = {entry.name for entry in entries} & set(ignore.NAMES)
     if not own:
         return above
     return {
-        name: (((len(path), ignore.Rules(ignore.read(fd, name))),) if name in own else ()) + above.get(name, ())
+        name: (((len(path), ignore.IgnoreRules(ignore.read(fd, name))),) if name in own else ()) + above.get(name, ())
         for name in ignore.NAMES  # strongest first
     }
 

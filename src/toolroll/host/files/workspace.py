@@ -1,4 +1,4 @@
-"""The files of one workspace: strict reads, atomic writes, and a guard against changes nobody has seen."""
+"""The files of one workspace: strict reads, atomic writes, and a guard against overwriting unseen changes."""
 
 from __future__ import annotations
 
@@ -8,23 +8,19 @@ import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.files import atomic
 from toolroll.host.files import python_syntax as syntax
-from toolroll.host.files.digests import digest
-from toolroll.host.files.document import Change, Document, read_all
-from toolroll.host.files.freshness import EditGuard, Freshness, modified
-from toolroll.host.files.journal.entry import Change as Step
+from toolroll.host.files.journal.entry import PathChange as Step
 from toolroll.host.files.journal.entry import check_kept
-from toolroll.host.files.journal.recorder import Recorder
-from toolroll.host.files.path_handle import Place
-from toolroll.host.files.reader import Reader
+from toolroll.host.files.journal.journal import Recorder
+from toolroll.host.files.openat import PathHandle
+from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
-from toolroll.host.files.versions import Version, stamp_of
+from toolroll.host.files.versions import EditGuard, Freshness, Version, digest, modified_error, stamp_of
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.runtime.state import State
 from toolroll.policy import paths
@@ -33,26 +29,25 @@ from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
-from toolroll.text.edit.match import Spliced
-from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, named
+from toolroll.text.edit.model import SplicedBytes
+from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, find_encoding
 
 _TOGETHER = 64  # files that are replaced at a time; each takes two descriptors
 _SPLIT = "Make several smaller files of it."
 
 
-@dataclass(frozen=True, slots=True)
-class _Save:
+class _Save(NamedTuple):
     """A new file that is ready to be put in the place of the draft it was made of."""
 
-    draft: Document
-    place: Place
+    draft: TextFile
+    place: PathHandle
     new: atomic.Replacement
     digest: bytes
     step: Step | None
     note: Mapping[str, Any]
 
 
-class Workspace(Reader):
+class Workspace(FileReader):
     """Reads and writes beneath one root. Paths are relative to it (or to `cwd`), or absolute inside it."""
 
     def __init__(
@@ -100,22 +95,22 @@ class Workspace(Reader):
         """What records the changes of this call, if anything does."""
         return self._recorder
 
-    def draft(self, path: str, encoding: str | None = None) -> Document:
+    def draft(self, path: str, encoding: str | None = None) -> TextFile:
         """The whole text file in order to change it; raises ToolError when the guard forbids that."""
         document = self.peek(path, encoding)
         self._fresh.check_seen(document.path, document.version)
-        if not document.survives:
+        if not document.round_trips:
             raise ToolError(
                 ErrorCode.UNSUPPORTED,
                 f"{path!r} does not survive {document.encoding.codec}: an edit would change other bytes.",
             )
         return document
 
-    def check_syntax(self, draft: Document, made: str | Spliced) -> None:
+    def check_syntax(self, draft: TextFile, made: str | SplicedBytes) -> None:
         """Raise ToolError if a Python file that parses would no longer parse with this text."""
-        data = made.data if isinstance(made, Spliced) else draft.encoding.encode(made)
-        said = syntax.fault(draft.path, data, self._launcher)
-        if said is not None and syntax.fault(draft.path, draft.data, self._launcher) is None:
+        data = made.data if isinstance(made, SplicedBytes) else draft.encoding.encode(made)
+        said = syntax.find_syntax_error(draft.path, data, self._launcher)
+        if said is not None and syntax.find_syntax_error(draft.path, draft.data, self._launcher) is None:
             raise ToolError(
                 ErrorCode.VALIDATION,
                 f"Syntax error in {draft.path!r} after this change, {said}. The file was left as it was.",
@@ -123,21 +118,21 @@ class Workspace(Reader):
 
     def check_new_syntax(self, path: str, text: str) -> None:
         """The same for a whole new content, whatever is there now."""
-        if (said := syntax.fault(path, UTF8.encode(text), self._launcher)) is not None:
+        if (said := syntax.find_syntax_error(path, UTF8.encode(text), self._launcher)) is not None:
             raise ToolError(ErrorCode.VALIDATION, f"Syntax error in the new {path!r}, {said}. Nothing was written.")
 
-    def back_up(self, draft: Document) -> str:
+    def back_up(self, draft: TextFile) -> str:
         """Copy a file to a name beside it that says when; that name."""
         name = f"{draft.path}.backup.{time.time_ns() // 1_000_000}"
         with self.root.place(name, check=self.prepare_copy) as place:
             self._put(place, draft.data, None, draft.encoding, before=None, create_only=True)
         return name
 
-    def save(self, draft: Document, made: str | Spliced, note: Mapping[str, Any] | None = None) -> Change:
+    def save(self, draft: TextFile, made: str | SplicedBytes, note: Mapping[str, Any] | None = None) -> ContentChange:
         """Write a draft's new text, if the file is still what it was; `note` goes into the receipt."""
-        data = made.data if isinstance(made, Spliced) else draft.encoding.encode(made)
-        same = made.same if isinstance(made, Spliced) else diff.NOTHING
-        change = Change(draft.path, draft.data, data, draft.encoding, same)
+        data = made.data if isinstance(made, SplicedBytes) else draft.encoding.encode(made)
+        same = made.same if isinstance(made, SplicedBytes) else diff.NOTHING
+        change = ContentChange(draft.path, draft.data, data, draft.encoding, same)
         if change.changed:
             self._check_size(draft.path, len(data), self._limits.write_bytes, _SPLIT)
             with self.root.place(draft.path, check=self.may_write) as place:
@@ -146,7 +141,7 @@ class Workspace(Reader):
                 self._recorder.note[draft.path] = dict(note)
         return change
 
-    def save_all(self, drafts: Sequence[tuple[Document, str, Mapping[str, Any]]]) -> None:
+    def save_all(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]]) -> None:
         """Write the new texts of many drafts, each with its note; the disk is waited for once for many of them."""
         for at in range(0, len(drafts), _TOGETHER):
             with ExitStack() as held:
@@ -158,7 +153,7 @@ class Workspace(Reader):
                 for one in saves:
                     self._finish(one)
 
-    def _saves(self, drafts: Sequence[tuple[Document, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
+    def _saves(self, drafts: Sequence[tuple[TextFile, str, Mapping[str, Any]]], held: ExitStack) -> Iterator[_Save]:
         """Make everything ready, so that putting the new files in their places is all that is left."""
         place, recorder = None, self._recorder
         for draft, text, note in drafts:
@@ -172,7 +167,7 @@ class Workspace(Reader):
             new.begin()
             yield _Save(draft, place, new, found, step, note)
 
-    def _place(self, path: str, last: Place | None) -> Place:
+    def _place(self, path: str, last: PathHandle | None) -> PathHandle:
         """Where a draft is to be saved; in the folder of the last one, that is known."""
         parts = tuple(path.split("/"))
         if last is None or parts[:-1] != last.parts[:-1]:
@@ -185,7 +180,7 @@ class Workspace(Reader):
         place, draft, recorder = save.place, save.draft, self._recorder
         save.new.put(lambda: self._check_unchanged(place, draft.version))
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
-        self.records.wrote(place.path, Version(stamp_of(status), save.digest), draft.encoding)
+        self.records.note(place.path, Version(stamp_of(status), save.digest), draft.encoding)
         if recorder is not None and save.step is not None:
             recorder.written(save.step, status)
             recorder.folders.add(place)
@@ -201,7 +196,7 @@ class Workspace(Reader):
         overwrite: bool = True,
         mode: int | None = None,
         encoding: str | None = None,
-    ) -> Change:
+    ) -> ContentChange:
         """Write a whole file, making missing folders. An existing file keeps its encoding, mode and owner."""
         if path.startswith(PREFIX):
             raise ToolError(ErrorCode.PERMISSION, f"{path!r} is a kept output: it can be read, not written.")
@@ -211,17 +206,17 @@ class Workspace(Reader):
                 raise ToolError(ErrorCode.CONFLICT, f"{path!r} exists. Set `overwrite` to replace it, or use `edit`.")
             if version is not None:
                 self._fresh.check(place.path, version)
-            used = named(encoding) if encoding else self._kept_encoding(before)
+            used = find_encoding(encoding) if encoding else self._kept_encoding(before)
             data = content if isinstance(content, bytes) else used.encode(content)
             self._check_size(path, len(data), self._limits.write_bytes, _SPLIT)
-            change = Change(place.path, before, data, used)
+            change = ContentChange(place.path, before, data, used)
             if change.changed:
                 self._put(place, data, version, used, before=before, create_only=not overwrite, mode=mode)
             return change
 
     def _put(
         self,
-        place: Place,
+        place: PathHandle,
         data: bytes,
         version: Version | None,
         encoding: Encoding,
@@ -233,7 +228,7 @@ class Workspace(Reader):
         mode = mode if mode is not None else self._new_file_mode
         digests = (version.digest if version else None, self._contents.digest(place.path, data))
         recorder = self._recorder
-        sync = recorder.folders.add if recorder else Place.sync
+        sync = recorder.folders.add if recorder else PathHandle.sync
         with recorder.writing(place, data, before, mode, digests) if recorder else nullcontext():
             atomic.write(
                 place,
@@ -245,7 +240,7 @@ class Workspace(Reader):
                 sync=sync,
             )
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
-        self.records.wrote(place.path, Version(Version.of(status).stamp, digests[1]), encoding)
+        self.records.note(place.path, Version(stamp_of(status), digests[1]), encoding)
 
     def _stage(self) -> int | None:
         try:
@@ -284,22 +279,22 @@ class Workspace(Reader):
         self.may_write(parts)
         self.root.trust.check_remove(parts)
 
-    def _check_unchanged(self, place: Place, version: Version | None) -> None:
-        """Right before a new file takes the name: nobody may have changed the old one meanwhile."""
+    def _check_unchanged(self, place: PathHandle, version: Version | None) -> None:
+        """Raise ToolError if the old file was changed meanwhile; called right before a new one takes its name."""
         if version is not None and not self._is(place, version):
-            raise modified(place.path)
+            raise modified_error(place.path)
 
-    def _is(self, place: Place, version: Version) -> bool:
+    def _is(self, place: PathHandle, version: Version) -> bool:
         try:
             status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
         except FileNotFoundError:
             return False
-        if Version.of(status).stamp == version.stamp:
+        if stamp_of(status) == version.stamp:
             return True
         data = self._existing(place, place.path)[0]
         return version.digest is not None and data is not None and digest(data) == version.digest
 
-    def _existing(self, place: Place, path: str) -> tuple[bytes | None, Version | None]:
+    def _existing(self, place: PathHandle, path: str) -> tuple[bytes | None, Version | None]:
         """What stands at a place: its bytes (if it is a file of a size to hold) and version, or nothing."""
         try:
             fd = os.open(place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd)
@@ -311,7 +306,7 @@ class Workspace(Reader):
                 raise IsADirectoryError(21, "It is a directory, not a file", path)
             check_kept(path, status.st_size)
             data = read_all(fd, status.st_size) if stat.S_ISREG(status.st_mode) else b""
-            return data, Version(Version.of(status).stamp, self._contents.digest(place.path, data))
+            return data, Version(stamp_of(status), self._contents.digest(place.path, data))
         finally:
             os.close(fd)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.host.files.openat import PATH
 from toolroll.host.files.root import Root
-from toolroll.host.shell.command_result import check
+from toolroll.host.shell.command_launcher import SealedText, Word
+from toolroll.host.shell.command_result import check_end
 from toolroll.host.shell.git_identity import read_settings
-from toolroll.host.shell.sealed_text import SealedText, Word
 from toolroll.policy.paths import beneath
 from toolroll.policy.programs import how_to_install
 from toolroll.result import ErrorCode, ToolError
@@ -168,7 +168,7 @@ class Repository:
             writes="repository" if changes else "nothing",
             extra=extra,
         )
-        check(ran, _MAX_ERROR_CHARS)
+        check_end(ran, _MAX_ERROR_CHARS)
         output = ran.launched.running.output
         ongoing = next((what for name, what in _ONGOING if os.path.lexists(f"{self.place.folder}/{name}")), "")
         return GitOutput(

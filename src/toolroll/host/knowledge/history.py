@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.files.journal.log import undone
+from toolroll.host.files.journal.log import undone_numbers
 from toolroll.host.knowledge.call_log import LoggedCall
 from toolroll.host.knowledge.note_store import NoteStore, path
 from toolroll.result import ToolError
@@ -18,7 +18,7 @@ from toolroll.text.knowledge.passages import Hits, Passage, RankingMethod
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolroll.host.files.journal.entry import Entry
+    from toolroll.host.files.journal.entry import JournalEntry
     from toolroll.host.files.journal.journal import Journal
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.knowledge.call_log import CallLog
@@ -45,7 +45,7 @@ class History:
     def calls(self) -> list[Passage]:
         """The calls that changed files, ran programs or asked others, the oldest first."""
         entries = self.journal.entries()
-        gone = undone(entries)
+        gone = undone_numbers(entries)
         made = [(one.time, _call(one, one.number in gone)) for one in entries[-_MAX_CALLS:]]
         made += [(one.time, _called(one)) for one in self.call_log.all()[-_MAX_CALLS:]]
         return [passage for _, passage in sorted(made, key=lambda pair: pair[0])]
@@ -118,7 +118,7 @@ def guidance() -> list[Passage]:
     return made
 
 
-def _files(entry: Entry) -> list[str]:
+def _files(entry: JournalEntry) -> list[str]:
     """The paths that an entry touched, without folders that were only created or removed."""
     paths: dict[str, None] = {}
     for one in entry.changes:
@@ -128,7 +128,7 @@ def _files(entry: Entry) -> list[str]:
     return list(paths)
 
 
-def _call(entry: Entry, taken_back: bool) -> Passage:
+def _call(entry: JournalEntry, taken_back: bool) -> Passage:
     paths = _files(entry) or entry.paths()
     more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
     back = f", taking back {', '.join(map(str, entry.undoes))}" if entry.undoes else ""

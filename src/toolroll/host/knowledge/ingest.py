@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from toolroll.host.convert import errors as troubles
 from toolroll.host.convert import formats, limits
 from toolroll.host.files.spill import PREFIX
-from toolroll.host.files.tree import Tree
+from toolroll.host.files.tree import FileTree
 from toolroll.host.files.versions import digest
 from toolroll.host.knowledge.conversions import Conversions, TimeBudgetError
 from toolroll.host.search.query import Scope
@@ -27,7 +27,7 @@ from toolroll.text.knowledge.passages import Form, LibraryDocument, PassageResul
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.convert.converter import Converter
-    from toolroll.host.files.document import Document as File
+    from toolroll.host.files.reader import TextFile as File
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.knowledge.library import Store
     from toolroll.host.runtime.call import Call
@@ -199,7 +199,7 @@ class Ingest:
         if (format := formats.of_name(path)) is not None:
             return self._conversions.load(files, path, format, one_of_many=top)
         suffix = formats.suffix(path)
-        if suffix in formats.REFUSED and (top or Tree(self._files).is_file(path)):
+        if suffix in formats.REFUSED and (top or FileTree(self._files).is_file(path)):
             raise troubles.refused(path, *formats.REFUSED[suffix])
         files.data(path, MAX_DOCUMENT_BYTES)  # which refuses what is larger
         file = _text_of(files, path)

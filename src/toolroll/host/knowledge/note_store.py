@@ -11,8 +11,8 @@ from functools import cached_property
 
 import msgspec
 
-from toolroll.host.files.digests import digest
-from toolroll.host.files.tree import Item, Tree
+from toolroll.host.files.tree import FileTree, TreeItem
+from toolroll.host.files.versions import digest
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import hold_lock
@@ -33,7 +33,7 @@ class NoteStore:
 
     def __init__(self, files: Workspace, token: CancelToken) -> None:
         self._files = files.at(".")
-        self._tree = Tree(self._files)
+        self._tree = FileTree(self._files)
         self._token = token
 
     def create(self, title: str, content: str, type: Type, tags: Sequence[str]) -> Note:
@@ -115,7 +115,7 @@ class NoteStore:
         self._made[id] = _digest(text)
         self._files.state.put(_STATE, _MADE, msgspec.json.encode(self._made))
 
-    def _items(self) -> list[Item]:
+    def _items(self) -> list[TreeItem]:
         try:
             return self._tree.folder(FOLDER, 1, self._token)[1]
         except ToolError as error:
@@ -123,7 +123,7 @@ class NoteStore:
                 raise
             return []
 
-    def _files_of_notes(self) -> list[Item]:
+    def _files_of_notes(self) -> list[TreeItem]:
         """Links are not notes, nor is what an editor hides."""
         files = (item for item in self._items() if item.kind == "file" and item.name.endswith(SUFFIX))
         return [item for item in files if not item.name.startswith(".")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.host.files.tree import Tree
+from toolroll.host.files.tree import FileTree
 from toolroll.host.lsp.servers import SERVERS, language_of
 from toolroll.host.search.search import Scope
 from toolroll.result import ErrorCode, ToolError
@@ -31,7 +31,7 @@ def resolve_files(
     """
     if not names:
         raise ToolError(ErrorCode.VALIDATION, "`files` is empty. Name files, folders or globs; '.' is all of them.")
-    tree = Tree(files)
+    tree = FileTree(files)
     found: dict[str, None] = {}
 
     def matching(pattern: str, inside: str) -> Iterable[str]:
@@ -59,7 +59,7 @@ def resolve_files(
 def find_new_problems(old: FileReport, new: FileReport) -> list[Problem]:
     """The problems of the new report that the old one does not have, even on lines that moved."""
     before, after = old.problems or [], new.problems or []
-    fresh = shift.unseen(
+    fresh = shift.find_new(
         old.text, new.text, [_problem_key(one) for one in before], [_problem_key(one) for one in after]
     )
     return [after[at] for at in fresh]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
     from toolroll.host.mcp.config import ServerConfig
-    from toolroll.host.runtime.launcher import ChildProcess, Reach
+    from toolroll.host.runtime.launcher import AccessRules, ChildProcess
     from toolroll.host.runtime.state import State
-    from toolroll.host.sandbox.git.guard import GitGuard, Guarded
+    from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
     from toolroll.host.shell.command_launcher import Writes
 
 _END_TIMEOUT_S = 5.0
@@ -99,19 +99,21 @@ class McpSpawner:
         except OSError as error:
             raise ToolError(ErrorCode.EXECUTION, f"Cannot enter {cwd!r}, its 'cwd': {error.strerror}.") from error
 
-    def _reach(self, config: ServerConfig, env: Mapping[str, str], own: str, guarded: Guarded | None) -> Reach:
-        from toolroll.host.runtime.launcher import Reach
-        from toolroll.host.sandbox.choose import readable
+    def _reach(
+        self, config: ServerConfig, env: Mapping[str, str], own: str, guarded: GuardedCommand | None
+    ) -> AccessRules:
+        from toolroll.host.runtime.launcher import AccessRules
+        from toolroll.host.sandbox.toolchains import readable_paths
 
         policy, workspace = self._guard.policy, self._root.path
         network = (policy.network or config.network) and Effect.NETWORK not in policy.deny
         named = tuple(path for word in (*config.command, config.cwd) for path in _needed_paths(word))
-        read = readable(env, (*policy.readable, *config.read, *named))
+        read = readable_paths(env, (*policy.readable, *config.read, *named))
         writes = self.writes(config)
         if writes == "nothing":
-            return self._root.trust.protect(Reach((own,), (*read, workspace), network=network))
+            return self._root.trust.protect(AccessRules((own,), (*read, workspace), network=network))
         hold, keep = self._git.mounts(policy.protected, guarded) if writes == "workspace" else ((), ())
-        return self._root.trust.protect(Reach((workspace, own), read, keep, hold=hold, network=network))
+        return self._root.trust.protect(AccessRules((workspace, own), read, keep, hold=hold, network=network))
 
 
 def _needed_paths(word: str) -> Iterator[str]:
@@ -129,7 +131,7 @@ def _needed_paths(word: str) -> Iterator[str]:
 
 def _start_in_thread(
     wanted: str,
-    reach: Reach,
+    reach: AccessRules,
     argv: tuple[str, ...],
     cwd: int,
     env: Mapping[str, str],
@@ -142,15 +144,15 @@ def _start_in_thread(
     from concurrent.futures import Future
 
     from toolroll.host.runtime.launcher import PIPE
-    from toolroll.host.sandbox.choose import strongest
-    from toolroll.host.shell.process_group import house
+    from toolroll.host.sandbox.choose import choose_sandbox
+    from toolroll.host.shell.process_group import process_registry
     from toolroll.host.shell.process_marks import TAG
 
-    sandbox = strongest(wanted)
+    sandbox = choose_sandbox(wanted)
     started: Future[McpProcess] = Future()
 
     def run() -> None:
-        family = house().enter(lambda: _kill(family.first))
+        family = process_registry().enter(lambda: _kill(family.first))
         try:
             tagged = {**env, TAG: family.marks.tag}
             process = sandbox.spawn(reach, argv, cwd=cwd, env=tagged, stdin=PIPE, stdout=PIPE, stderr=PIPE)
@@ -167,7 +169,7 @@ def _start_in_thread(
                 raise
             started.set_exception(error)
         finally:
-            house().leave(family)
+            process_registry().leave(family)
 
     threading.Thread(target=run, name="toolroll mcp server", daemon=True).start()
     return started.result()

@@ -51,7 +51,3 @@ class CancelToken:
         if self._event is None:
             self._event = threading.Event()
         return self._event
-
-
-Token = CancelToken
-"""The former name."""

@@ -1,8 +1,8 @@
 """The only place that starts processes.
 
-`start_process` holds the one call of `Popen`. Commands and servers reach it through a `Confinement`, which
+`start_process` holds the one call of `Popen`. Commands and servers reach it through a `Sandbox`, which
 `host/sandbox` implements. Programs that toolroll needs for itself (ripgrep, git, parsers, the index builder) go through
-a `Launcher`, which confines each to its reach and finds it where no command can write. `run_for_operator` is for the
+a `Launcher`, which confines each to its access and finds it where no command can write. `run_for_operator` is for the
 command line alone: no tool can reach it.
 """
 
@@ -11,9 +11,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from toolroll.result import ErrorCode, ToolError
 
@@ -31,7 +32,7 @@ PIPE, STDOUT, DEVNULL = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class AccessRules:
     """What one process may reach."""
 
     write: tuple[str, ...]
@@ -54,15 +55,31 @@ class Reach:
     def __post_init__(self) -> None:
         for path in (*self.write, *self.read, *self.keep, *self.lock, *self.hold, *self.hide):
             if not path.startswith("/"):
-                raise ValueError(f"a reach holds absolute paths only, not {path!r}")
+                raise ValueError(f"access rules hold absolute paths only, not {path!r}")
 
 
-class Confinement(Protocol):
-    """One way to start a process within its reach. Safe to use from many threads."""
+class Sandbox(ABC):
+    """One way to start a process within its access rules. Safe to use from many threads."""
 
+    tier: str
+    label: str
+    """The tier as results name it: which one, and where there are several, whose."""
+    gaps: tuple[str, ...] = ()
+    """What this tier does not hold on this machine, in words."""
+    whole: bool = False
+    """Killing the first process ends all that it started."""
+
+    def group(self) -> Sandbox:
+        """The same for commands that may know of each other: they share what takes time to make, until `close`."""
+        return self
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """No more commands of the group will come; those that run go on."""
+
+    @abstractmethod
     def spawn(
         self,
-        reach: Reach,
+        access: AccessRules,
         argv: Sequence[str],
         *,
         cwd: int,
@@ -73,11 +90,11 @@ class Confinement(Protocol):
         pass_fds: Sequence[int] = (),
         disposable: bool = False,
     ) -> ChildProcess:
-        """The process, running in the folder `cwd`, a descriptor, in a session of its own.
+        """Start the process in the folder `cwd`, a descriptor, in a session of its own.
 
-        The thread that calls this must outlive the process: where a tier lets it die with its parent, the
-        kernel takes the thread for the parent. `disposable`: it does nothing else before it ends, so that it may be
-        changed for good, which can save time. ToolError for a program that is missing or cannot be run.
+        The calling thread must outlive the process: where a tier lets it die with its parent, the kernel takes the
+        thread for the parent. `disposable`: the thread does nothing else before it ends, so that it may be changed
+        for good, which can save time. ToolError for a program that is missing or cannot be run.
         """
 
 
@@ -123,15 +140,15 @@ def start_process(
 
 
 class Launcher:
-    """Starts the programs that toolroll needs for itself, each confined to its reach. One for a kit."""
+    """Starts the programs that toolroll needs for itself, each confined to its access. One for a kit."""
 
-    def __init__(self, confinement: Callable[[], Confinement], path: str, workspace: str) -> None:
-        """`confinement` is asked for with the first process; `path` is where programs are looked for, as PATH has it.
+    def __init__(self, sandbox: Callable[[], Sandbox], path: str, workspace: str) -> None:
+        """`sandbox` is asked for with the first process; `path` is where programs are looked for, as PATH has it.
 
         Nothing is taken from the `workspace`, which commands can write, but from our own environment in it, which
         they cannot.
         """
-        self._confinement = confinement
+        self._sandbox = sandbox
         self._path = path
         self._workspace = os.path.realpath(workspace)
         self._found: dict[str, str | None] = {}
@@ -156,7 +173,7 @@ class Launcher:
     def start(
         self,
         argv: Sequence[str],
-        reach: Reach,
+        access: AccessRules,
         *,
         cwd: int,
         stdin: int = DEVNULL,
@@ -172,18 +189,24 @@ class Launcher:
         if not os.path.isabs(argv[0]):
             raise ValueError(f"a program of ours is started by its absolute path, not {argv[0]!r}")
         given = {"PATH": self._path, "LANG": "C.UTF-8", **(env or {})}
-        return self._confinement().spawn(
-            reach, argv, cwd=cwd, env=given, stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=pass_fds
+        return self._sandbox().spawn(
+            access, argv, cwd=cwd, env=given, stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=pass_fds
         )
 
     def start_python(
-        self, code: str, words: Sequence[str] = (), reach: Reach | None = None, *, cwd: int | None = None, **how: Any
+        self,
+        code: str,
+        words: Sequence[str] = (),
+        access: AccessRules | None = None,
+        *,
+        cwd: int | None = None,
+        **how: Any,
     ) -> ChildProcess:
         """Start our own Python on `code`, which finds `words` in `sys.argv` and imports only what it is given there.
 
-        Besides its `reach` it may read the system, the interpreter and the packages of `module_paths`.
+        Besides its `access` it may read the system, the interpreter and the packages of `module_paths`.
         """
-        within = Reach(()) if reach is None else reach
+        within = AccessRules(()) if access is None else access
         within = replace(within, read=(*within.read, *python_paths()))
         folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if cwd is None else os.dup(cwd)
         try:
@@ -195,7 +218,7 @@ class Launcher:
         """Whether no command can write to a program: it lies outside the workspace, or in our own environment."""
         own = os.path.realpath(sys.prefix)
         return all(
-            not _within(one, self._workspace) or _within(one, own) for one in (program, os.path.realpath(program))
+            not is_beneath(one, self._workspace) or is_beneath(one, own) for one in (program, os.path.realpath(program))
         )
 
 
@@ -229,8 +252,18 @@ def _is_program(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-def _within(path: str, folder: str) -> bool:
+def is_beneath(path: str, folder: str) -> bool:
+    """Whether `path` is the folder or in it, by their names alone."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def outermost(paths: Iterable[str]) -> list[str]:
+    """The paths without those that lie in another of them, sorted."""
+    found: list[str] = []
+    for path in sorted(paths, key=lambda one: one.rstrip("/") + "/"):
+        if not found or not is_beneath(path, found[-1]):
+            found.append(path)
+    return found
 
 
 def run_for_operator(argv: Sequence[str]) -> int:

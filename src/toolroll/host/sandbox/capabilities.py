@@ -1,4 +1,4 @@
-"""Giving up root's powers: what is left of uid 0 afterwards is an ordinary user with that number."""
+"""Drop all capabilities: uid 0 is an ordinary user afterwards."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _PR_SET_SECUREBITS = 28
 _PR_CAP_AMBIENT = 47
 _AMBIENT_CLEAR_ALL = 4
 _VERSION_3 = 0x20080522
-# Root is nobody special, changes of user give nothing, no capability is kept or raised; and all that for good.
+# Root has no special rights, changes of user give nothing, no capability is kept or raised; and all that for good.
 _SECUREBITS = 0b11101111
 _MOST = 64
 
 
 READ_SEARCH = 2
-"""CAP_DAC_READ_SEARCH: to read what the modes of files deny. Landlock holds who has it all the same."""
+"""CAP_DAC_READ_SEARCH: to read what the modes of files deny. Landlock confines a process that has it all the same."""
 
 
 def drop(kernel: Kernel, *, keep: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Which tier commands run under: the strongest that has shown on this machine that it holds."""
+"""Choose the sandbox for commands: the strongest tier that passes a trial on this machine."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, Confinement, Reach, read_output
-from toolroll.host.sandbox.tiers import OwnThread, Sandbox, Tier, Unconfined
-from toolroll.host.sandbox.toolchains import readable
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, STDOUT, AccessRules, Sandbox, read_output
+from toolroll.host.sandbox.tiers import OwnThread, Tier, Unconfined
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.sandbox.syscalls import Machine
 
-__all__ = ["Probe", "for_helpers", "probed", "readable", "strongest"]
 
 _SECONDS = 20.0
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -44,7 +42,7 @@ class Probe:
     gaps: tuple[str, ...] = ()
 
 
-def strongest(wanted: str = "required") -> Sandbox:
+def choose_sandbox(wanted: str = "required") -> Sandbox:
     """The strongest tier that works here, or the one that is named; ToolError if that is none.
 
     Every tier is tried once in the life of the process: it must run a command and deny it a file.
@@ -70,25 +68,25 @@ def strongest(wanted: str = "required") -> Sandbox:
 
 
 @cache
-def for_helpers() -> Confinement:
+def choose_for_helpers() -> Sandbox:
     """What confines the programs that toolroll starts for itself: Landlock, which costs least; else bubblewrap.
 
     They may read files whose modes deny that, if we may: their reach is all that holds them. Where no tier works they
     run unconfined, and commands do not run at all unless the operator wants that.
     """
     from toolroll.host.sandbox import landlock
-    from toolroll.host.sandbox.confined_start import Confined
+    from toolroll.host.sandbox.confined_start import LandlockSandbox
     from toolroll.host.sandbox.syscalls import Kernel, machine
 
     here = machine()
     if here is not None and _tried(Tier.LANDLOCK)[0] is not None:
         kernel = Kernel(here.numbers)
-        return Confined(here, kernel, landlock.abi(kernel), helpers=True)
+        return LandlockSandbox(here, kernel, landlock.abi(kernel), helpers=True)
     bubblewrap, _ = _tried(Tier.BUBBLEWRAP)
     return Unconfined() if bubblewrap is None else OwnThread(bubblewrap)
 
 
-def probed() -> tuple[Probe, ...]:
+def probe_tiers() -> tuple[Probe, ...]:
     """Every tier, strongest first, and what its trial has shown."""
     found = []
     for tier in (Tier.BUBBLEWRAP, Tier.LANDLOCK):
@@ -132,11 +130,11 @@ def _bubblewraps(here: Machine) -> Iterator[_Candidate]:
 def _bubblewrap(here: Machine, program: str) -> tuple[Sandbox | None, str]:
     from toolroll.host.sandbox import bubblewrap
 
-    status, said = _run(Unconfined(), "/", Reach(()), [program, "--version"])
+    status, said = _run(Unconfined(), "/", AccessRules(()), [program, "--version"])
     version = re.search(r"\d+(?:\.\d+)+", said)
     if status or version is None:
         return None, f"{program} does not tell its version"
-    _, options = _run(Unconfined(), "/", Reach(()), [program, "--help"])
+    _, options = _run(Unconfined(), "/", AccessRules(()), [program, "--help"])
     sandbox = bubblewrap.Bubblewrap(program, version[0], here, by_descriptor="--ro-bind-fd" in options)
     return sandbox, f"{version[0]} at {program}"
 
@@ -147,7 +145,7 @@ def _landlock(here: Machine) -> Iterator[_Candidate]:
 
 def _landlocked(here: Machine) -> tuple[Sandbox | None, str]:
     from toolroll.host.sandbox import landlock
-    from toolroll.host.sandbox.confined_start import Confined
+    from toolroll.host.sandbox.confined_start import LandlockSandbox
     from toolroll.host.sandbox.syscalls import Kernel
 
     kernel = Kernel(here.numbers)
@@ -155,7 +153,7 @@ def _landlocked(here: Machine) -> tuple[Sandbox | None, str]:
     if not abi:
         return None, "this kernel has no Landlock, or has it switched off"
     missing = [what for since, what in landlock.MISSING if abi < since]
-    return Confined(here, kernel, abi), f"ABI {abi}" + (f", too old to {', '.join(missing)}" if missing else "")
+    return LandlockSandbox(here, kernel, abi), f"ABI {abi}" + (f", too old to {', '.join(missing)}" if missing else "")
 
 
 def _trial(sandbox: Sandbox) -> str:
@@ -167,7 +165,7 @@ def _trial(sandbox: Sandbox) -> str:
         os.mkdir(inside)
         with open(outside, "w", encoding="ascii") as file:
             file.write("not for commands")
-        status, said = _run(sandbox, inside, Reach((inside,)), ["/bin/sh", "-c", _TRIAL, outside])
+        status, said = _run(sandbox, inside, AccessRules((inside,)), ["/bin/sh", "-c", _TRIAL, outside])
         if status == _DENIED:
             return "" if os.path.exists(f"{inside}/held") else "what a command wrote was lost"
     if status in (_READ, _UNFILTERED):
@@ -175,14 +173,14 @@ def _trial(sandbox: Sandbox) -> str:
     return f"a command could not be run in it: {said.strip()[-200:] or f'exit status {status}'}"
 
 
-def _run(sandbox: Sandbox, folder: str, reach: Reach, argv: Sequence[str]) -> tuple[int, str]:
+def _run(sandbox: Sandbox, folder: str, access: AccessRules, argv: Sequence[str]) -> tuple[int, str]:
     """The exit status and the output of a short command of our own."""
     from toolroll.host.files.openat import STEP
 
     cwd = os.open(folder, STEP)
     try:
         process = sandbox.spawn(
-            reach,
+            access,
             argv,
             cwd=cwd,
             env={"PATH": _PATH, "LANG": "C.UTF-8"},

@@ -19,13 +19,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime.launcher import Reach, folder_path, prepare_to_start, start_process
+from toolroll.host.files.system import DEVICES, ETC, PROC, carve_out, real, system
+from toolroll.host.runtime.launcher import (
+    AccessRules,
+    Sandbox,
+    folder_path,
+    is_beneath,
+    prepare_to_start,
+    start_process,
+)
 from toolroll.host.sandbox import capabilities, landlock
 from toolroll.host.sandbox import seccomp as filter
-from toolroll.host.sandbox.confined_threads import Line
+from toolroll.host.sandbox.confined_threads import ConfinedThreads
 from toolroll.host.sandbox.syscalls import Kernel, Machine
-from toolroll.host.sandbox.system import DEVICES, ETC, PROC, beneath, carved, real, system
-from toolroll.host.sandbox.tiers import Sandbox, Tier, told
+from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -76,7 +83,7 @@ class _DumpableGuard:
 _dumpable = _DumpableGuard()
 
 
-class Confined(Sandbox):
+class LandlockSandbox(Sandbox):
     """Files by Landlock, the rest by seccomp and the loss of all capabilities. Needs no program but this one.
 
     It has no world of its own to give, so some things that are harmless there cannot be had here: sockets, even
@@ -84,7 +91,7 @@ class Confined(Sandbox):
     of Python's multiprocessing need, unless /dev/shm is among the folders that may be changed.
     """
 
-    tier = Tier.LANDLOCK
+    tier = label = Tier.LANDLOCK
 
     def __init__(self, machine: Machine, kernel: Kernel, abi: int, *, helpers: bool = False) -> None:
         """`helpers` are programs of ours: they read whatever we may, and stay in our session, where no command is."""
@@ -94,9 +101,9 @@ class Confined(Sandbox):
         self._abi = abi
         self.gaps = gaps(abi)
         truncation = abi < landlock.TRUNCATE_ABI
-        filters = (filter.Filter(network, alone=False, truncation=truncation) for network in (False, True))
-        self._lines: dict[bool, Line[ChildProcess]] = {
-            one.network: Line(partial(_give_up, kernel, one.program(machine), keep), _dumpable.release)
+        filters = (filter.SeccompFilter(network, alone=False, truncation=truncation) for network in (False, True))
+        self._lines: dict[bool, ConfinedThreads[ChildProcess]] = {
+            one.network: ConfinedThreads(partial(_give_up, kernel, one.program(machine), keep), _dumpable.release)
             for one in filters
         }
         self._lock = threading.Lock()
@@ -105,7 +112,7 @@ class Confined(Sandbox):
 
     def spawn(
         self,
-        reach: Reach,
+        access: AccessRules,
         argv: Sequence[str],
         *,
         cwd: int,
@@ -118,29 +125,29 @@ class Confined(Sandbox):
     ) -> ChildProcess:
         """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
         prepare_to_start()
-        _check(reach)
-        rules = self._ruleset(reach)
+        _check(access)
+        rules = self._ruleset(access)
         try:
 
             def start() -> ChildProcess:
-                with told():
+                with confinement_errors():
                     landlock.restrict(self._kernel, rules)
                 return start_process(
                     argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session
                 )
 
-            return self._lines[reach.network].do(start, _end)
+            return self._lines[access.network].do(start, _end)
         finally:
             os.close(rules)
 
-    def _ruleset(self, reach: Reach) -> int:
-        """A descriptor, for the caller to close, of the rules for this reach; those used last are kept."""
+    def _ruleset(self, access: AccessRules) -> int:
+        """A descriptor, for the caller to close, of the rules for this access; those used last are kept."""
         own = system()
-        identities = map(_identity, (*reach.write, "", *reach.read, "", *reach.hide))
-        key = (own, reach.network, reach.system, *identities)
+        identities = map(_identity, (*access.write, "", *access.read, "", *access.hide))
+        key = (own, access.network, access.system, *identities)
         with self._lock:
             if (found := self._rulesets.get(key)) is None:
-                found = landlock.ruleset(self._kernel, self._abi, _rules(reach), network=reach.network)
+                found = landlock.ruleset(self._kernel, self._abi, _rules(access), network=access.network)
                 self._rulesets[key] = found
                 while len(self._rulesets) > _MOST_RULESETS:
                     os.close(self._rulesets.popitem(last=False)[1])
@@ -160,26 +167,26 @@ def gaps(abi: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _rules(reach: Reach) -> list[tuple[str, int]]:
+def _rules(access: AccessRules) -> list[tuple[str, int]]:
     own = system()
-    hidden = [path for path in reach.hide if os.path.lexists(path)]
-    theirs = (*own.folders, *own.files, *own.settings, PROC) if reach.system else ()
-    read: tuple[str, ...] = (*theirs, *reach.read)
+    hidden = [path for path in access.hide if os.path.lexists(path)]
+    theirs = (*own.folders, *own.files, *own.settings, PROC) if access.system else ()
+    read: tuple[str, ...] = (*theirs, *access.read)
     if hidden:
-        read = tuple(part for path in read for part in carved(real(path) or path, hidden))
+        read = tuple(part for path in read for part in carve_out(real(path) or path, hidden))
     return [
         *((path, landlock.READ) for path in read),
-        *(((ETC, landlock.LIST),) if own.hidden and reach.system else ()),
+        *(((ETC, landlock.LIST),) if own.hidden and access.system else ()),
         *((path, landlock.DEVICE) for path in DEVICES),
-        *((path, landlock.WRITE) for path in reach.write),
+        *((path, landlock.WRITE) for path in access.write),
     ]
 
 
-def _check(reach: Reach) -> None:
+def _check(access: AccessRules) -> None:
     """ToolError for what Landlock cannot do: what a folder is granted for, all beneath it is granted for."""
-    write = [real(path) or path for path in reach.write]
-    for path in (*reach.lock, *reach.hide):
-        if os.path.lexists(path) and any(beneath(path, folder) and path != folder for folder in write):
+    write = [real(path) or path for path in access.write]
+    for path in (*access.lock, *access.hide):
+        if os.path.lexists(path) and any(is_beneath(path, folder) and path != folder for folder in write):
             raise ToolError(
                 ErrorCode.SECURITY,
                 f"The command was not started: {path!r} is toolroll's own or secret, and the sandbox (landlock) cannot "
@@ -189,7 +196,7 @@ def _check(reach: Reach) -> None:
 
 
 def _identity(path: str) -> object:
-    """What tells that a path still is the folder that a ruleset was made for."""
+    """The identity of a folder: a ruleset holds as long as it stays the same."""
     try:
         found = os.stat(path)
     except OSError:
@@ -199,7 +206,7 @@ def _identity(path: str) -> object:
 
 def _give_up(kernel: Kernel, program: bytes, keep: int | None) -> None:
     """Take from the calling thread what no command has, whatever files it may reach."""
-    with told():
+    with confinement_errors():
         _dumpable.acquire(kernel)
         try:
             kernel.no_new_privileges()

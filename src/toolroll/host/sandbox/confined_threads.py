@@ -20,12 +20,12 @@ T = TypeVar("T")
 _Queue = SimpleQueue[Callable[[RuntimeError | None], None]]
 """Of work, which is done unless it is given an error."""
 
-_IDLE = 5.0  # seconds after which a line that nobody needs is dissolved
+_IDLE = 5.0  # seconds after which unused threads end
 _LATEST = 10.0  # seconds within which a new thread must run
-_PATIENCE = 1.0  # seconds after which work that nobody took is offered to another thread
+_PATIENCE = 1.0  # seconds after which work that no thread took is offered to another thread
 
 
-class Line(Generic[T]):
+class ConfinedThreads(Generic[T]):
     """Does pieces of work, each in a thread that has done nothing else. Safe to use from many threads."""
 
     def __init__(self, prepare: Callable[[], None], dissolve: Callable[[], None] = lambda: None) -> None:
@@ -48,7 +48,7 @@ class Line(Generic[T]):
 
         def run(error: RuntimeError | None) -> None:
             if not taken.acquire(blocking=False):
-                return  # whoever wanted it does so no more
+                return  # the caller has given up
             try:
                 if error is not None:
                     raise error
@@ -82,7 +82,7 @@ class Line(Generic[T]):
             self._queue.put(work)
 
     def _hurry(self) -> None:
-        """Let another thread stand there if nobody takes the work: memory may have been short when one began."""
+        """Start another thread if none takes the work: memory may have been short when one began."""
         with self._lock:
             if not self._queue.empty():
                 self._begin()
@@ -126,7 +126,7 @@ class Line(Generic[T]):
                 continue
             try:
                 _thread.start_new_thread(self._stand, (queue, (*_not_ended(working), _thread.get_native_id())))
-            except RuntimeError as error:  # no more threads: this one must stay as it is, for who comes next
+            except RuntimeError as error:  # no more threads: this one must stay as it is, for the next caller
                 work(error)
             else:
                 work(None)

@@ -1,4 +1,4 @@
-"""What a command may not change or see inside the folders that it has: mounts of bubblewrap over its own view.
+"""Plan bubblewrap mounts that lock or hide paths inside the folders of a command.
 
 A mount point cannot be renamed or removed, but the folders above it can. So every folder between one that the command
 may change and a path that is locked or hidden is mounted upon itself.
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.mount_plan import resolved
-from toolroll.host.sandbox.system import ETC, beneath, system
+from toolroll.host.files.system import ETC, system
+from toolroll.host.runtime.launcher import AccessRules, is_beneath
+from toolroll.host.sandbox.mount_plan import resolve_paths
 from toolroll.result import ErrorCode, ToolError
 
 How = Literal["pin", "lock", "hide", "open"]
@@ -32,19 +32,19 @@ class Cover:
     fd: int
 
 
-def covers(reach: Reach, stack: ExitStack) -> list[Cover]:
-    """The mounts that lock and hide what the reach says; descriptors are closed with the stack.
+def plan_covers(access: AccessRules, stack: ExitStack) -> list[Cover]:
+    """The mounts that lock and hide what the access says; descriptors are closed with the stack.
 
     In the order in which they are made: what holds folders in place, then what is locked, then what is hidden, then
     folders of the command's own inside those.
     """
-    own = (*system().folders, ETC) if reach.system else ()
-    changed, seen = resolved(reach.write), resolved((*reach.write, *reach.read, *own))
-    found = [one for path in reach.lock for one in _cover(path, "lock", changed, stack)]
-    found += (one for path in reach.hide for one in _cover(path, "hide", seen, stack))
-    found = [one for one in found if one.how != "pin" or any(beneath(one.path, folder) for folder in changed)]
+    own = (*system().folders, ETC) if access.system else ()
+    changed, seen = resolve_paths(access.write), resolve_paths((*access.write, *access.read, *own))
+    found = [one for path in access.lock for one in _cover(path, "lock", changed, stack)]
+    found += (one for path in access.hide for one in _cover(path, "hide", seen, stack))
+    found = [one for one in found if one.how != "pin" or any(is_beneath(one.path, folder) for folder in changed)]
     hidden = [one.path for one in found if one.how == "hide"]
-    inner = [folder for folder in changed if any(beneath(folder, path) for path in hidden)]
+    inner = [folder for folder in changed if any(is_beneath(folder, path) for path in hidden)]
     found += (Cover(folder, "open", _opened(folder, stack)) for folder in inner)
     once = {(one.how, one.path): one for one in found}
     return sorted(once.values(), key=lambda one: (_ORDER.index(one.how), one.path.split("/")))
@@ -75,7 +75,7 @@ def _cover(path: str, how: How, inside: list[str], stack: ExitStack) -> Iterator
         return  # there is nothing to change or see
     stack.callback(os.close, fd)
     folder = os.readlink(f"/proc/self/fd/{above}")
-    tops = [one for one in inside if beneath(folder, one)]
+    tops = [one for one in inside if is_beneath(folder, one)]
     if not tops:
         return
     if stat.S_ISLNK(os.fstat(fd).st_mode):
@@ -87,7 +87,7 @@ def _cover(path: str, how: How, inside: list[str], stack: ExitStack) -> Iterator
             "replace. Install toolroll outside the workspace (uv tool install toolroll, or pipx install toolroll).",
         )
     top = min(tops, key=len)
-    while beneath(folder, top) and folder != top:
+    while is_beneath(folder, top) and folder != top:
         yield Cover(folder, "pin", _opened(folder, stack))
         folder = os.path.dirname(folder)
     yield Cover(f"{os.readlink(f'/proc/self/fd/{above}').rstrip('/')}/{os.path.basename(path)}", how, fd)

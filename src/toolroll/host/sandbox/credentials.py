@@ -1,4 +1,4 @@
-"""Credentials that lie in folders which commands may read otherwise."""
+"""Find credential files in folders that commands may read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 100_000  # names that are looked at in all
 _BYTES = 1 << 20
 
 
-def beneath(roots: Iterable[str]) -> Iterator[str]:
+def find_credentials(roots: Iterable[str]) -> Iterator[str]:
     """The files of credentials in these folders, by their names and, for configuration, by what is in them.
 
     Folders are looked at breadth first, some levels deep: this is done before a command and may not take long.
@@ -40,11 +40,13 @@ def beneath(roots: Iterable[str]) -> Iterator[str]:
             if entry.is_dir():
                 if depth < _DEPTH and not packages:
                     waiting.append((entry.path, depth + 1))
-            elif is_secret_name(entry.path) or (may_hold_credential(entry.name) and not harmless(entry.path)):
+            elif is_secret_name(entry.path) or (
+                may_hold_credential(entry.name) and not holds_no_credential(entry.path)
+            ):
                 yield entry.path
 
 
-def harmless(path: str) -> bool:
+def holds_no_credential(path: str) -> bool:
     """Whether a file of settings is there and holds nothing that looks like a credential."""
     try:
         with open(path, "rb") as file:

@@ -1,6 +1,6 @@
-"""Single files, folders and links of a writable folder: looked at, put back and set aside, on descriptors alone.
+"""Read, restore and set aside single entries of a folder that others may write, by descriptors alone.
 
-No name is ever followed through a link, so that whoever swaps one meanwhile can lead nobody outside.
+No name is ever followed through a link, so that a name swapped meanwhile leads nowhere outside.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DirEntry:
     """A file, folder or link as it was."""
 
     mode: int
@@ -42,7 +42,7 @@ class Entry:
         """Whether it can be made again."""
         return self.is_folder or self.data is not None
 
-    def same(self, other: Entry) -> bool:
+    def same(self, other: DirEntry) -> bool:
         """Whether git would notice no difference."""
         if self.stamp and self.stamp == other.stamp:
             return True
@@ -50,7 +50,7 @@ class Entry:
 
 
 @contextmanager
-def entered(root: int, parts: Parts) -> Iterator[int]:
+def open_dir(root: int, parts: Parts) -> Iterator[int]:
     """A descriptor of the folder at `parts` beneath `root`, to reach its entries by; OSError if links lead there."""
     fd = os.dup(root)
     try:
@@ -81,8 +81,8 @@ def names(folder: int, name: str, most: int) -> list[str] | None:
         os.close(fd)
 
 
-def look(folder: int, name: str, known: Entry | None, most: int) -> Entry | None:
-    """What is at `name` now, read up to `most` bytes unless `known` tells already; None if nothing is there."""
+def look(folder: int, name: str, known: DirEntry | None, most: int) -> DirEntry | None:
+    """What is at `name` now, read up to `most` bytes unless `known` is still current; None if nothing is there."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -97,10 +97,10 @@ def look(folder: int, name: str, known: Entry | None, most: int) -> Entry | None
     elif stat.S_ISREG(found.st_mode) and found.st_size <= most:
         data = _bytes(folder, name, most)
     comparable = data is not None or stat.S_ISDIR(found.st_mode)
-    return Entry(found.st_mode, (found.st_uid, found.st_gid), () if young and comparable else stamp, data)
+    return DirEntry(found.st_mode, (found.st_uid, found.st_gid), () if young and comparable else stamp, data)
 
 
-def put(folder: int, name: str, entry: Entry) -> None:
+def put(folder: int, name: str, entry: DirEntry) -> None:
     """Make `name` what it was; a folder in the place of something else must have been set aside before."""
     if entry.is_folder:
         with suppress(FileExistsError):
@@ -136,7 +136,7 @@ def set_aside(folder: int, name: str, where: int) -> str:
 
 
 def change_mode(folder: int, name: str, mode: int) -> None:
-    """Give the folder `name` this mode, even if the present one lets nobody in."""
+    """Give the folder `name` this mode, even if the present one denies access."""
     fd = os.open(name, _FOLDER, dir_fd=folder)
     try:
         if PATH:
@@ -160,7 +160,7 @@ def _bytes(folder: int, name: str, most: int) -> bytes | None:
     return data if len(data) <= most else None
 
 
-def _write(folder: int, name: str, entry: Entry) -> None:
+def _write(folder: int, name: str, entry: DirEntry) -> None:
     fd = os.open(name, _DRAFT, 0o600, dir_fd=folder)
     with os.fdopen(fd, "wb") as file:
         file.write(entry.data or b"")

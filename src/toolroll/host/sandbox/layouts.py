@@ -63,7 +63,7 @@ PREFIX = (
     *("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "pyvenv.cfg", "conda-meta", "ssl"),
     *("condabin", "compiler_compat", "*-linux-gnu", "Frameworks"),
 )
-"""What a folder into which programs were installed has: nobody keeps files of their own in these."""
+"""What a folder into which programs were installed has: no files of the user are in these."""
 _JAVA = (*PREFIX, "conf", "jmods", "jre", "legal", "release")
 _GOROOT = (*PREFIX, "api", "go.env", "misc", "pkg", "src", "VERSION")
 _APACHE = (*PREFIX, "boot", "conf", "init.d")

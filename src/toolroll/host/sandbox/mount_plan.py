@@ -1,4 +1,4 @@
-"""The files that a command sees under bubblewrap, as its arguments: outer ones first, and which stay the same."""
+"""Plan the mounts that a command sees under bubblewrap, outer ones first."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.system import DEV, NO_SYSTEM, PROC, System, beneath, real, system
-from toolroll.host.sandbox.toolchains import outermost
+from toolroll.host.files.system import DEV, NO_SYSTEM, PROC, System, real, system
+from toolroll.host.runtime.launcher import AccessRules, is_beneath, outermost
 
 _TEMP = "/tmp"
 _TEMP_BYTES = 512 << 20
@@ -20,7 +19,7 @@ Part = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # remembered: another look is another view
-class View:
+class MountPlan:
     """The mounts and links that a command sees, outer ones first."""
 
     parts: tuple[Part, ...]
@@ -30,19 +29,19 @@ class View:
     """What each has for itself where the others are there already."""
 
 
-def seen_by(reach: Reach) -> System:
-    """What of the system's own files a process with this reach sees."""
-    return system() if reach.system else NO_SYSTEM
+def visible_system(access: AccessRules) -> System:
+    """What of the system's own files a process with this access sees."""
+    return system() if access.system else NO_SYSTEM
 
 
 @lru_cache(maxsize=32)
-def view(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> View:
-    """What a command with this reach sees."""
+def plan_mounts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> MountPlan:
+    """What a command with this access sees."""
     found = _parts(write, read, own, sized)
     fresh = [path for path, how in found.items() if path in (PROC, _TEMP, _SHARED) or how[0] == "--bind"]
-    apart = {path: how for path, how in found.items() if any(beneath(path, one) for one in fresh)}
+    apart = {path: how for path, how in found.items() if any(is_beneath(path, one) for one in fresh)}
     fixed = {path: how for path, how in found.items() if path not in apart}
-    return View(_in_order(found), _in_order(fixed), _in_order(apart))
+    return MountPlan(_in_order(found), _in_order(fixed), _in_order(apart))
 
 
 def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> dict[str, tuple[str, ...]]:
@@ -50,26 +49,26 @@ def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bo
     found: dict[str, tuple[str, ...]] = {
         PROC: ("--proc", PROC),
         DEV: ("--dev", DEV),
-        # What is in these two is memory of no process, so that nobody counts it: they must have an end themselves.
+        # What is in these two is memory of no process, so that no limit counts it: they must have a size themselves.
         _SHARED: (*size, "--tmpfs", _SHARED),
         _TEMP: (*size, "--tmpfs", _TEMP),
         "/var/tmp": ("--symlink", "../tmp", "/var/tmp"),
     }
-    changed = resolved(write)
-    shown = resolved((*own.folders, *own.files, *own.etc, *read))
-    for path in outermost(path for path in shown if not any(beneath(path, one) for one in (*changed, PROC, DEV))):
+    changed = resolve_paths(write)
+    shown = resolve_paths((*own.folders, *own.files, *own.etc, *read))
+    for path in outermost(path for path in shown if not any(is_beneath(path, one) for one in (*changed, PROC, DEV))):
         found[path] = ("--ro-bind-try", path, path)
     for path in outermost(changed):
-        found = {known: how for known, how in found.items() if not beneath(known, path)}
+        found = {known: how for known, how in found.items() if not is_beneath(known, path)}
         found[path] = ("--bind", path, path)
     for path in own.covered:
-        if path not in read and not any(beneath(path, one) for one in changed):
+        if path not in read and not any(is_beneath(path, one) for one in changed):
             found[path] = (
                 ("--tmpfs", path, "--remount-ro", path) if os.path.isdir(path) else ("--ro-bind-try", "/dev/null", path)
             )
     bound = [path for path, how in found.items() if how[0] in ("--bind", "--ro-bind-try")]
     for path in (*own.folders, *read, *write):
-        if os.path.islink(path) and not any(beneath(path, one) for one in bound):  # else it is there already
+        if os.path.islink(path) and not any(is_beneath(path, one) for one in bound):  # else it is there already
             found[path] = ("--symlink", os.readlink(path), path)
     return found
 
@@ -79,12 +78,12 @@ def words(parts: Iterable[Part]) -> list[str]:
     return [word for _, how in parts for word in how]
 
 
-def visible(path: str, reach: Reach) -> bool:
+def is_visible(path: str, access: AccessRules) -> bool:
     """Whether a command has anything under this path."""
-    return any(beneath(path, one) for one in _shown(reach.write, reach.read, seen_by(reach)))
+    return any(is_beneath(path, one) for one in _shown(access.write, access.read, visible_system(access)))
 
 
-def resolved(paths: Iterable[str]) -> list[str]:
+def resolve_paths(paths: Iterable[str]) -> list[str]:
     """Where the paths lead; those that lead nowhere are left out."""
     return [there for path in paths if (there := real(path)) is not None]
 
@@ -93,7 +92,7 @@ def resolved(paths: Iterable[str]) -> list[str]:
 def _shown(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[str, ...]:
     """Under what paths there is anything in a view, as they are named and as they are."""
     roots = (*own.folders, *own.etc, PROC, *write, *read)
-    return tuple(dict.fromkeys((*roots, *resolved(roots))))
+    return tuple(dict.fromkeys((*roots, *resolve_paths(roots))))
 
 
 def _in_order(found: dict[str, tuple[str, ...]]) -> tuple[Part, ...]:

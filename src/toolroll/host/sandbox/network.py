@@ -1,4 +1,4 @@
-"""A network with nobody in it but commands: made once, entered by the thread that starts one of them."""
+"""A network namespace for commands alone: made once, entered by the thread that starts one of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolroll.host.sandbox.syscalls import Kernel, apart
+from toolroll.host.sandbox.syscalls import Kernel, run_apart
 
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _SET_FLAGS = 0x8914  # SIOCSIFFLAGS
@@ -19,11 +19,11 @@ _HERE = "/proc/thread-self/ns/net"
 
 
 class Network:
-    """A network namespace with a loopback and nothing else. Whoever is in it stays there when it is closed."""
+    """A network namespace with a loopback and nothing else. Processes in it stay there when it is closed."""
 
     def __init__(self, kernel: Kernel) -> None:
         """OSError where we have no right to make one."""
-        self._fd = apart(lambda: _made(kernel))
+        self._fd = run_apart(lambda: _made(kernel))
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, os.close, self._fd)
 
@@ -33,13 +33,13 @@ class Network:
             return os.dup(self._fd) if self._end.alive else None
 
     def close(self) -> None:
-        """Let nobody enter it any more."""
+        """Let no command enter it any more."""
         with self._lock:
             self._end()
 
 
 @contextmanager
-def entered(kernel: Kernel, network: int) -> Iterator[None]:
+def enter_network(kernel: Kernel, network: int) -> Iterator[None]:
     """What the calling thread starts in the block is in this network; the thread itself is back afterwards."""
     back = os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
     try:

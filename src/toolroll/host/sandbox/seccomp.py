@@ -51,13 +51,13 @@ _SHARED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class SeccompFilter:
     """What the filter is to be like."""
 
     network: bool
     """Sockets of the internet may be had."""
     alone: bool
-    """The command has namespaces of its own, so that it finds nobody else's processes, queues and sockets."""
+    """The command has namespaces of its own, so that it finds no other processes, queues and sockets."""
     truncation: bool = False
     """The filter also keeps files that may only be read from being emptied, as Landlock does since ABI 3."""
 

@@ -1,4 +1,4 @@
-"""What commands see and none of them can change, mounted once: each is started where that is there already.
+"""Read-only mounts that all commands share, made once in a mount namespace that each command enters.
 
 It stands in a mount namespace of its own that nothing but a descriptor holds, so it leaves nothing behind. Whatever of
 the machine's mounts no command has a part in is not in there: bubblewrap reads the list of them again and again.
@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from toolroll.host.files.openat import PATH, STEP
-from toolroll.host.sandbox.mount_plan import Part, View
-from toolroll.host.sandbox.syscalls import Kernel, apart
-from toolroll.host.sandbox.system import DEV, DEVICES, beneath
-from toolroll.host.sandbox.toolchains import outermost
+from toolroll.host.files.system import DEV, DEVICES
+from toolroll.host.runtime.launcher import is_beneath, outermost
+from toolroll.host.sandbox.mount_plan import MountPlan, Part
+from toolroll.host.sandbox.syscalls import Kernel, run_apart
 from toolroll.result import ToolError
 
 PLACE = "/sys/kernel"
@@ -39,13 +39,13 @@ _STREAMS = {name: f"/proc/self/fd/{number}" for number, name in enumerate(("stdi
 _LINKS = {"core": "/proc/kcore", "fd": "/proc/self/fd", "ptmx": "pts/ptmx", **_STREAMS}
 
 
-class Stage:
-    """The parts of a view that are the same for many commands. Whoever has been started on it stays when it is closed.
+class SharedMounts:
+    """The parts of a view that are the same for many commands. Commands started on it go on when it is closed.
 
     It is as the machine was when it was made: ask `stands` before each command.
     """
 
-    def __init__(self, kernel: Kernel, view: View, program: str) -> None:
+    def __init__(self, kernel: Kernel, view: MountPlan, program: str) -> None:
         """One that `program` can be started on; OSError where we may not or cannot make it."""
         self._fixed = view.fixed
         self._process = os.getpid()
@@ -55,12 +55,12 @@ class Stage:
         try:
             self._changes = select.poll()
             self._changes.register(self._hold(_MOUNTS, os.O_RDONLY), select.POLLPRI)
-            self._changes.poll(0)  # tells of what comes from here on
+            self._changes.poll(0)  # reports changes from here on
             for path, how in self._fixed:
                 if _covers(path, how):
                     self._hold(path, PATH | os.O_NOFOLLOW)  # so that no other file is given its number
             self._seen = _seen(self._fixed)
-            self._held.append(apart(lambda: _made(kernel, view, program)))
+            self._held.append(run_apart(lambda: _made(kernel, view, program)))
         except BaseException:
             self._end()
             raise
@@ -80,7 +80,7 @@ class Stage:
             return os.dup(self._held[-1])
 
     def close(self) -> None:
-        """Let nobody enter it any more."""
+        """Let no command enter it any more."""
         with self._lock:
             self._end()
 
@@ -90,7 +90,7 @@ class Stage:
 
 
 @contextmanager
-def entered(kernel: Kernel, stage: int) -> Iterator[None]:
+def enter_mounts(kernel: Kernel, stage: int) -> Iterator[None]:
     """What the calling thread starts in the block sees the stage, with terminals of its own; then the thread is back.
 
     It must be one that ends with the command: from here on it does not follow when the process changes its folder.
@@ -107,18 +107,18 @@ def entered(kernel: Kernel, stage: int) -> Iterator[None]:
         yield
 
 
-class Stages:
+class SharedMountsCache:
     """The stages of the views that commands have had last. Safe to use from many threads."""
 
-    def __init__(self, kernel: Kernel, program: str, works: Callable[[int, View], bool]) -> None:
+    def __init__(self, kernel: Kernel, program: str, works: Callable[[int, MountPlan], bool]) -> None:
         """`program` is bubblewrap; `works` tries it on a new one, by its descriptor, in the calling thread."""
         self._kernel = kernel
         self._program = program
         self._works = works
         self._lock = threading.Lock()
-        self._found: OrderedDict[View, Stage | None] | None = OrderedDict()
+        self._found: OrderedDict[MountPlan, SharedMounts | None] | None = OrderedDict()
 
-    def open(self, view: View) -> int | None:
+    def open(self, view: MountPlan) -> int | None:
         """A descriptor of the stage for a view, for the caller to close.
 
         None where there cannot be one, and for the first command, which may be the only one.
@@ -137,18 +137,18 @@ class Stages:
                 return stage.open()
             _end(stage)
             try:
-                self._found[view] = stage = self._tried(Stage(self._kernel, view, self._program), view)
+                self._found[view] = stage = self._tried(SharedMounts(self._kernel, view, self._program), view)
                 return stage.open()
             except (OSError, ToolError):  # not ours to make: then bubblewrap mounts everything for each command
                 self._let_go()
                 return None
 
     def close(self) -> None:
-        """Let nobody enter any of them any more."""
+        """Let no command enter any of them any more."""
         with self._lock:
             self._let_go()
 
-    def _tried(self, stage: Stage, view: View) -> Stage:
+    def _tried(self, stage: SharedMounts, view: MountPlan) -> SharedMounts:
         fd = stage.open()
         try:
             if self._works(fd, view):
@@ -164,7 +164,7 @@ class Stages:
             _end(stage)
 
 
-def _end(stage: Stage | None) -> None:
+def _end(stage: SharedMounts | None) -> None:
     if stage is not None:
         stage.close()
 
@@ -186,9 +186,9 @@ def _covers(path: str, how: tuple[str, ...]) -> bool:
 
 
 def _seen(fixed: Sequence[Part]) -> list[tuple[int, ...]]:
-    """What tells that the files are still those that were mounted.
+    """The identities of the mounted files: equal ones mean that none was replaced.
 
-    What covers a secret is gone as soon as the name is taken from the file, even if it gets it back: its time tells.
+    What covers a secret is gone as soon as the name is taken from the file, even if it gets it back: see its ctime.
     """
     found: list[tuple[int, ...]] = []
     for path, how in fixed:
@@ -202,10 +202,10 @@ def _seen(fixed: Sequence[Part]) -> list[tuple[int, ...]]:
     return found
 
 
-def _made(kernel: Kernel, view: View, program: str) -> int:
+def _made(kernel: Kernel, view: MountPlan, program: str) -> int:
     """A descriptor of the namespace, in which the calling thread is from now on."""
     paths = [path for path, _ in (*view.fixed, *view.own)]
-    if any(beneath(path, PLACE) or beneath(PLACE, path) for path in paths) or DEV not in dict(view.fixed):
+    if any(is_beneath(path, PLACE) or is_beneath(PLACE, path) for path in paths) or DEV not in dict(view.fixed):
         raise OSError(errno.EBUSY, "there is no place for it", PLACE)
     root = os.stat("/")
     kernel.call("unshare", _NEW_MOUNTS | _OWN_FOLDER)
@@ -229,7 +229,7 @@ def _leave_out(kernel: Kernel, needed: Sequence[str]) -> None:
     with open(_MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
         points = [line.split(" ", 5)[4] for line in file]
     for point in reversed(points):
-        if "\\" in point or any(beneath(point, one) or beneath(one, point) for one in (*needed, PLACE)):
+        if "\\" in point or any(is_beneath(point, one) or is_beneath(one, point) for one in (*needed, PLACE)):
             continue
         with suppress(OSError):  # it went with another, or must stay: that only takes time
             kernel.call("umount2", os.fsencode(point) + b"\0", _DETACH | _NOFOLLOW)

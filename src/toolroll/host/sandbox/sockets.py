@@ -14,9 +14,9 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from toolroll.host.runtime.launcher import Reach
-from toolroll.host.sandbox.mount_plan import resolved, visible
-from toolroll.host.sandbox.system import beneath, real
+from toolroll.host.files.system import real
+from toolroll.host.runtime.launcher import AccessRules, is_beneath
+from toolroll.host.sandbox.mount_plan import is_visible, resolve_paths
 
 _LIST = "/proc/net/unix"
 _COLUMNS = 7  # before the name
@@ -44,16 +44,16 @@ class Sockets:
         self._elsewhere: set[tuple[str, tuple[str, ...]]] = set()
         """The numbers of sockets with the folders that they are in none of: no command brings them there."""
 
-    def mask(self, reach: Reach, folder: str) -> list[str]:
+    def mask(self, access: AccessRules, folder: str) -> list[str]:
         """The arguments that cover each of them in the view of a command that works in this folder."""
-        bound, roots = dict(_bound()), _roots(reach, folder)
+        bound, roots = dict(_bound()), _roots(access, folder)
         with self._lock:
             self._places = {number: place for number, place in self._places.items() if number in bound}
             self._elsewhere = {one for one in self._elsewhere if one[0] in bound}
             if lost := {number: name for number, name in bound.items() if not self._is_placed(number, name, roots)}:
                 self._search(lost, roots)
             found = {path for place in self._places.values() for path in place.paths}
-        return [word for path in sorted(found) if visible(path, reach) for word in ("--ro-bind", "/dev/null", path)]
+        return [word for path in sorted(found) if is_visible(path, access) for word in ("--ro-bind", "/dev/null", path)]
 
     def _is_placed(self, number: str, name: str, roots: tuple[str, ...]) -> bool:
         """Whether it is known where a socket is, now; a command may have moved one that it can reach."""
@@ -67,7 +67,7 @@ class Sockets:
             self._places[number] = _Place(found[0], frozenset({path}))
             return found[1] == 1
         # One that was bound elsewhere and is gone from there was not moved here by a command.
-        return whole and not any(beneath(name, one) for one in roots)
+        return whole and not any(is_beneath(name, one) for one in roots)
 
     def _search(self, lost: Mapping[str, str], roots: tuple[str, ...]) -> None:
         """Look for sockets in these folders: by their files, or if these were never seen, by their names."""
@@ -95,9 +95,11 @@ def _bound() -> Iterator[tuple[str, str]]:
             yield columns[_COLUMNS - 1].decode("ascii", "replace"), os.fsdecode(columns[-1])
 
 
-def _roots(reach: Reach, folder: str) -> tuple[str, ...]:
+def _roots(access: AccessRules, folder: str) -> tuple[str, ...]:
     """The folders in which a command may have moved things: what it may change, and where it works."""
-    return tuple(dict.fromkeys(resolved((*reach.write, *(one for one in reach.read if beneath(folder, one))))))
+    return tuple(
+        dict.fromkeys(resolve_paths((*access.write, *(one for one in access.read if is_beneath(folder, one)))))
+    )
 
 
 def _file(path: str) -> tuple[_File, int] | None:

@@ -1,4 +1,4 @@
-"""The kernel's own calls that Python does not have, with their numbers on the two machines we know."""
+"""System calls that Python lacks, with their numbers on x86_64 and aarch64."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Kernel:
         return result
 
 
-def apart(work: Callable[[], T]) -> T:
+def run_apart(work: Callable[[], T]) -> T:
     """The result of `work`, done in a thread that ends: what that makes of itself, others do not become."""
     done: list[T] = []
     failed: list[BaseException] = []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from toolroll.host.runtime.launcher import Confinement, Reach, folder_path, start_process
+from toolroll.host.runtime.launcher import AccessRules, Sandbox, folder_path, start_process
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -25,53 +24,15 @@ class Tier(StrEnum):
     NONE = "none"
 
 
-class Sandbox(ABC):
-    """One way to start a command. Safe to use from many threads."""
-
-    tier: Tier
-    gaps: tuple[str, ...] = ()
-    """What this tier does not hold on this machine, in words."""
-    whole: bool = False
-    """Killing the first process ends all that it started."""
-
-    @property
-    def label(self) -> str:
-        """The tier as results name it: which one, and where there are several, whose."""
-        return str(self.tier)
-
-    def group(self) -> Sandbox:
-        """The same for commands that may know of each other: they share what takes time to make, until `close`."""
-        return self
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to let go
-        """No more commands of the group will come; those that run go on."""
-
-    @abstractmethod
-    def spawn(
-        self,
-        reach: Reach,
-        argv: Sequence[str],
-        *,
-        cwd: int,
-        env: Mapping[str, str],
-        stdin: int,
-        stdout: int,
-        stderr: int,
-        pass_fds: Sequence[int] = (),
-        disposable: bool = False,
-    ) -> ChildProcess:
-        """As `Confinement` has it."""
-
-
 class Unconfined(Sandbox):
     """No confinement at all."""
 
-    tier = Tier.NONE
+    tier = label = Tier.NONE
     gaps = ("everything: the command can do whatever the user can",)
 
     def spawn(
         self,
-        reach: Reach,  # noqa: ARG002
+        access: AccessRules,  # noqa: ARG002
         argv: Sequence[str],
         *,
         cwd: int,
@@ -86,29 +47,29 @@ class Unconfined(Sandbox):
         return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
 
 
-class OwnThread:
+class OwnThread(Sandbox):
     """Starts each process from a thread that stays as long as the process does.
 
     Bubblewrap ends a command with the thread that started it, and the thread of a call is over before a server is.
     """
 
-    def __init__(self, inner: Confinement) -> None:
-        self._inner = inner
+    def __init__(self, inner: Sandbox) -> None:
+        self.tier, self.label, self._inner = inner.tier, inner.label, inner
 
-    def spawn(self, reach: Reach, argv: Sequence[str], **how: Any) -> ChildProcess:
-        """As `Confinement` has it."""
+    def spawn(self, access: AccessRules, argv: Sequence[str], **how: Any) -> ChildProcess:
+        """As `Sandbox` has it, from a new thread."""
         from concurrent.futures import Future
 
         started: Future[ChildProcess] = Future()
 
         def stay() -> None:
             try:
-                process = self._inner.spawn(reach, argv, **how)
+                process = self._inner.spawn(access, argv, **how)
             except BaseException as error:
                 started.set_exception(error)
                 return
             started.set_result(process)
-            with suppress(ChildProcessError):  # who uses it has already waited for it
+            with suppress(ChildProcessError):  # the caller has already waited for it
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
         threading.Thread(target=stay, name="toolroll process", daemon=True).start()
@@ -116,7 +77,7 @@ class OwnThread:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def confinement_errors() -> Iterator[None]:
     """An error of the kernel in the block is one that the command is not started for."""
     try:
         yield

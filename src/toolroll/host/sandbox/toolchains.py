@@ -10,76 +10,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
+from toolroll.host.files.system import ETC, FOLDERS, carve_out, real
+from toolroll.host.runtime.launcher import is_beneath, outermost
 from toolroll.host.sandbox import credentials
 from toolroll.host.sandbox.layouts import PREFIX, SIGNS, TOOLCHAINS, VARIABLES
-from toolroll.host.sandbox.system import ETC, FOLDERS, carved, real
-from toolroll.host.sandbox.system import beneath as is_beneath
+from toolroll.policy.secret_files import secret_paths
 from toolroll.result import ErrorCode, ToolError
 
 # In the home folder: never as a whole, for there is more in them than tools.
 _WIDE = ("", ".cache", ".config", ".local", ".local/share", ".local/state", "Library")
 # Never as a whole either, and no folder right in the last two: those are people's.
 _BROAD = ("/", "/boot", "/media", "/mnt", "/root", "/run", "/srv", "/tmp", "/var", "/var/tmp", "/home", "/Users")
-# In the home folder: never at all.
-_SECRET = (
-    ".Xauthority",
-    ".ansible",
-    ".aws",
-    ".azure",
-    ".bash_history",
-    ".boto",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/git/credentials",
-    ".config/glab-cli",
-    ".config/hub",
-    ".config/op",
-    ".config/rclone",
-    ".docker",
-    ".dotnet/corefx",
-    ".gem/credentials",
-    ".git-credentials",
-    ".gnupg",
-    ".gradle/gradle.properties",
-    ".ivy2/.credentials",
-    ".kube",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".m2/settings-security.xml",
-    ".m2/settings.xml",
-    ".mozilla",
-    ".my.cnf",
-    ".netrc",
-    ".npmrc",
-    ".nuget/NuGet",
-    ".password-store",
-    ".pgpass",
-    ".pki",
-    ".pypirc",
-    ".python_history",
-    ".s3cfg",
-    ".sbt/.credentials",
-    ".ssh",
-    ".subversion/auth",
-    ".terraform.d",
-    ".terraformrc",
-    ".thunderbird",
-    ".vault-token",
-    ".yarnrc.yml",
-    ".zsh_history",
-    "Library/Keychains",
-)
 # Settings of git that every git command wants: one that is there and cannot be read is an error to it.
 _SECONDS = 60.0  # after so long credentials are looked for again
 _GIT = (".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes")
 
 
-def readable(environment: Mapping[str, str], extra: Sequence[str] = ()) -> tuple[str, ...]:
+def readable_paths(environment: Mapping[str, str], extra: Sequence[str] = ()) -> tuple[str, ...]:
     """What a command may read by default besides the system's own: toolchains, without the secrets among them.
 
     The running Python, what PATH and variables such as JAVA_HOME name, and what is known of the home folder; never
@@ -110,14 +57,14 @@ def _readable(
         *(one for name, parts in TOOLCHAINS.items() for one in _parts(f"{home}/{name}", parts)),
         *(one for name, value in named for one in _named(name, value)),
         *(one for folder in folders for one in _behind(folder)),
-        *(f"{home}/{name}" for name in _GIT if credentials.harmless(f"{home}/{name}")),
+        *(f"{home}/{name}" for name in _GIT if credentials.holds_no_credential(f"{home}/{name}")),
     ]
     found = {there for one in wanted if (there := _real(one)) is not None and _fair(there, homes)}
     own = {there for one in extra if (there := _real(one)) is not None}
     roots = outermost(found | own)
-    secrets = [f"{one}/{name}" for one in homes for name in _SECRET if os.path.lexists(f"{one}/{name}")]
-    secrets += (path for path in credentials.beneath(roots) if path not in own)
-    carvings = [part for path in roots for part in carved(path, secrets)]
+    secrets = [one for one in secret_paths(homes) if os.path.lexists(one)]
+    secrets += (path for path in credentials.find_credentials(roots) if path not in own)
+    carvings = [part for path in roots for part in carve_out(path, secrets)]
     return tuple(sorted({*carvings, *_links(roots, carvings, secrets)}))
 
 
@@ -131,20 +78,6 @@ def _links(roots: Iterable[str], granted: Sequence[str], secrets: Sequence[str])
                 there = real(entry.path) if entry.is_symlink() else None
                 if there is not None and any(is_beneath(there, one) for one in granted):
                     yield entry.path
-
-
-def secrets(homes: Iterable[str]) -> list[str]:
-    """Where secrets are in these home folders, whether or not there are any."""
-    return [f"{home.rstrip('/')}/{name}" for home in homes for name in _SECRET]
-
-
-def outermost(paths: Iterable[str]) -> list[str]:
-    """The paths without those that lie in another of them, sorted."""
-    found: list[str] = []
-    for path in sorted(paths, key=lambda one: one.rstrip("/") + "/"):
-        if not found or not is_beneath(path, found[-1]):
-            found.append(path)
-    return found
 
 
 def _python() -> Iterator[str]:
@@ -190,7 +123,7 @@ def _fair(path: str, homes: set[str]) -> bool:
     if path in _BROAD or os.path.dirname(path) in _BROAD[-2:] or any(is_beneath(home, path) for home in homes):
         return False
     wide = {f"{home}/{name}" for home in homes for name in _WIDE}
-    return path not in wide and not any(is_beneath(path, f"{home}/{name}") for home in homes for name in _SECRET)
+    return path not in wide and not any(is_beneath(path, one) for one in secret_paths(homes))
 
 
 def _check(path: str, homes: set[str]) -> None:
@@ -200,7 +133,7 @@ def _check(path: str, homes: set[str]) -> None:
         problem = "is not an absolute path. Write it in full"
     elif any(is_beneath(home, there) for home in homes):
         problem = "holds the home folder and all the secrets in it. Name the folders in it that commands need"
-    elif any(is_beneath(there, f"{home}/{name}") for home in homes for name in _SECRET):
+    elif any(is_beneath(there, one) for one in secret_paths(homes)):
         problem = "is a place of secrets, which no command may read. Leave it out"
     else:
         return

@@ -137,7 +137,7 @@ class GrepRun:
         """Whether ripgrep would have to walk the tree, and read its ignore files in another way than git."""
         if self.engine.name != "ripgrep" or self.root.is_file or self.scope.ignored:
             return False
-        return (self.candidates is None or not self.candidates.complete) and ignore.is_strange(self.root.fd)
+        return (self.candidates is None or not self.candidates.complete) and ignore.needs_own_walk(self.root.fd)
 
     def _list_newest(self) -> Iterator[Candidates]:
         """All files in scope, newest first: a few at once, and the rest when they are wanted, as sorting takes long."""

@@ -68,7 +68,7 @@ def shown_path(root: SearchRoot, path: str) -> str:
 def shown_paths(root: SearchRoot, paths: list[str]) -> str:
     """Many paths relative to the workspace, one per line."""
     above = "".join(f"{part}/" for part in root.parts)
-    return "\n".join([names.shown(writable(above + path)) for path in paths])
+    return "\n".join([names.show_name(writable(above + path)) for path in paths])
 
 
 def writable(text: str) -> str:

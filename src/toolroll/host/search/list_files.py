@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
-from toolroll.host.files.walk import FOLDER, Chain, Kind, enter, extended, is_ignored, kind_of
+from toolroll.host.files.walk import FOLDER, Chain, Kind, enter, extend_rules, is_ignored, kind_of
 from toolroll.host.search.candidates import Candidates, SkippedFiles
 
 if TYPE_CHECKING:
@@ -146,10 +146,10 @@ class _Reader:
         self._hidden = scope.hidden
         self._ignored = scope.ignored
         self._skip = frozenset((*scope.skip, ".git"))
-        self._rules = ignore.Rules(() if scope.ignored else root.rules)
+        self._rules = ignore.IgnoreRules(() if scope.ignored else root.rules)
         self._excludes = scope.filter().excludes if scope.exclude else None
         self._picks = bool(self._excludes or scope.skip or scope.hidden)
-        self.above: _Held = ({}, ignore.suspects(self._rules.every) if self._rules else None)
+        self.above: _Held = ({}, ignore.quick_check(self._rules.every) if self._rules else None)
         """The rules of the folders above."""
 
     def enter(self, above: _Level) -> tuple[_Level, Files]:
@@ -193,11 +193,11 @@ class _Reader:
 
     def _extended(self, held: _Held, fd: int, path: str, dotted: Files) -> _Held:
         """The rules of a folder, extended by its own ignore files."""
-        chain = extended(held[0], fd, path, dotted)
+        chain = extend_rules(held[0], fd, path, dotted)
         if chain is held[0]:
             return held
         rules = [self._rules, *(rules for levels in chain.values() for _, rules in levels)]
-        return chain, ignore.suspects(rule for one in rules for rule in one.every)
+        return chain, ignore.quick_check(rule for one in rules for rule in one.every)
 
     def _in_scope(self, path: str, held: _Held, inner: list[str], files: Files) -> tuple[list[str], Files]:
         """The folders and files that are neither ignored nor excluded."""

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Literal
 
-from toolroll.host.files.walk import Seen
+from toolroll.host.files.walk import WalkEntry
 from toolroll.host.search.candidates import Candidates
 from toolroll.host.search.query import Hit, Query, Scope, SearchRoot
 from toolroll.policy.limits import Limits
@@ -80,7 +80,7 @@ class PythonEngine:
             if data is not None:
                 yield seen.path, _to_utf8(data)
 
-    def _file(self, seen: Seen) -> bytes | None:
+    def _file(self, seen: WalkEntry) -> bytes | None:
         fd = seen.open()
         try:
             about = os.fstat(fd)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from toolroll.host.files.openat import Opener, walk
-from toolroll.host.files.walk import Kind, Seen, Walk
+from toolroll.host.files.walk import Kind, Walk, WalkEntry
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class SearchRoot:
         if time.monotonic() >= self.deadline:
             raise TimeoutError("the search took too long")
 
-    def walk(self, scope: Scope) -> Iterator[Seen]:
+    def walk(self, scope: Scope) -> Iterator[WalkEntry]:
         """All files, folders and links in scope."""
         wanted = scope.filter()
         walk = Walk(

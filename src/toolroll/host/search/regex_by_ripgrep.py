@@ -73,12 +73,12 @@ class RipgrepExpression:
 
         from toolroll.host.files.openat import STEP
         from toolroll.host.runtime import processes
-        from toolroll.host.runtime.launcher import PIPE, Reach
+        from toolroll.host.runtime.launcher import PIPE, AccessRules
         from toolroll.host.runtime.state import create_nameless_file
         from toolroll.host.search.ripgrep import LIBRARIES
 
         argv, stdin = [self._program, *self._args, f"--replace={template}", "--", "-"], create_nameless_file(data)
-        reach, folder = Reach((), (self._program, *LIBRARIES), system=False), os.open("/", STEP)
+        reach, folder = AccessRules((), (self._program, *LIBRARIES), system=False), os.open("/", STEP)
         try:
             process = self._launcher.start(argv, reach, cwd=folder, stdin=stdin, stdout=PIPE, stderr=PIPE)
             deadline = time.monotonic() + _TIMEOUT_S

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from toolroll.host.runtime import processes
-from toolroll.host.runtime.launcher import DEVNULL, PIPE, Launcher, Reach
+from toolroll.host.runtime.launcher import DEVNULL, PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.candidates import Candidates
 from toolroll.host.search.query import RESTART, Hit, Query, Scope, SearchRoot, is_hidden
@@ -56,7 +56,7 @@ class Ripgrep:
 
     name: Literal["ripgrep"] = "ripgrep"
 
-    def __init__(self, program: str, limits: Limits, launcher: Launcher, reach: Reach) -> None:
+    def __init__(self, program: str, limits: Limits, launcher: Launcher, reach: AccessRules) -> None:
         """ripgrep can read only what is in `reach`: a file may become a link while it runs."""
         self._program = program
         self._limits = limits
@@ -261,7 +261,7 @@ def _finish(stream: processes.Stream, root: SearchRoot, pattern: str, log: int |
 
 @contextmanager
 def _rules_file(lines: Sequence[str]) -> Iterator[int | None]:
-    """A descriptor of a nameless file with these ignore rules, for --ignore-file; None without rules."""
+    """A descriptor of a create_nameless_file file with these ignore rules, for --ignore-file; None without rules."""
     if not lines:
         yield None
         return
@@ -279,7 +279,7 @@ def _quote_braces(rule: str) -> str:
 
 @contextmanager
 def _log_file(*, wanted: bool) -> Iterator[int | None]:
-    """A descriptor of a nameless file for ripgrep's log: a pipe would have to be read all the time."""
+    """A descriptor of a create_nameless_file file for ripgrep's log: a pipe would have to be read all the time."""
     if not wanted:
         yield None
         return

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from toolroll.host.files import ignore
-from toolroll.host.runtime.launcher import Reach, folder_path
+from toolroll.host.runtime.launcher import AccessRules, folder_path
 from toolroll.host.search.grep import GrepRun
 from toolroll.host.search.hits import shown_path, shown_paths, sort_entries, sort_paths, stat_file
 from toolroll.host.search.in_process import MAX_FILES, LineMatcher, compile_matcher
@@ -95,7 +95,7 @@ class Search:
             return PythonEngine(self._limits)
         from toolroll.host.search.ripgrep import Ripgrep
 
-        reach = Reach((), (folder_path(self._root.fd),), system=False)
+        reach = AccessRules((), (folder_path(self._root.fd),), system=False)
         return Ripgrep(self._ripgrep, self._limits, self._launcher, reach)
 
     @cached_property
@@ -302,7 +302,7 @@ class Search:
                 folder=self._root.fd if is_file else fd,
                 parts=(parts := self._parts(fd, scope.path, is_file)),
                 is_file=is_file,
-                rules=[] if is_file or scope.ignored else ignore.inherited(self._root, parts),
+                rules=[] if is_file or scope.ignored else ignore.inherited_rules(self._root, parts),
                 token=token,
                 deadline=_deadline(self._limits.search_seconds, token),
                 opener=self._root.opener,

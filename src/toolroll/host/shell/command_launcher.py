@@ -1,8 +1,10 @@
-"""How a command is started here: the sandbox, what it may reach, its environment and its temporary folder."""
+"""Start commands: the sandbox, the access rules, the environment, the temporary folder, texts by descriptor."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,42 +17,105 @@ from toolroll.host.approval.auto_run import AutoRunFiles, note
 from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
+from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.shell.git_identity import GitIdentity
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import ChildProcess, Launcher, Reach
+    from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
     from toolroll.host.runtime.stamps import Stamp
-    from toolroll.host.sandbox.git.guard import GitGuard, Guarded
-    from toolroll.host.sandbox.tiers import Sandbox
-    from toolroll.host.shell.resource_limits import Bounds
-    from toolroll.host.shell.supervisor import Running
+    from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
+    from toolroll.host.shell.resource_limits import ResourceLimits
+    from toolroll.host.shell.supervisor import RunningCommand
+
+
+class SealedText:
+    """A text in a file without a name, which nothing can write to. A command that gets `fd` reads it at `path`."""
+
+    def __init__(self, text: str, label: str, *, shown: bool = True, main: bool = False) -> None:
+        """`label` stands for the path where a command is shown; `display_word`: the approver reads the text as well.
+
+        `main`: it is the last word, and the processes that the command starts find it too, as multiprocessing needs.
+        """
+        self.text = text
+        self.label = label
+        self.shown = shown
+        self.main = main and sys.platform == "linux"
+        self.fd = -1
+        self.fd = create_nameless_file(text.encode(), sealed=True)
+        self.path = f"/proc/self/fd/{self.fd}" if sys.platform == "linux" else f"/dev/fd/{self.fd}"
+        self._paths = re.compile(rf"/(?:proc/(?:self|\d+)|dev)/fd/{self.fd}\b")
+
+    def relabelled(self, output: str) -> str:
+        """What a command has printed, with the label in place of the path."""
+        return self._paths.sub(self.label, output)
+
+    def __enter__(self) -> SealedText:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let it go; a command that has been started keeps it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+_EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
+
+Word = str | SealedText
+"""A word of a command, or a text that it reads."""
+
+
+def display_word(word: Word) -> str:
+    """A word as it is shown and judged."""
+    return word.label if isinstance(word, SealedText) else word
+
+
+def prepare_words(argv: Sequence[Word], variables: Mapping[str, Word]) -> tuple[list[str], dict[str, str], list[int]]:
+    """The words and variables of a command with the paths of its texts in them, and the descriptors it needs."""
+    fds = [one.fd for one in (*argv, *variables.values()) if isinstance(one, SealedText)]
+    words, last = [_path(one) for one in argv], argv[-1]
+    if isinstance(last, SealedText) and last.main:
+        # "self" would be another process in each of them; the shell has the number that the program will have.
+        words = ["/bin/sh", "-c", _EXEC, "toolroll", str(last.fd), *words[:-1]]
+    return words, {name: _path(value) for name, value in variables.items()}, fds
+
+
+def _path(word: Word) -> str:
+    return word.path if isinstance(word, SealedText) else word
+
 
 Writes = Literal["workspace", "repository", "nothing"]
 """What a command may change: the workspace but not its repository's own folder, both, or no file of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class StartedCommand:
     """A command on its way."""
 
-    running: Running
+    running: RunningCommand
     at: float
     """When it was started, in seconds since 1970."""
     tier: str
     network: bool
     """Whether it may use the network."""
     cwd: str
-    mended: list[str]
+    restored: list[str]
     """Filled when the command has ended: what it did to the repository and was put back."""
     auto_run: list[str]
     """Filled when the command has ended: which files it has changed that other programs run by themselves."""
 
     def notes(self) -> list[str]:
         """What is to be said about the command besides its output, once it has ended."""
-        return [*self.mended, *([note(self.auto_run)] if self.auto_run else [])]
+        return [*self.restored, *([note(self.auto_run)] if self.auto_run else [])]
 
 
 class CommandLauncher:
@@ -77,20 +142,20 @@ class CommandLauncher:
         self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
-        self._running: WeakSet[Running] = WeakSet()
+        self._running: WeakSet[RunningCommand] = WeakSet()
         self._starting = 0
         self._closed = False
 
     def sandbox(self, *, confined: bool = True) -> Sandbox:
         """The tier that commands run under; raises ToolError when the policy wants one that there is not."""
-        from toolroll.host.sandbox.choose import strongest
+        from toolroll.host.sandbox.choose import choose_sandbox
 
         if not confined:
-            return strongest("none")
+            return choose_sandbox("none")
         with self._lock:
             self._check()
             if self._sandbox is None:
-                self._sandbox = strongest(self._policy.sandbox).group()
+                self._sandbox = choose_sandbox(self._policy.sandbox).group()
             return self._sandbox
 
     def start(
@@ -106,7 +171,7 @@ class CommandLauncher:
         confined: bool = True,
         on_output: Callable[[bytes], None] | None = None,
         pass_fds: Sequence[int] = (),
-    ) -> Launched:
+    ) -> StartedCommand:
         """Start a program while this is `held`; `reads` gives it a pipe to read, `extra` goes into its environment."""
         from toolroll.host.shell import supervisor
 
@@ -114,11 +179,11 @@ class CommandLauncher:
         folder, where = self._start_folder(cwd, confined)
         try:
             watched.begin()
-            env, reach = self._world(argv, writes, extra or {}, watched.guarded)
+            env, access = self._world(argv, writes, extra or {}, watched.guarded)
             running = supervisor.start(
                 argv,
                 sandbox=sandbox,
-                reach=reach,
+                access=access,
                 cwd=folder,
                 env=env,
                 bounds=self._bounds(seconds),
@@ -136,19 +201,20 @@ class CommandLauncher:
             raise
         finally:
             os.close(folder)
-        return Launched(running, time.time(), sandbox.label, reach.network, where, watched.mended, watched.auto_run)
+        notes = watched.restored, watched.auto_run
+        return StartedCommand(running, time.time(), sandbox.label, access.network, where, *notes)
 
     def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
         """Start a program of ours with pipes on all its streams; it reads the workspace and writes nowhere in it."""
         from toolroll.host.runtime.launcher import PIPE
-        from toolroll.host.sandbox.choose import strongest
+        from toolroll.host.sandbox.choose import choose_sandbox
         from toolroll.host.sandbox.tiers import OwnThread
 
         # None of the group of our commands: they must not find it in their network.
-        sandbox, temp = strongest(self._policy.sandbox), self.temp()
+        sandbox, temp = choose_sandbox(self._policy.sandbox), self.temp()
         env_here = {**env, "TMPDIR": temp, "XDG_CACHE_HOME": temp}
-        reach = self._reach(env_here, temp, "nothing")
-        return OwnThread(sandbox).spawn(reach, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        access = self._access(env_here, temp, "nothing")
+        return OwnThread(sandbox).spawn(access, argv, cwd=cwd, env=env_here, stdin=PIPE, stdout=PIPE, stderr=PIPE)
 
     def script(self, text: str, suffix: str) -> str:
         """The path of a new file in the temporary folder that holds this text."""
@@ -179,10 +245,10 @@ class CommandLauncher:
         """End what still runs, remove the temporary folder, and let go what is kept for the next command."""
         import shutil
 
-        from toolroll.host.shell.process_group import house
+        from toolroll.host.shell.process_group import process_registry
 
         self._end()
-        house().rest()
+        process_registry().rest()
         with self._lock:
             temp, self._temp = self._temp, None
             if self._sandbox is not None:
@@ -210,14 +276,14 @@ class CommandLauncher:
             raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more commands can be started.")
 
     def _end(self) -> None:
-        from toolroll.host.shell.resource_limits import Outcome
+        from toolroll.host.shell.resource_limits import EndReason
 
         with self._lock:
             self._closed = True
             self._lock.wait_for(lambda: self._starting == 0)
             running = [one for one in self._running if not one.over]
         for one in running:
-            one.ask(Outcome.CANCELLED)
+            one.ask(EndReason.CANCELLED)
         for one in running:
             one.settle()
 
@@ -244,21 +310,21 @@ class CommandLauncher:
             raise
 
     def _world(
-        self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: Guarded | None
-    ) -> tuple[dict[str, str], Reach]:
+        self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: GuardedCommand | None
+    ) -> tuple[dict[str, str], AccessRules]:
         """The environment of a command, and what it may reach."""
         from toolroll.policy import environment
 
         temp = self.temp()
         names = self._identity.variables(argv) if writes == "workspace" else {}
         env = environment.child(self._environ, temp=temp, extra={**names, **extra})
-        return env, self._reach(env, temp, writes, guarded)
+        return env, self._access(env, temp, writes, guarded)
 
-    def _bounds(self, seconds: float | None) -> Bounds:
-        from toolroll.host.shell.resource_limits import Bounds
+    def _bounds(self, seconds: float | None) -> ResourceLimits:
+        from toolroll.host.shell.resource_limits import ResourceLimits
 
         limits = self._limits
-        return Bounds(
+        return ResourceLimits(
             seconds=seconds,
             memory=limits.memory_bytes,
             processes=limits.processes,
@@ -266,18 +332,20 @@ class CommandLauncher:
             cpu_seconds=limits.cpu_seconds,
         )
 
-    def _reach(self, env: Mapping[str, str], temp: str, writes: Writes, guarded: Guarded | None = None) -> Reach:
-        from toolroll.host.runtime.launcher import Reach
-        from toolroll.host.sandbox.choose import readable
+    def _access(
+        self, env: Mapping[str, str], temp: str, writes: Writes, guarded: GuardedCommand | None = None
+    ) -> AccessRules:
+        from toolroll.host.runtime.launcher import AccessRules
+        from toolroll.host.sandbox.toolchains import readable_paths
 
         workspace = self._root.path
-        read = readable(env, self._policy.readable)
+        read = readable_paths(env, self._policy.readable)
         if writes == "nothing":
-            reach = Reach((temp,), (*read, workspace), network=self._policy.network)
-            return self._root.trust.protect(reach)
+            access = AccessRules((temp,), (*read, workspace), network=self._policy.network)
+            return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        reach = Reach((workspace, temp), read, keep, hold=hold, network=self._policy.network)
-        return self._root.trust.protect(reach)
+        access = AccessRules((workspace, temp), read, keep, hold=hold, network=self._policy.network)
+        return self._root.trust.protect(access)
 
     def _watch(self, writes: Writes) -> _Watched:
         if writes != "workspace":
@@ -289,9 +357,9 @@ class _Watched:
     """Looks after the repository, and after files that other programs run, while a command may write there."""
 
     def __init__(self, git: GitGuard | None, files: AutoRunFiles | None) -> None:
-        self.mended: list[str] = []
+        self.restored: list[str] = []
         self.auto_run: list[str] = []
-        self.guarded: Guarded | None = None
+        self.guarded: GuardedCommand | None = None
         self._git = git
         self._files = files
         self._before: dict[str, Stamp] | None = None
@@ -301,7 +369,7 @@ class _Watched:
         self._before = self._files.scan() if self._files is not None else None
         self.guarded = self._git.begin() if self._git is not None else None
 
-    def follow(self, running: Running) -> None:
+    def follow(self, running: RunningCommand) -> None:
         """When the command has been started."""
         if self.guarded is not None:
             self.guarded.stop = running.ask
@@ -309,7 +377,7 @@ class _Watched:
     def end(self) -> None:
         """When nothing of the command runs any more."""
         if self._git is not None and self.guarded is not None:
-            self.mended += self._git.end(self.guarded)
+            self.restored += self._git.end(self.guarded)
         if self._files is not None and self._before is not None:
             self.auto_run += self._files.changes(self._before)
         self._git = self._files = None

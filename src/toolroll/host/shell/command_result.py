@@ -1,15 +1,21 @@
-"""How a command ended, as the tools that run one tell it."""
+"""The result of a command as tools show it: how it ended, and its output as clean text within a budget."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from toolroll.host.shell.shell import Ran
+from toolroll.host.files.spill import Spill
 from toolroll.policy import programs
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text.shell.hints import hint
-from toolroll.text.truncate import Keep
+from toolroll.text.terminal import clean, is_binary
+from toolroll.text.truncate import Keep, bound
+
+if TYPE_CHECKING:
+    from toolroll.host.shell.command_launcher import StartedCommand
+    from toolroll.host.shell.jobs import Job
+    from toolroll.host.shell.output import CapturedOutput
 
 On = Literal["say", "raise"]
 
@@ -23,7 +29,55 @@ _ENDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class ShownOutput:
+    """The text that is shown, and the handle of the whole when that is more."""
+
+    text: str
+    handle: str | None = None
+
+    @property
+    def note(self) -> str:
+        """Where the rest is, in words."""
+        return f"[Cut. The whole output is kept: `read` or `grep` {self.handle!r}.]" if self.handle else ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRun:
+    """What became of a command."""
+
+    launched: StartedCommand
+    spill: Spill
+    job: Job | None = None
+
+    @property
+    def outcome(self) -> str:
+        """ "exited", "timed_out", "killed", "memory", "processes" or "output"; "running" when it is a job now."""
+        ended = self.launched.running.ended
+        return "running" if ended is None else str(ended.outcome)
+
+    @property
+    def status(self) -> int | None:
+        """The exit code; negative for a signal."""
+        ended = self.launched.running.ended
+        return None if ended is None else ended.status
+
+    @property
+    def seconds(self) -> float:
+        ended = self.launched.running.ended
+        return 0.0 if ended is None else ended.seconds
+
+    def show(self, most: int, keep: Keep = "middle") -> ShownOutput:
+        """What it printed, within so many characters."""
+        return show_output(self.launched.running.output, self.spill, most, keep)
+
+    def show_errors(self, most: int, keep: Keep = "middle") -> ShownOutput:
+        """What it printed to stderr, when that was asked for apart."""
+        errors = self.launched.running.errors
+        return ShownOutput("") if errors is None else show_output(errors, self.spill, most, keep)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
     """What a command printed and how it ended."""
 
     output: str
@@ -73,7 +127,7 @@ class Finished:
         printed = (part.rstrip("\n") for part in (self.output, self.errors) if part.strip())
         return "\n".join((*printed, *filter(None, [self.ending]))) or "(no output)"
 
-    def checked(self, *, on_failure: On = "say", on_timeout: On = "raise") -> Finished:
+    def checked(self, *, on_failure: On = "say", on_timeout: On = "raise") -> CommandResult:
         """This, unless its end counts as an error: then ToolError, with what was printed."""
         if self.timed_out and on_timeout == "raise":
             raise self._error(ErrorCode.TIMEOUT)
@@ -88,7 +142,7 @@ class Finished:
         return ToolError(code, message, details=details)
 
 
-def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
+def build_result(ran: CommandRun, most: int, keep: Keep = "middle") -> CommandResult:
     """A command's output within `most` characters, with what helps to go on."""
     shown, errors = ran.show(most, keep), ran.show_errors(most, keep)
     said = f"{shown.text}\n{errors.text}"
@@ -99,7 +153,7 @@ def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
     notes = (shown.note, errors.note, how or "", why, *ran.launched.notes())
     more = {"spill": shown.handle, "auto_run": ran.launched.auto_run}
     began = int(ran.launched.at * 1000)
-    return Finished(
+    return CommandResult(
         output=shown.text,
         errors=errors.text,
         exit_code=_code(ran.status),
@@ -116,14 +170,14 @@ def finished(ran: Ran, most: int, keep: Keep = "middle") -> Finished:
     )
 
 
-def check(ran: Ran, most: int, keep: Keep = "middle") -> None:
+def check_end(ran: CommandRun, most: int, keep: Keep = "middle") -> None:
     """Raise ToolError if it did not come to an end of its own; nothing is kept of one that did."""
     if ran.outcome != "exited":
-        finished(ran, most, keep).checked()
+        build_result(ran, most, keep).checked()
 
 
 def _code(status: int | None) -> int | None:
-    """The exit code as a shell tells it: 128 and the number of the signal that ended it."""
+    """The exit code as a shell reports it: 128 plus the number of the signal that ended it."""
     return status if status is None or status >= 0 else 128 - status
 
 
@@ -134,3 +188,25 @@ def _exit(code: int) -> str:
         return ""
     named = {128 + int(one): one.name for one in signal.Signals}
     return f"Exit code: {code}" + (f" ({named[code]})" if code in named else "")
+
+
+def show_output(output: CapturedOutput, spill: Spill, most: int, keep: Keep) -> ShownOutput:
+    """What was printed so far, within `most` characters; `keep` says which part stays."""
+    head, omitted, tail = output.ends(4 * most)  # a character is at most four bytes
+    if is_binary(head or tail):
+        return ShownOutput(f"({output.total} bytes of binary output, not shown)", output.handle())
+    if omitted == 0:
+        text = clean(head + tail)
+        shown = bound(text, most, keep)
+        return ShownOutput(shown.text, (output.handle() or spill.keep(text)) if shown.cut else None)
+    # Memory may hold all of it still, and a file is the only way to what is left out.
+    return ShownOutput(_ends(clean(head), clean(tail), omitted, most, keep), output.handle(make=True))
+
+
+def _ends(head: str, tail: str, omitted: int, most: int, keep: Keep) -> str:
+    """Both ends of something too long, or one of them, around a line that says what is missing."""
+    notice = f"[Output truncated...] More than {omitted} bytes left out."
+    room = max(0, most - len(notice) - 2)
+    ends = {"head": (room, 0), "tail": (0, room), "middle": (room - room // 2, room // 2)}[keep]
+    first, last = head[: ends[0]], tail[len(tail) - ends[1] :] if ends[1] else ""
+    return "\n".join(part for part in (first, notice, last) if part)

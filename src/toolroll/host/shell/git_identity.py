@@ -1,4 +1,4 @@
-"""The name and e-mail that commits of commands carry: the user's own, given to commands by variables.
+"""The user's name and e-mail for commits, given to commands by environment variables.
 
 The user's git settings hold credentials at times, so commands cannot read them.
 """
@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import STEP
-from toolroll.host.runtime.launcher import PIPE, Reach
+from toolroll.host.runtime.launcher import PIPE, AccessRules
 from toolroll.result import ToolError
 from toolroll.text.git.names import decode_output
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
-    from toolroll.host.runtime.cancellation import Token
+    from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
 
 _TIMEOUT_S = 5.0
@@ -51,11 +51,11 @@ class GitIdentity:
             return self._found
 
     def _ask(self) -> dict[str, str]:
-        from toolroll.host.runtime.cancellation import Token
+        from toolroll.host.runtime.cancellation import CancelToken
 
         words = ("--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
         try:
-            rows = read_settings(self._launcher, self._environ, Token(), words)
+            rows = read_settings(self._launcher, self._environ, CancelToken(), words)
         except (ToolError, OSError):  # there is no git: a command that needs it says so
             return {}
         return identity(rows, self._repository_config(), self._environ)
@@ -84,7 +84,9 @@ def identity(rows: Iterable[str], config: str, environ: Mapping[str, str]) -> di
     return variables | {one: environ[one] for one in ours if one in environ}
 
 
-def read_settings(launcher: Launcher, environ: Mapping[str, str], token: Token, words: Iterable[str]) -> list[str]:
+def read_settings(
+    launcher: Launcher, environ: Mapping[str, str], token: CancelToken, words: Iterable[str]
+) -> list[str]:
     """What `git config` prints with these words, taken apart at NUL: as the user has set git up.
 
     Settings may include files anywhere in the user's own folders, so git reads those and writes nothing.
@@ -93,10 +95,12 @@ def read_settings(launcher: Launcher, environ: Mapping[str, str], token: Token, 
 
     names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
     given = {name: environ[name] for name in names if name in environ}
-    reach = Reach((), tuple(path for path in given.values() if os.path.isabs(path)))
+    access = AccessRules((), tuple(path for path in given.values() if os.path.isabs(path)))
     folder = os.open("/", STEP)
     try:
-        process = launcher.start([launcher.program("git"), "config", *words], reach, cwd=folder, stdout=PIPE, env=given)
+        process = launcher.start(
+            [launcher.program("git"), "config", *words], access, cwd=folder, stdout=PIPE, env=given
+        )
     finally:
         os.close(folder)
     with stream(process, token=token, deadline=time.monotonic() + _TIMEOUT_S) as running:

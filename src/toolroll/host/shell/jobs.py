@@ -1,4 +1,4 @@
-"""Commands that run on while other calls are made: numbered, and ended with the kit."""
+"""Background jobs: numbered commands that run until they end or the kit is closed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
-    from toolroll.host.shell.supervisor import Running
+    from toolroll.host.shell.supervisor import RunningCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Job:
 
     id: int
     title: str
-    running: Running
+    running: RunningCommand
     started: float
     """When the command was, in seconds since 1970."""
     notes: Callable[[], Sequence[str]] = tuple
@@ -44,7 +44,7 @@ class Jobs:
         self._last = 0
         self._closed = False
 
-    def add(self, running: Running, *, title: str, notes: Callable[[], Sequence[str]] = tuple) -> Job:
+    def add(self, running: RunningCommand, *, title: str, notes: Callable[[], Sequence[str]] = tuple) -> Job:
         """Make a running command a job. ToolError if there is no room for one; the command then runs on as it was."""
         with self._lock:
             self._check()

@@ -1,7 +1,7 @@
-"""Which processes belong to which command, however they hide, and the end of all of them.
+"""Track every process a command starts, and kill them all.
 
 A process that leaves its parent, its group and its session becomes a child of the nearest subreaper above it. While
-commands run that is us, so that nobody gets away. The flag is the whole process's, and so is the `House` below.
+commands run, this process is that subreaper. The flag belongs to the whole process, and so does `ProcessRegistry`.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from typing import cast
 from toolroll.host.runtime import process_tree as descendants
 from toolroll.host.runtime.process_tree import Process, ProcessView
 from toolroll.host.shell import process_marks as marks
-from toolroll.host.shell.process_marks import Marks, Seen
-from toolroll.host.shell.watchdog import Lifeline
+from toolroll.host.shell.process_marks import FoundMarks, ProcessMarks
+from toolroll.host.shell.watchdog import Watchdog
 
 _SUBREAPER, _IS_SUBREAPER = 36, 37  # of prctl
-_FRESH = 0.1  # seconds for which a look at our own children serves everybody
-_PASSES = 10  # looks in a row of which each finds somebody dead
+_FRESH = 0.1  # seconds for which a look at our own children serves every command
+_PASSES = 10  # looks in a row that may each find a dead process
 _LONGEST = 15.0  # seconds for the end of a command; only one that has started hundreds of processes takes so long
 _AT_EXIT = 5.0  # and for that of all of them when the program ends
 
 
-class Family:
+class CommandProcesses:
     """The processes of one command."""
 
-    def __init__(self, house: House) -> None:
-        self.marks = Marks(house.name)
+    def __init__(self, house: ProcessRegistry) -> None:
+        self.marks = ProcessMarks(house.name)
         self.born = descendants.now_in_ticks() - 1
         self.first = 0
         self.known: dict[int, int] = {}
-        """Who was seen, by number: when it was started."""
+        """The processes that were seen, by number: when each was started."""
         self.sessions: frozenset[int] = frozenset()
-        """Sessions and groups of those alive; while somebody is in one, no stranger can be."""
+        """Sessions and groups of those alive; while one is in use, no other process can join it."""
         self.many = False
         """The last look has found more than it was to."""
         self._house = house
         self._passed_on = False
 
     def begin(self, pid: int) -> None:
-        """The first process runs. It must not be waited for before `end`: until then nobody gets its number."""
+        """The first process runs. It must not be waited for before `end`: until then its number is not reused."""
         self.first = pid
-        self.marks.brand(pid)
+        self.marks.attach(pid)
         self.sessions = frozenset((pid,))
         self.marks.unblock()
 
@@ -74,7 +74,7 @@ class Family:
             if new is not None and known.get(one.pid) != one.started:
                 new(one)
 
-        found = view.tree(chain(roots, self._house.strays(self, view, fresh=fresh)), each, most)
+        found = view.tree(chain(roots, self._house.orphans(self, view, fresh=fresh)), each, most)
         self.many = sum(one.weight for one in found.values()) > most
         alive = {pid: one for pid, one in found.items() if one.alive}
         self.known = {pid: one.started for pid, one in alive.items()}
@@ -92,7 +92,7 @@ class Family:
         """Kill whatever is left of the command; when this returns, nothing of it runs.
 
         The numbers of those that could not be killed, because they are not ours to kill or the kernel holds them.
-        `over`: the first one has ended. `whole`: all end with it, so that nobody can start another meanwhile.
+        `over`: the first one has ended. `whole`: all end with it, so that none can start another meanwhile.
         """
         try:
             return () if over and self._over(whole) else self._end(whole)
@@ -101,7 +101,7 @@ class Family:
             raise
 
     def _over(self, whole: bool) -> bool:
-        """Whether nobody is left of a command whose first process has ended."""
+        """Whether no process is left of a command whose first process has ended."""
         left = self._relatives()
         if left and whole:  # they die with the first one, and need no signal
             ended = [_ended(one) for one in left]
@@ -113,7 +113,7 @@ class Family:
         view = descendants.view_processes()
         others = [(pid, started) for pid, started in self.known.items() if pid != self.first]
         seen = [one for pid, started in others if (one := view.get(pid)) is not None and one.started == started]
-        return [*seen, *self._house.strays(self, view, fresh=True)]
+        return [*seen, *self._house.orphans(self, view, fresh=True)]
 
     def _end(self, whole: bool) -> tuple[int, ...]:
         denied: dict[int, int] = {}
@@ -137,7 +137,7 @@ class Family:
     def _left(self, denied: dict[int, int], whole: bool) -> dict[int, Process]:
         """Those that are alive and that we may kill. None means none, not even one that changed hands meanwhile.
 
-        Whoever was not known is stopped when it is found, unless they are `whole`: else it might start more meanwhile.
+        A process not seen before is stopped when it is found, unless `whole`: else it might start more meanwhile.
         """
 
         def stop(one: Process) -> None:
@@ -163,22 +163,22 @@ class Family:
             left |= self._left(denied, whole=False)
 
 
-class House:
-    """The commands that run now. There is one for the process: see `house`."""
+class ProcessRegistry:
+    """The commands that run now. There is one for the process: see `process_registry`."""
 
     def __init__(self) -> None:
         self.name = os.urandom(8).hex()
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._lifeline: Lifeline | None = None
+        self._lifeline: Watchdog | None = None
         self._rests = False
-        self._families: dict[Family, Callable[[], None]] = {}
+        self._families: dict[CommandProcesses, Callable[[], None]] = {}
         self._seen: tuple[float, list[int]] = (0.0, [])
         self._adopts = False
         self._raised = False
         self._registered = False
 
-    def enter(self, stop: Callable[[], None]) -> Family:
+    def enter(self, stop: Callable[[], None]) -> CommandProcesses:
         """A new command is about to start in the calling thread, which is for it alone.
 
         `stop` asks for its end when the program itself comes to its own.
@@ -191,15 +191,15 @@ class House:
                 self._registered = True
             self._rests = False
             if self._lifeline is None:
-                self._lifeline = Lifeline(self.name)
+                self._lifeline = Watchdog(self.name)
             if not self._families:
                 self._adopts, self._raised = _become_subreaper()
-            family = Family(self)
+            family = CommandProcesses(self)
             family.marks.block(one.marks for one in self._families)
             self._families[family] = stop
             return family
 
-    def leave(self, family: Family) -> None:
+    def leave(self, family: CommandProcesses) -> None:
         """A command has ended, and all of it."""
         with self._lock:
             del self._families[family]
@@ -218,7 +218,7 @@ class House:
             self._lifeline.close()
             self._lifeline = None
 
-    def strays(self, family: Family, view: ProcessView, *, fresh: bool) -> Iterator[Process]:
+    def orphans(self, family: CommandProcesses, view: ProcessView, *, fresh: bool) -> Iterator[Process]:
         """Children of ours that are of this command: their parents are gone. The program's own are none of them."""
         with self._lock:
             families = list(self._families)
@@ -234,7 +234,7 @@ class House:
                 yield one
 
     def _candidates(self, view: ProcessView, fresh: bool) -> list[int]:
-        """Our children; everybody where orphans do not come to us."""
+        """Our children; all processes where orphans do not become our children."""
         if not fresh:
             at, seen = self._seen
             if time.monotonic() - at < _FRESH:
@@ -260,16 +260,16 @@ class House:
             self.rest()
 
 
-_houses: dict[int, House] = {}
+_houses: dict[int, ProcessRegistry] = {}
 
 
-def house() -> House:
+def process_registry() -> ProcessRegistry:
     """The one house of this process; a forked copy has its own."""
-    return _houses.get(os.getpid()) or _houses.setdefault(os.getpid(), House())
+    return _houses.get(os.getpid()) or _houses.setdefault(os.getpid(), ProcessRegistry())
 
 
-def _owner(one: Process, families: list[Family], view: ProcessView) -> Family | None:
-    """Whose a process is that is nobody's child any more; the cheap signs first."""
+def _owner(one: Process, families: list[CommandProcesses], view: ProcessView) -> CommandProcesses | None:
+    """The command that an orphaned process belongs to; the cheap signs first."""
     limit = marks.limit_of(one.pid)
     for family in families:
         known = family.known.get(one.pid) == one.started
@@ -282,12 +282,12 @@ def _owner(one: Process, families: list[Family], view: ProcessView) -> Family | 
     if one.parent != os.getpid():
         return None  # where orphans do not come to us, others have theirs too
     might = [family for family in families if family.born <= one.started]
-    # It is somebody's: it belongs to the last of those that ran when it was started.
-    ours = marks.likely(limit) or (_confined(seen) and (limit is not None or _is_daemon(one, view)))
+    # It belongs to some command: the last of those that ran when it was started.
+    ours = marks.is_likely_command(limit) or (_confined(seen) and (limit is not None or _is_daemon(one, view)))
     return might[0] if len(might) == 1 and ours else None
 
 
-def _confined(seen: Seen) -> bool:
+def _confined(seen: FoundMarks) -> bool:
     """Whether it is held as commands are."""
     return not seen.privileged and seen.filters > marks.look(os.getpid()).filters
 
@@ -327,7 +327,7 @@ def _send(one: Process, number: signal.Signals, denied: dict[int, int]) -> None:
 
 
 def _wait_for(pid: int) -> None:
-    with suppress(ChildProcessError):  # who ignores SIGCHLD has no dead children
+    with suppress(ChildProcessError):  # a program that ignores SIGCHLD has no dead children
         os.waitpid(pid, os.WNOHANG)
 
 
@@ -338,11 +338,11 @@ def _ended(one: Process) -> bool:
     descendants.wait_a_moment(one)
     try:
         return os.waitpid(one.pid, os.WNOHANG)[0] == one.pid
-    except ChildProcessError:  # who ignores SIGCHLD has no dead children
+    except ChildProcessError:  # a program that ignores SIGCHLD has no dead children
         return True
 
 
 def _go_first() -> None:
-    """Let the calling thread run before others: many that start more leave no time to whoever is to stop them."""
+    """Let the calling thread run before others: a flood of processes leaves no time to the one that stops them."""
     with suppress(AttributeError, OSError):  # not ours to do, and then the kernel bounds how many there are
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))

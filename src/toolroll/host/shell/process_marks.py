@@ -1,8 +1,8 @@
-"""The marks by which a process is known for one of a command's, wherever it has gone.
+"""Inherited marks that tie a process to its command.
 
 All are inherited by what a process starts. The tag is in the environment, which a command may empty. A limit of the
 real-time scheduler, so large that it limits nothing, cannot be taken off, only be made smaller; but it can be set only
-when the first process runs, which may have started others by then. Signals that nobody sends are blocked in the thread
+when the first process runs, which may have started others by then. Unused signals are blocked in the thread
 that starts the command, and so in all of its processes from the beginning, until one of them unblocks them.
 """
 
@@ -22,7 +22,7 @@ _MOST, _LEAST = 1 << 60, 1 << 40  # of marks
 _SIGNALS = range(46, 62)  # of the real-time ones; programs that use any take the first or the last
 
 
-class Seen(NamedTuple):
+class FoundMarks(NamedTuple):
     """The marks of a process, and what holds it."""
 
     tags: tuple[bytes, ...] = ()
@@ -33,16 +33,16 @@ class Seen(NamedTuple):
     """How many filters of system calls it is under."""
 
 
-class Marks:
+class ProcessMarks:
     """The marks of one command. They are put upon a thread by `block`, which then starts the command."""
 
     def __init__(self, name: str = "") -> None:
-        """`name` is that of whoever runs the command, and a part of the tag."""
+        """`name` identifies the process that runs the command, and is a part of the tag."""
         self.tag = f"{name}.{os.urandom(8).hex()}"
         self.limit = _new_limit()
         self.signals = 0
 
-    def block(self, others: Iterable[Marks]) -> None:
+    def block(self, others: Iterable[ProcessMarks]) -> None:
         """Let what the calling thread starts carry signals that no other command's processes carry."""
         if not hasattr(signal, "SIGRTMIN"):
             return
@@ -57,7 +57,7 @@ class Marks:
         if self.signals:
             mask(signal.SIG_UNBLOCK, _SIGNALS)
 
-    def brand(self, pid: int) -> None:
+    def attach(self, pid: int) -> None:
         """Put the limit on a process for all that it will start, where that can be done: there are other marks."""
         with suppress(ImportError, AttributeError, OSError, ValueError):
             import resource
@@ -65,8 +65,8 @@ class Marks:
             if self.limit:
                 resource.prlimit(pid, _LIMIT, (self.limit, self.limit))
 
-    def branded(self, pid: int) -> bool:
-        """Whether a process has the limit, from `brand` or from the one that started it."""
+    def is_attached(self, pid: int) -> bool:
+        """Whether a process has the limit, from `attach` or from the one that started it."""
         try:
             import resource
 
@@ -74,7 +74,7 @@ class Marks:
         except (ImportError, AttributeError, OSError):
             return False  # no such call here, or the process is gone or not ours
 
-    def on(self, seen: Seen) -> bool:
+    def on(self, seen: FoundMarks) -> bool:
         """Whether a process carries one of them."""
         return seen.signals == self.signals != 0 or self.tag.encode() in seen.tags
 
@@ -90,23 +90,23 @@ def limit_of(pid: int) -> int | None:
     return hard if 0 <= hard < most else None
 
 
-def likely(limit: int | None) -> bool:
-    """Whether nobody but a command of ours would have such a limit."""
+def is_likely_command(limit: int | None) -> bool:
+    """Whether only a command of ours would have such a limit."""
     return limit is not None and limit >= _LEAST
 
 
-def look(pid: int) -> Seen:
+def look(pid: int) -> FoundMarks:
     """The marks of a process; nothing where there is no /proc, or it is gone."""
     try:
         status = dict(line.split(b":", 1) for line in _content(pid, "status").splitlines() if b":" in line)
     except OSError:
-        return Seen()
+        return FoundMarks()
     try:
         variables = _content(pid, "environ").split(b"\0")
     except OSError:
         variables = []  # another user's
     name = TAG.encode() + b"="
-    return Seen(
+    return FoundMarks(
         tuple(one.removeprefix(name) for one in variables if one.startswith(name)),
         (int(status.get(b"SigBlk", b"0"), 16) >> (_SIGNALS.start - 1)) & ((1 << len(_SIGNALS)) - 1),
         int(status.get(b"NoNewPrivs", 0)) == 0,

@@ -1,4 +1,4 @@
-"""How much a command may take, and the watch over it."""
+"""Limits on what a command and its processes may use, and the monitor that enforces them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolroll.host.runtime import process_tree as descendants
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.process_tree import Process
-    from toolroll.host.shell.process_group import Family
+    from toolroll.host.shell.process_group import CommandProcesses
 
 _FIRST, _OFTEN, _SELDOM = 0.01, 0.02, 0.1  # seconds between two looks
 _SLOW = 1.0  # where a look means to start a program
@@ -21,7 +21,7 @@ _BURST = 8  # so many new processes since the last look, and the next one comes 
 _AGAIN = 1.0  # seconds until an exact count of the memory is made again
 
 
-class Outcome(StrEnum):
+class EndReason(StrEnum):
     """How a command came to its end."""
 
     EXITED = "exited"
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ResourceLimits:
     """What one command and all that it starts may take together; None is no bound."""
 
     seconds: float | None = None
@@ -52,27 +52,27 @@ class Bounds:
     """It is killed when it writes more. None: it may write on, and what is too much is not kept."""
 
 
-class Watch:
-    """Looks at a command's processes now and then, and tells when they take too much."""
+class LimitMonitor:
+    """Checks a command's processes from time to time and reports when they use too much."""
 
-    def __init__(self, bounds: Bounds, family: Family) -> None:
+    def __init__(self, bounds: ResourceLimits, family: CommandProcesses) -> None:
         self._bounds = bounds
         self._family = family
         self._limits = _limits(bounds)
         self._count = 1
         self._counted: tuple[float, float] = (0.0, 0.0)
-        self._before = float("inf")  # bytes of memory in files, of everybody
+        self._before = float("inf")  # bytes of memory in files, of all processes
         self.due = 0.0
         """When to look next, on the monotonic clock."""
 
     def begin(self, pid: int) -> None:
         """The first process runs: give it its limits, which all that it starts inherit."""
-        # The limits before the mark: whoever is marked has them too, from whomever it was started.
+        # The limits before the mark: a marked process has them too, whichever process started it.
         self._limit(pid)
         self._family.begin(pid)
         self.due = time.monotonic() + _FIRST
 
-    def look(self) -> Outcome | None:
+    def look(self) -> EndReason | None:
         """What the command must be ended for, if anything."""
         most = self._bounds.processes
         alive = self._family.look(new=self._new, most=float("inf") if most is None else most)
@@ -81,17 +81,17 @@ class Watch:
         pause = _OFTEN if grown > _BURST else _SELDOM
         self.due = time.monotonic() + (pause if descendants.has_proc() else _SLOW)
         if self._family.many:
-            return Outcome.PROCESSES
+            return EndReason.PROCESSES
         if self._bounds.memory is not None and self._takes_more(list(alive.values()), self._bounds.memory):
-            return Outcome.MEMORY
+            return EndReason.MEMORY
         return None
 
     def _new(self, process: Process) -> None:
-        # Whoever was started before the first process had its limits has inherited none.
+        # A process started before the first one had its limits has inherited none.
         marks = self._family.marks
-        if process.alive and process.pid != self._family.first and not marks.branded(process.pid):
+        if process.alive and process.pid != self._family.first and not marks.is_attached(process.pid):
             self._limit(process.pid)
-            marks.brand(process.pid)
+            marks.attach(process.pid)
 
     def _takes_more(self, alive: list[Process], most: int) -> bool:
         """Whether they hold more memory: a quick sum first, which counts what they share for each of them."""
@@ -123,11 +123,11 @@ class Watch:
             with suppress(OSError, ValueError):
                 hard = prlimit(pid, which)[1]
                 soft = most if hard < 0 else min(most, hard)
-                # A second more of work than the limit: the signal before the kill tells what it was.
+                # A second more of work than the limit: the signal before the kill names the limit.
                 prlimit(pid, which, (soft, soft + 1 if which == RLIMIT_CPU and soft != hard else soft))
 
 
-def _limits(bounds: Bounds) -> list[tuple[int, int]]:
+def _limits(bounds: ResourceLimits) -> list[tuple[int, int]]:
     import resource
 
     # The last one is for a flood of processes that would be over before we look; the kernel knows none for a tree.

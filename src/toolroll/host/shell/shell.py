@@ -1,4 +1,4 @@
-"""Commands: judged, confined, bounded, and gone when they have ended. The only way for a tool to run one."""
+"""Run commands for tools: judged by the policy, confined, bounded, with no process left at the end."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.approval.guard import ApprovalRequest, Consent, Guard
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
-from toolroll.host.shell.command_launcher import CommandLauncher, Launched, Writes
-from toolroll.host.shell.printed import Printed, printed
-from toolroll.host.shell.sealed_text import SealedText, Word, handed, shown
+from toolroll.host.shell.command_launcher import (
+    CommandLauncher,
+    SealedText,
+    StartedCommand,
+    Word,
+    Writes,
+    display_word,
+    prepare_words,
+)
+from toolroll.host.shell.command_result import CommandRun
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.truncate import Keep
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.call import Call
@@ -31,42 +37,7 @@ if TYPE_CHECKING:
     from toolroll.policy.commands import CommandRules, Judgement
 
 _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
-_QUICK = 1.0  # a job that fails at once is told of at once
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What became of a command."""
-
-    launched: Launched
-    spill: Spill
-    job: Job | None = None
-
-    @property
-    def outcome(self) -> str:
-        """ "exited", "timed_out", "killed", "memory", "processes" or "output"; "running" when it is a job now."""
-        ended = self.launched.running.ended
-        return "running" if ended is None else str(ended.outcome)
-
-    @property
-    def status(self) -> int | None:
-        """The exit code; negative for a signal."""
-        ended = self.launched.running.ended
-        return None if ended is None else ended.status
-
-    @property
-    def seconds(self) -> float:
-        ended = self.launched.running.ended
-        return 0.0 if ended is None else ended.seconds
-
-    def show(self, most: int, keep: Keep = "middle") -> Printed:
-        """What it printed, within so many characters."""
-        return printed(self.launched.running.output, self.spill, most, keep)
-
-    def show_errors(self, most: int, keep: Keep = "middle") -> Printed:
-        """What it printed to stderr, when that was asked for apart."""
-        errors = self.launched.running.errors
-        return Printed("") if errors is None else printed(errors, self.spill, most, keep)
+_QUICK = 1.0  # seconds: a job that fails at once is reported at once
 
 
 class Shell:
@@ -128,13 +99,13 @@ class Shell:
         program: str = "bash",
         merge: bool = True,
         detach: bool = False,
-    ) -> Ran:
+    ) -> CommandRun:
         """Run a text of shell, if the policy lets it; `detach` lets it go on as a job when it takes long."""
         self._authorise_text(text, cwd, program)
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach=detach)
 
-    def look(self, text: str, *, cwd: str = ".", seconds: float, table: str) -> Ran:
+    def look(self, text: str, *, cwd: str = ".", seconds: float, table: str) -> CommandRun:
         """Run a text of shell that only reads, by the rows of `table`, and cannot write."""
         from toolroll.policy.commands import PRESETS, judge
 
@@ -155,20 +126,20 @@ class Shell:
         merge: bool = True,
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
-    ) -> Ran:
+    ) -> CommandRun:
         """Run a program given as words, without a shell, if the policy lets it."""
         import shlex
 
         from toolroll.policy.commands import judge_argv
 
-        words = [self._launcher.without_temp(shown(one)) for one in argv]
+        words = [self._launcher.without_temp(display_word(one)) for one in argv]
         if any("\0" in word for word in words):
             raise ToolError(ErrorCode.VALIDATION, "A word of the command holds a NUL byte. Remove it.")
         given = (one.text for one in argv if isinstance(one, SealedText) and one.shown)
         self._authorise(judge_argv(words, self._rules()), (shlex.join(words), *given), cwd)
         return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, writes=writes, extra=extra)
 
-    def background(self, text: str, *, cwd: str = ".") -> Ran:
+    def background(self, text: str, *, cwd: str = ".") -> CommandRun:
         """Start a text of shell as a job; it reads what is written to the job."""
         self._authorise_text(text, cwd)
         self.jobs.check()
@@ -193,15 +164,17 @@ class Shell:
         detach: bool = False,
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
-    ) -> Ran:
+    ) -> CommandRun:
         """Run a program that a tool has put together itself: confined and bounded, not judged."""
         moves = detach and seconds > self._limits.foreground_seconds
         launched = self._start(
             argv, cwd=cwd, seconds=None if moves else seconds, merge=merge, writes=writes, extra=extra
         )
-        return self._settled(launched, shown(argv[-1]), patience=self._limits.foreground_seconds if moves else None)
+        return self._settled(
+            launched, display_word(argv[-1]), patience=self._limits.foreground_seconds if moves else None
+        )
 
-    def install(self, argv: Sequence[str], why: str, *, seconds: float) -> Ran | None:
+    def install(self, argv: Sequence[str], why: str, *, seconds: float) -> CommandRun | None:
         """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
         import shlex
 
@@ -275,15 +248,15 @@ class Shell:
         seconds: float | None,
         extra: Mapping[str, Word] | None = None,
         **how: Any,
-    ) -> Launched:
+    ) -> StartedCommand:
         call = self._for()
         call.token.check()
-        words, variables, fds = handed(argv, extra or {})
+        words, variables, fds = prepare_words(argv, extra or {})
         tell = _live(call.progress, seconds)
         with self._launcher.held():
             return self._launcher.start(words, seconds=seconds, extra=variables, on_output=tell, pass_fds=fds, **how)
 
-    def _settled(self, launched: Launched, title: str, *, patience: float | None) -> Ran:
+    def _settled(self, launched: StartedCommand, title: str, *, patience: float | None) -> CommandRun:
         """The command after a wait, for its end or for so many seconds; if it still runs then, it is a job."""
         try:
             ended = launched.running.wait(patience, self._for().token)
@@ -293,7 +266,7 @@ class Shell:
             raise
         if ended is not None and str(ended.outcome) == "cancelled":
             raise ToolError(ErrorCode.CANCELLED, "The command was cancelled and all its processes were ended.")
-        return Ran(launched, self._spill, job)
+        return CommandRun(launched, self._spill, job)
 
     def _authorise_text(self, text: str, cwd: str, program: str = "bash") -> None:
         from toolroll.policy.commands import judge
@@ -322,11 +295,11 @@ def _check(text: str) -> None:
         raise ToolError(ErrorCode.VALIDATION, "The `command` is empty. Give one to run.")
     if "\0" in text:
         raise ToolError(ErrorCode.VALIDATION, "The `command` holds a NUL byte, which no shell takes. Remove it.")
-    text.encode()  # a lone surrogate is told of by its own error
+    text.encode()  # a lone surrogate raises its own error
 
 
 def _live(progress: Progress, seconds: float | None) -> Callable[[bytes], None]:
-    """Tells the caller the newest line while the command runs."""
+    """Report the newest line to the caller while the command runs."""
     from time import monotonic
 
     from toolroll.text.terminal import clean

@@ -1,4 +1,4 @@
-"""Running commands: each has a thread that starts it, takes its output, bounds it, and ends all that it started."""
+"""Supervise commands: a thread for each starts it, takes its output, bounds it, and kills all that it started."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.cancellation import POLL_SECONDS
 from toolroll.host.runtime.launcher import wait_for
-from toolroll.host.shell.output import Captured
-from toolroll.host.shell.pipes import Pump
-from toolroll.host.shell.process_group import house
+from toolroll.host.shell.output import CapturedOutput, Pipes
+from toolroll.host.shell.process_group import process_registry
 from toolroll.host.shell.process_marks import TAG
-from toolroll.host.shell.resource_limits import Bounds, Outcome, Watch
+from toolroll.host.shell.resource_limits import EndReason, LimitMonitor, ResourceLimits
 
 if TYPE_CHECKING:
     from toolroll.host.files.spill import Spill
-    from toolroll.host.runtime.cancellation import Token
-    from toolroll.host.runtime.launcher import ChildProcess, Reach
-    from toolroll.host.sandbox.tiers import Sandbox
+    from toolroll.host.runtime.cancellation import CancelToken
+    from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Sandbox
 
-__all__ = ["Bounds", "Ended", "Outcome", "Running", "start"]
+
+__all__ = ["CommandEnd", "EndReason", "ResourceLimits", "RunningCommand", "start"]
 
 _GRACE = 0.3  # seconds for those that still hold the pipe when the command itself has ended
-_TICK = 0.05  # how late a cancellation may be noticed
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandEnd:
     """How a command ended."""
 
-    outcome: Outcome
+    outcome: EndReason
     status: int | None
-    """The exit code, or the signal as a negative number; None if somebody else has waited for it."""
+    """The exit code, or the signal as a negative number; None if the status was collected elsewhere."""
     seconds: float
     left: tuple[int, ...] = ()
     """Processes of it that could not be killed: they are another user's, or the kernel holds them."""
@@ -48,32 +47,32 @@ class _Order:
 
     argv: Sequence[str]
     sandbox: Sandbox
-    reach: Reach
+    access: AccessRules
     cwd: int
     env: Mapping[str, str]
-    bounds: Bounds
+    bounds: ResourceLimits
     pass_fds: Sequence[int]
     after: Callable[[], None] | None
 
 
-class Running:
+class RunningCommand:
     """A command that was started. As a context manager it is over when the block is."""
 
-    def __init__(self, order: _Order, output: Captured, errors: Captured | None, pump: Pump) -> None:
+    def __init__(self, order: _Order, output: CapturedOutput, errors: CapturedOutput | None, pump: Pipes) -> None:
         self.output = output
         self.errors = errors
         """None when both come in one stream, `output`, in the order in which they were written."""
-        self.ended: Ended | None = None
+        self.ended: CommandEnd | None = None
         self.pid = 0
         self.started = time.monotonic()
         self._order = order
         self._pump = pump
-        self._wanted: Outcome | None = None
+        self._wanted: EndReason | None = None
         self._failure: BaseException | None = None
         self._done = threading.Event()
         self._begun = threading.Event()
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> RunningCommand:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -84,7 +83,9 @@ class Running:
         """Whether nothing of it runs any more; without `ended` then, something has failed."""
         return self._done.is_set()
 
-    def wait(self, seconds: float | None = None, token: Token | None = None, *, kill: bool = True) -> Ended | None:
+    def wait(
+        self, seconds: float | None = None, token: CancelToken | None = None, *, kill: bool = True
+    ) -> CommandEnd | None:
         """How it ended, or None if it still runs after so many seconds.
 
         A cancelled token kills it, or with `kill=False` only ends the wait.
@@ -97,8 +98,8 @@ class Running:
             if token is not None and (token.cancelled or token.remaining() <= 0):
                 if not kill:
                     return None
-                return self.kill(Outcome.CANCELLED if token.cancelled else Outcome.TIMED_OUT)
-            self._done.wait(min(left, threading.TIMEOUT_MAX if token is None else _TICK))
+                return self.kill(EndReason.CANCELLED if token.cancelled else EndReason.TIMED_OUT)
+            self._done.wait(min(left, threading.TIMEOUT_MAX if token is None else POLL_SECONDS))
         if self._failure is not None:
             raise self._failure
         return self.ended
@@ -111,7 +112,7 @@ class Running:
         """Let it read the end of its input."""
         self._pump.close_input()
 
-    def kill(self, outcome: Outcome = Outcome.KILLED) -> Ended:
+    def kill(self, outcome: EndReason = EndReason.KILLED) -> CommandEnd:
         """End it and all that it started; how it ended, which may be by itself just before."""
         self.ask(outcome)
         self.settle()
@@ -124,7 +125,7 @@ class Running:
         """Wait until nothing of it runs any more, however that went."""
         self._done.wait()
 
-    def ask(self, outcome: Outcome = Outcome.KILLED) -> None:
+    def ask(self, outcome: EndReason = EndReason.KILLED) -> None:
         """Have it killed, without waiting until it is."""
         if self._wanted is None:
             self._wanted = outcome
@@ -145,7 +146,7 @@ class Running:
     def _supervise(self) -> None:
         try:
             self._live()
-        except BaseException as error:  # carried to who waits: there is nobody else to see it here
+        except BaseException as error:  # raised again in the thread that waits
             self._failure = error
         finally:
             try:
@@ -153,19 +154,19 @@ class Running:
                 self.output.finish()
                 if self.errors is not None:
                     self.errors.finish()
-            finally:  # or whoever waits would do so for ever
+            finally:  # or a waiting thread would never return
                 self._begun.set()
                 self._done.set()
 
     def _live(self) -> None:
         """The whole life of the command, in its thread, which the sandbox binds its life to."""
         order = self._order
-        family = house().enter(self.ask)
-        watch, outcome, ended = Watch(order.bounds, family), Outcome.KILLED, None
+        family = process_registry().enter(self.ask)
+        watch, outcome, ended = LimitMonitor(order.bounds, family), EndReason.KILLED, None
         try:
             stdin, stdout, stderr = self._pump.child
             process = order.sandbox.spawn(
-                order.reach,
+                order.access,
                 order.argv,
                 cwd=order.cwd,
                 env={**order.env, TAG: family.marks.tag},
@@ -184,18 +185,18 @@ class Running:
                 outcome = self._pass(process, watch)
             finally:
                 try:
-                    left = family.end(over=outcome is Outcome.EXITED, whole=order.sandbox.whole)
+                    left = family.end(over=outcome is EndReason.EXITED, whole=order.sandbox.whole)
                 finally:
                     status = _wait(process)
                     self._pump.drain()
-            ended = Ended(outcome, status, time.monotonic() - self.started, left)
+            ended = CommandEnd(outcome, status, time.monotonic() - self.started, left)
         finally:
-            house().leave(family)
+            process_registry().leave(family)
             if order.after is not None:
                 order.after()
         self.ended = ended
 
-    def _pass(self, process: ChildProcess, watch: Watch) -> Outcome:
+    def _pass(self, process: ChildProcess, watch: LimitMonitor) -> EndReason:
         """Let it run until it has ended by itself or must be ended; why it is over."""
         bounds, pump = self._order.bounds, self._pump
         deadline = float("inf") if bounds.seconds is None else self.started + bounds.seconds
@@ -203,13 +204,13 @@ class Running:
         over = float("inf")
         while True:
             now = time.monotonic()
-            must = self._wanted or (Outcome.TIMED_OUT if now >= deadline else None)
+            must = self._wanted or (EndReason.TIMED_OUT if now >= deadline else None)
             if over < float("inf") and (must or pump.drained or now >= over):
-                return Outcome.EXITED
+                return EndReason.EXITED
             if must:
                 return must
             if pump.total > most:
-                return Outcome.OUTPUT
+                return EndReason.OUTPUT
             if now >= watch.due and (found := watch.look()) is not None:
                 return found
             if pump.turn(min(deadline, watch.due, over) - now) and _has_ended(process):
@@ -221,37 +222,37 @@ def start(
     argv: Sequence[str],
     *,
     sandbox: Sandbox,
-    reach: Reach,
+    access: AccessRules,
     cwd: int,
     env: Mapping[str, str],
-    bounds: Bounds,
+    bounds: ResourceLimits,
     spill: Spill,
     merge: bool = True,
     input: bool = False,
     on_output: Callable[[bytes], None] | None = None,
     pass_fds: Sequence[int] = (),
     after: Callable[[], None] | None = None,
-) -> Running:
+) -> RunningCommand:
     """Run a program in the folder `cwd`, a descriptor; it has been started when this returns, else ToolError.
 
     Whatever it leaves running when it ends is killed. `merge`: stdout and stderr are one stream. It reads nothing
     unless `input` says that there will be something. `on_output` gets the newest bytes, some times a second, and
     `after` is called when everything has ended, before `wait` returns; both in the command's own thread.
     """
-    output, errors = Captured(spill), None if merge else Captured(spill)
-    pump = Pump([output] if errors is None else [output, errors], takes_input=input, on_output=on_output)
-    order = _Order(argv, sandbox, reach, cwd, env, bounds, pass_fds, after)
-    running = Running(order, output, errors, pump)
+    output, errors = CapturedOutput(spill), None if merge else CapturedOutput(spill)
+    pump = Pipes([output] if errors is None else [output, errors], takes_input=input, on_output=on_output)
+    order = _Order(argv, sandbox, access, cwd, env, bounds, pass_fds, after)
+    running = RunningCommand(order, output, errors, pump)
     try:
         running._begin()
-    except BaseException:  # it may run already when somebody interrupts us
+    except BaseException:  # it may run already when an interrupt comes
         running.ask()
         raise
     return running
 
 
 def _has_ended(process: ChildProcess) -> bool:
-    """Whether it has; it stays a zombie, so that nobody else gets its number while we look for its children."""
+    """Whether it has ended; it stays a zombie, so that its number is not reused while we look for its children."""
     if sys.platform == "darwin":
         return process.poll() is not None
     try:
@@ -265,7 +266,7 @@ def _wait(process: ChildProcess) -> int | None:
     if sys.platform != "darwin":
         try:
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:  # somebody waits for all children, or ignores them
+        except ChildProcessError:  # the program waits for all children, or ignores them
             process.returncode = 0
             return None
     return wait_for(process, 1)

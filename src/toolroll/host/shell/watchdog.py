@@ -1,7 +1,7 @@
-"""A small process that outlives us for one purpose: should we be killed, it ends what we have started.
+"""A small process that kills our commands if this process is killed.
 
-Whoever is ended by a signal that can be caught, or comes to the end of the program, does that itself. After SIGKILL
-only somebody else can. It holds the other end of a pipe, which the kernel closes with us, and then looks for processes
+A program that ends normally, or by a signal that can be caught, kills its commands itself. After SIGKILL
+only another can. It holds the other end of a pipe, which the kernel closes with us, and then looks for processes
 that have our name in their environment. Those that have emptied it are not found.
 """
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import ChildProcess
 
 _SHELL = "/bin/sh"
-# Looks again until nobody is left, for one that is being killed may have started another.
+# Looks again until no process is left, for one that is being killed may have started another.
 _SCRIPT = """
 trap '' HUP INT TERM QUIT
 read -r line && exit 0
 for round in 1 2 3 4 5 6 7 8 9 10; do
-    found=$(grep -las "$1" /proc/[0-9]*/environ)  # its status also tells of those that were gone when it came to them
+    found=$(grep -las "$1" /proc/[0-9]*/environ)  # its status also counts processes that ended during the search
     [ -n "$found" ] || exit 0
     for file in $found; do
         number=${file#/proc/}
@@ -32,7 +32,7 @@ done
 """
 
 
-class Lifeline:
+class Watchdog:
     """Holds until it is closed. Where there is no shell there is none, and nothing else is lost."""
 
     def __init__(self, name: str) -> None:
@@ -51,7 +51,7 @@ class Lifeline:
     def close(self) -> None:
         """Let it go: nothing that it would have to end is left."""
         if self._watcher is not None:
-            with suppress(BrokenPipeError):  # somebody has killed it
+            with suppress(BrokenPipeError):  # it was killed
                 self._watcher.communicate(b"\n")
             self._watcher.wait()
             self._watcher = None

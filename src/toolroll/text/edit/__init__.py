@@ -1,1 +1,4 @@
-"""Place an edit in a text: exact, forgiving and elided matches, and why one was refused."""
+"""Place an edit in a text: exact and forgiving matches, replacement, and helpful refusals. Pure, no I/O.
+
+`match.replace` is the front for one place, `replace` for all occurrences. May import text primitives and patch.
+"""

@@ -1,94 +1,22 @@
-"""The places in a text that a quote may mean: to the letter, or by the closest relation there is."""
+"""Find the places in a text that a quote may mean, by the closest relation."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import accumulate, chain, islice
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
 
-from toolroll.text import code_tokens as code
+from toolroll.text.edit import refusals
 from toolroll.text.edit import relations as relate
-from toolroll.text.edit.relations import Relation
+from toolroll.text.edit.model import BLANKS, INDENT, EditSource, Relation, Span, cuts_in, each_exact
 from toolroll.text.lines import adapt
 
 _MOST_LINES = 20_000  # that are compared closely with a quote; one that fits more is not one place's quote
-_CUT = Relation("indentation", relate.INDENT, lambda new: new)
+_CUT = Relation("indentation", INDENT, lambda new: new)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A place: where it begins and ends, and how the quote relates to it."""
-
-    start: int
-    end: int
-    relation: Relation
-
-
-class Source:
-    """A file's text in the views that quotes are looked up in. Each is made once, when it is needed."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """The lines without their line feeds."""
-        return self.text.split("\n")
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Where each line begins in the text."""
-        return [0, *accumulate(len(line) + 1 for line in self.lines)]
-
-    @cached_property
-    def in_text(self) -> list[bool]:
-        return list(code.inside_text(self.lines))
-
-    @cached_property
-    def squeezed(self) -> str:
-        """All lines without blanks, each between line feeds."""
-        return "\n" + "\n".join(map(relate.squeezed, self.lines)) + "\n"
-
-    @cached_property
-    def squeezed_starts(self) -> list[int]:
-        return [0, *accumulate(len(line) + 1 for line in self.squeezed[1:-1].split("\n"))]
-
-    def line_at(self, place: int) -> int:
-        """The number of the line that a place is in, from 1."""
-        return bisect_right(self.starts, place)
-
-    def windows(self, quoted: Sequence[str]) -> Iterator[int]:
-        """The first line (from 0) of every run of lines that equals the quoted ones but for blanks and marks."""
-        wanted = "\n" + "\n".join(map(relate.squeezed, quoted)) + "\n"
-        at = self.squeezed.find(wanted)
-        while at >= 0:
-            yield bisect_right(self.squeezed_starts, at) - 1
-            at = self.squeezed.find(wanted, at + 1)
-
-
-def exact(text: str, old: str, most: int | None = None) -> list[Span]:
-    """Every place where the quote stands to the letter, one behind the other; no more than `most`."""
-    return list(islice(_exact(text, old), most))
-
-
-def _exact(text: str, old: str) -> Iterator[Span]:
-    at = text.find(old)
-    while at >= 0:
-        yield Span(at, at + len(old), relate.AS_IT_IS)
-        at = text.find(old, at + len(old))
-
-
-def cuts_in(text: str, span: Span) -> bool:
-    """Whether a quote that begins with blanks leaves some of its line's indentation out: it was not copied so."""
-    before = text[text.rfind("\n", 0, span.start) + 1 : span.start]
-    return (
-        bool(before) and not before.strip() and text[span.start] in " \t" and not text[span.start : span.end].isspace()
-    )
-
-
-def closest(source: Source, old: str) -> list[Span]:
+def closest(source: EditSource, old: str) -> list[Span]:
     """The places that the quote may mean, by the cheapest relation; none, one, or several that are no clearer."""
     found: dict[tuple[int, int], Span] = {}
     for quote, reading in relate.readings(old):
@@ -102,7 +30,7 @@ def closest(source: Source, old: str) -> list[Span]:
         return []
     best = ranked[0].relation.cost
     # A quote that is right but for blanks or pasted numbers is clear; a looser one must have no rival at all.
-    return [span for span in ranked if span.relation.cost == best or best > relate.BLANKS]
+    return [span for span in ranked if span.relation.cost == best or best > BLANKS]
 
 
 def _apart(spans: Iterable[Span]) -> list[Span]:
@@ -121,22 +49,20 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
     return kept
 
 
-def _related(source: Source, quote: str) -> Iterator[Span]:
+def _related(source: EditSource, quote: str) -> Iterator[Span]:
     """Places of a quote: to the letter, within lines but for their ends, and as whole lines."""
-    from toolroll.text.edit import refusals as refusal
-
     if not quote.strip():
         return
     ended = quote.endswith("\n")
     quoted = quote.removesuffix("\n").split("\n")
     most = max(1, _MOST_LINES // len(quoted))
-    for number, span in enumerate(chain(_exact(source.text, quote), _across_endings(source, quote))):
+    for number, span in enumerate(chain(each_exact(source.text, quote), _across_endings(source, quote))):
         if number >= most:
-            raise refusal.too_many(number)
+            raise refusals.too_many(number)
         yield span if not cuts_in(source.text, span) else replace(span, relation=_CUT)
     for number, start in enumerate(source.windows(quoted)):
         if number >= most:
-            raise refusal.too_many(number)
+            raise refusals.too_many(number)
         end = start + len(quoted)
         actual = source.lines[start:end]
         relation = relate.of_lines(quoted, actual, source.in_text[start:end])
@@ -144,7 +70,7 @@ def _related(source: Source, quote: str) -> Iterator[Span]:
             yield _span(source, start, end, ended, relation)
 
 
-def _span(source: Source, start: int, end: int, ended: bool, relation: Relation) -> Span:
+def _span(source: EditSource, start: int, end: int, ended: bool, relation: Relation) -> Span:
     """The lines from `start` to before `end` as a span; with the last line feed if the quote had one."""
     last = source.starts[end] - 1
     if ended and last < len(source.text):
@@ -154,9 +80,9 @@ def _span(source: Source, start: int, end: int, ended: bool, relation: Relation)
     return Span(source.starts[start], last, relation)
 
 
-def _across_endings(source: Source, quote: str) -> Iterator[Span]:
+def _across_endings(source: EditSource, quote: str) -> Iterator[Span]:
     """A quote with line feeds in a file with another ending; it may begin and end within lines."""
     if "\n" in quote and "\r\n" in source.text:
-        relation = Relation("trailing blanks or line endings", relate.BLANKS, lambda new: new)
-        for span in _exact(source.text, adapt(quote, "\r\n")):
+        relation = Relation("trailing blanks or line endings", BLANKS, lambda new: new)
+        for span in each_exact(source.text, adapt(quote, "\r\n")):
             yield Span(span.start, span.end, relation)

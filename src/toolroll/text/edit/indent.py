@@ -9,14 +9,14 @@ _UNITS = (4, 2, 8, 3)  # columns that a tab may stand for, the usual first
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class IndentShift:
     """How a quoted block is indented against the file; `back` puts other lines of the quote into the file's way."""
 
     back: Callable[[str], str | None]
     """The line as the file would indent it, or None when it stands further left than can be."""
 
 
-def between(quoted: Sequence[str], actual: Sequence[str]) -> Shift | None:
+def between(quoted: Sequence[str], actual: Sequence[str]) -> IndentShift | None:
     """The one shift that turns the indentation of every quoted line into that of the file, if there is one."""
     pairs = [(_indent(q), _indent(a)) for q, a in zip(quoted, actual, strict=True) if q.strip()]
     if not pairs:
@@ -28,20 +28,20 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _added(pairs: Sequence[tuple[str, str]]) -> Shift | None:
+def _added(pairs: Sequence[tuple[str, str]]) -> IndentShift | None:
     quoted, actual = pairs[0]
     more = actual.removesuffix(quoted)
     if not actual.endswith(quoted) or any(a != more + q for q, a in pairs):
         return None
-    return Shift(lambda line: more + line if line.strip() else line)
+    return IndentShift(lambda line: more + line if line.strip() else line)
 
 
-def _removed(pairs: Sequence[tuple[str, str]]) -> Shift | None:
+def _removed(pairs: Sequence[tuple[str, str]]) -> IndentShift | None:
     quoted, actual = pairs[0]
     less = quoted.removesuffix(actual)
     if not quoted.endswith(actual) or any(q != less + a for q, a in pairs):
         return None
-    return Shift(lambda line: _without(line, less))
+    return IndentShift(lambda line: _without(line, less))
 
 
 def _without(line: str, prefix: str) -> str | None:
@@ -50,7 +50,7 @@ def _without(line: str, prefix: str) -> str | None:
     return line.removeprefix(prefix) if line.startswith(prefix) else None
 
 
-def _converted(pairs: Sequence[tuple[str, str]]) -> Shift | None:
+def _converted(pairs: Sequence[tuple[str, str]]) -> IndentShift | None:
     """Tabs for spaces or spaces for tabs. The unit must be certain: the depths say it, or nothing is moved."""
     tabs = [all(set(one[side]) <= {"\t"} for one in pairs) for side in (0, 1)]
     spaces = [all(set(one[side]) <= {" "} for one in pairs) for side in (0, 1)]
@@ -61,7 +61,7 @@ def _converted(pairs: Sequence[tuple[str, str]]) -> Shift | None:
     if len(chosen) != 1:
         return None
     unit, move = chosen[0]
-    return Shift(lambda line: _respelled(line, unit, move, tabs[1]))
+    return IndentShift(lambda line: _respelled(line, unit, move, tabs[1]))
 
 
 def _moves(pairs: Sequence[tuple[str, str]], unit: int) -> set[int]:

@@ -1,56 +1,23 @@
-"""Finding the text that an edit means: one place, by the closest relation there is, or none."""
+"""Find the one place that an edit means, by the closest relation, and replace it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import Same
-from toolroll.text.edit import relations as relate
-from toolroll.text.edit.candidates import Source, Span, closest, cuts_in, exact
+from toolroll.text.edit import refusals
+from toolroll.text.edit.candidates import closest
+from toolroll.text.edit.model import AS_IT_IS, BLANKS, EditResult, EditSource, Span, SplicedBytes, cuts_in, find_exact
 from toolroll.text.lines import adapt, feeds
 
 Level = Literal["exact", "safe", "lenient"]
 _MOST_TEXT = 8_000_000  # characters of a file that are searched loosely; beyond, only to the letter
-_MOST_PLACES = 50_000  # that are told apart; nobody means one of more by the line it is near
-_BLANKS = b" \t"
-
-
-@dataclass(frozen=True, slots=True)
-class Replaced:
-    """The new text, the places replaced (as spans of the old one), and the relation they were found by."""
-
-    text: str
-    spans: tuple[tuple[int, int], ...]
-    relation: str
-    lines: tuple[int, int]
-    """First and last line touched, counted in the old text."""
-
-    @property
-    def count(self) -> int:
-        return len(self.spans)
-
-    @property
-    def made(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, slots=True)
-class Spliced:
-    """The same as bytes; the quote was found to the letter."""
-
-    data: bytes
-    spans: tuple[tuple[int, int], ...]
-    lines: tuple[int, int]
-    same: Same
-    relation = "exact"
-    count = 1
-
-    @property
-    def made(self) -> Spliced:
-        return self
+_MOST_PLACES = 50_000  # of a quote; with more, `near_line` cannot choose one
+_SPACE = b" \t"
+_ELISION = re.compile(r"[ \t]*(?:#|//|--|/\*|<!--)?[ \t]*(?:\.\.\.|\u2026)[^\w\n]*")
 
 
 def replace(
@@ -62,18 +29,16 @@ def replace(
     near_line: int | None = None,
     first: bool = False,
     level: Level = "safe",
-) -> Replaced:
+) -> EditResult:
     """Replace the one place that `old` means.
 
     `every` replaces each exact occurrence, `first` the first of them, `near_line` the one nearest to a line.
-    `level` tells how a quote may differ: not at all ("exact"), only in what cannot change the meaning ("safe"),
+    `level` says how a quote may differ: not at all ("exact"), only in what cannot change the meaning ("safe"),
     or also by leaving out lines where it says `...` ("lenient").
     """
-    from toolroll.text.edit import refusals as refusal
-
     _check(old, new)
-    source = Source(text)
-    spans = exact(text, old, None if every else _MOST_PLACES)
+    source = EditSource(text)
+    spans = find_exact(text, old, None if every else _MOST_PLACES)
     if spans and not every and not first:
         _check_apart(source, spans, old, new)
         if level != "exact" and all(cuts_in(text, span) for span in spans):
@@ -81,15 +46,13 @@ def replace(
     if not spans and level != "exact" and len(text) <= _MOST_TEXT:
         spans = closest(source, old)
     if not spans and level == "lenient":
-        from toolroll.text.edit import ellipsis as elision
-
-        return elision.replace(text, old, new)
+        return _replace_elided(text, old, new)
     if not spans:
-        raise refusal.not_found(source, old, new)
+        raise refusals.not_found(source, old, new)
     return _spliced(source, _chosen(source, spans, old, new, every=every, near_line=near_line, first=first), new)
 
 
-def unique(data: bytes, old: str, new: str) -> Spliced | None:
+def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
     """The same in bytes that are ASCII, if the quote stands there once and to the letter; None for all else."""
     try:
         quote, written = old.encode("ascii"), new.encode("utf-8")
@@ -99,7 +62,7 @@ def unique(data: bytes, old: str, new: str) -> Spliced | None:
     end = start + len(quote)
     if start < 0 or data.find(quote, start + 1) >= 0:
         return None
-    if quote[0] in _BLANKS and start and data[start - 1] in _BLANKS:
+    if quote[0] in _SPACE and start and data[start - 1] in _SPACE:
         return None  # it may leave out some of its line's indentation
     feed = data.find(b"\n", start)
     feed = feed if feed >= 0 else data.rfind(b"\n", 0, start)
@@ -109,38 +72,34 @@ def unique(data: bytes, old: str, new: str) -> Spliced | None:
     last = first + data.count(b"\n", start, max(start, end - 1))
     whole = memoryview(data)
     made = b"".join((whole[:start], written, whole[end:]))
-    return Spliced(made, ((start, end),), (first, last), Same(start, len(data) - end, first - 1))
+    return SplicedBytes(made, ((start, end),), (first, last), Same(start, len(data) - end, first - 1))
 
 
 def _chosen(
-    source: Source, spans: list[Span], old: str, new: str, *, every: bool, near_line: int | None, first: bool
+    source: EditSource, spans: list[Span], old: str, new: str, *, every: bool, near_line: int | None, first: bool
 ) -> list[Span]:
     """Of the places that were found, those to replace; raises ToolError if it is not clear which."""
-    from toolroll.text.edit import refusals as refusal
-
-    clear = spans[0].relation.cost <= relate.BLANKS  # a looser quote must not be taken for many
+    clear = spans[0].relation.cost <= BLANKS  # a looser quote must not be taken for many
     if len(spans) == 1 or (every and clear):
         return _disjoint(spans)
     if first and clear:
         return spans[:1]
     if near_line is not None:
         return [_nearest(source, spans, near_line)]
-    raise refusal.ambiguous(source, spans, old, new, every=every)
+    raise refusals.ambiguous(source, spans, old, new, every=every)
 
 
-def _check_apart(source: Source, spans: Sequence[Span], old: str, new: str) -> None:
-    """Raise if the quote also stands across two of its places: which of its lines are meant cannot be told then."""
-    from toolroll.text.edit import refusals as refusal
-
+def _check_apart(source: EditSource, spans: Sequence[Span], old: str, new: str) -> None:
+    """Raise if the quote also stands across two of its places: it is not clear then which of its lines are meant."""
     if len(spans) == _MOST_PLACES:
-        raise refusal.too_many(_MOST_PLACES)
+        raise refusals.too_many(_MOST_PLACES)
     if len(old) == 1:
         return
     for span in spans:
         at = source.text.find(old, span.start + 1, span.end + len(old) - 1)
         if at >= 0:
-            across = Span(at, at + len(old), relate.AS_IT_IS)
-            raise refusal.ambiguous(source, sorted([*spans, across], key=lambda one: one.start), old, new)
+            across = Span(at, at + len(old), AS_IT_IS)
+            raise refusals.ambiguous(source, sorted([*spans, across], key=lambda one: one.start), old, new)
 
 
 def _disjoint(spans: Iterable[Span]) -> list[Span]:
@@ -159,33 +118,29 @@ def _check(old: str, new: str) -> None:
         raise ToolError(ErrorCode.VALIDATION, "`old` and `new` are the same: nothing would change.")
 
 
-def _nearest(source: Source, spans: list[Span], near_line: int) -> Span:
+def _nearest(source: EditSource, spans: list[Span], near_line: int) -> Span:
     """Of places that are equally good, the one nearest to a line, if one is nearest."""
-    from toolroll.text.edit import refusals as refusal
-
     best = min(span.relation.cost for span in spans)
     ranked = sorted(
         (abs(source.line_at(span.start) - near_line), span.start, span) for span in spans if span.relation.cost == best
     )
     if len(ranked) > 1 and ranked[0][0] == ranked[1][0]:
-        raise refusal.ambiguous(source, [span for _, _, span in ranked], "", "")
+        raise refusals.ambiguous(source, [span for _, _, span in ranked], "", "")
     return ranked[0][2]
 
 
-def _spliced(source: Source, spans: Sequence[Span], new: str) -> Replaced:
+def _spliced(source: EditSource, spans: Sequence[Span], new: str) -> EditResult:
     """The text with each span replaced; everything outside them is the same to the byte."""
-    from toolroll.text.edit import refusals as refusal
-
     pieces, end = [], 0
     for span in spans:
         written = span.relation.rewrite(new)
         if written is None:
-            raise refusal.not_rewritable(source, span)
+            raise refusals.not_rewritable(source, span)
         pieces += [source.text[end : span.start], adapt(written, _ending_at(source.text, span.start))]
         end = span.end
     first = source.line_at(spans[0].start)
     last = first + source.text.count("\n", spans[0].start, max(spans[-1].start, spans[-1].end - 1))
-    return Replaced(
+    return EditResult(
         "".join([*pieces, source.text[end:]]),
         tuple((span.start, span.end) for span in spans),
         spans[0].relation.name,
@@ -198,3 +153,47 @@ def _ending_at(text: str, place: int) -> str:
     feed = text.find("\n", place)
     feed = feed if feed >= 0 else text.rfind("\n", 0, place)
     return "\r\n" if feed > 0 and text[feed - 1] == "\r" else "\n"
+
+
+def _replace_elided(text: str, old: str, new: str) -> EditResult:
+    """Replace each piece between lines that say `...` by its counterpart; pieces must be unique and in this order."""
+    pieces, wanted = _pieces(old), _pieces(new)
+    if len(pieces) < 2 or len(pieces) != len(wanted) or not all(piece.strip() for piece in pieces):
+        raise ToolError(
+            ErrorCode.NOT_FOUND,
+            "The old text was not found. Lines left out are written `...` on a line of their own, as often in "
+            "the new text as in the old one.",
+        )
+    result, done, spans = text, 0, []
+    for piece, counterpart in zip(pieces, wanted, strict=True):
+        if piece == counterpart:
+            at = result.find(piece, done)
+            found = (at, at + len(piece)) if at >= 0 and result.count(piece) == 1 else None
+            if found is None:
+                raise _out_of_order(piece)
+        else:
+            one = replace(result, piece, counterpart)
+            found = one.spans[0]
+            if found[0] < done:
+                raise _out_of_order(piece)
+            grown = len(one.text) - len(result)
+            result, found = one.text, (found[0], found[1] + grown)
+        spans.append(found)
+        done = found[1]
+    first, last = (result.count("\n", 0, at) + 1 for at in (spans[0][0], spans[-1][1]))
+    return EditResult(result, tuple(spans), "lines left out", (first, last))
+
+
+def _pieces(text: str) -> list[str]:
+    pieces: list[list[str]] = [[]]
+    for line in text.split("\n"):
+        if _ELISION.fullmatch(line):
+            pieces.append([])
+        else:
+            pieces[-1].append(line)
+    return ["\n".join(piece) for piece in pieces]
+
+
+def _out_of_order(piece: str) -> ToolError:
+    start = piece.strip().split("\n")[0]
+    return ToolError(ErrorCode.CONFLICT, f"The piece that begins with {start!r} is not found once and in this order.")

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import code_tokens as code
-from toolroll.text.edit import relations as relate
-
-if TYPE_CHECKING:
-    from toolroll.text.edit.candidates import Source, Span
+from toolroll.text.edit.model import EXACT, EditSource, Span, squeezed
 
 _SHOWN = 3  # places, and lines of each
 _COMMON = 20  # a line that stands more often says nothing about a place
@@ -21,7 +17,7 @@ _COMPARED = 20_000  # lines compared by likeness
 _WIDTH = 160
 
 
-def not_found(source: Source, old: str, new: str) -> ToolError:
+def not_found(source: EditSource, old: str, new: str) -> ToolError:
     """The quote fits nowhere."""
     parts = ["The old text was not found."]
     if (line := _already_there(source, new)) is not None:
@@ -39,11 +35,11 @@ def not_found(source: Source, old: str, new: str) -> ToolError:
     )
 
 
-def ambiguous(source: Source, spans: Sequence[Span], old: str, new: str, *, every: bool = False) -> ToolError:
+def ambiguous(source: EditSource, spans: Sequence[Span], old: str, new: str, *, every: bool = False) -> ToolError:
     """The quote fits several places; `every` if all of them were asked for, and the quote is too loose for that."""
     lines = [source.line_at(span.start) for span in spans[:_TOLD]]
     listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
-    how = "" if spans[0].relation.cost == relate.EXACT else f" (but for {spans[0].relation.name})"
+    how = "" if spans[0].relation.cost == EXACT else f" (but for {spans[0].relation.name})"
     calls = (_widened(source, span, new) for span in spans[:_SHOWN]) if old else ()
     return ToolError(
         ErrorCode.CONFLICT,
@@ -62,7 +58,7 @@ def too_many(number: int) -> ToolError:
     )
 
 
-def not_rewritable(source: Source, span: Span) -> ToolError:
+def not_rewritable(source: EditSource, span: Span) -> ToolError:
     """The place is clear, but not how the new text is to be written there."""
     line, name = source.line_at(span.start), span.relation.name
     if "indentation" in name:
@@ -76,7 +72,7 @@ def not_rewritable(source: Source, span: Span) -> ToolError:
     )
 
 
-def _already_there(source: Source, new: str) -> int | None:
+def _already_there(source: EditSource, new: str) -> int | None:
     plain = new.strip()
     if len(plain) < 8:
         return None
@@ -84,14 +80,14 @@ def _already_there(source: Source, new: str) -> int | None:
     return source.line_at(at) if at >= 0 else None
 
 
-def _near(source: Source, quoted: Sequence[str]) -> list[int]:
+def _near(source: EditSource, quoted: Sequence[str]) -> list[int]:
     """First lines (from 0) of the runs of lines most like the quoted ones, the most alike first."""
     places: dict[str, list[int]] = {}
     for number, line in enumerate(source.squeezed[1:-1].split("\n")):
         places.setdefault(line, []).append(number)
     votes: Counter[int] = Counter()
     for offset, line in enumerate(quoted):
-        found = places.get(relate.squeezed(line), ()) if line.strip() else ()
+        found = places.get(squeezed(line), ()) if line.strip() else ()
         if len(found) <= _COMMON:
             votes.update(number - offset for number in found)
     last = len(source.lines) - len(quoted)
@@ -105,7 +101,7 @@ def _near(source: Source, quoted: Sequence[str]) -> list[int]:
     return apart[:_SHOWN]
 
 
-def _alike(source: Source, quoted: Sequence[str]) -> list[int]:
+def _alike(source: EditSource, quoted: Sequence[str]) -> list[int]:
     """The same by likeness of the longest quoted line, for a quote of which no line is in the file."""
     from rapidfuzz import fuzz, process
 
@@ -117,7 +113,7 @@ def _alike(source: Source, quoted: Sequence[str]) -> list[int]:
     return [start for _, _, at in found if 0 <= (start := at - offset) <= len(source.lines) - len(quoted)]
 
 
-def _described(source: Source, start: int, quoted: Sequence[str]) -> str:
+def _described(source: EditSource, start: int, quoted: Sequence[str]) -> str:
     """The lines that differ, as they are and as they were quoted, with their blanks made visible."""
     actual = source.lines[start : start + len(quoted)]
     pairs = list(zip(quoted, actual, strict=True))
@@ -147,7 +143,7 @@ def _difference(quoted: str, actual: str) -> str:
     """The tokens that differ, in words; empty when only blanks do."""
     import difflib
 
-    ours, theirs = code.tokens(quoted[:2000]), code.tokens(actual[:2000])
+    ours, theirs = code.split_tokens(quoted[:2000]), code.split_tokens(actual[:2000])
     changes = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if kind != "equal":
@@ -157,12 +153,12 @@ def _difference(quoted: str, actual: str) -> str:
     return "; ".join(changes[:_SHOWN])
 
 
-def _corrected(source: Source, start: int, quoted: Sequence[str], new: str) -> Suggestion | None:
+def _corrected(source: EditSource, start: int, quoted: Sequence[str], new: str) -> Suggestion | None:
     """The call with the file's own lines for old, and the caller's change carried over to them."""
     import difflib
 
     actual = [line.removesuffix("\r") for line in source.lines[start : start + len(quoted)]]
-    equal = sum(relate.squeezed(q) == relate.squeezed(a) for q, a in zip(quoted, actual, strict=True))
+    equal = sum(squeezed(q) == squeezed(a) for q, a in zip(quoted, actual, strict=True))
     if equal * 2 < len(quoted) or len(quoted) > 400:
         return None
     wanted = new.replace("\r\n", "\n").removesuffix("\n").split("\n") if new else []
@@ -172,7 +168,7 @@ def _corrected(source: Source, start: int, quoted: Sequence[str], new: str) -> S
     return _unique(source, start, start + len(quoted), carried)
 
 
-def _widened(source: Source, span: Span, new: str) -> Suggestion | None:
+def _widened(source: EditSource, span: Span, new: str) -> Suggestion | None:
     """The call for one of several places: with as many lines around it as make it the only one."""
     written = span.relation.rewrite(new)
     first = source.line_at(span.start) - 1
@@ -187,7 +183,7 @@ def _widened(source: Source, span: Span, new: str) -> Suggestion | None:
     return _unique(source, first, last, replaced.removesuffix("\n").split("\n") if replaced else [])
 
 
-def _unique(source: Source, start: int, end: int, lines: Sequence[str]) -> Suggestion | None:
+def _unique(source: EditSource, start: int, end: int, lines: Sequence[str]) -> Suggestion | None:
     """An edit of the file's lines from `start` to before `end`, widened until it fits one place only."""
     for around in range(_AROUND + 1):
         first, last = max(0, start - around), min(len(source.lines), end + around)

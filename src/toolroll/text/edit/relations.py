@@ -1,42 +1,27 @@
-"""How a quoted block may relate to lines of a file, and what each relation does to the text that replaces them."""
+"""Relations between a quoted block and lines of a file, and how each rewrites the text that replaces them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from toolroll.text import code_tokens as code
 from toolroll.text.edit import indent
+from toolroll.text.edit.model import (
+    AS_IT_IS,
+    BLANKS,
+    ESCAPED,
+    EXACT,
+    INDENT,
+    PASTED,
+    PLAIN_MARKS,
+    TOKENS,
+    TYPOGRAPHY,
+    Relation,
+    Rewrite,
+)
 
-Rewrite = Callable[[str], str | None]
-"""From the caller's new text to the file's way of writing it; None when there is no certain way."""
-
-# What a relation costs: a place found by a cheaper one is the better place.
-EXACT, BLANKS, PASTED, INDENT, ESCAPED, TOKENS, TYPOGRAPHY = 0, 1, 1, 2, 3, 3, 4
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """A way in which a quote is not the file's text to the letter, and the way back for what replaces it."""
-
-    name: str
-    cost: int
-    rewrite: Rewrite
-
-    def then(self, other: Relation) -> Relation:
-        """Both at once: this one was taken off the quote first."""
-        names = [name for name in (self.name, other.name) if name != "exact"]
-
-        def rewrite(new: str) -> str | None:
-            halfway = self.rewrite(new)
-            return None if halfway is None else other.rewrite(halfway)
-
-        return Relation(" and ".join(names) or "exact", self.cost + other.cost, rewrite)
-
-
-AS_IT_IS = Relation("exact", EXACT, lambda new: new)
 _LINE_FEEDS = Relation("line endings", EXACT, lambda new: new.replace("\r\n", "\n"))
 
 
@@ -63,8 +48,8 @@ def of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[boo
     found = _of_lines(quoted, actual, in_text)
     if found is not None:
         return found
-    plain = [line.translate(_TYPOGRAPHY) for line in quoted]
-    # Only from typographic to plain: which quote mark of the file a plain one stood for could not be told.
+    plain = [line.translate(PLAIN_MARKS) for line in quoted]
+    # Only from typographic to plain: which quote mark of the file a plain one stood for is not known.
     found = _of_lines(plain, actual, in_text) if plain != list(quoted) else None
     if found is None:
         return None
@@ -83,14 +68,9 @@ def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bo
     loose = [q.rstrip() != a.rstrip() for q, a in pairs]
     if any(differs and inside for differs, inside in zip(loose, in_text, strict=True)):
         return None
-    if all(_indentation(q) == _indentation(a) and (q == a or code.same(q, a)) for q, a in pairs):
+    if all(_indentation(q) == _indentation(a) and (q == a or code.is_same_code(q, a)) for q, a in pairs):
         return Relation("blanks between tokens", TOKENS, lambda new: _lines_kept(new, quoted, actual))
     return None
-
-
-def squeezed(line: str) -> str:
-    """A line without any blank and with plain marks: lines that relate in any way are equal in this."""
-    return "".join(line.translate(_TYPOGRAPHY).split())
 
 
 def _indentation(line: str) -> str:
@@ -105,26 +85,15 @@ def _each_line(back: Rewrite) -> Rewrite:
     return rewrite
 
 
-_TYPOGRAPHY = str.maketrans(
-    {
-        "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",
-        "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"', "\u00ab": '"', "\u00bb": '"',
-        "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2212": "-",
-        "\u00a0": " ", "\u2002": " ", "\u2003": " ", "\u2009": " ", "\u202f": " ", "\u3000": " ",
-        "\u200b": None, "\u200c": None, "\u200d": None, "\ufeff": None,
-    }
-)  # fmt: skip
-
-
 def _marks_off(new: str, quoted: Sequence[str]) -> str | None:
     """The new text with plain marks; None if it has marks of a kind that the quote did not have."""
     known = {_kind(char) for line in quoted for char in line}
-    return None if {_kind(char) for char in new} - known else new.translate(_TYPOGRAPHY)
+    return None if {_kind(char) for char in new} - known else new.translate(PLAIN_MARKS)
 
 
 def _kind(char: str) -> str | None:
     """What a typographic mark stands for, all quote marks being one kind; empty for other characters."""
-    plain = _TYPOGRAPHY.get(ord(char), "")
+    plain = PLAIN_MARKS.get(ord(char), "")
     return '"' if plain == "'" else plain
 
 
@@ -165,11 +134,11 @@ def _cut(lines: Sequence[str], found: Sequence[re.Match[str] | None]) -> str:
 
 
 def _numbers_off(old: str, plain: str, number: re.Pattern[str], new: str) -> str | None:
-    """The new text without line numbers, if it has such as the quote had; None when that cannot be told."""
+    """The new text without line numbers, if it has such as the quote had; None when that is not certain."""
     lines, quoted = new.split("\n"), [number.match(line) for line in old.removesuffix("\n").split("\n")]
     found = [number.match(line) for line in lines]
     marks = _marks(quoted)
-    if marks == {"\u2192"}:  # which nobody writes but to number lines
+    if marks == {"\u2192"}:  # used only to number lines
         return _cut(lines, [one if one and one[2] == "\u2192" else None for one in found])
     if not _marks(found) & marks:
         return new

@@ -1,4 +1,4 @@
-"""Finding and replacing every occurrence of a text or a regular expression, in time that no pattern can stretch."""
+"""Find and replace every occurrence of a text or a regular expression, in linear time for any pattern."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOREIGN = re.compile(r"\\([1-9])")  # a group as other programs write it
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ReplaceResult:
     """The new text, and where in the old one the occurrences were."""
 
     text: str
@@ -77,7 +77,7 @@ class Finder:
 
     def __init__(self, find: str, *, regex: bool, case: bool, words: bool, compiled: Compile = Linear) -> None:
         self._words = regex and words
-        self._endings = "\r" in find or (regex and r"\r" in find)  # who names them means them
+        self._endings = "\r" in find or (regex and r"\r" in find)  # a pattern that names them means them
         self._plain = find if case and not regex and not words else ""
         source = find if regex else re.escape(find)
         if words:
@@ -85,7 +85,7 @@ class Finder:
         self._expression = compiled(source, case) if regex else None
         self._pattern = re.compile("" if regex else source, 0 if case else re.IGNORECASE)
 
-    def replace(self, text: str, replacement: str) -> Made:
+    def replace(self, text: str, replacement: str) -> ReplaceResult:
         """The text with each occurrence replaced. A line feed in `find` is any line ending."""
         self._check(replacement)
         pieces, spans, end = [], [], 0
@@ -98,7 +98,7 @@ class Finder:
             pieces += [text[end:start], adapt(written, line_end)]
             end = stop
             spans.append((start, stop))
-        return Made("".join([*pieces, text[end:]]), spans, _places(text, spans))
+        return ReplaceResult("".join([*pieces, text[end:]]), spans, _places(text, spans))
 
     def _check(self, replacement: str) -> None:
         """Raise for a group that is written as elsewhere: it would end up in the files as it is."""

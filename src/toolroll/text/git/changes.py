@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from toolroll.text.escape import escaped
+from toolroll.text.escape import escape_text
 from toolroll.text.git.names import show_path
 
 # The lines of a patch that name files: git quotes line breaks in them, and not all that hides.
@@ -78,7 +78,7 @@ def parse_counts(printed: str, inside: str = "") -> tuple[list[FileCounts], str]
             source = inside + source
         path = inside + counts[2]
         files[path] = FileCounts(path, _number(counts[0]), _number(counts[1]), source)
-    return list(files.values()), _HEADERS.sub(lambda line: escaped(line[0], keep="\t"), rest.removeprefix("\0"))
+    return list(files.values()), _HEADERS.sub(lambda line: escape_text(line[0], keep="\t"), rest.removeprefix("\0"))
 
 
 def _number(text: str) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolroll.text.knowledge import headings
 from toolroll.text.knowledge.headings import Heading
-from toolroll.text.lines import bare
+from toolroll.text.lines import split_bare
 
 if TYPE_CHECKING:
     from toolroll.text.code.syntax.model import Tag
@@ -80,19 +80,19 @@ class _Pieces(NamedTuple):
 
 def split_text(text: str) -> list[Chunk]:
     """Paragraphs, as many together as fit; where headings are underlined, as in reStructuredText, by sections."""
-    lines = bare(text)
+    lines = split_bare(text)
     return [one for span in _sections(lines, headings.find_underlined(lines)) for one in _cut(lines, span)]
 
 
 def split_table(text: str) -> list[Chunk]:
     """Rows, as many together as fit, under the first line, which names the columns."""
-    lines = bare(text)
+    lines = split_bare(text)
     return list(_cut(lines, _Span(1, len(lines), lines[0][:_MAX_TITLE_CHARS] if lines else "")))
 
 
 def split_markdown(text: str) -> list[Chunk]:
     """A piece for each section, more for a long one; the title is the path of its headings."""
-    lines = bare(text)
+    lines = split_bare(text)
     return [one for span in _sections(lines, _headings(lines)) for one in _cut(lines, span)]
 
 
@@ -123,7 +123,7 @@ def _under(upper: str, title: str) -> str:
 
 def split_code(text: str, definitions: Sequence[Tag]) -> list[Chunk]:
     """A piece for each definition; small neighbours stay together, a large one is cut where those in it begin."""
-    lines = bare(text)
+    lines = split_bare(text)
     among = [tag for tag in definitions if tag.kind in _HOLDS and 1 <= tag.line <= tag.end_line <= len(lines)]
     made: list[Chunk] = []
     for span in _together(lines, _definitions(lines, among, _Span(1, len(lines), ""))):

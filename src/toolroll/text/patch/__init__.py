@@ -1,1 +1,4 @@
-"""Patches: unified and git diffs and the Begin/End Patch form, read, placed and planned without any I/O."""
+"""Parse a patch of any form and apply it to texts: every hunk at a sure place, or an error. Pure, no I/O.
+
+`plan.plan` is the front. Own code: models write faulty patches that git and GNU patch reject or misplace.
+"""

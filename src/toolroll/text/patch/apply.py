@@ -1,4 +1,4 @@
-"""Putting hunks into a text. Every line outside of them, and every line that stays, is kept as it is."""
+"""Apply hunks to a text. Every line outside of them, and every line that stays, is kept as it is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from toolroll.text.lines import ending
-from toolroll.text.patch import direct
 from toolroll.text.patch.model import Hunk
 from toolroll.text.patch.placement import choose
-from toolroll.text.patch.search import Side, View
+from toolroll.text.patch.search import FileLines, Side
 
 _BOM = "\ufeff"
 
@@ -40,10 +39,8 @@ def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str 
     """The text with all hunks in it. Raises ToolError, naming the file, when one of them has no sure place."""
     if reverse:
         hunks = [hunk.reversed() for hunk in hunks]
-    if (found := direct.places(text, hunks)) is not None:
-        return _replaced(text, hunks, found)
     sides = [Side(hunk, at) for at, hunk in enumerate(hunks, 1)]
-    view = View.of(text)
+    view = FileLines.of(text)
     out = _Output(view, "\r" in text and ending(text) == "\r\n")
     landed: dict[int, Landed] = {}
     placed = zip(sides, choose(view, sides, name), strict=True)
@@ -57,23 +54,10 @@ def apply(text: str, hunks: Sequence[Hunk], *, reverse: bool = False, name: str 
     return Applied(out.text(), tuple(landed[number] for number in sorted(landed)))
 
 
-def _replaced(text: str, hunks: Sequence[Hunk], found: Sequence[direct.Found]) -> Applied:
-    """The text with hunks in places that are known, one after the other."""
-    parts: list[str] = []
-    landed: list[Landed] = []
-    end = more = 0
-    for hunk, one in zip(hunks, found, strict=True):
-        parts += text[end : one.start], one.new
-        added, removed = hunk.added, hunk.removed
-        landed.append(Landed(one.line + 1 + more, one.line - hunk.first, one.exact, added, removed))
-        end, more = one.end, more + added - removed
-    return Applied("".join([*parts, text[end:]]), tuple(landed))
-
-
 class _Output:
     """The new lines while they are put together."""
 
-    def __init__(self, view: View, crlf: bool) -> None:
+    def __init__(self, view: FileLines, crlf: bool) -> None:
         self.lines: list[str] = []
         self._view = view
         self._crlf = crlf

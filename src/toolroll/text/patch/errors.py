@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from heapq import nsmallest
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.patch.search import Side, View
+from toolroll.text.patch.search import FileLines, Side
 
 _SHOWN = 160  # characters of a line that is quoted
 _LISTED = 8  # line numbers that are named
@@ -16,8 +16,8 @@ _RARE, _VOTES = 12, 100  # lines of a hunk, and places of one of them, that tell
 _AGAIN = "Read the file and make the patch from what it says now."
 
 
-def no_fit(view: View, side: Side, sides: Sequence[Side], name: str, at: int | None = None) -> ToolError:
-    """The hunk fits nowhere, or not at line `at`, where it must be meant."""
+def no_fit(view: FileLines, side: Side, sides: Sequence[Side], name: str, at: int | None = None) -> ToolError:
+    """The hunk fits nowhere, or not at line `at`, which is the only place it can mean."""
     if not side.old:
         return _error(
             side,
@@ -40,7 +40,7 @@ def no_fit(view: View, side: Side, sides: Sequence[Side], name: str, at: int | N
     return _different(view, side, sides, name, start)
 
 
-def _different(view: View, side: Side, sides: Sequence[Side], name: str, start: int) -> ToolError:
+def _different(view: FileLines, side: Side, sides: Sequence[Side], name: str, start: int) -> ToolError:
     """The message for the first line that is not as expected, where most of the lines fit."""
     at = next((at for at, key in enumerate(side.keys) if _key(view, start + at) != key), None)
     if at is None:
@@ -65,7 +65,7 @@ def _different(view: View, side: Side, sides: Sequence[Side], name: str, start: 
     )
 
 
-def _about_ends(view: View, side: Side, start: int) -> str:
+def _about_ends(view: FileLines, side: Side, start: int) -> str:
     if start + len(side.old) != len(view.keys):
         return f"the patch expects the end of the file after it, but the file has {len(view.keys)} lines."
     if side.hunk.old_open and not view.open:
@@ -123,7 +123,7 @@ def _error(side: Side, sides: Sequence[Side], name: str, what: str, **details: o
     )
 
 
-def _applied(view: View, side: Side) -> int | None:
+def _applied(view: FileLines, side: Side) -> int | None:
     """The one line where the hunk's new lines stand, if they do."""
     other = Side(side.hunk.reversed(), side.number)
     if not other.old or not side.hunk.added:
@@ -134,7 +134,7 @@ def _applied(view: View, side: Side) -> int | None:
     return found[0] if complete and len(found) == 1 else None
 
 
-def _nearest(view: View, side: Side) -> int | None:
+def _nearest(view: FileLines, side: Side) -> int | None:
     """Where most lines of the hunk stand as it has them."""
     votes: Counter[int] = Counter()
     stand = view.where(side)
@@ -148,7 +148,7 @@ def _nearest(view: View, side: Side) -> int | None:
     return side.hint if side.hint is not None and side.hint < len(view.keys) else None
 
 
-def _key(view: View, line: int) -> str | None:
+def _key(view: FileLines, line: int) -> str | None:
     return view.keys[line] if 0 <= line < len(view.keys) else None
 
 

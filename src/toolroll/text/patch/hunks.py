@@ -16,7 +16,7 @@ _DOUBTFUL = ("\\", "\n", "\r")  # what may belong to the hunk above, by its firs
 _VERSION = re.compile(r"\d+\.\d+|$")
 
 
-class Lines(list[str]):
+class HunkLines(list[str]):
     """The lines of a patch, and the first character of each (a line feed for an empty line) as one text."""
 
     def __init__(self, text: str) -> None:
@@ -60,7 +60,7 @@ def is_hunk(line: str) -> bool:
     return line.startswith("@@") and not line.startswith("@@@")
 
 
-def read(lines: Lines, at: int) -> tuple[Hunk, int]:
+def read(lines: HunkLines, at: int) -> tuple[Hunk, int]:
     """The hunk whose header is line `at` (from 0), and the line after it."""
     header = lines[at].rstrip("\r")
     begin = at + 1
@@ -105,7 +105,7 @@ def _open(body: _Body, number: int) -> tuple[bool, bool]:
     return flags[0], flags[1]
 
 
-def _at_once(lines: Lines, at: int, olds: int, news: int) -> int | None:
+def _at_once(lines: HunkLines, at: int, olds: int, news: int) -> int | None:
     """The end of all lines with a mark, when the header counts just these, or when surely nothing else ends there."""
     found = _MARKED.match(lines.firsts, at)
     marks = found[0] if found else ""

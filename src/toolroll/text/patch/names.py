@@ -9,7 +9,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\([0-3][0-7]{2}|.)", re.DOTALL)
 _STAMP = re.compile(r"\s+(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d).*$")
 _NEVER = re.compile(r"(?:1970-01-01|1969-12-31|Thu Jan +1 .* 1970|Wed Dec 31 .* 1969)")
-_LONGEST = 8192  # characters of a header line whose two names are told apart by trial
+_LONGEST = 8192  # characters of a header line whose two names are separated by trial
 
 
 def unquote(text: str) -> str:
@@ -45,7 +45,7 @@ def of_header(text: str) -> tuple[str | None, bool]:
 
 
 def of_git(rest: str) -> tuple[str, str] | None:
-    """The two names after `diff --git `, or None when they cannot be told apart."""
+    """The two names after `diff --git `, or None when they cannot be separated."""
     if rest.startswith('"'):
         found = _QUOTED.match(rest)
         return (_plain(found[1]), unquote(rest[found.end() :].lstrip())) if found else None

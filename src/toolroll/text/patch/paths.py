@@ -1,4 +1,4 @@
-"""The names in a patch as paths beneath the folder that it is for: safe, and without a/ and b/."""
+"""Resolve the names in a patch to safe paths beneath its folder, without a/ and b/."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GIT_PAIRS = {*_PAIRS, ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/")}  
 _OURS = ("a/", "b/")
 
 
-def resolved(files: Sequence[FilePatch], strip: int | None, exists: Exists) -> list[FilePatch]:
+def resolve_names(files: Sequence[FilePatch], strip: int | None, exists: Exists) -> list[FilePatch]:
     """The files with their names as paths.
 
     Raises ToolError for a name that leads elsewhere, also when the patch would not use it.

@@ -1,4 +1,4 @@
-"""Choosing the place of each hunk: where its number says, or the one place that is meant, or none."""
+"""Choose the place of each hunk: where its number says, or the one other place that fits, or none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import isqrt
 
 from toolroll.text.patch import errors as refuse
 from toolroll.text.patch import scope
-from toolroll.text.patch.search import MOST, Side, View
+from toolroll.text.patch.search import MOST, FileLines, Side
 
 _MARGIN = 40  # lines: a place that is not where its number says is taken only if no other is nearly as near
 
@@ -19,7 +19,7 @@ _WAYS = 100_000  # how many ways to set two hunks one after the other are compar
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class HunkPlaces:
     """The places where one hunk fits."""
 
     side: Side
@@ -28,7 +28,7 @@ class Options:
     """They fit only without the blanks at the ends of lines that stay."""
 
 
-def choose(view: View, sides: Sequence[Side], name: str) -> list[tuple[int, bool]]:
+def choose(view: FileLines, sides: Sequence[Side], name: str) -> list[tuple[int, bool]]:
     """For each hunk the line (from 0) where it goes, and whether it fits there exactly.
 
     Raises ToolError unless every hunk has a place, and only one that can be meant.
@@ -48,7 +48,7 @@ def choose(view: View, sides: Sequence[Side], name: str) -> list[tuple[int, bool
     return [(start, not one.loose) for start, one in zip(starts, options, strict=True)]
 
 
-def _check_stale(view: View, sides: Sequence[Side], starts: Sequence[int], name: str) -> None:
+def _check_stale(view: FileLines, sides: Sequence[Side], starts: Sequence[int], name: str) -> None:
     """Raise if a hunk was found elsewhere while its own place is there too, but for a line that has changed."""
     offsets = [None if one.hint is None else start - one.hint for one, start in zip(sides, starts, strict=True)]
     usual = Counter(offsets).most_common(1)[0][0]
@@ -60,7 +60,7 @@ def _check_stale(view: View, sides: Sequence[Side], starts: Sequence[int], name:
                 raise refuse.no_fit(view, side, sides, name, place)
 
 
-def _as_numbered(view: View, sides: Sequence[Side]) -> bool:
+def _as_numbered(view: FileLines, sides: Sequence[Side]) -> bool:
     """Every hunk fits where its number says, and lies under the section that it names."""
     end = 0
     for side in sides:
@@ -75,7 +75,7 @@ def _as_numbered(view: View, sides: Sequence[Side]) -> bool:
     return True
 
 
-def _options(view: View, side: Side, sides: Sequence[Side], most: int, name: str) -> Options:
+def _options(view: FileLines, side: Side, sides: Sequence[Side], most: int, name: str) -> HunkPlaces:
     found, complete = view.places(side, most)
     loose = not found
     if loose:
@@ -90,10 +90,10 @@ def _options(view: View, side: Side, sides: Sequence[Side], most: int, name: str
     found = _at_edge(view, side, sides, found)
     if side.hint is None and (len(found) > 1 or not complete):
         raise refuse.ambiguous(side, sides, found, name)
-    return Options(side, tuple(found), loose)
+    return HunkPlaces(side, tuple(found), loose)
 
 
-def _anchored(view: View, side: Side, sides: Sequence[Side], found: list[int], name: str) -> list[int]:
+def _anchored(view: FileLines, side: Side, sides: Sequence[Side], found: list[int], name: str) -> list[int]:
     anchors = side.hunk.anchors
     under = [at for at in found if scope.anchored(view, anchors, at)]
     under = under or [at for at in found if scope.after(view, anchors, at)]
@@ -102,8 +102,8 @@ def _anchored(view: View, side: Side, sides: Sequence[Side], found: list[int], n
     return under
 
 
-def _in_section(view: View, side: Side, sides: Sequence[Side], found: list[int], name: str) -> list[int]:
-    """The places under the section that the header names, if it tells anything."""
+def _in_section(view: FileLines, side: Side, sides: Sequence[Side], found: list[int], name: str) -> list[int]:
+    """The places under the section that the header names, if it says anything."""
     section = side.hunk.section
     if not section or found == [side.hint] or scope.names(side.keys, section):
         return found
@@ -120,7 +120,7 @@ def _in_section(view: View, side: Side, sides: Sequence[Side], found: list[int],
     return after
 
 
-def _at_edge(view: View, side: Side, sides: Sequence[Side], found: list[int]) -> list[int]:
+def _at_edge(view: FileLines, side: Side, sides: Sequence[Side], found: list[int]) -> list[int]:
     """Of several places near the number the one where the file begins or ends, if only that explains the hunk.
 
     A program shows as many lines before a change as after it, unless the file has no more.
@@ -146,7 +146,7 @@ def _overlapping(starts: Sequence[int], sides: Sequence[Side]) -> int | None:
     return None
 
 
-def _meant(options: Sequence[Options], sides: Sequence[Side], name: str) -> list[int]:
+def _meant(options: Sequence[HunkPlaces], sides: Sequence[Side], name: str) -> list[int]:
     """One place for each hunk, when it is clear which: by their common offset, or by each one's own."""
     offset = _common_offset(options, sides, name)
     if offset is not None:
@@ -165,7 +165,7 @@ def _meant(options: Sequence[Options], sides: Sequence[Side], name: str) -> list
     return near
 
 
-def _common_offset(options: Sequence[Options], sides: Sequence[Side], name: str) -> int | None:
+def _common_offset(options: Sequence[HunkPlaces], sides: Sequence[Side], name: str) -> int | None:
     """By how much all hunks are off, if it is the same for all."""
     shared: set[int] | None = None
     for one in options:
@@ -181,7 +181,7 @@ def _common_offset(options: Sequence[Options], sides: Sequence[Side], name: str)
     return best
 
 
-def _offsets(options: Sequence[Options], starts: Sequence[int]) -> list[int]:
+def _offsets(options: Sequence[HunkPlaces], starts: Sequence[int]) -> list[int]:
     """How far each hunk is from its number; one without a number is as far as the hunk before it."""
     found: list[int] = []
     for one, start in zip(options, starts, strict=True):
@@ -190,7 +190,7 @@ def _offsets(options: Sequence[Options], starts: Sequence[int]) -> list[int]:
     return found
 
 
-def _best(options: Sequence[Options], *, carry: bool) -> list[int] | None:
+def _best(options: Sequence[HunkPlaces], *, carry: bool) -> list[int] | None:
     """The places in order that are nearest to the numbers, or with `carry`, whose offsets change least."""
     states = [_Way(0, 0, 0, None)]
     for one in options:
@@ -226,7 +226,7 @@ class _Way:
         return _Way(self.cost + more, offset, place + len(side.old), self, place)
 
 
-def _doubts(options: Sequence[Options], starts: list[int], *, carry: bool) -> list[int]:
+def _doubts(options: Sequence[HunkPlaces], starts: list[int], *, carry: bool) -> list[int]:
     """The hunks that have another place as good, or nearly, when all others stay where they are."""
     offsets = _offsets(options, starts)
     found = []

@@ -1,4 +1,4 @@
-"""From the text of a patch to the complete list of what is to be done to files: all of it or an error."""
+"""Turn the text of a patch into the complete list of changes to files, or raise an error."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.patch import unified, v4a
 from toolroll.text.patch.apply import Applied, apply
 from toolroll.text.patch.model import FilePatch
-from toolroll.text.patch.paths import resolved
-from toolroll.text.patch.tree import Change, Node, Tree
+from toolroll.text.patch.paths import resolve_names
+from toolroll.text.patch.tree import PatchedTree, PatchNode, PatchStep
 
 
 def plan(
@@ -20,14 +20,14 @@ def plan(
     reverse: bool = False,
     exists: Callable[[str], bool],
     read: Callable[[str], str],
-) -> list[Change]:
+) -> list[PatchStep]:
     """What carries out the patch, in the order to do it. Raises ToolError unless every hunk of it applies."""
     if not patch_text.strip():
         raise ToolError(ErrorCode.VALIDATION, "The patch is empty.")
-    files = resolved(parse(patch_text), strip, exists)
+    files = resolve_names(parse(patch_text), strip, exists)
     if reverse:
         files = [one.reversed() for one in reversed(files)]
-    planner = _Planner(Tree(exists, read), files, reverse)
+    planner = _Planner(PatchedTree(exists, read), files, reverse)
     for file in files:
         planner.take(file)
     return planner.changes()
@@ -39,7 +39,7 @@ def parse(patch_text: str) -> list[FilePatch]:
 
 
 class _Planner:
-    def __init__(self, tree: Tree, files: Sequence[FilePatch], reverse: bool) -> None:
+    def __init__(self, tree: PatchedTree, files: Sequence[FilePatch], reverse: bool) -> None:
         self._tree = tree
         self._reverse = reverse
         self._vacated = {
@@ -60,7 +60,7 @@ class _Planner:
         else:
             self._take_over(file)
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[PatchStep]:
         """All that was done, once it is certain that no copy is deleted which is more than that."""
         for file, text in self._uncopied:
             source = self._tree.now(_name(file.new))
@@ -91,7 +91,7 @@ class _Planner:
         applied = apply("", file.hunks, name=path)
         self._check_free(path, file, applied.text)
         mode = 0o755 if (file.new_mode or 0) & 0o100 else None
-        self._tree.put(path, Node(applied.text, None, mode, applied.hunks))
+        self._tree.put(path, PatchNode(applied.text, None, mode, applied.hunks))
 
     def _delete(self, file: FilePatch) -> None:
         path = _name(file.old)
@@ -125,16 +125,16 @@ class _Planner:
         self._uncopied.append((file, self._applied(path, node, file).text))
         self._tree.drop(path)
 
-    def _put(self, path: str, node: Node, file: FilePatch) -> None:
+    def _put(self, path: str, node: PatchNode, file: FilePatch) -> None:
         applied = self._applied(path, node, file) if file.hunks else None
         mode = node.mode
         if file.new_mode is not None and file.new_mode != file.old_mode:
             mode = 0o755 if file.new_mode & 0o100 else 0o644
         text = node.text if applied is None else applied.text
         hunks = node.hunks if applied is None else (*node.hunks, *applied.hunks)
-        self._tree.put(path, Node(text, node.origin, mode, hunks))
+        self._tree.put(path, PatchNode(text, node.origin, mode, hunks))
 
-    def _applied(self, path: str, node: Node, file: FilePatch) -> Applied:
+    def _applied(self, path: str, node: PatchNode, file: FilePatch) -> Applied:
         return apply(self._tree.text(node), file.hunks, name=path)
 
     def _check_free(self, path: str, file: FilePatch, text: str | None = None) -> None:

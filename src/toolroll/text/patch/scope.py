@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from string import ascii_letters
 
-from toolroll.text.patch.search import View
+from toolroll.text.patch.search import FileLines
 
 _FAR = 20_000  # lines that are walked up for one question
-STARTS = frozenset(ascii_letters + "_$")  # what git takes for the begin of a section
+_STARTS = frozenset(ascii_letters + "_$")  # what git takes for the begin of a section
 _CUT = 60  # bytes from which on a section may be cut off: git shows no more than 80
 
 
-def beneath(view: View, text: str, at: int) -> bool:
+def beneath(view: FileLines, text: str, at: int) -> bool:
     """A line that begins with `text` stands above line `at`, and nothing between them begins a new part."""
     return _head(view, text, at - 1) is not None
 
@@ -22,7 +22,7 @@ def names(lines: Iterable[str], text: str) -> bool:
     return any(begins(line.lstrip(), text) for line in lines)
 
 
-def known(view: View, text: str) -> bool:
+def known(view: FileLines, text: str) -> bool:
     """A line of the file begins with `text`, as far as that can be said with the work that is left."""
     if text not in view.heads:
         view.work -= len(view.keys)
@@ -30,7 +30,7 @@ def known(view: View, text: str) -> bool:
     return view.heads[text]
 
 
-def anchored(view: View, anchors: tuple[str, ...], at: int) -> bool:
+def anchored(view: FileLines, anchors: tuple[str, ...], at: int) -> bool:
     """Line `at` lies under the last anchor (or is it), and each anchor under the one before it."""
     last = at
     for text in reversed(anchors):
@@ -41,7 +41,7 @@ def anchored(view: View, anchors: tuple[str, ...], at: int) -> bool:
     return True
 
 
-def after(view: View, anchors: tuple[str, ...], at: int) -> bool:
+def after(view: FileLines, anchors: tuple[str, ...], at: int) -> bool:
     """The anchors stand somewhere above line `at`, in their order."""
     last = at
     for text in reversed(anchors):
@@ -53,7 +53,7 @@ def after(view: View, anchors: tuple[str, ...], at: int) -> bool:
     return True
 
 
-def _head(view: View, text: str, last: int) -> int | None:
+def _head(view: FileLines, text: str, last: int) -> int | None:
     """The nearest line that begins with `text` and is less indented than all that follow it, up to `last`."""
     last = min(last, len(view.keys) - 1)
     top = _margin_above(view, last)
@@ -68,17 +68,17 @@ def _head(view: View, text: str, last: int) -> int | None:
         indent = len(line) - len(bare)
         if (least < 0 or indent < least) and begins(bare, text):
             return at
-        if bare[0] in STARTS:  # a brace or a comment at the margin begins nothing
+        if bare[0] in _STARTS:  # a brace or a comment at the margin begins nothing
             least = indent if least < 0 else min(least, indent)
     return None
 
 
-def _margin_above(view: View, last: int) -> int:
+def _margin_above(view: FileLines, last: int) -> int:
     """The nearest line that begins something at the left margin: whatever stands above it is another part."""
     end = max(-1, last - min(_FAR, max(0, view.work)))
     lines, found = view.keys, last
     asked, known = view.margin
-    while found > end and lines[found][:1] not in STARTS:
+    while found > end and lines[found][:1] not in _STARTS:
         found -= 1
         if found == asked and known > end:  # the hunk before this one lies under the same line
             found = known

@@ -1,4 +1,4 @@
-"""Where the lines of a hunk stand in a file: all places or the nearest ones, with bounded work."""
+"""Find where the lines of a hunk stand in a file: all places or the nearest ones, with bounded work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from operator import eq
 from toolroll.text.patch.model import Hunk
 
 _WORK = 2_000_000  # lines that may be compared for one file
-FEW = 3  # lines that may look alike by chance
+_FEW = 3  # lines that may look alike by chance
 MOST = 16  # places that are looked at for one hunk, unless there are many hunks
 
 
@@ -52,7 +52,7 @@ class Side:
 
 
 @dataclass(slots=True)
-class View:
+class FileLines:
     """A file as lines without their line feeds."""
 
     lines: list[str]
@@ -69,7 +69,7 @@ class View:
     _sides: Sequence[Side] = ()
 
     @classmethod
-    def of(cls, text: str) -> View:
+    def of(cls, text: str) -> FileLines:
         """The lines of a text."""
         lines = text.split("\n")
         is_open = lines[-1] != ""
@@ -122,7 +122,7 @@ class View:
         """All of the old lines but one stand at line `at`: someone changed it since."""
         here = blankless(self.keys[at : at + len(side.old)])
         same = sum(map(eq, here, side.bare))
-        return len(side.old) > FEW and same == len(side.old) - 1
+        return len(side.old) > _FEW and same == len(side.old) - 1
 
     def same(self, side: Side, at: int) -> bool:
         """The old lines stand there byte for byte, the newline at the end of the file included."""

@@ -10,7 +10,7 @@ from toolroll.text.patch.apply import Landed
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PatchStep:
     """One step of carrying out a patch. No path is the target of two, and their order matters."""
 
     kind: Literal["write", "delete", "move", "copy"]
@@ -26,7 +26,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PatchNode:
     """A file: its text (None until it is read) and the file it was before the patch, if any."""
 
     text: str | None = None
@@ -35,28 +35,28 @@ class Node:
     hunks: tuple[Landed, ...] = ()
 
 
-class Tree:
+class PatchedTree:
     """The files before the patch, and what has become of them so far."""
 
     def __init__(self, exists: Callable[[str], bool], read: Callable[[str], str]) -> None:
         self._exists = exists
         self._read = read
-        self._before: dict[str, Node | None] = {}
-        self._now: dict[str, Node | None] = {}
+        self._before: dict[str, PatchNode | None] = {}
+        self._now: dict[str, PatchNode | None] = {}
         self._gone: dict[str, tuple[Landed, ...]] = {}
         self._texts: dict[str, str] = {}
 
-    def before(self, path: str) -> Node | None:
+    def before(self, path: str) -> PatchNode | None:
         """The file as it was before the patch."""
         if path not in self._before:
-            self._before[path] = Node(origin=path) if self._exists(path) else None
+            self._before[path] = PatchNode(origin=path) if self._exists(path) else None
         return self._before[path]
 
-    def now(self, path: str) -> Node | None:
+    def now(self, path: str) -> PatchNode | None:
         """The file as it is by now."""
         return self._now[path] if path in self._now else self.before(path)
 
-    def source(self, path: str) -> Node | None:
+    def source(self, path: str) -> PatchNode | None:
         """What a rename or copy starts from.
 
         The parts of a git diff do not depend on their order: a file that only took this name over is not meant.
@@ -64,11 +64,11 @@ class Tree:
         now = self.now(path)
         return self.before(path) if self._taken_over(path, now) else now
 
-    def _taken_over(self, path: str, now: Node | None) -> bool:
+    def _taken_over(self, path: str, now: PatchNode | None) -> bool:
         """Another file has the name already, while the one that had it is still to be dealt with."""
         return path not in self._gone and self.before(path) is not None and (now is None or now.origin != path)
 
-    def text(self, node: Node) -> str:
+    def text(self, node: PatchNode) -> str:
         """The text of a file."""
         if node.text is not None or node.origin is None:
             return node.text or ""
@@ -76,7 +76,7 @@ class Tree:
             self._texts[node.origin] = self._read(node.origin)
         return self._texts[node.origin]
 
-    def put(self, path: str, node: Node) -> None:
+    def put(self, path: str, node: PatchNode) -> None:
         """A file has this name from now on."""
         self.before(path)
         self._now[path] = node
@@ -87,7 +87,7 @@ class Tree:
             self._now[path] = None
         self._gone[path] = hunks
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[PatchStep]:
         """What is to be done: deletions, copies, moves and then writes."""
         moves = self._moves()
         found = [self._change(path, node, moves) for path, node in self._now.items()]
@@ -107,13 +107,13 @@ class Tree:
                 moves[origin] = path
         return moves
 
-    def _change(self, path: str, node: Node | None, moves: dict[str, str]) -> Change | None:
+    def _change(self, path: str, node: PatchNode | None, moves: dict[str, str]) -> PatchStep | None:
         was = self.before(path)
         if node is None:
             deleted = was is not None and path not in moves
-            return Change("delete", path, hunks=self._gone.get(path, ())) if deleted else None
+            return PatchStep("delete", path, hunks=self._gone.get(path, ())) if deleted else None
         created = was is None or path in moves
-        change = Change("write", path, self._new_text(node), None, node.mode, created, node.hunks)
+        change = PatchStep("write", path, self._new_text(node), None, node.mode, created, node.hunks)
         if node.origin == path:
             return change if change.text is not None or node.mode is not None else None
         if node.origin is None:
@@ -127,6 +127,6 @@ class Tree:
             return replace(change, kind="copy")
         return replace(change, text=self.text(node))
 
-    def _new_text(self, node: Node) -> str | None:
-        same = node.text is None or (node.origin is not None and node.text == self.text(Node(origin=node.origin)))
+    def _new_text(self, node: PatchNode) -> str | None:
+        same = node.text is None or (node.origin is not None and node.text == self.text(PatchNode(origin=node.origin)))
         return None if same else node.text

@@ -1,4 +1,4 @@
-"""Reading unified and git diffs, with the faults that models make when they write them."""
+"""Parse unified and git diffs, with the faults that models make when they write them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LINK, _MODULE, _FILE = 0o120000, 0o160000, 0o100000
 
 def parse(text: str) -> list[FilePatch]:
     """The files of a diff in their order. What stands before, between and after them is passed over."""
-    lines = body.Lines(unfenced(text))
+    lines = body.HunkLines(strip_fence(text))
     found: list[FilePatch] = []
     at = 0
     while at < len(lines):
@@ -42,7 +42,7 @@ def parse(text: str) -> list[FilePatch]:
     return found
 
 
-def unfenced(text: str) -> str:
+def strip_fence(text: str) -> str:
     """The text without a byte order mark and without a fence around the whole of it."""
     text = text.removeprefix("\ufeff")
     bare = text.strip()
@@ -76,7 +76,7 @@ def _binary(at: int, name: str) -> ToolError:
     return _unsupported(at, f"{name!r} is a binary file, which a patch of text cannot change. Leave it out")
 
 
-def _hunks(lines: body.Lines, at: int) -> tuple[tuple[Hunk, ...], int]:
+def _hunks(lines: body.HunkLines, at: int) -> tuple[tuple[Hunk, ...], int]:
     hunks: list[Hunk] = []
     while True:
         start = at
@@ -88,7 +88,7 @@ def _hunks(lines: body.Lines, at: int) -> tuple[tuple[Hunk, ...], int]:
         hunks.append(hunk)
 
 
-def _plain(lines: body.Lines, at: int) -> tuple[FilePatch, int]:
+def _plain(lines: body.HunkLines, at: int) -> tuple[FilePatch, int]:
     """A file whose header is `---` and `+++` alone."""
     old, never_was = names.of_header(lines[at][4:].rstrip("\r"))
     new, gone = names.of_header(lines[at + 1][4:].rstrip("\r"))
@@ -172,7 +172,7 @@ def _mode(text: str, at: int) -> int:
     return mode
 
 
-def _git(lines: body.Lines, at: int) -> tuple[FilePatch, int]:
+def _git(lines: body.HunkLines, at: int) -> tuple[FilePatch, int]:
     """A file with a `diff --git` header."""
     start = at
     pair = names.of_git(lines[at][len("diff --git ") :].rstrip("\r"))

@@ -1,4 +1,4 @@
-"""Reading the form between `*** Begin Patch` and `*** End Patch`, as codex and its kin write it."""
+"""Parse the form between `*** Begin Patch` and `*** End Patch`, as codex writes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from toolroll.text.patch.model import FilePatch, Hunk, Kind, unreadable
-from toolroll.text.patch.unified import unfenced
+from toolroll.text.patch.unified import strip_fence
 
 _BEGIN, _END, _EOF = "*** Begin Patch", "*** End Patch", "*** End of File"
 _ADD, _DELETE, _UPDATE = "*** Add File: ", "*** Delete File: ", "*** Update File: "
@@ -16,13 +16,13 @@ _FIRST = re.compile(rf"^(?:{re.escape(_BEGIN)}[^\S\n]*$|diff --git |--- |@@)", r
 
 def is_v4a(text: str) -> bool:
     """The text is a patch of this form: it begins with it, or with the command that it was wrapped in."""
-    found = _FIRST.search(unfenced(text))
+    found = _FIRST.search(strip_fence(text))
     return found is not None and found[0].startswith("*")
 
 
 def parse(text: str) -> list[FilePatch]:
     """The files of the patch in their order."""
-    lines = unfenced(text).split("\n")
+    lines = strip_fence(text).split("\n")
     marks = [line.rstrip() for line in lines]
     at = marks.index(_BEGIN) + 1
     if _END not in marks[at:]:

@@ -1,1 +1,1 @@
-"""What commands print: hints for errors, tracebacks."""
+"""Read what commands print: hints for errors, shortened tracebacks. Pure, no I/O."""

@@ -1,4 +1,4 @@
-"""What a failed command's output tells about why it failed, where a model would not guess it."""
+"""Hints on why a command failed, from its output, where a model would not guess it."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def diagnostics(
         unknown=unknown,
         note=_note(unknown, len(paths), len(wanted), limit, list(last.values()).count(None) if new_only else None),
         status="partial" if unknown or len(paths) > _MOST_FILES else "success",
-        whole=partial("\n".join, list(map(str, names.named(wanted)))) if limit < len(wanted) else None,
+        whole=partial("\n".join, list(map(str, names.show_names(wanted)))) if limit < len(wanted) else None,
     )
 
 
@@ -116,7 +116,7 @@ def _order(row: Row) -> tuple[int, str, int, int]:
 
 def _rows(report: FileReport, last: FileReport | None, snippets: bool) -> list[Row]:
     found: Sequence[Problem] = find_new_problems(last, report) if last else report.problems or []
-    text = lines.bare(report.text) if snippets else []
+    text = lines.split_bare(report.text) if snippets else []
     made = []
     for one in found:
         at = one.range

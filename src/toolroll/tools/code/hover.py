@@ -100,6 +100,6 @@ def _plain(text: str) -> str:
 
 
 def _around(text: str, line: int, count: int) -> str:
-    every = lines.bare(text)
+    every = lines.split_bare(text)
     shown = range(max(1, line - count), min(len(every), line + count) + 1)
     return "\n".join(f"{'>' if at == line else ' '} {at}: {every[at - 1]}" for at in shown)

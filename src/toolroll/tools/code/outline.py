@@ -112,7 +112,7 @@ def _join_texts(texts: Sequence[tuple[str, Tags, str]]) -> str:
 
 def _text(parts: Sequence[FileOutline], brief: bool) -> str:
     if brief:
-        return "\n".join(f"{names.shown(part.path)}: {outlines.names(part.lines)}" for part in parts)
+        return "\n".join(f"{names.show_name(part.path)}: {outlines.names(part.lines)}" for part in parts)
     blocks = []
     for part in parts:
         blocks.append(part.title)

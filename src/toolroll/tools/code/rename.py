@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.files.document import Document
+from toolroll.host.files.reader import TextFile
 from toolroll.host.lsp.answers import FileEdits
 from toolroll.host.lsp.servers import ALIASES, language_of
 from toolroll.host.search.search import GrepRow, Query, Scope
@@ -83,7 +83,7 @@ def rename(
     return Renamed(old, new_name, files, sum(len(one.edits) for one in found), preview, left, note)
 
 
-def _draft(ctx: Context, found: FileEdits) -> Document:
+def _draft(ctx: Context, found: FileEdits) -> TextFile:
     """The file, if it is what the server saw."""
     draft = ctx.files.at(".").draft(found.path)
     if draft.text != found.text:

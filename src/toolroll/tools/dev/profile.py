@@ -6,8 +6,8 @@ import json
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.shell.command_result import finished
-from toolroll.host.shell.sealed_text import SealedText
+from toolroll.host.shell.command_launcher import SealedText
+from toolroll.host.shell.command_result import build_result
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.dev import profiles
@@ -62,7 +62,7 @@ def profile(
     printed = output.read(max(0, output.total - _TAIL_BYTES), _TAIL_BYTES).decode("utf-8", "replace")
     report = profiles.figures(printed, mark)
     if report is None:
-        done = finished(ran, _MAX_SHOWN_CHARS, "tail").checked()
+        done = build_result(ran, _MAX_SHOWN_CHARS, "tail").checked()
         raise ToolError(ErrorCode.EXECUTION, f"The code ended Python before it could be measured.\n{done}")
     return _result(action, report, given["workspace"], timeout)
 

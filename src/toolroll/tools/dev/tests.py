@@ -16,7 +16,7 @@ from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
     from toolroll.host.dev.tests import Project, TestRun
-    from toolroll.host.shell.command_result import Finished
+    from toolroll.host.shell.command_result import CommandResult
     from toolroll.text.dev.tests.model import Run
 
 Action = Literal["discover", "run", "coverage"]
@@ -42,7 +42,7 @@ def tests(
 ) -> DiscoveredTests | Tested:
     """Discover or run tests, or measure their coverage: counts, every failure with its place, slowest tests."""
     from toolroll.host.dev import tests as testing
-    from toolroll.host.shell.command_result import finished
+    from toolroll.host.shell.command_result import build_result
 
     place, _, name = path.partition("::")
     projects = ctx.projects
@@ -61,7 +61,7 @@ def tests(
     if action == "discover" and project.framework.files:
         return results.found(testing.list_titles(projects, project, chosen, keyword), "\n".join(notes))
     done = testing.run(projects, project, action, chosen, keyword, timeout)
-    ended = finished(done.ran, _MAX_OUTPUT_CHARS, "tail")
+    ended = build_result(done.ran, _MAX_OUTPUT_CHARS, "tail")
     if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
         return results.report(
             done.run, ended.seconds, f"{chosen.note} There is no such test.", whole=True, verbose=False
@@ -83,7 +83,7 @@ def _targets(ctx: Context, folder: str, place: str, name: str) -> tuple[tuple[st
     return ((inner or ".", name),) if inner or name else ()
 
 
-def _check(done: TestRun, ended: Finished, project: Project, keyword: str, name: str) -> None:
+def _check(done: TestRun, ended: CommandResult, project: Project, keyword: str, name: str) -> None:
     """Raise ToolError when the run reports no tests at all."""
     run = done.run
     if run.tests or run.failures:
@@ -115,7 +115,7 @@ def _check(done: TestRun, ended: Finished, project: Project, keyword: str, name:
     raise ToolError(ErrorCode.NOT_FOUND, f"No tests{fits} found in {project.folder!r} by {run.framework}.")
 
 
-def _notes(run: Run, ended: Finished) -> list[str]:
+def _notes(run: Run, ended: CommandResult) -> list[str]:
     """What else there is to know of a run."""
     notes = [f"{run.deselected} deselected."] if run.deselected else []
     if ended.outcome != "exited" or not run.ended:

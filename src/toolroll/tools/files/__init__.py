@@ -1,1 +1,1 @@
-"""Reading and changing files."""
+"""Tools that read and change files; one file for each."""

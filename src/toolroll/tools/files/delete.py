@@ -11,7 +11,7 @@ from toolroll.tool import Effect, tool
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletedPath:
     """What is gone."""
 
     path: str
@@ -26,6 +26,6 @@ def delete(
     ctx: Context,
     path: Annotated[FilePath, "File, link or folder to delete."],
     recursive: Annotated[bool, "Also delete a folder that is not empty."] = False,
-) -> Deleted:
+) -> DeletedPath:
     """Delete a file, a link (not its target) or a folder."""
-    return Deleted(path, ctx.tree.delete(path, recursive))
+    return DeletedPath(path, ctx.tree.delete(path, recursive))

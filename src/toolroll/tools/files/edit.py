@@ -86,7 +86,7 @@ def edit(
 
 
 def _as_ended(text: str, quote: str) -> str:
-    """A quote to the letter with the line ending that the file has, which those who read it are not shown."""
+    """A quote to the letter with the line ending that the file has, which `read` does not show."""
     return quote if quote in text else text_lines.adapt(quote, text_lines.ending(text))
 
 

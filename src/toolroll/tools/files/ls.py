@@ -8,7 +8,7 @@ from math import inf
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.files.tree import Item
+from toolroll.host.files.tree import TreeItem
 from toolroll.schema import Field, FilePath
 from toolroll.tool import Effect, tool
 
@@ -16,14 +16,14 @@ _COUNTED = 20_000  # entries that are looked at for the sizes of folders
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class FolderListing:
     """The entries of a folder. `hidden` counts dot names left out, `total` what there is besides.
 
     `closed` counts the folders that could not be entered.
     """
 
     path: str
-    entries: list[Item]
+    entries: list[TreeItem]
     total: int
     hidden: int
     closed: int
@@ -65,7 +65,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Summed(Listed):
+class Summed(FolderListing):
     """The same with the size of all files in a folder, where it could be counted."""
 
     sums: dict[str, int | None]
@@ -86,7 +86,7 @@ def ls(
     limit: Annotated[int, Field(ge=1), "Most entries to show."] = 1000,
     recursive: Annotated[bool, "Go down at all; without it, one level."] = True,
     sizes: Annotated[bool, "Tell as a folder's size that of all files in it."] = False,
-) -> Listed:
+) -> FolderListing:
     """List a folder: folders end in /, links show their target."""
     closed: list[str] = []
     where, found = ctx.tree.folder(path, depth if recursive else 1, ctx.token, closed)
@@ -96,7 +96,7 @@ def ls(
         shown.sort(key=lambda one: -one.size)
     elif sort == "modified":
         shown.sort(key=lambda one: -one.modified)
-    listed = Listed(where or ".", shown[:limit], len(shown), len(found) - len(shown), len(closed))
+    listed = FolderListing(where or ".", shown[:limit], len(shown), len(found) - len(shown), len(closed))
     if not sizes:
         return listed
     folders = [one.path for one in listed.entries if one.kind == "directory"]
@@ -123,7 +123,7 @@ def _sum(ctx: Context, folder: str, most: int) -> int | None:
     return size
 
 
-def _detail(one: Item) -> dict[str, Any]:
+def _detail(one: TreeItem) -> dict[str, Any]:
     modified = datetime.datetime.fromtimestamp(one.modified, datetime.UTC).isoformat(timespec="seconds")
     facts = {"name": one.name, "path": one.path, "type": one.kind, "size": one.size}
     known = facts | {"permissions": f"{one.mode & 0o7777:04o}", "modified": modified}

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.files.document import Document
+from toolroll.host.files.reader import TextFile
 from toolroll.host.search.search import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
@@ -96,7 +96,7 @@ def multiedit(
     return Replacements(files, total, len(found.entries), preview, len(refused))
 
 
-def _draft(ctx: Context, path: str, refused: list[ToolError]) -> Document | None:
+def _draft(ctx: Context, path: str, refused: list[ToolError]) -> TextFile | None:
     try:
         return ctx.files.draft(path)
     except ToolError as error:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.files.document import Document
+from toolroll.host.files.reader import TextFile
 from toolroll.schema import Field, FilePath
 from toolroll.text.patch.plan import plan
-from toolroll.text.patch.tree import Change
+from toolroll.text.patch.tree import PatchStep
 from toolroll.tool import Effect, tool
 
 
@@ -63,7 +63,7 @@ def patch(
     backup: Annotated[bool, "Keep copies of the old files beside them."] = False,
 ) -> Patched:
     """Apply a patch to all its files or none. Hunks may be at other lines than they say, never at other text."""
-    drafts: dict[str, Document] = {}
+    drafts: dict[str, TextFile] = {}
 
     def read(name: str) -> str:
         drafts[name] = ctx.files.draft(_below(path, name))
@@ -89,14 +89,14 @@ def _below(folder: str, name: str) -> str:
     return name if folder in (".", "./") else f"{folder.rstrip('/')}/{name}"
 
 
-def _with_mode(ctx: Context, folder: str, change: Change) -> Change:
-    """A file written anew in the place of another's content takes over whether that one could be run."""
+def _with_mode(ctx: Context, folder: str, change: PatchStep) -> PatchStep:
+    """A new file that takes over another's content is executable if that one was."""
     if change.kind != "write" or change.source is None or change.mode is not None:
         return change
     return replace(change, mode=ctx.tree.item(_below(folder, change.source)).mode & 0o777)
 
 
-def _carry_out(ctx: Context, folder: str, change: Change, drafts: dict[str, Document]) -> None:
+def _carry_out(ctx: Context, folder: str, change: PatchStep, drafts: dict[str, TextFile]) -> None:
     target = _below(folder, change.path)
     source = _below(folder, change.source) if change.source is not None else None
     if change.kind == "delete":
@@ -112,7 +112,7 @@ def _carry_out(ctx: Context, folder: str, change: Change, drafts: dict[str, Docu
         ctx.tree.set_executable(target, bool(change.mode & 0o100))
 
 
-def _put(ctx: Context, target: str, change: Change, drafts: dict[str, Document]) -> None:
+def _put(ctx: Context, target: str, change: PatchStep, drafts: dict[str, TextFile]) -> None:
     text = change.text or ""
     if change.kind in ("move", "copy"):
         ctx.files.save(ctx.files.draft(target), text)
@@ -122,7 +122,7 @@ def _put(ctx: Context, target: str, change: Change, drafts: dict[str, Document])
         ctx.files.write(target, text, overwrite=not change.created)
 
 
-def _told(change: Change, folder: str) -> PatchedFile:
+def _told(change: PatchStep, folder: str) -> PatchedFile:
     return PatchedFile(
         path=_below(folder, change.path),
         kind="create" if change.kind == "write" and change.created else change.kind,

@@ -17,7 +17,7 @@ _PART = 2000  # lines that are a part of a file of any size; a range of more may
 
 
 @dataclass(slots=True)
-class Shown:
+class ShownLines:
     """Lines of a file. `content` is the text itself; the model sees it with line numbers."""
 
     path: str
@@ -77,7 +77,7 @@ def read(
     numbers: Annotated[bool, "Show line numbers."] = True,
     most: Annotated[int | None, "Characters to show, long lines whole."] = None,
     raw: Annotated[bool, "Show a notebook as it is stored."] = False,
-) -> Shown:
+) -> ShownLines:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
     if mime := images.mime_type(path):
         return _image(ctx, path, mime)
@@ -107,22 +107,22 @@ def _shown(
     ended: bool = False,
     asked: int | None = None,
     most: int | None = None,
-) -> Shown:
+) -> ShownLines:
     """As many of the lines as fit, and the call that shows the next ones, unless no more were asked for."""
     if total and start > total:
         raise ToolError(ErrorCode.VALIDATION, f"There is no line {start}: {path!r} has {counted(total, 'line')}.")
-    kept = lines.fitting(found, most or ctx.call.limits.line_chars, most or ctx.call.limits.output_chars)
+    kept = lines.cut_to_fit(found, most or ctx.call.limits.line_chars, most or ctx.call.limits.output_chars)
     following = start + len(kept)
     truncated = bool(found) and (total is None or following <= total) and len(kept) != asked
     more = Suggestion("read", {"path": path, "offset": following}) if truncated else None
-    return Shown(path, "\n".join(kept), start, len(kept), total, truncated, ended and not truncated, more=more)
+    return ShownLines(path, "\n".join(kept), start, len(kept), total, truncated, ended and not truncated, more=more)
 
 
-def _image(ctx: Context, path: str, mime: str) -> Shown:
+def _image(ctx: Context, path: str, mime: str) -> ShownLines:
     data = ctx.files.data(path, images.MOST_BYTES)
-    return Shown(path, "", 1, 0, 0, truncated=False, images=(Image(data, mime),))
+    return ShownLines(path, "", 1, 0, 0, truncated=False, images=(Image(data, mime),))
 
 
-def _cells(ctx: Context, path: str, offset: int, limit: int) -> Shown:
-    every = lines.bare(notebook.cells(ctx.files.read(path).text))
+def _cells(ctx: Context, path: str, offset: int, limit: int) -> ShownLines:
+    every = lines.split_bare(notebook.cells(ctx.files.read(path).text))
     return _shown(ctx, path, every[offset - 1 : offset - 1 + limit], offset, len(every))

@@ -13,7 +13,7 @@ from toolroll.tool import Effect, tool
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class ReplacedLines:
     """Which lines were replaced, by how many."""
 
     path: str
@@ -39,7 +39,7 @@ def replace_lines(
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
     syntax: Annotated[bool, "Refuse what makes a Python file unparsable."] = False,
     keep_flow: Annotated[bool, "Refuse to drop a return, yield or raise."] = False,
-) -> Replaced:
+) -> ReplacedLines:
     """Replace or delete a range of lines. Read the file first, so that the numbers are right."""
     draft = ctx.files.draft(path, encoding)
     if keep_flow:
@@ -48,4 +48,4 @@ def replace_lines(
     if syntax:
         ctx.files.check_syntax(draft, text)
     change = ctx.files.save(draft, text)
-    return Replaced(change.path, start, end, len(lines.split(content)), change.diff())
+    return ReplacedLines(change.path, start, end, len(lines.split(content)), change.diff())

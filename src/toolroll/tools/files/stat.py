@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from toolroll.host.context import Context
@@ -16,7 +16,7 @@ _COUNTED = 20_000_000  # bytes up to which lines are counted
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class PathStatus:
     """What is known of a path without showing its content. `lines` is None for what is no text."""
 
     path: str
@@ -44,11 +44,11 @@ class Status:
 
 
 @tool(Effect.READ, rare=True)
-def stat(ctx: Context, path: Annotated[FilePath, "File or folder."]) -> Status:
+def stat(ctx: Context, path: Annotated[FilePath, "File or folder."]) -> PathStatus:
     """Tell a path's kind, size, line count, encoding, permissions and time of change."""
     item = ctx.tree.item(path)
     modified = datetime.datetime.fromtimestamp(item.modified, datetime.UTC).isoformat(timespec="seconds")
-    known = Status(item.path, item.kind, item.size, modified, f"{item.mode & 0o7777:04o}", target=item.target)
+    known = PathStatus(item.path, item.kind, item.size, modified, f"{item.mode & 0o7777:04o}", target=item.target)
     if item.kind != "file" or item.size > _COUNTED:
         return known
     try:
@@ -56,12 +56,8 @@ def stat(ctx: Context, path: Annotated[FilePath, "File or folder."]) -> Status:
     except ToolError:
         return known  # no text: there are no lines to count
     ending = {"\n": "LF", "\r\n": "CRLF"}[text_lines.ending(document.text)]
-    return Status(
-        known.path,
-        known.kind,
-        known.size,
-        known.modified,
-        known.mode,
+    return replace(
+        known,
         lines=len(text_lines.split(document.text)),
         encoding=document.encoding.codec + (" with BOM" if document.encoding.bom else ""),
         line_ending=ending if "\n" in document.text else None,

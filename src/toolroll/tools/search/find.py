@@ -74,7 +74,7 @@ def _text(entries: Sequence[FileEntry]) -> str:
 
 
 def _whole(found: FindResult) -> str:
-    return found.whole or _text(names.named(found.entries))
+    return found.whole or _text(names.show_names(found.entries))
 
 
 def _note(found: FindResult, limit: int, seconds: float) -> str:

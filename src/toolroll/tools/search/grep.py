@@ -92,7 +92,7 @@ def grep(
         note=_note(found, rows, output, ctx.limits.search_rows, ctx.limits.search_seconds),
         status="success" if found.complete or found.stopped == "limit" else "partial",
         more=None if found.rows else _elsewhere(found, {"pattern": pattern, **files, **how}),
-        whole=partial(_text, names.named(found.rows), output) if cut else None,
+        whole=partial(_text, names.show_names(found.rows), output) if cut else None,
     )
 
 

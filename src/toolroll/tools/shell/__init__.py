@@ -1,1 +1,1 @@
-"""Tools that run programs."""
+"""Tools that run commands and programs; one file for each."""

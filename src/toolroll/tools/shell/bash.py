@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from toolroll.host.context import Context
-from toolroll.host.shell.command_result import Finished, On, finished
+from toolroll.host.shell.command_result import CommandResult, On, build_result
 from toolroll.policy import programs
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
@@ -34,21 +34,21 @@ def bash(
     on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
     on_timeout: Annotated[On, "Whether running out of time is an error."] = "raise",
     install: Annotated[bool, "Offer the user to install a program that is missing, then try again."] = False,
-) -> Finished:
+) -> CommandResult:
     """Run a shell command, confined to the workspace, without a terminal or input.
 
     What it leaves running is ended, unless it is a job.
     """
     where = ctx.files.where(cwd)[1]
 
-    def run() -> Finished:
+    def run() -> CommandResult:
         if args is not None:
             ran = ctx.shell.words([*_words(command), *args], cwd=where, seconds=timeout)
         elif background:
             ran = ctx.shell.background(command, cwd=where)
         else:
             ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, merge=not apart, detach=detach)
-        return finished(ran, most, keep)
+        return build_result(ran, most, keep)
 
     done = run()
     if install and done.missing and _install(ctx, done.missing):

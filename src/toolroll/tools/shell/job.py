@@ -16,7 +16,7 @@ _MOST = 30_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JobRow:
     """A job in a list."""
 
     id: int
@@ -26,10 +26,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class JobList:
     """Every job there is."""
 
-    jobs: list[Row]
+    jobs: list[JobRow]
 
     def __str__(self) -> str:
         rows = (f"{one.id}  {one.state}  {one.seconds:.0f} s  {one.command}" for one in self.jobs)
@@ -61,11 +61,11 @@ def job(
     input: Annotated[str, "Text for its standard input."] = "",
     offset: Annotated[int, Field(ge=0), "Byte of its output to start at."] = 0,
     wait: Annotated[float, Field(ge=0, le=300), "Seconds to wait for its end."] = 0,
-) -> Listed | Polled:
+) -> JobList | Polled:
     """Look after background commands: poll `output`, write `input`, `kill`, or `list` them."""
     jobs = ctx.shell.jobs
     if action == "list":
-        return Listed([_row(one) for one in jobs.all()])
+        return JobList([_row(one) for one in jobs.all()])
     if id is None:
         raise ToolError(ErrorCode.VALIDATION, f"Which job? Give the `id` to {action}.")
     one = jobs.get(id)
@@ -91,8 +91,8 @@ def _polled(job: Job, offset: int) -> Polled:
     return Polled(job.id, state, clean(chunk), at + len(chunk), total, "\n".join(job.notes()))
 
 
-def _row(job: Job) -> Row:
-    return Row(job.id, job.title, _state(job), job.seconds)
+def _row(job: Job) -> JobRow:
+    return JobRow(job.id, job.title, _state(job), job.seconds)
 
 
 def _state(job: Job) -> str:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.shell.command_result import Finished, On, finished
-from toolroll.host.shell.sealed_text import SealedText
+from toolroll.host.shell.command_launcher import SealedText
+from toolroll.host.shell.command_result import CommandResult, On, build_result
 from toolroll.policy.code import reads_stdin
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
@@ -25,7 +25,7 @@ def python(
     most: Annotated[int, "Characters of output to show."] = 30_000,
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
     on_failure: Annotated[On, "Whether an exit code other than 0 is an error."] = "say",
-) -> Finished:
+) -> CommandResult:
     """Run Python code in a fresh interpreter in the workspace, confined like `bash`."""
     if not code.strip():
         raise ToolError(ErrorCode.VALIDATION, "The `code` is empty. Give a program to run.")
@@ -40,9 +40,9 @@ def python(
             [ctx.shell.python(), "-P", program],
             cwd=ctx.cwd,
             seconds=timeout,
-            # The workspace holds only what somebody asked for: no compiled files of what the code imports.
+            # Write nothing into the workspace that was not asked for: no compiled files of what the code imports.
             extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
         )
-    done = finished(ran, most, keep)
+    done = build_result(ran, most, keep)
     output = trace.compact(program.relabelled(done.output))
     return replace(done, output=output).checked(on_failure=on_failure)

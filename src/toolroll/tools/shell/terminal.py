@@ -6,7 +6,7 @@ import shlex
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.host.shell.command_result import Finished, finished
+from toolroll.host.shell.command_result import CommandResult, build_result
 from toolroll.schema import Field
 from toolroll.tool import Effect, tool
 
@@ -18,14 +18,14 @@ def terminal(
     *,
     timeout: Annotated[float, Field(ge=0.1, le=600), "Seconds."] = 30,
     most: Annotated[int, "Characters of output to show."] = 30_000,
-) -> Finished:
+) -> CommandResult:
     """Run shell commands that only read; anything else is refused. `cd` alone stays in force."""
     here = ctx.shell.entered(ctx.session)
     if (target := _moved(command)) is not None:
         ctx.shell.enter(ctx.session, target if target.startswith("/") else f"{here}/{target}")
         here, command = ctx.shell.entered(ctx.session), "pwd"
     ran = ctx.shell.look(command, cwd=here, seconds=timeout, table="terminal")
-    return finished(ran, most).checked()
+    return build_result(ran, most).checked()
 
 
 def _moved(command: str) -> str | None:

@@ -1,6 +1,9 @@
 """The journal on disk."""
 
+from __future__ import annotations
+
 import os
+import random
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +13,9 @@ import msgspec
 import pytest
 
 from toolroll import Kit, ToolError
-from toolroll.host.files.journal.entry import Change
-from toolroll.host.files.journal.log import Log
+from toolroll.host.files.journal import log as blobs
+from toolroll.host.files.journal.entry import PathChange
+from toolroll.host.files.journal.log import Blobs, JournalLog
 from toolroll.host.runtime.state import State
 
 
@@ -26,7 +30,7 @@ def log_file(kit):
 @pytest.fixture
 def log(tmp_path):
     state = State(str(tmp_path / "state"))
-    yield Log(state)
+    yield JournalLog(state)
     state.close()
 
 
@@ -141,20 +145,20 @@ def test_the_record_of_a_call_is_used_again_and_swept_by_the_next_start(kit, ws,
 
 
 def test_a_record_that_another_left_its_steps_in_or_holds_is_not_used(log, tmp_path):
-    step = Change("a", None, None)
+    step = PathChange("a", None, None)
     with log.under_way() as pending:
         pending.about_to(step)
     (record,) = (tmp_path / "state/journal/pending").iterdir()
     record.write_bytes(msgspec.json.encode(step) + b"\n")  # as a process does that was forked from this one
     with log.under_way() as pending:
-        pending.about_to(Change("b", None, None))
+        pending.about_to(PathChange("b", None, None))
         ((steps, name),) = log.cut_off()
     assert (steps, name) == ([step], record.name)
     assert record.stat().st_size > 0
 
 
 def test_nobody_uses_a_record_while_it_is_looked_at(log, tmp_path):
-    step = Change("a", None, None)
+    step = PathChange("a", None, None)
     with log.under_way() as pending:
         pending.about_to(step)
     for _, name in log.cut_off():
@@ -164,3 +168,113 @@ def test_nobody_uses_a_record_while_it_is_looked_at(log, tmp_path):
         log.forget(name)
         assert name not in os.listdir(tmp_path / "state/journal/pending")
     assert len(os.listdir(tmp_path / "state/journal/pending")) == 1
+
+
+LARGE = 200_000
+
+
+@pytest.fixture
+def kept(tmp_path):
+    state = State(str(tmp_path / "state"))
+    yield Blobs(state)
+    state.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "state/journal/blobs"
+
+
+def edits(count, spread=5_000):
+    """A content, and what becomes of it by small changes that are not far apart."""
+    chance = random.Random(1)
+    data = chance.randbytes(LARGE)
+    yield data
+    for _ in range(count):
+        at, gone = chance.randrange(LARGE // 2, LARGE // 2 + spread), chance.choice((0, 1, 30))
+        data = data[:at] + chance.randbytes(chance.randrange(1, 40)) + data[at + gone :]
+        yield data
+
+
+def keep_all(kept, contents):
+    names, like = [], None
+    for data in contents:
+        names.append(kept.keep(data, None, like))
+        like = (names[-1], data)
+    return names
+
+
+def sizes(folder):
+    return {one.name: one.stat().st_size for one in folder.iterdir()}
+
+
+@pytest.mark.parametrize(("spread", "most"), [(5_000, 2), (LARGE // 2, 41)])
+def test_every_content_comes_back(kept, folder, spread, most):
+    contents = list(edits(40, spread))
+    names = keep_all(kept, contents)
+    assert [kept.content(name) for name in names] == contents
+    assert sum(sizes(folder).values()) < most * LARGE
+
+
+def test_changes_at_both_ends_are_kept_whole(kept, folder):
+    data = bytes(LARGE)
+    other = b"1" + data[1:-1] + b"1"
+    names = keep_all(kept, [data, other])
+    assert (kept.content(names[0]), kept.content(names[1])) == (data, other)
+    assert sorted(sizes(folder)) == sorted(names)
+
+
+def test_a_small_content_is_kept_whole(kept, folder):
+    names = keep_all(kept, [b"a" * 1000, b"a" * 999 + b"b"])
+    assert sorted(sizes(folder)) == sorted(names)
+
+
+@pytest.mark.parametrize("made", [b"", b"x" * LARGE, b"x" * (LARGE - 7), b"x" * (LARGE + 7), b"y" + b"x" * LARGE])
+def test_texts_that_repeat_themselves(kept, made):
+    old = b"x" * LARGE
+    names = keep_all(kept, [old, made, old])
+    assert [kept.content(name) for name in names] == [old, made, old]
+
+
+def test_without_its_root_a_difference_is_lost_and_kept_anew(kept, folder):
+    first, second = edits(1)
+    names = keep_all(kept, [first, second])
+    assert sorted(sizes(folder)) == sorted([names[0], f"{names[1]}.delta"])
+    (folder / names[0]).unlink()
+    with pytest.raises(ToolError, match="no longer keeps"):
+        kept.content(names[1])
+    assert kept.keep(second) == names[1]
+    assert kept.content(names[1]) == second
+
+
+@pytest.mark.parametrize("spoil", [lambda data: data[:-1], lambda data: b"?" + data[1:], lambda _: b""])
+def test_a_spoilt_content_is_not_given_out(kept, folder, spoil):
+    first, second = edits(1)
+    names = keep_all(kept, [first, second])
+    (folder / names[0]).write_bytes(spoil(first))
+    for name in names:
+        with pytest.raises(ToolError, match="no longer keeps"):
+            kept.content(name)
+
+
+def test_the_oldest_go_first_and_a_root_not_before_what_hangs_on_it(kept, folder, monkeypatch):
+    old = bytes(range(256)) * 10
+    names = [kept.keep(old), *keep_all(kept, edits(3))]
+    os.utime(folder / names[0], (1, 1))
+    for at, name in enumerate(names[2:], 2):
+        os.utime(folder / f"{name}.delta", (at, at))
+    monkeypatch.setattr(blobs, "_MOST_BYTES", LARGE + sum(sizes(folder)[f"{name}.delta"] for name in names[3:]))
+    kept.sweep()
+    assert sorted(sizes(folder)) == sorted([names[1], *(f"{name}.delta" for name in names[3:])])
+
+
+def test_what_is_kept_again_counts_as_new(kept, folder):
+    first, second = edits(1)
+    names = keep_all(kept, [first, second])
+    for one in folder.iterdir():
+        os.utime(one, (1, 1))
+    kept.keep(second)
+    assert {one.name: one.stat().st_mtime > 1 for one in folder.iterdir()} == {
+        names[0]: True,
+        f"{names[1]}.delta": True,
+    }

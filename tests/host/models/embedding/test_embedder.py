@@ -10,7 +10,7 @@ from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.models.embedding import embedder
 from toolroll.host.models.embedding.embedder import RemoteEmbedder
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 
 def remote(server, key=KEY, model="by-subject"):
@@ -20,7 +20,7 @@ def remote(server, key=KEY, model="by-subject"):
 def test_rows_of_one_length_in_the_order_of_the_texts():
     with Embeddings() as server:
         made = remote(server)
-        rows = made.embed(["a car", "soup", "car soup"], Token())
+        rows = made.embed(["a car", "soup", "car soup"], CancelToken())
         assert (made.name, rows.shape, server.texts) == ("by-subject", (3, 4), ["a car", "soup", "car soup"])
         wanted = [[1, 0, 0, 0.02], [0, 1, 0, 0.02], [0.71, 0.71, 0, 0.01]]
         assert [row.tolist() for row in rows] == [pytest.approx(row, abs=0.005) for row in wanted]
@@ -31,7 +31,7 @@ def test_many_texts_go_in_parts_and_long_ones_are_cut(monkeypatch):
     monkeypatch.setattr(embedder, "_TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(embedder, "_MAX_TEXT_CHARS", 5)
     with Embeddings() as server:
-        assert len(remote(server).embed(["soup and more", "b", "c"], Token())) == 3
+        assert len(remote(server).embed(["soup and more", "b", "c"], CancelToken())) == 3
         assert [json.loads(one.body)["input"] for one in server.asked] == [["soup ", "b"], ["c"]]
 
 
@@ -40,10 +40,10 @@ def test_a_server_without_time_is_asked_again(monkeypatch):
     good = answer({"data": [{"index": 0, "embedding": [2.0, 0.0]}]})
     answers = [reply("{}", "429 Slow Down"), reply("{}", "503 Later"), good]
     with Server(lambda _asked: answers.pop(0)) as server:
-        assert remote(server).embed(["a"], Token()).tolist() == [[1, 0]]
+        assert remote(server).embed(["a"], CancelToken()).tolist() == [[1, 0]]
     with Server(reply("{}", "429 Slow Down")) as server:
         with pytest.raises(ToolError, match="status 429"):
-            remote(server).embed(["a"], Token())
+            remote(server).embed(["a"], CancelToken())
         assert len(server.asked) == 3
 
 
@@ -64,7 +64,7 @@ BAD = [
 @pytest.mark.parametrize(("told", "code", "said"), BAD)
 def test_a_server_that_makes_none(told, code, said):
     with Server(told) as server, pytest.raises(ToolError) as caught:
-        remote(server).embed(["a"], Token())
+        remote(server).embed(["a"], CancelToken())
     assert caught.value.code == code
     assert said in caught.value.message
     assert "secret" not in caught.value.message
@@ -74,7 +74,7 @@ def test_a_server_that_is_not_there():
     with Server(b"") as server:
         made = remote(server)
     with pytest.raises(ToolError, match="made no vectors: it was not reached") as caught:
-        made.embed(["a"], Token())
+        made.embed(["a"], CancelToken())
     assert caught.value.code == "NetworkError"
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.host.models.embedding.served import FOLDER, REAL
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 pytestmark = REAL
 SENTENCES = [
@@ -28,7 +28,7 @@ def test_known_cosines(local):
     """What BERT in transformers, with the same weights, gives for these sentences."""
     import numpy as np
 
-    rows = local.embed(SENTENCES, Token())
+    rows = local.embed(SENTENCES, CancelToken())
     assert (rows.shape, rows.dtype, local.name) == ((4, 384), np.float32, "all-MiniLM-L6-v2")
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-6)
     cosines = rows @ rows.T
@@ -38,19 +38,21 @@ def test_known_cosines(local):
 
 def test_a_text_has_one_vector_whatever_goes_with_it(local):
     texts = [*SENTENCES, "word " * 300, "", "?"]
-    together = local.embed(texts, Token())
-    apart = [local.embed([text], Token())[0] for text in texts]
+    together = local.embed(texts, CancelToken())
+    apart = [local.embed([text], CancelToken())[0] for text in texts]
     assert abs(together - apart).max() < 1e-5
-    assert local.embed(["word " * 254], Token())[0] @ together[4] == pytest.approx(1, abs=1e-5)  # the rest is cut off
+    assert local.embed(["word " * 254], CancelToken())[0] @ together[4] == pytest.approx(
+        1, abs=1e-5
+    )  # the rest is cut off
 
 
 @pytest.mark.clock
 def test_a_question_is_quick(local):
-    local.embed(["How often is it?"], Token())
+    local.embed(["How often is it?"], CancelToken())
     spent = []
     for _ in range(5):
         began = time.process_time()
-        local.embed(["How often are the credentials of the deployment renewed?"], Token())
+        local.embed(["How often are the credentials of the deployment renewed?"], CancelToken())
         spent.append(time.process_time() - began)
     # Measured at 10 to 20 ms; with the threads of the library, on a busy machine, it was 400.
     assert min(spent) < 0.2
@@ -59,7 +61,7 @@ def test_a_question_is_quick(local):
 def test_it_can_be_cancelled(local):
     from toolroll import ToolError
 
-    token = Token()
+    token = CancelToken()
     token.cancel()
     with pytest.raises(ToolError, match="cancelled"):
         local.embed(["a"], token)

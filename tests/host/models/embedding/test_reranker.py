@@ -11,7 +11,7 @@ from toolroll import ToolError
 from toolroll.host.http.client import Client
 from toolroll.host.models.embedding import reranker
 from toolroll.host.models.embedding.reranker import Reranker
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 URL = "TOOLROLL_RERANK_URL"
 WORDS = (
@@ -46,21 +46,21 @@ def remote(server, key=KEY, model="by-length"):
 def test_scores_in_the_order_of_the_texts():
     with Server(by_length) as server:
         made = remote(server)
-        assert made.scores("soup", ["bb", "a", "cccc"], Token()) == [2e-6, 1e-6, 4e-6]
+        assert made.scores("soup", ["bb", "a", "cccc"], CancelToken()) == [2e-6, 1e-6, 4e-6]
         assert json.loads(server.asked[0].body) == {
             "model": "by-length",
             "query": "soup",
             "documents": ["bb", "a", "cccc"],
             "top_n": 3,
         }
-        assert made.scores("soup", [], Token()) == []
+        assert made.scores("soup", [], CancelToken()) == []
         assert len(server.asked) == 1
 
 
 def test_long_texts_are_cut_and_no_model_is_the_servers_own(monkeypatch):
     monkeypatch.setattr(reranker, "_MAX_TEXT_CHARS", 4)
     with Server(rows((0, 1))) as server:
-        assert remote(server, key="", model="").scores("a long question", ["a long text"], Token()) == [1.0]
+        assert remote(server, key="", model="").scores("a long question", ["a long text"], CancelToken()) == [1.0]
         asked = server.asked[0]
         assert json.loads(asked.body) == {"query": "a lo", "documents": ["a lo"], "top_n": 1}
         assert "authorization" not in asked.headers
@@ -70,10 +70,10 @@ def test_a_server_without_time_is_asked_once_more(monkeypatch):
     monkeypatch.setattr(reranker, "_DELAYS", (0.01,))
     answers = [reply("{}", "503 Later"), rows((0, 0.5))]
     with Server(lambda _asked: answers.pop(0)) as server:
-        assert remote(server).scores("q", ["a"], Token()) == [0.5]
+        assert remote(server).scores("q", ["a"], CancelToken()) == [0.5]
     with Server(reply("{}", "429 Slow Down")) as server:
         with pytest.raises(ToolError, match="status 429"):
-            remote(server).scores("q", ["a"], Token())
+            remote(server).scores("q", ["a"], CancelToken())
         assert len(server.asked) == 2
 
 
@@ -104,7 +104,7 @@ BAD = [
 @pytest.mark.parametrize(("told", "code", "said"), BAD)
 def test_a_server_that_judges_none(told, code, said):
     with Server(told) as server, pytest.raises(ToolError) as caught:
-        remote(server).scores("q", ["a", "b"], Token())
+        remote(server).scores("q", ["a", "b"], CancelToken())
     assert caught.value.code == code
     assert said in caught.value.message
     assert "secret" not in caught.value.message
@@ -114,7 +114,7 @@ def test_a_server_that_judges_none(told, code, said):
 def test_an_answer_without_end(monkeypatch):
     monkeypatch.setattr(reranker, "_MAX_BYTES", 1000)
     with Server(reply("x" * 2000)) as server, pytest.raises(ToolError, match="more than 1000 bytes") as caught:
-        remote(server).scores("q", ["a"], Token())
+        remote(server).scores("q", ["a"], CancelToken())
     assert caught.value.code == "TooLarge"
 
 
@@ -128,24 +128,24 @@ def silent():
 def test_a_server_that_takes_too_long(silent, monkeypatch):
     monkeypatch.setattr(reranker, "_SECONDS", 0.2)
     with pytest.raises(ToolError, match=r"judged no passages: it did not answer within 0\.2 s") as caught:
-        remote(silent).scores("q", ["a"], Token())
+        remote(silent).scores("q", ["a"], CancelToken())
     assert caught.value.code == "TimeoutError"
 
 
 def test_a_call_that_is_cancelled_or_late_is_told_so(silent):
-    token = Token()
+    token = CancelToken()
     threading.Timer(0.1, token.cancel).start()
     with pytest.raises(ToolError, match=r"The call was cancelled\."):
         remote(silent).scores("q", ["a"], token)
     with pytest.raises(ToolError, match="The call took longer than its time limit"):
-        remote(silent).scores("q", ["a"], Token(0.1))
+        remote(silent).scores("q", ["a"], CancelToken(0.1))
 
 
 def test_a_server_that_is_not_there():
     with Server(b"") as server:
         made = remote(server)
     with pytest.raises(ToolError, match=f"it was not reached. Start it, or unset {URL}") as caught:
-        made.scores("q", ["a"], Token())
+        made.scores("q", ["a"], CancelToken())
     assert caught.value.code == "NetworkError"
 
 

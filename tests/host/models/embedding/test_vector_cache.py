@@ -9,7 +9,7 @@ import pytest
 from toolroll import ToolError
 from toolroll.host.models.embedding import vector_cache as kept
 from toolroll.host.models.embedding.vector_cache import VectorCache, forget
-from toolroll.host.runtime.cancellation import Token
+from toolroll.host.runtime.cancellation import CancelToken
 
 
 class Counting:
@@ -27,7 +27,7 @@ class Counting:
 
 
 def lengths(state, embedder, texts, seconds=60.0):
-    found = VectorCache(state, Token(), embedder).vectors(texts, seconds)
+    found = VectorCache(state, CancelToken(), embedder).vectors(texts, seconds)
     return [None if one is None else one.tolist()[0] for one in found]
 
 
@@ -50,14 +50,14 @@ def test_when_time_is_short_the_first_are_made(state):
 
 def test_texts_are_forgotten(state):
     embedder = Counting()
-    forget(state, Token())
+    forget(state, CancelToken())
     assert not os.path.exists(state.path)
     lengths(state, embedder, ["a", "bb"])
-    forget(state, Token(), ["a", "never"])
-    forget(state, Token(), [])
+    forget(state, CancelToken(), ["a", "never"])
+    forget(state, CancelToken(), [])
     assert lengths(state, embedder, ["a", "bb"]) == [1, 2]
     assert embedder.asked == [["a", "bb"], ["a"]]
-    forget(state, Token())
+    forget(state, CancelToken())
     lengths(state, embedder, ["bb"])
     assert embedder.asked[2:] == [["bb"]]
 
@@ -71,7 +71,7 @@ def test_a_broken_file_is_made_anew(state):
         lengths(state, embedder, ["a"])
     assert lengths(state, embedder, ["a"]) == [1]
     path.write_bytes(b"no database" * 1000)
-    forget(state, Token(), ["a"])
+    forget(state, CancelToken(), ["a"])
     assert not path.exists()
 
 

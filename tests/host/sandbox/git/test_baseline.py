@@ -68,7 +68,7 @@ def kept(ws: Path, known: Baseline | None = None) -> Iterator[tuple[Baseline, Re
         os.close(fd)
 
 
-def mended(ws: Path, script: str) -> list[str]:
+def restored(ws: Path, script: str) -> list[str]:
     with kept(ws) as (_, restorer):
         subprocess.run(["sh", "-c", script], cwd=ws, check=True)
         return restorer.put_back()
@@ -100,12 +100,12 @@ ADVICE = ": git's settings can be changed in a terminal, while no command runs"
 )
 def test_what_is_put_back_and_told(repository: Path, script: str, said: list[str]) -> None:
     before = state(repository)
-    assert mended(repository, script) == said
+    assert restored(repository, script) == said
     assert state(repository) == before
 
 
 def test_what_git_writes_for_web_servers_stays(repository: Path) -> None:
-    assert mended(repository, "git update-server-info; touch .git/info/refs_draft") == []
+    assert restored(repository, "git update-server-info; touch .git/info/refs_draft") == []
     assert (repository / ".git" / "info" / "refs").exists()
 
 
@@ -116,7 +116,7 @@ def aside(folder: Path, name: str) -> Path:
 
 def test_what_took_its_place_is_set_aside_not_deleted(repository: Path) -> None:
     before = state(repository)
-    (said,) = mended(repository, "mkdir deep; mv .git deep/g; mkdir .git; echo mine > .git/work; mv deep .git/")
+    (said,) = restored(repository, "mkdir deep; mv .git deep/g; mkdir .git; echo mine > .git/work; mv deep .git/")
     place = aside(repository, ".git")
     assert state(repository) == before
     assert (place / "work").read_text() == "mine\n"
@@ -128,14 +128,14 @@ def test_what_took_its_place_is_set_aside_not_deleted(repository: Path) -> None:
 
 def test_a_repository_moved_out_of_the_workspace_comes_back(repository: Path, tmp_path: Path) -> None:
     before = state(repository)
-    (said,) = mended(repository, f"mv .git '{tmp_path}/taken'")
+    (said,) = restored(repository, f"mv .git '{tmp_path}/taken'")
     assert state(repository) == before
     assert said == f"'.git' was moved to '{tmp_path}/taken' by the command and has been moved back."
 
 
 def test_a_repository_that_was_removed_is_made_again_and_what_replaced_it_is_set_aside(repository: Path) -> None:
     before = [look(repository / ".git" / name) for name in WATCHED]
-    said = mended(repository, "rm -rf .git; git init -q; echo evil > .git/hooks/pre-commit")
+    said = restored(repository, "rm -rf .git; git init -q; echo evil > .git/hooks/pre-commit")
     place = aside(repository, ".git")
     assert said[0] == (
         f"'.git' was removed by the command; it has been made again; what was put in its place is now '{place.name}'."
@@ -146,7 +146,7 @@ def test_a_repository_that_was_removed_is_made_again_and_what_replaced_it_is_set
 
 def test_folders_among_the_hooks_are_moved_out_of_the_way(repository: Path) -> None:
     before = state(repository)
-    (said,) = mended(repository, "mkdir -p .git/hooks/a/b; echo x > .git/hooks/a/b/c; chmod 500 .git/hooks/a")
+    (said,) = restored(repository, "mkdir -p .git/hooks/a/b; echo x > .git/hooks/a/b/c; chmod 500 .git/hooks/a")
     assert state(repository) == before
     place = aside(repository / ".git", "a")
     assert (place / "b" / "c").read_text() == "x\n"
@@ -155,7 +155,7 @@ def test_folders_among_the_hooks_are_moved_out_of_the_way(repository: Path) -> N
 
 def test_a_crowd_hides_nothing(repository: Path) -> None:
     before = state(repository)
-    (said,) = mended(repository, "cd .git/hooks; seq -f 'a%g' 4000 | xargs touch; touch pre-commit")
+    (said,) = restored(repository, "cd .git/hooks; seq -f 'a%g' 4000 | xargs touch; touch pre-commit")
     assert state(repository) == before
     place = aside(repository / ".git", "hooks")
     assert said == (
@@ -167,15 +167,15 @@ def test_a_crowd_that_was_there_before_stays(repository: Path) -> None:
     for number in range(2100):
         (repository / ".git" / "hooks" / f"a{number}").touch()
     before = state(repository)
-    assert mended(repository, "true") == []
+    assert restored(repository, "true") == []
     assert state(repository) == before
 
 
 def test_what_is_too_large_to_be_kept_does_not_run(repository: Path) -> None:
     hook = repository / ".git" / "hooks" / "post-merge"
     hook.write_bytes(bytes(9 << 20))
-    assert mended(repository, "true") == []
-    (said,) = mended(repository, "echo x >> .git/hooks/post-merge")
+    assert restored(repository, "true") == []
+    (said,) = restored(repository, "echo x >> .git/hooks/post-merge")
     assert not hook.exists()
     place = aside(repository / ".git", "post-merge")
     assert said == (
@@ -232,7 +232,7 @@ def test_submodules_and_worktrees_are_kept_too(repository: Path, tmp_path: Path)
     git(repository, "submodule", "--quiet", "add", str(tmp_path / "other"), "lib/one")
     git(repository, "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "-m", "x")
     git(repository, "worktree", "add", "-q", str(tmp_path / "tree"))
-    said = mended(
+    said = restored(
         repository,
         "echo '[x]' >> .git/modules/lib/one/config; echo x > .git/modules/lib/one/hooks/pre-commit;"
         "echo x > .git/worktrees/tree/gitdir; echo x > .git/worktrees/tree/config.worktree",
@@ -254,7 +254,9 @@ def test_a_repository_elsewhere_in_the_workspace(ws: Path, pointer: str | None) 
     else:
         (ws / ".git").write_text(pointer.format(ws=ws))
     before = look(ws / ".git"), look(ws / ".bare" / "x")
-    said = mended(ws, "echo x > .bare/x/hooks/post-merge; rm .git; mkdir .git; mv .bare/x .bare/y; git init -q .bare/x")
+    said = restored(
+        ws, "echo x > .bare/x/hooks/post-merge; rm .git; mkdir .git; mv .bare/x .bare/y; git init -q .bare/x"
+    )
     assert len(said) == 3
     for left in (ws / ".bare").glob("x.set-aside-*"):
         assert (left / ".git").is_dir()
@@ -265,7 +267,7 @@ def test_a_repository_elsewhere_in_the_workspace(ws: Path, pointer: str | None) 
 def test_a_pointer_outside_is_only_kept_itself(ws: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "outside" / "hooks").mkdir(parents=True)
     (ws / ".git").write_text(text)
-    assert mended(ws, f"echo x > '{tmp_path}/outside/hooks/mine'; echo y > .git") == [
+    assert restored(ws, f"echo x > '{tmp_path}/outside/hooks/mine'; echo y > .git") == [
         "'.git' was changed by the command; it has been put back."
     ]
     assert (ws / ".git").read_text() == text
@@ -273,19 +275,19 @@ def test_a_pointer_outside_is_only_kept_itself(ws: Path, tmp_path: Path, text: s
 
 
 def test_without_a_repository_there_is_nothing_to_keep(ws: Path) -> None:
-    assert mended(ws, "git init -q") == []
+    assert restored(ws, "git init -q") == []
 
 
 def test_a_worktree_can_be_removed(repository: Path, tmp_path: Path) -> None:
     git(repository, "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "x")
     git(repository, "worktree", "add", "-q", str(tmp_path / "tree"))
-    assert mended(repository, f"git worktree remove '{tmp_path}/tree'") == []
+    assert restored(repository, f"git worktree remove '{tmp_path}/tree'") == []
 
 
 def test_no_descriptor_is_left(repository: Path) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
     for script in ("true", "rm -rf .git"):
-        mended(repository, script)
+        restored(repository, script)
     assert sorted(os.listdir("/proc/self/fd")) == before
 
 

@@ -16,10 +16,10 @@ from tests.host.sandbox.git.test_baseline import git, look, state
 from tests.waiting import until
 from toolroll import Kit
 from toolroll.host.files.root import Root
-from toolroll.host.runtime.launcher import Reach
+from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.git.guard import GitGuard
-from toolroll.host.sandbox.tiers import Sandbox, Tier
+from toolroll.host.sandbox.tiers import Tier
 from toolroll.policy.rules import Policy
 
 Run = Callable[..., tuple[int, str]]
@@ -114,7 +114,7 @@ def test_an_attack_has_no_effect(run: Run, sandbox: Sandbox, guard: GitGuard, re
     assert len(ATTACKS) == 10
     before = state(repository)
     one = guard.begin()
-    run(sandbox, (ATTACKS | MORE)[name], reach=Reach((str(repository),), keep=one.keep, hold=one.hold))
+    run(sandbox, (ATTACKS | MORE)[name], access=AccessRules((str(repository),), keep=one.keep, hold=one.hold))
     said = guard.end(one)
     assert state(repository) == before
     assert works(repository)
@@ -140,7 +140,7 @@ def test_it_is_put_back_at_once(run: Run, sandbox: Sandbox, guard: GitGuard, rep
         f"grep -s x] {name} || echo gone"
     )
     one = guard.begin()
-    _, said = run(sandbox, script, reach=Reach((str(repository),), keep=one.keep, hold=one.hold))
+    _, said = run(sandbox, script, access=AccessRules((str(repository),), keep=one.keep, hold=one.hold))
     guard.end(one)
     assert said.splitlines()[-1] == "gone"
 
@@ -283,11 +283,11 @@ git log --format='%an <%ae> %cn <%ce>' | sort -u
 
 
 def kit_in(tier: str, ws: Path, tmp_path: Path, **policy: object) -> Kit:
-    from toolroll.host.sandbox.choose import strongest
+    from toolroll.host.sandbox.choose import choose_sandbox
     from toolroll.result import ToolError
 
     try:
-        strongest(tier)
+        choose_sandbox(tier)
     except ToolError as error:
         pytest.skip(error.message)
     return Kit(ws, state_dir=tmp_path / "state", policy=Policy(sandbox=tier, **policy))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The receipts: what stood at a path before and after, and which call did it."""
+"""Journal entries: what stood at a path before and after a call, and which call it was."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolroll.host.files.digests import digest
+from toolroll.host.files.versions import digest
 from toolroll.result import ErrorCode, ToolError
 
 Kind = Literal["file", "directory", "link"]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PathState:
     """What stands at a path. `content` is the digest of a file's bytes, or where a link leads."""
 
     kind: Kind
@@ -23,22 +23,22 @@ class State:
     content: str = ""
 
     @classmethod
-    def of_file(cls, data: bytes, mode: int) -> State:
+    def of_file(cls, data: bytes, mode: int) -> PathState:
         return cls("file", stat.S_IMODE(mode), digest(data).hex())
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PathChange:
     """One step: what was at a path and what is there now (None: nothing), or a move from `source`."""
 
     path: str
-    before: State | None
-    after: State | None
+    before: PathState | None
+    after: PathState | None
     source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """All that one call changed."""
 
     number: int
@@ -46,7 +46,7 @@ class Entry:
     tool: str
     session: str
     message: str
-    changes: tuple[Change, ...]
+    changes: tuple[PathChange, ...]
     undoes: tuple[int, ...] = ()
     """The entries that this one took back."""
     note: Mapping[str, Any] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def check_kept(path: str, size: int) -> None:
         )
 
 
-def look(fd: int, name: str) -> tuple[State | None, bytes | None]:
+def look(fd: int, name: str) -> tuple[PathState | None, bytes | None]:
     """What stands at a name in an open folder, and the bytes if it is a file."""
     try:
         status = os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -79,13 +79,13 @@ def look(fd: int, name: str) -> tuple[State | None, bytes | None]:
         return None, None
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
-        return State("link", 0, os.readlink(name, dir_fd=fd)), None
+        return PathState("link", 0, os.readlink(name, dir_fd=fd)), None
     if stat.S_ISDIR(status.st_mode):
-        return State("directory", mode), None
+        return PathState("directory", mode), None
     if not stat.S_ISREG(status.st_mode):
         raise OSError(6, "Not a file, folder or link", name)
     check_kept(name, status.st_size)
     opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
     with os.fdopen(opened, "rb") as file:
         data = file.read()
-    return State.of_file(data, mode), data
+    return PathState.of_file(data, mode), data

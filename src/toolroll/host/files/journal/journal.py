@@ -1,18 +1,276 @@
-"""The journal as calls use it: an entry for each, undo, and what the next start does after a kill."""
+"""The journal of a workspace: record the steps of each call, undo entries, recover after a kill.
+
+Each step is written down before it is taken, and all steps of a call are taken back if the call fails.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
-from toolroll.host.files.journal.entry import Change, Entry, look
-from toolroll.host.files.journal.log import Log, undone
-from toolroll.host.files.journal.recorder import Recorder, same, take_back
+from toolroll.host.files import atomic
+from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathState, look
+from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
+from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.state import State as Folder
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
+
+
+class Recorder:
+    """Records what a call does to the names and contents of the workspace."""
+
+    def __init__(self, log: JournalLog, pending: PendingSteps, root: Root) -> None:
+        self._log = log
+        self._pending = pending
+        self._root = root
+        self.folders = FolderSync()
+        self.changes: list[PathChange] = []
+        self._made: set[str] = set()
+        self.undoes: list[int] = []
+        self.note: dict[str, Any] = {}
+
+    @contextmanager
+    def writing(
+        self,
+        place: PathHandle,
+        data: bytes,
+        before: bytes | None,
+        mode: int | None,
+        digests: tuple[bytes | None, bytes | None] = (None, None),
+    ) -> Iterator[None]:
+        """Around a write of `data`: what is there now, and what will be. Digests of both may be known."""
+        step = self.plan(place, data, before, mode, digests)
+        self.about_to(step)
+        yield
+        self.written(step, os.stat(place.name, dir_fd=place.fd, follow_symlinks=False))
+
+    def plan(
+        self,
+        place: PathHandle,
+        data: bytes,
+        before: bytes | None,
+        mode: int | None,
+        digests: tuple[bytes | None, bytes | None],
+    ) -> PathChange:
+        """The step that a write will be; what undoing it needs is kept."""
+        state = self._kept(place, before, digests[0])
+        known = state.mode if state is not None and state.kind == "file" else mode
+        like = (state.content, before) if state is not None and before is not None else None
+        kept = self._log.blobs.keep(data, digests[1], like)
+        return PathChange(place.path, state, PathState("file", known if known is not None else -1, kept))
+
+    def about_to(self, *steps: PathChange) -> None:
+        """Planned steps are going to be taken, in this order: they are taken back if we are killed."""
+        self._pending.about_to(*steps)
+
+    def written(self, step: PathChange, status: os.stat_result) -> None:
+        """A planned write was done, and this stands there now."""
+        if step.after is not None:
+            after = PathState("file", stat.S_IMODE(status.st_mode), step.after.content)
+            if after != step.before:
+                self.changes.append(PathChange(step.path, step.before, after))
+
+    @contextmanager
+    def setting_mode(self, place: PathHandle, mode: int) -> Iterator[None]:
+        """Around a change of a file's permissions."""
+        state = self._kept(place, None, None)
+        step = PathChange(place.path, state, None if state is None else replace(state, mode=mode))
+        self._pending.about_to(step)
+        yield
+        if step.after != step.before:
+            self.changes.append(step)
+
+    @contextmanager
+    def removing(self, fd: int, name: str, path: str) -> Iterator[None]:
+        """Around the removal of one file, link or empty folder."""
+        state, data = look(fd, name)
+        if data is not None:
+            self._log.blobs.keep(data)
+        step = PathChange(path, state, None)
+        self._pending.about_to(step)
+        yield
+        self.changes.append(step)
+
+    @contextmanager
+    def making(self, place: PathHandle, state: PathState) -> Iterator[None]:
+        """Around the making of a folder or a link."""
+        step = PathChange(place.path, None, state)
+        self._pending.about_to(step)
+        yield
+        self.changes.append(step)
+
+    @contextmanager
+    def moving(self, old: PathHandle, new: PathHandle) -> Iterator[None]:
+        """Around a rename to a name that is free, or will be replaced and was recorded as removed."""
+        state, _ = look(old.fd, old.name)
+        step = PathChange(new.path, None, state, source=old.path)
+        self._pending.about_to(step)
+        yield
+        self.changes.append(step)
+
+    def expect(self, parts: tuple[str, ...]) -> None:
+        """Before a place is made ready: the folders that are missing on the way to it will be made."""
+        missing: list[str] = []
+        for depth in range(len(parts) - 1, 0, -1):
+            path = "/".join(parts[:depth])
+            if path in self._made or _is_folder(self._root, path):
+                break
+            missing.append(path)
+        for path in reversed(missing):
+            self._made.add(path)
+            step = PathChange(path, None, PathState("directory", -1))
+            self._pending.about_to(step)
+            self.changes.append(step)
+
+    def _kept(self, place: PathHandle, data: bytes | None, known: bytes | None) -> PathState | None:
+        if data is None:
+            state, data = look(place.fd, place.name)
+            if data is not None:
+                self._log.blobs.keep(data)
+            return state
+        mode = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode
+        return PathState("file", stat.S_IMODE(mode), self._log.blobs.keep(data, known))
+
+    def roll_back(self) -> None:
+        """Take back everything, the last step first."""
+        steps, self.changes = self.changes, []
+        take_back(self._root, self._log, steps)
+
+    def undo(self, steps: Sequence[PathChange]) -> None:
+        """Take back the steps of an earlier call, as steps of this one; nothing if any of them was overtaken."""
+        for step in reversed(steps):
+            self._reverse(step)
+
+    def _prepare(self, parts: tuple[str, ...]) -> None:
+        self._root.trust.check_remove(parts)
+        self.expect(parts)
+
+    def _reverse(self, step: PathChange) -> None:
+        if step.source is not None:
+            with (
+                self._root.place(step.path, follow=False, check=self._root.trust.check_remove) as old,
+                self._root.place(step.source, create=True, follow=False, check=self._prepare) as new,
+                self.moving(old, new),
+            ):
+                os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
+            return
+        with self._root.place(step.path, create=step.before is not None, follow=False, check=self._prepare) as place:
+            if step.before is None:
+                if _is_removable(place):
+                    with self.removing(place.fd, place.name, place.path):
+                        _remove(place)
+            elif step.before.kind == "file":
+                data = self._log.blobs.content(step.before.content)
+                with self.writing(place, data, None, step.before.mode):
+                    _put(place, step.before, data)
+            else:
+                with self.making(place, step.before):
+                    _put(place, step.before, b"")
+
+
+def take_back(root: Root, log: JournalLog, steps: Sequence[PathChange]) -> list[str]:
+    """Undo steps without recording it, the last first; the paths that others have changed since, left alone."""
+    left = []
+    for step in reversed(steps):
+        if step.source is not None:
+            _move_back(root, step)
+            continue
+        try:
+            place = root.place(step.path, create=step.before is not None, follow=False)
+        except FileNotFoundError:
+            continue
+        with place:
+            now, _ = look(place.fd, place.name)
+            if is_same_state(now, step.before):
+                continue
+            if not is_same_state(now, step.after):
+                left.append(step.path)
+            elif step.before is None:
+                _remove(place)
+            else:
+                data = log.blobs.content(step.before.content) if step.before.kind == "file" else b""
+                _put(place, step.before, data)
+    return left
+
+
+def is_same_state(now: PathState | None, known: PathState | None) -> bool:
+    """Whether what is there is what is known; -1 is a mode that was not known yet."""
+    if now is None or known is None:
+        return now is known
+    return (now.kind, now.content) == (known.kind, known.content) and known.mode in (now.mode, -1, 0)
+
+
+def _move_back(root: Root, step: PathChange) -> None:
+    if step.source is None:
+        return
+    try:
+        with (
+            root.place(step.path, follow=False) as new,
+            root.place(step.source, create=True, follow=False) as old,
+        ):
+            if not _exists(old) and _exists(new):
+                os.rename(new.name, old.name, src_dir_fd=new.fd, dst_dir_fd=old.fd)
+            elif _exists(new) and os.path.samestat(_status(old), _status(new)):
+                os.unlink(new.name, dir_fd=new.fd)  # a move by linking that was cut off in the middle
+    except FileNotFoundError:
+        return
+
+
+def _status(place: PathHandle) -> os.stat_result:
+    return os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+
+
+def _exists(place: PathHandle) -> bool:
+    return place.mode() != 0
+
+
+def _is_folder(root: Root, path: str) -> bool:
+    try:
+        os.close(root.folder(path))
+    except OSError:
+        return False
+    return True
+
+
+def _is_removable(place: PathHandle) -> bool:
+    """Whether it can go: a folder that others have put something into stays."""
+    if not stat.S_ISDIR(place.mode()):
+        return _exists(place)
+    fd = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd)
+    try:
+        return not os.listdir(fd)
+    finally:
+        os.close(fd)
+
+
+def _remove(place: PathHandle) -> None:
+    if stat.S_ISDIR(place.mode()):
+        if _is_removable(place):
+            os.rmdir(place.name, dir_fd=place.fd)
+    elif _exists(place):
+        os.unlink(place.name, dir_fd=place.fd)
+
+
+def _put(place: PathHandle, state: PathState, data: bytes) -> None:
+    """Make a place what it was."""
+    if state.kind == "file":
+        atomic.write(place, data, stage=None, mode=state.mode)
+        os.chmod(place.name, state.mode, dir_fd=place.fd)
+    elif state.kind == "link":
+        os.symlink(state.content, place.name, dir_fd=place.fd)
+    elif state.kind == "directory":
+        os.mkdir(place.name, dir_fd=place.fd)
+        if state.mode >= 0:
+            os.chmod(place.name, state.mode, dir_fd=place.fd)
+    else:
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{place.path!r} cannot be put back.")
 
 
 class Journal:
@@ -20,7 +278,7 @@ class Journal:
 
     def __init__(self, root: Root, state: Folder) -> None:
         self._root = root
-        self._log = Log(state)
+        self._log = JournalLog(state)
 
     @contextmanager
     def entry(self, tool: str, session: str, message: str) -> Iterator[Recorder]:
@@ -32,12 +290,12 @@ class Journal:
                     yield recorder
                 if recorder.changes:
                     done, undoes = tuple(recorder.changes), tuple(recorder.undoes)
-                    self._log.append(Entry(0, time.time(), tool, session, message, done, undoes, recorder.note))
+                    self._log.append(JournalEntry(0, time.time(), tool, session, message, done, undoes, recorder.note))
             except BaseException:
                 recorder.roll_back()
                 raise
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Every entry, oldest first."""
         return self._log.entries()
 
@@ -49,10 +307,10 @@ class Journal:
             self._log.forget(name)
         return left
 
-    def choose(self, steps: int, path: str | None, number: int | None) -> list[Entry]:
+    def choose(self, steps: int, path: str | None, number: int | None) -> list[JournalEntry]:
         """The entries that an undo means, newest first."""
         entries = self.entries()
-        gone = undone(entries)
+        gone = undone_numbers(entries)
         if number is not None:
             found = [one for one in entries if one.number == number and number not in gone]
         else:
@@ -63,21 +321,21 @@ class Journal:
             raise _nothing(f"change of {path!r}" if path else "change", len(found), number)
         return found
 
-    def undo(self, entry: Entry, recorder: Recorder) -> None:
+    def undo(self, entry: JournalEntry, recorder: Recorder) -> None:
         """Put everything that an entry touched back; ToolError, and nothing done, if others changed it since."""
         for path, change in _final(entry).items():
             self._check(path, change, entry)
         recorder.undoes.append(entry.number)
         recorder.undo(entry.changes)
 
-    def _check(self, path: str, change: Change, entry: Entry) -> None:
+    def _check(self, path: str, change: PathChange, entry: JournalEntry) -> None:
         try:
             with self._root.place(path, follow=False) as place:
                 now, data = look(place.fd, place.name)
         except (FileNotFoundError, NotADirectoryError):
             now, data = None, None
         moved_folder = change.source is not None and now is not None and now.kind == "directory"
-        if same(now, change.after) or moved_folder:
+        if is_same_state(now, change.after) or moved_folder:
             return
         shown = ""
         if data is not None and change.after is not None and change.after.kind == "file":
@@ -98,16 +356,16 @@ def _nothing(what: str, found: int, number: int | None) -> ToolError:
     return ToolError(ErrorCode.NOT_FOUND, f"There is nothing to undo: the journal has no {what} that stands.")
 
 
-def _touches(entry: Entry, path: str) -> bool:
+def _touches(entry: JournalEntry, path: str) -> bool:
     return any(one == path or one.startswith(path + "/") for one in entry.paths())
 
 
-def _final(entry: Entry) -> dict[str, Change]:
+def _final(entry: JournalEntry) -> dict[str, PathChange]:
     """What the entry left at each path it touched."""
-    final: dict[str, Change] = {}
+    final: dict[str, PathChange] = {}
     for change in entry.changes:
         if change.source is not None:
-            final[change.source] = Change(change.source, None, None)
+            final[change.source] = PathChange(change.source, None, None)
         final[change.path] = change
     return final
 

@@ -1,4 +1,4 @@
-"""The journal on disk: a chained log of entries, the contents they need, and what is under way."""
+"""The journal on disk: a chained log of entries, the contents they need, and the steps of calls under way."""
 
 from __future__ import annotations
 
@@ -8,21 +8,134 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
-from toolroll.host.files.journal.blobs import Blobs
-from toolroll.host.files.journal.entry import Change, Entry
+from toolroll.host.files.journal.entry import JournalEntry, PathChange
+from toolroll.host.files.reader import read_all
 from toolroll.host.files.versions import digest
 from toolroll.host.runtime.state import State as Folder
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text.diff import common_ends
 
 _LOG = "journal"
 _PENDING = "journal/pending"
 _START = "0" * 32
 _SWEEP_EVERY = 200  # entries, after which old contents go
+_BLOBS = "journal/blobs"
+_MOST_BYTES = 1_000_000_000  # the oldest go first
+_LARGE = 1 << 16  # bytes from which on it pays to look for what is alike
+_PART = 8  # a difference may be this part of the content
+_DELTA = ".delta"
+
+
+@dataclass(frozen=True, slots=True)
+class _Delta:
+    """A content as another one, kept whole, that differs between its first and its last bytes."""
+
+    root: str
+    head: int
+    tail: int
+    middle: bytes = b""
+
+
+class Blobs:
+    """Contents by their digests, in the state folder. Several processes may keep some."""
+
+    def __init__(self, state: Folder) -> None:
+        self._state = state
+
+    def keep(self, data: bytes, known: bytes | None = None, like: tuple[str, bytes] | None = None) -> str:
+        """Keep a content, whose digest may be known; the name it is found by again.
+
+        `like` is another content, kept before, with its name: then the difference may do.
+        """
+        name = (known or digest(data)).hex()
+        large = len(data) >= _LARGE
+        if self._still(name, large):
+            return name
+        delta = self._difference(data, *like) if large and like is not None else None
+        if delta is None:
+            self._put(name, data)
+        else:
+            self._put(name + _DELTA, msgspec.msgpack.encode(delta))
+            self._touch(delta.root)  # later than what hangs on it, so that it is not the first to go
+        return name
+
+    def content(self, name: str) -> bytes:
+        """A content that was kept, to the byte; ToolError when it is kept no longer."""
+        data = self._read(name)
+        if data is None and (delta := self._delta(name)) is not None:
+            root = self._read(delta.root) or b""
+            data = root[: delta.head] + delta.middle + root[len(root) - delta.tail :]
+        if data is None or digest(data).hex() != name:
+            raise ToolError(ErrorCode.NOT_FOUND, "The journal no longer keeps that content; it is too old.")
+        return data
+
+    def sweep(self) -> None:
+        """Let the oldest contents go when there are too many."""
+        folder = self._folder()
+        with os.scandir(folder) as found:
+            kept = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.name) for entry in found)
+        total = sum(size for _, size, _ in kept)
+        for _, size, name in kept:
+            if total <= _MOST_BYTES:
+                return
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+            total -= size
+
+    def _still(self, name: str, large: bool) -> bool:
+        """Whether a content is kept; it then counts as new."""
+        if self._touch(name):
+            return True
+        delta = self._delta(name) if large else None
+        return delta is not None and self._touch(name + _DELTA) and self._touch(delta.root)
+
+    def _difference(self, data: bytes, name: str, other: bytes) -> _Delta | None:
+        """The content as a difference, if it is a small one, from the other or from what that one differs from."""
+        head, tail = common_ends(other, data)
+        root = name
+        if (above := self._delta(name)) is not None:
+            root, head, tail = above.root, min(head, above.head), min(tail, above.tail)
+        if len(data) - head - tail > len(data) // _PART:
+            return None
+        return _Delta(root, head, tail, data[head : len(data) - tail])
+
+    def _delta(self, name: str) -> _Delta | None:
+        data = self._read(name + _DELTA)
+        return None if data is None else msgspec.msgpack.decode(data, type=_Delta)
+
+    def _folder(self) -> int:
+        return self._state.folder(_BLOBS)
+
+    def _touch(self, file: str) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(file, dir_fd=self._folder())
+            return True
+        return False
+
+    def _read(self, file: str) -> bytes | None:
+        try:
+            fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._folder())
+        except FileNotFoundError:
+            return None
+        try:
+            return read_all(fd, os.fstat(fd).st_size)
+        finally:
+            os.close(fd)
+
+    def _put(self, file: str, data: bytes) -> None:
+        folder = self._folder()
+        draft = f"{file}.{os.getpid()}.{threading.get_ident()}"
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        with os.fdopen(fd, "wb", buffering=0) as whole:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[whole.write(rest) or 0 :]
+        os.rename(draft, file, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 class _Numbered(msgspec.Struct):
@@ -36,7 +149,7 @@ class _Line(msgspec.Struct):
     entry: _Numbered
 
 
-class Log:
+class JournalLog:
     """Entries in order, each bound to the one before by its hash. Several processes may append."""
 
     def __init__(self, state: Folder) -> None:
@@ -45,7 +158,7 @@ class Log:
         self._lock = threading.Lock()
         self._idle: list[str] = []
 
-    def append(self, entry: Entry) -> Entry:
+    def append(self, entry: JournalEntry) -> JournalEntry:
         """Add an entry; it gets its number here."""
         with self._lock, self._opened() as fd:
             fcntl.flock(fd, fcntl.LOCK_EX)
@@ -59,7 +172,7 @@ class Log:
             self.blobs.sweep()
         return entry
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Every entry, oldest first; ToolError when the chain is broken."""
         found, above = [], _START
         for line in self._lines():
@@ -71,19 +184,19 @@ class Log:
                     f"The journal was changed by others at entry {number}: it is not to be trusted.",
                 )
             above = line["hash"]
-            found.append(msgspec.convert(line["entry"], Entry))
+            found.append(msgspec.convert(line["entry"], JournalEntry))
         return found
 
     @contextlib.contextmanager
-    def under_way(self) -> Iterator[Pending]:
+    def under_way(self) -> Iterator[PendingSteps]:
         """A record of the steps of one call, which outlives a kill; empty when the block ends."""
-        pending = Pending(self._state.folder(_PENDING), self._idle)
+        pending = PendingSteps(self._state.folder(_PENDING), self._idle)
         try:
             yield pending
         finally:
             pending.close()
 
-    def cut_off(self) -> Iterator[tuple[list[Change], str]]:
+    def cut_off(self) -> Iterator[tuple[list[PathChange], str]]:
         """The steps of calls that were killed, oldest step first, each with the name to `forget` it by meanwhile."""
         if not os.path.isdir(os.path.join(self._state.path, _PENDING)):
             return
@@ -91,7 +204,7 @@ class Log:
         for name in sorted(os.listdir(folder)):
             with (
                 contextlib.suppress(FileNotFoundError, BlockingIOError),  # swept by another, or still under way
-                Pending.left(folder, name) as steps,
+                PendingSteps.left(folder, name) as steps,
             ):
                 yield steps, name
 
@@ -116,11 +229,11 @@ class Log:
             return [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
 
 
-class Pending:
+class PendingSteps:
     """The steps of a call that is under way, written before each is taken.
 
-    The file is locked as long as the call lives, so that nobody takes it for one that was killed. Afterwards it is
-    empty and idle until another call needs one, unless somebody who looks for killed calls sweeps it away.
+    The file is locked as long as the call lives, so that it is not taken for one that was killed. Afterwards it is
+    empty and idle until another call needs one, unless a search for killed calls removes it.
     """
 
     def __init__(self, folder: int, idle: list[str]) -> None:
@@ -129,7 +242,7 @@ class Pending:
         self._name = ""
         self._fd: int | None = None
 
-    def about_to(self, *steps: Change) -> None:
+    def about_to(self, *steps: PathChange) -> None:
         """Write down steps that are going to be taken."""
         if self._fd is None:
             self._fd = self._opened()
@@ -162,12 +275,12 @@ class Pending:
 
     @staticmethod
     @contextlib.contextmanager
-    def left(folder: int, name: str) -> Iterator[list[Change]]:
+    def left(folder: int, name: str) -> Iterator[list[PathChange]]:
         """The steps that a killed call had begun, which are ours in the block; BlockingIOError if it lives."""
         fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(fd, "rb") as file:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield [msgspec.json.decode(line, type=Change) for line in file if line.endswith(b"\n")]
+            yield [msgspec.json.decode(line, type=PathChange) for line in file if line.endswith(b"\n")]
 
 
 def _is_free(fd: int) -> bool:
@@ -180,7 +293,7 @@ def _is_free(fd: int) -> bool:
     return status.st_nlink > 0 and status.st_size == 0
 
 
-def undone(entries: Sequence[Entry]) -> set[int]:
+def undone_numbers(entries: Sequence[JournalEntry]) -> set[int]:
     """The numbers of the entries that are undone now; undoing an undoing brings its entry back."""
     gone: set[int] = set()
     for entry in entries:
@@ -189,7 +302,9 @@ def undone(entries: Sequence[Entry]) -> set[int]:
 
 
 def _hash(above: str, body: bytes) -> str:
-    return digest(above.encode() + body).hex()
+    import hashlib
+
+    return hashlib.blake2b(above.encode() + body, digest_size=16).hexdigest()
 
 
 def _last_line(fd: int) -> _Line | None:

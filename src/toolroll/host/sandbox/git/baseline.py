@@ -15,7 +15,7 @@ import msgspec
 
 from toolroll.host.files.openat import PATH
 from toolroll.host.sandbox import dir_entries as entries
-from toolroll.host.sandbox.dir_entries import Entry, Parts, entered
+from toolroll.host.sandbox.dir_entries import DirEntry, Parts, open_dir
 
 GIT: Parts = (".git",)
 SPOTS: tuple[Parts, ...] = (
@@ -43,7 +43,7 @@ class Baseline:
     """The spots of a repository and its nested repositories at one time."""
 
     repositories: list[Parts] = field(default_factory=list)
-    entries: dict[Parts, Entry] = field(default_factory=dict)
+    entries: dict[Parts, DirEntry] = field(default_factory=dict)
     crowded: set[Parts] = field(default_factory=set)
     """Folders with more names than are compared."""
 
@@ -105,7 +105,7 @@ class Baseline:
         """From a file; msgspec.MsgspecError for what `encode` did not write."""
         kind = tuple[list[bytes], list[bytes], list[tuple[bytes, int, int, int, bytes | None]]]
         repositories, crowded, rows = msgspec.msgpack.decode(data, type=kind)
-        found = {_unpacked(name): Entry(mode, (user, group), (), kept) for name, mode, user, group, kept in rows}
+        found = {_unpacked(name): DirEntry(mode, (user, group), (), kept) for name, mode, user, group, kept in rows}
         return cls([*map(_unpacked, repositories)], found, set(map(_unpacked, crowded)))
 
 
@@ -131,7 +131,7 @@ def take_baseline(root: int, known: Baseline | None = None) -> Baseline:
 class _Reader:
     """Reads one baseline."""
 
-    def __init__(self, root: int, known: dict[Parts, Entry]) -> None:
+    def __init__(self, root: int, known: dict[Parts, DirEntry]) -> None:
         self._root = root
         self._known = known
         self._taken = Baseline()
@@ -145,7 +145,7 @@ class _Reader:
         for repository in self._taken.repositories:
             for parts, deep in points(repository):
                 try:
-                    with entered(self._root, parts[:-1]) as folder:
+                    with open_dir(self._root, parts[:-1]) as folder:
                         self._add(folder, parts, deep=deep)
                 except OSError:
                     continue  # no such folder, or a link in its place, which is kept as such
@@ -166,7 +166,7 @@ class _Reader:
         if found is None:
             taken.crowded.add(parts)
             return
-        with entered(folder, parts[-1:]) as inside:
+        with open_dir(folder, parts[-1:]) as inside:
             for name in found:
                 self._add(inside, (*parts, name), deep=True)
 
@@ -176,7 +176,7 @@ class _Reader:
         while todo and seen < _MAX_REPOSITORIES:
             here, seen = todo.pop(), seen + 1
             try:
-                with entered(self._root, here[:-1]) as above, entered(above, here[-1:]) as folder:
+                with open_dir(self._root, here[:-1]) as above, open_dir(above, here[-1:]) as folder:
                     found = entries.names(above, here[-1], MAX_NAMES) or []
                     is_one = here == start or "HEAD" in found
                     kinds = [name for name in _NESTED if is_one and name in found]
@@ -190,7 +190,7 @@ class _Reader:
                 todo += [(*here, name) for name in found]
 
 
-def _start(root: int, git: Entry | None) -> Parts | None:
+def _start(root: int, git: DirEntry | None) -> Parts | None:
     """Where the repository's folder is beneath `root`; None if there is none, or it lies outside."""
     if git is None or git.is_folder:
         return None if git is None else GIT

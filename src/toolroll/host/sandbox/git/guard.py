@@ -8,27 +8,149 @@ baseline of a killed one does the same before anything else.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolroll.host.files.openat import LIST
 from toolroll.host.runtime.stamps import Stamp, are_old, take_stamps
+from toolroll.host.sandbox.dir_entries import Parts
 from toolroll.host.sandbox.git.baseline import GIT, Baseline, take_baseline
-from toolroll.host.sandbox.git.in_use import InUse
+from toolroll.host.sandbox.git.objects import KeptObjects
+from toolroll.host.sandbox.git.refs import KeptRefs
 from toolroll.host.sandbox.git.restore import Restorer
-from toolroll.host.sandbox.git.vault import Vault
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.state import State
     from toolroll.host.sandbox.dir_entries import Parts
     from toolroll.host.sandbox.git.watch import GitWatch
+
+_RUNNING = "running"
+
+
+class InUse:
+    """The use of one workspace by one kit. `folder` is a descriptor of a folder of the state, which stays open."""
+
+    def __init__(self, folder: int) -> None:
+        self._folder = folder
+        self._turn = self._open("turn")
+        self._users = self._open("users")
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One kit at a time may begin, end, or put things back."""
+        fcntl.flock(self._turn, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def is_free(self) -> bool:
+        """Within a turn, and before `begin` or after `end`: whether no other kit runs anything."""
+        try:
+            fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        fcntl.flock(self._users, fcntl.LOCK_UN)
+        return True
+
+    def was_cut_off(self) -> bool:
+        """While the workspace is free: whether a kit that ran something was killed before it could end."""
+        try:
+            os.stat(_RUNNING, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def begin(self) -> None:
+        """Within a turn: this kit runs something from now on."""
+        fcntl.flock(self._users, fcntl.LOCK_SH)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(_RUNNING, flags, 0o600, dir_fd=self._folder))
+
+    def end(self) -> None:
+        """Within a turn: this kit runs nothing any more."""
+        fcntl.flock(self._users, fcntl.LOCK_UN)
+        if self.is_free():
+            with suppress(FileNotFoundError):
+                os.unlink(_RUNNING, dir_fd=self._folder)
+
+    def close(self) -> None:
+        """Let go of the locks."""
+        turn, self._turn, users, self._users = self._turn, -1, self._users, -1
+        for fd in (turn, users):
+            if fd >= 0:
+                os.close(fd)
+
+    def _open(self, name: str) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, 0o600, dir_fd=self._folder)
+
+
+_REFRESH_S = 0.25  # for all repositories together; the rest is kept the next time
+
+
+class Vault:
+    """The objects and refs of a workspace's repositories, in folders of the state. For one thread at a time."""
+
+    def __init__(self, root: int, folder: int) -> None:
+        """`root` is the workspace, `folder` one of the state; both descriptors stay the caller's."""
+        self._root = root
+        self._folder = folder
+        self._kept: dict[Parts, tuple[KeptObjects, KeptRefs]] = {}
+        self._stores: list[int] = []
+
+    def refresh(self, repositories: Sequence[Parts]) -> None:
+        """Keep what there is now. Only while nothing runs."""
+        deadline = time.monotonic() + _REFRESH_S
+        for repository in repositories:
+            objects, refs = self._of(repository)
+            if refs.refresh() or not objects.whole:  # git changes the index or a branch with every object
+                objects.refresh(deadline)
+
+    def load(self, repositories: Sequence[Parts]) -> None:
+        """Expect what another kit has kept, which was killed or still runs something."""
+        for repository in repositories:
+            for one in self._of(repository):
+                one.load()
+
+    def put_back(self, repositories: Sequence[Parts]) -> list[str]:
+        """Put back what a command has lost; a sentence for each."""
+        return [said for repository in repositories for one in self._of(repository) for said in one.put_back()]
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        stores, self._stores, self._kept = self._stores, [], {}
+        for fd in stores:
+            os.close(fd)
+
+    def _of(self, repository: Parts) -> tuple[KeptObjects, KeptRefs]:
+        if repository not in self._kept:
+            import hashlib
+
+            name = hashlib.blake2b(os.fsencode("/".join(repository)), digest_size=8).hexdigest()
+            objects, refs = (self._store(f"{name}-{what}") for what in ("objects", "refs"))
+            self._kept[repository] = (
+                KeptObjects(self._root, repository, objects),
+                KeptRefs(self._root, repository, refs),
+            )
+        return self._kept[repository]
+
+    def _store(self, name: str) -> int:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=self._folder)
+        self._stores.append(os.open(name, LIST | os.O_NOFOLLOW, dir_fd=self._folder))
+        return self._stores[-1]
+
 
 _FOLDER = "git"
 _BASELINE = "baseline"
@@ -38,7 +160,7 @@ _MAX_RESTORES, _RESTORES_S = 100, 10.0  # so many in so many seconds are no acci
 
 
 @dataclass(slots=True, eq=False)
-class Guarded:
+class GuardedCommand:
     """One command, job or server while it runs."""
 
     hold: tuple[str, ...] = ()
@@ -64,7 +186,7 @@ class GitGuard:
         self._root = root
         self._state = state
         self._lock = threading.RLock()
-        self._running: set[Guarded] = set()
+        self._running: set[GuardedCommand] = set()
         self._baseline = Baseline()
         self._restorer: Restorer | None = None
         self._in_use: InUse | None = None
@@ -88,10 +210,10 @@ class GitGuard:
                 self._recovered += self._recover(in_use)
             return list(self._recovered)
 
-    def begin(self) -> Guarded:
+    def begin(self) -> GuardedCommand:
         """Before something is started that may write to the workspace."""
         with self._lock:
-            guarded = Guarded()
+            guarded = GuardedCommand()
             if not self._running:
                 self._open()
             guarded.hold, guarded.keep = self._mounts
@@ -102,7 +224,9 @@ class GitGuard:
                 self._start_watch()
             return guarded
 
-    def mounts(self, protected: Iterable[str], guarded: Guarded | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def mounts(
+        self, protected: Iterable[str], guarded: GuardedCommand | None
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What a sandbox with mounts holds for something that runs: folders that keep their names, and read-only paths.
 
         `protected` are the names in the workspace that stay as they are.
@@ -110,7 +234,7 @@ class GitGuard:
         keep = tuple(self._path((name,)) for name in protected if guarded is None or name != GIT[0])
         return ((), keep) if guarded is None else (guarded.hold, (*keep, *guarded.keep))
 
-    def end(self, guarded: Guarded) -> list[str]:
+    def end(self, guarded: GuardedCommand) -> list[str]:
         """After its end: put back what it has changed; what was put back while it ran, in sentences."""
         with self._lock:
             if guarded not in self._running:

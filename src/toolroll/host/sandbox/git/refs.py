@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 from toolroll.host.files.openat import LIST
 from toolroll.host.runtime.stamps import Stamp, are_old, take_stamp, take_stamps
-from toolroll.host.sandbox.dir_entries import Parts, entered
+from toolroll.host.sandbox.dir_entries import Parts, open_dir
 
 _FILES = ("HEAD", "packed-refs", "index")
 _TREES = ("refs", "logs")
@@ -41,7 +41,7 @@ class KeptRefs:
     def refresh(self) -> bool:
         """Copy what has changed since the last time; whether anything has."""
         try:
-            with entered(self._root, self._repository) as top:
+            with open_dir(self._root, self._repository) as top:
                 if self._known and self._is_unchanged(top) and are_old(self._known.values()):
                     return False
                 before, self._known = self._known, dict(self._found(top))
@@ -63,7 +63,7 @@ class KeptRefs:
     def put_back(self) -> list[str]:
         """Put back what git never leaves behind; a sentence for each."""
         try:
-            with entered(self._root, self._repository) as top:
+            with open_dir(self._root, self._repository) as top:
                 if self._is_unchanged(top):
                     return []
                 said = [*self._folders(top), *(self._remove(top, path) for path in self._broken(top))]
@@ -120,7 +120,7 @@ class KeptRefs:
 
     def _remove(self, top: int, path: str) -> str:
         *above, name = path.split("/")
-        with entered(top, tuple(above)) as folder:
+        with open_dir(top, tuple(above)) as folder:
             os.unlink(name, dir_fd=folder)
         shown = repr("/".join((*self._repository, path)))
         return f"{shown} was added by the command and named no commit; it has been removed."
@@ -143,7 +143,7 @@ class KeptRefs:
     def _copy(self, source: int, path: str, target: int) -> None:
         """Copy a file, making the folders on the way; no link is followed."""
         *above, name = path.split("/")
-        with entered(source, tuple(above)) as old, _made(target, above) as new:
+        with open_dir(source, tuple(above)) as old, _made(target, above) as new:
             with os.fdopen(os.open(name, _READ, dir_fd=old), "rb") as file:
                 data, mode = file.read(_MAX_FILE_BYTES + 1), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if len(data) > _MAX_FILE_BYTES:
@@ -158,15 +158,15 @@ class KeptRefs:
 def _made(top: int, parts: list[str]) -> Iterator[int]:
     """A descriptor of a folder beneath `top`, made where it is missing."""
     for depth in range(1, len(parts) + 1):
-        with entered(top, tuple(parts[: depth - 1])) as above, suppress(FileExistsError):
+        with open_dir(top, tuple(parts[: depth - 1])) as above, suppress(FileExistsError):
             os.mkdir(parts[depth - 1], 0o777, dir_fd=above)
-    with entered(top, tuple(parts)) as fd:
+    with open_dir(top, tuple(parts)) as fd:
         yield fd
 
 
 def _walk(top: int, where: str, depth: int = 0) -> Iterator[tuple[str, Stamp]]:
     """The files and folders beneath a folder, `_MAX_FILES` of them in each."""
-    with entered(top, tuple(filter(None, where.split("/")))) as path:
+    with open_dir(top, tuple(filter(None, where.split("/")))) as path:
         fd = os.open(".", _OPEN, dir_fd=path)
     try:
         names = sorted(os.listdir(fd))[:_MAX_FILES]
@@ -184,7 +184,7 @@ def _walk(top: int, where: str, depth: int = 0) -> Iterator[tuple[str, Stamp]]:
 def _content(top: int, path: str) -> bytes:
     *above, name = path.split("/")
     try:
-        with entered(top, tuple(above)) as folder, os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
+        with open_dir(top, tuple(above)) as folder, os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
             return file.read(_MAX_FILE_BYTES)
     except OSError:
         return b""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from toolroll.host.files.openat import PATH
 from toolroll.host.sandbox import dir_entries as entries
-from toolroll.host.sandbox.dir_entries import Entry, Parts, entered
+from toolroll.host.sandbox.dir_entries import DirEntry, Parts, open_dir
 from toolroll.host.sandbox.git.baseline import (
     GIT,
     MAX_BYTES,
@@ -70,7 +70,7 @@ class Restorer:
         todo = [(GIT, False), *(point for one in there for point in points(one))]
         for parts, deep in dict.fromkeys(todo):
             try:
-                with entered(self._root, parts[:-1]) as folder:
+                with open_dir(self._root, parts[:-1]) as folder:
                     yield from self._compare(folder, parts, deep=deep)
             except OSError as error:
                 if parts in baseline.entries:
@@ -81,7 +81,7 @@ class Restorer:
         if repository[-2:-1] != ("worktrees",):
             return False
         try:
-            with entered(self._root, repository):
+            with open_dir(self._root, repository):
                 return False
         except FileNotFoundError:
             return True
@@ -112,7 +112,7 @@ class Restorer:
             entries.put(folder, parts[-1], was)
             yield f"{_shown(parts)} was filled by the command; it has been put back, and what it was is now {aside}."
             rebuilt = True
-        with entered(folder, parts[-1:]) as inside:
+        with open_dir(folder, parts[-1:]) as inside:
             said = [
                 sentence
                 for name in dict.fromkeys((*expected, *(found or ())))
@@ -121,7 +121,7 @@ class Restorer:
         if not rebuilt:  # else all that is in it was gone, which has been said
             yield from said
 
-    def _restore(self, folder: int, parts: Parts, was: Entry, now: Entry | None) -> str:
+    def _restore(self, folder: int, parts: Parts, was: DirEntry, now: DirEntry | None) -> str:
         """Put back one thing; what has been done, in words."""
         if not was.is_kept:
             if now is None:
@@ -134,7 +134,7 @@ class Restorer:
         entries.put(folder, parts[-1], was)
         return "it has been put back"
 
-    def _remove(self, folder: int, parts: Parts, now: Entry) -> str:
+    def _remove(self, folder: int, parts: Parts, now: DirEntry) -> str:
         if stat.S_ISREG(now.mode) or stat.S_ISLNK(now.mode):
             entries.drop(folder, parts[-1])
             return "it has been removed"
@@ -144,12 +144,12 @@ class Restorer:
         """Move a thing to where git does not look for it: the folder of its repository, or above."""
         inside = [one for one in self._baseline.repositories if parts[: len(one)] == one and parts != one]
         where = max(inside, key=len, default=())
-        with entered(self._root, where) as above:
+        with open_dir(self._root, where) as above:
             return _shown((*where, entries.set_aside(folder, parts[-1], above)))
 
-    def _bring_back(self, parts: Parts, was: Entry, held: int | None) -> str:
+    def _bring_back(self, parts: Parts, was: DirEntry, held: int | None) -> str:
         """Make sure that `parts` is the folder that it was, or a new one in its place; what there is to say."""
-        with entered(self._root, parts[:-1]) as above:
+        with open_dir(self._root, parts[:-1]) as above:
             try:
                 now = os.stat(parts[-1], dir_fd=above, follow_symlinks=False)
             except FileNotFoundError:
@@ -186,9 +186,9 @@ def _is_folder(status: os.stat_result) -> bool:
 
 
 def _hold(root: int, parts: Parts) -> int | None:
-    """A descriptor that tells a folder from another of its name; None if there is no folder."""
+    """A descriptor that identifies a folder whatever its name; None if there is no folder."""
     try:
-        with entered(root, parts) as fd:
+        with open_dir(root, parts) as fd:
             return os.dup(fd)
     except OSError:
         return None

@@ -1,4 +1,4 @@
-"""A thread that looks at a repository's settings and hooks as soon as they change, while something runs."""
+"""Watch a repository's settings and hooks in a thread while commands run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from toolroll.host.files.openat import LIST
 from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
-from toolroll.host.sandbox.dir_entries import Parts, entered
+from toolroll.host.sandbox.dir_entries import Parts, open_dir
 
 _TOGETHER_S = 0.002  # changes that come so close to each other are looked at once
 _POLL_S = 0.05  # where the kernel does not report changes
@@ -69,7 +69,7 @@ class GitWatch:
         numbers = {}
         for parts in self._folders:
             try:
-                with entered(self._root, parts) as path:
+                with open_dir(self._root, parts) as path:
                     fd = os.open(".", LIST, dir_fd=path)
             except OSError:
                 continue  # it is not there: the folder above is watched for it

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
-from toolroll.host.runtime.launcher import PIPE, Reach, module_paths, wait_for
+from toolroll.host.runtime.launcher import PIPE, AccessRules, module_paths, wait_for
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.in_process import FOLDING_SIGNS
 from toolroll.host.search.index.postings import ALWAYS, BINARY, FOLDED, Postings
@@ -53,7 +53,7 @@ class IndexBuilder:
         self.close()
         names = create_nameless_file(b"\0".join(map(os.fsencode, paths)))
         given = [self._root.path, self._index, str(names), str(self._most_bytes)]
-        reach = Reach((os.path.dirname(self._index),), (self._root.path,))
+        reach = AccessRules((os.path.dirname(self._index),), (self._root.path,))
         try:
             # The child ends when this pipe closes.
             self._child = self._launcher.start_python(

@@ -156,7 +156,7 @@ class FileTable:
         self._unsettled, self._linked, self._shared = set(), set(), set()
         self._folders, self._numbers, self._uniform = {}, {}, True
         self._exclude = self._excluded()
-        self._walk = Walk(self._root.fd, rules=ignore.inherited(self._root, ()))
+        self._walk = Walk(self._root.fd, rules=ignore.inherited_rules(self._root, ()))
         self._grow("", {})
 
     def _grow(self, path: str, above: Chain) -> _Folder | None:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from toolroll.text.code.map.file_facts import Mark
-from toolroll.text.names import shown
+from toolroll.text.names import show_name
 from toolroll.text.tokens import estimate
 
 _MIN_FILE_TOKENS = 20  # of a file with its most important definitions
@@ -98,7 +98,7 @@ class MapLayout:
         """The lines that an item adds: its own, and those of its parents."""
         path = self._files[item.file][0]
         if item.mark < 0:
-            yield shown(path)
+            yield show_name(path)
             return
         marks = self._marks[path]
         for at in self._with_parents(path, item.mark):
@@ -134,7 +134,7 @@ def render(parts: Sequence[MapPart]) -> list[str]:
     """The lines of a map."""
     lines = []
     for part in parts:
-        lines.append(shown(part.path))
+        lines.append(show_name(part.path))
         width = max((len(str(mark.line)) for mark in part.marks), default=0)
         lines += [line_of(mark, width) for mark in part.marks]
     return lines

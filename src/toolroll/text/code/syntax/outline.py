@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.model import VALUES, Tag, Tags, format_lines
-from toolroll.text.names import shown
+from toolroll.text.names import show_name
 
 _MAX_IMPORTS = 20  # shown in one line
 _MAX_NAMES = 12  # of definitions, shown in one line
@@ -48,7 +48,8 @@ def imports(tags: Tags) -> list[str]:
 
 def header(path: str, tags: Tags) -> str:
     """A source in one line: its name, its language and its length."""
-    return f"{shown(path)} ({languages.get(tags.language).title}, {tags.lines} line{'s' if tags.lines != 1 else ''})"
+    lines = f"{tags.lines} line{'s' if tags.lines != 1 else ''}"
+    return f"{show_name(path)} ({languages.get(tags.language).title}, {lines})"
 
 
 def render(found: Sequence[OutlineLine], indent: str = "") -> list[str]:

@@ -109,7 +109,7 @@ def format_row(row: SymbolRow) -> str:
     """A row as text: where it is, what it says, and what it belongs to."""
     joint = "on" if row.kind == "decorator" else "in"
     said = f"{row.name}: {row.text}" if row.kind == "call" else row.text or row.name
-    return f"{names.shown(row.path)}:{row.line}: {said}{f'  ({joint} {row.parent})' if row.parent else ''}"
+    return f"{names.show_name(row.path)}:{row.line}: {said}{f'  ({joint} {row.parent})' if row.parent else ''}"
 
 
 def _enclosing(tags: Tags, line: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolroll.result import Status
-from toolroll.text.names import named
+from toolroll.text.names import show_names
 
 if TYPE_CHECKING:
     from toolroll.text.dev.lint.model import Finding, Rewritten
@@ -77,7 +77,7 @@ def linted(
         dict.fromkeys(findings), key=lambda one: (one.code != "syntax", one.path, one.line, one.column, one.code)
     )
     counts = dict(Counter(one.code for one in ordered).most_common())
-    whole = (lambda: "\n".join(map(str, named(ordered)))) if len(ordered) > _MOST else None
+    whole = (lambda: "\n".join(map(str, show_names(ordered)))) if len(ordered) > _MOST else None
     return Linted(action, engines, checked, ordered, len(ordered), counts, list(changed), fixed, note, "success", whole)
 
 

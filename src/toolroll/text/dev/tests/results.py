@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolroll.result import Status
-from toolroll.text.names import named
+from toolroll.text.names import show_names
 
 if TYPE_CHECKING:
     from toolroll.text.dev.tests.model import Case, Covered, Failure, Run
@@ -77,7 +77,7 @@ def found(run: Run, note: str) -> DiscoveredTests:
     """What a run that only looked has found."""
     from toolroll.text.dev.tests import show
 
-    whole = partial(show.listed, named(run.tests), len(run.tests)) if len(run.tests) > _LISTED else None
+    whole = partial(show.listed, show_names(run.tests), len(run.tests)) if len(run.tests) > _LISTED else None
     return DiscoveredTests(run.tests, len(run.tests), run.failures, run.framework, note, "success", whole)
 
 

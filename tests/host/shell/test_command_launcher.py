@@ -1,5 +1,7 @@
 """Texts that are handed over by descriptor: what was shown is what runs."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import time
@@ -7,8 +9,8 @@ import time
 import pytest
 
 from toolroll import Effect, ToolError
-from toolroll.host.sandbox.choose import strongest
-from toolroll.host.shell.sealed_text import SealedText, handed
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.shell.command_launcher import SealedText, prepare_words
 from toolroll.policy.rules import Policy
 
 # Rewrites every file of the temporary folder, round after round.
@@ -26,7 +28,7 @@ LONG = "# " + "x" * 110_000  # more than one argument of a program may hold
 @pytest.fixture(params=["bubblewrap", "landlock", "none"])
 def tier(request):
     try:
-        strongest(request.param)
+        choose_sandbox(request.param)
     except ToolError as error:
         pytest.skip(f"no {request.param} here: {error.message}")
     return request.param
@@ -48,7 +50,7 @@ def test_nothing_can_write_to_it():
 
 def test_a_command_gets_it_by_descriptor_and_it_is_closed_after():
     with SealedText("print(__file__)", "<code>", main=True) as code, SealedText("two", "<b>") as other:
-        argv, variables, fds = handed(["python3", code], {"B": other})
+        argv, variables, fds = prepare_words(["python3", code], {"B": other})
         done = subprocess.run(argv, pass_fds=fds, capture_output=True, text=True, check=True)
         assert fds == [code.fd, other.fd]
         assert variables == {"B": other.path}

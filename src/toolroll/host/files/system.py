@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolroll.host.files.openat import PATH
+from toolroll.host.runtime.launcher import is_beneath
 
 ETC = "/etc"
 PROC = "/proc"
@@ -44,7 +45,7 @@ class System:
     files: tuple[str, ...]
     """Single files outside them that settings link to."""
     hidden: tuple[str, ...]
-    """What of /etc no command may read: to root, who owns it, its mode says nothing."""
+    """What of /etc no command may read: root owns it, so its mode does not keep root out."""
     covered: tuple[str, ...]
     """Those of them that a command without capabilities could read something in, if nothing else kept it from that."""
     settings: tuple[str, ...]
@@ -70,7 +71,7 @@ def system() -> System:
 @lru_cache(maxsize=4)
 def _system(changed: int, user: int, groups: frozenset[int]) -> System:  # noqa: ARG001 - to look again
     resolver = real(_RESOLVER)
-    files = (resolver,) if resolver is not None and not beneath(resolver, ETC) else ()
+    files = (resolver,) if resolver is not None and not is_beneath(resolver, ETC) else ()
     hidden = tuple(_private(ETC)) if user == 0 else ()
     return System(
         (
@@ -80,12 +81,12 @@ def _system(changed: int, user: int, groups: frozenset[int]) -> System:  # noqa:
         files,
         hidden,
         tuple(path for path in hidden if _open_to(path, user, groups)),
-        tuple(carved(ETC, hidden)),
+        tuple(carve_out(ETC, hidden)),
     )
 
 
 def _private(folder: str) -> Iterator[str]:
-    """The outermost paths beneath `folder` that are not for everybody to read."""
+    """The outermost paths beneath `folder` that are not world-readable."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -111,7 +112,7 @@ def _open_to(path: str, user: int, groups: frozenset[int]) -> bool:
     try:
         found = os.lstat(path)
         if path.endswith(".lock") and stat.S_ISREG(found.st_mode) and not found.st_size:
-            return False  # nobody ever writes into it
+            return False  # a lock file stays empty
         if "system.posix_acl_access" in os.listxattr(path, follow_symlinks=False):
             return True
     except (AttributeError, OSError):
@@ -120,9 +121,9 @@ def _open_to(path: str, user: int, groups: frozenset[int]) -> bool:
     return found.st_uid == user or bool(found.st_mode & others)
 
 
-def carved(path: str, hidden: Iterable[str]) -> Iterator[str]:
+def carve_out(path: str, hidden: Iterable[str]) -> Iterator[str]:
     """The outermost paths that together are all of `path` but what is hidden in it. Links are left out then."""
-    inside = [one for one in hidden if beneath(one, path)]
+    inside = [one for one in hidden if is_beneath(one, path)]
     if not inside:
         yield path
     elif path not in inside:
@@ -132,12 +133,7 @@ def carved(path: str, hidden: Iterable[str]) -> Iterator[str]:
         except OSError:
             return  # not for us to read, so neither for a command
         for child in children:
-            yield from carved(child, inside)
-
-
-def beneath(path: str, folder: str) -> bool:
-    """Whether `path` is the folder or in it, by their names alone."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+            yield from carve_out(child, inside)
 
 
 def real(path: str) -> str | None:

@@ -1,0 +1,164 @@
+"""The values of an edit: a text to look quotes up in, a place in it, and what a replacement made."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, islice
+
+from toolroll.text import code_tokens as code
+from toolroll.text.diff import Same
+
+Rewrite = Callable[[str], str | None]
+"""From the caller's new text to the file's way of writing it; None when there is no certain way."""
+
+# What a relation costs: a place found by a cheaper one is the better place.
+EXACT, BLANKS, PASTED, INDENT, ESCAPED, TOKENS, TYPOGRAPHY = 0, 1, 1, 2, 3, 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A way in which a quote is not the file's text to the letter, and the way back for what replaces it."""
+
+    name: str
+    cost: int
+    rewrite: Rewrite
+
+    def then(self, other: Relation) -> Relation:
+        """Both at once: this one was taken off the quote first."""
+        names = [name for name in (self.name, other.name) if name != "exact"]
+
+        def rewrite(new: str) -> str | None:
+            halfway = self.rewrite(new)
+            return None if halfway is None else other.rewrite(halfway)
+
+        return Relation(" and ".join(names) or "exact", self.cost + other.cost, rewrite)
+
+
+AS_IT_IS = Relation("exact", EXACT, lambda new: new)
+
+
+PLAIN_MARKS = str.maketrans(
+    {
+        "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",
+        "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"', "\u00ab": '"', "\u00bb": '"',
+        "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2212": "-",
+        "\u00a0": " ", "\u2002": " ", "\u2003": " ", "\u2009": " ", "\u202f": " ", "\u3000": " ",
+        "\u200b": None, "\u200c": None, "\u200d": None, "\ufeff": None,
+    }
+)  # fmt: skip
+"""Typographic marks, and what stands for each in code."""
+
+
+def squeezed(line: str) -> str:
+    """A line without any blank and with plain marks: lines that relate in any way are equal in this."""
+    return "".join(line.translate(PLAIN_MARKS).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place: where it begins and ends, and how the quote relates to it."""
+
+    start: int
+    end: int
+    relation: Relation
+
+
+class EditSource:
+    """A file's text in the views that quotes are looked up in. Each is made once, when it is needed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their line feeds."""
+        return self.text.split("\n")
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins in the text."""
+        return [0, *accumulate(len(line) + 1 for line in self.lines)]
+
+    @cached_property
+    def in_text(self) -> list[bool]:
+        return list(code.inside_text(self.lines))
+
+    @cached_property
+    def squeezed(self) -> str:
+        """All lines without blanks, each between line feeds."""
+        return "\n" + "\n".join(map(squeezed, self.lines)) + "\n"
+
+    @cached_property
+    def squeezed_starts(self) -> list[int]:
+        return [0, *accumulate(len(line) + 1 for line in self.squeezed[1:-1].split("\n"))]
+
+    def line_at(self, place: int) -> int:
+        """The number of the line that a place is in, from 1."""
+        return bisect_right(self.starts, place)
+
+    def windows(self, quoted: Sequence[str]) -> Iterator[int]:
+        """The first line (from 0) of every run of lines that equals the quoted ones but for blanks and marks."""
+        wanted = "\n" + "\n".join(map(squeezed, quoted)) + "\n"
+        at = self.squeezed.find(wanted)
+        while at >= 0:
+            yield bisect_right(self.squeezed_starts, at) - 1
+            at = self.squeezed.find(wanted, at + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EditResult:
+    """The new text, the places replaced (as spans of the old one), and the relation they were found by."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    relation: str
+    lines: tuple[int, int]
+    """First and last line touched, counted in the old text."""
+
+    @property
+    def count(self) -> int:
+        return len(self.spans)
+
+    @property
+    def made(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class SplicedBytes:
+    """The same as bytes; the quote was found to the letter."""
+
+    data: bytes
+    spans: tuple[tuple[int, int], ...]
+    lines: tuple[int, int]
+    same: Same
+    relation = "exact"
+    count = 1
+
+    @property
+    def made(self) -> SplicedBytes:
+        return self
+
+
+def find_exact(text: str, old: str, most: int | None = None) -> list[Span]:
+    """Every place where the quote stands to the letter, one behind the other; no more than `most`."""
+    return list(islice(each_exact(text, old), most))
+
+
+def each_exact(text: str, old: str) -> Iterator[Span]:
+    """The same one by one."""
+    at = text.find(old)
+    while at >= 0:
+        yield Span(at, at + len(old), AS_IT_IS)
+        at = text.find(old, at + len(old))
+
+
+def cuts_in(text: str, span: Span) -> bool:
+    """Whether a quote that begins with blanks leaves some of its line's indentation out: it was not copied so."""
+    before = text[text.rfind("\n", 0, span.start) + 1 : span.start]
+    return (
+        bool(before) and not before.strip() and text[span.start] in " \t" and not text[span.start : span.end].isspace()
+    )

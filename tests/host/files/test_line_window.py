@@ -1,0 +1,222 @@
+"""Where the lines of large files are: right at every line, kept while the file stays the same, never longer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from toolroll.host.files import line_window as milestones
+from toolroll.host.files import line_window as window
+from toolroll.host.files.line_window import LineIndex, LineIndexCache
+from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.text.encoding import UTF8
+
+BLOCK = 64
+TEXTS = {
+    "ended": b"".join(b"%d " % n + b"x" * (n % 9) + b"\n" for n in range(200)),
+    "open": b"a\n" * 50 + b"no end",
+    "whole blocks": (b"x" * 63 + b"\n") * 4,
+    "whole blocks, open": (b"x" * 63 + b"\n") * 3 + b"y" * 64,
+    "blank lines": b"\n" * 300,
+    "one long line": b"x" * 1000,
+    "long lines": (b"x" * 200 + b"\n") * 5 + b"z",
+}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(milestones, "BLOCK", BLOCK)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Opens a file with this content, as old as if it had not been touched for long."""
+    fds = []
+
+    def make(data):
+        path = tmp_path / "f"
+        path.write_bytes(data)
+        fds.append(os.open(path, os.O_RDONLY))
+        return fds[-1]
+
+    yield make
+    for fd in fds:
+        os.close(fd)
+
+
+def settled(fd):
+    """Its state, once its times tell of the next change."""
+    time.sleep(0.12)
+    return os.fstat(fd)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("order", ["forwards", "backwards", "anew"])
+def test_every_window_of_every_text(opened, name, order):
+    data = TEXTS[name]
+    fd = opened(data)
+    lines = data.decode().removesuffix("\n").split("\n")
+    starts = range(1, len(lines) + 3)
+    known = LineIndex()
+    for start in starts if order != "backwards" else reversed(starts):
+        known = LineIndex() if order == "anew" else known
+        found = window.window_of_file(fd, start, 3, UTF8, CancelToken(), known)
+        assert (found.lines, found.total) == (tuple(lines[start - 1 : start + 2]), len(lines))
+
+
+def test_lines_before_a_milestone_are_not_read_again(opened):
+    fd = opened(TEXTS["ended"])
+    known = LineIndex()
+    place = known.after(fd, 150, CancelToken())
+    assert TEXTS["ended"][:place].count(b"\n") == 150
+    os.pwrite(again := os.open(f"/proc/self/fd/{fd}", os.O_WRONLY), b"\n" * BLOCK, 0)
+    os.close(again)
+    assert known.after(fd, 150, CancelToken()) == place  # a scan from the start would find it earlier
+    assert LineIndex().after(fd, 150, CancelToken()) < place
+
+
+def test_what_was_learned_is_kept_for_this_state_only(opened, tmp_path):
+    fd = opened(TEXTS["ended"])
+    known, status = LineIndexCache(), settled(fd)
+    learned = known.of(status)
+    learned.count(fd, CancelToken())
+    known.keep(fd, status, learned)
+    assert known.of(status).total == 200
+    assert list(known.of(status).before) == list(learned.before) != [0]
+
+    (tmp_path / "f").write_bytes(b"\n" * len(TEXTS["ended"]))  # as long as before
+    assert os.fstat(fd).st_ino == status.st_ino
+    os.utime(fd, ns=(status.st_atime_ns, status.st_mtime_ns))  # and as old, as far as that can be pretended
+    assert known.of(os.fstat(fd)) == LineIndex(settled=False)
+
+
+def test_what_changed_meanwhile_is_not_kept(opened):
+    fd = opened(TEXTS["ended"])
+    known, status = LineIndexCache(), settled(fd)
+    learned = known.of(status)
+    learned.count(fd, CancelToken())
+    os.utime(fd)
+    known.keep(fd, status, learned)
+    assert known.of(status).total is None
+
+
+def test_a_file_just_written_is_not_trusted(opened):
+    fd = opened(TEXTS["ended"])
+    known, status = LineIndexCache(), os.fstat(fd)
+    learned = known.of(status)
+    learned.count(fd, CancelToken())
+    known.keep(fd, status, learned)
+    assert known.of(status).total is None
+
+
+def test_what_was_handed_out_is_nobody_elses(opened):
+    fd = opened(TEXTS["ended"])
+    known, status = LineIndexCache(), settled(fd)
+    learned = known.of(status)
+    learned.after(fd, 20, CancelToken())
+    known.keep(fd, status, learned)
+    mine = known.of(status)
+    mine.count(fd, CancelToken())
+    assert known.of(status).total is None
+
+
+def test_no_more_is_held_than_fits(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(milestones, "_MOST_FILES", 2)
+    monkeypatch.setattr(milestones, "_MOST_BLOCKS", 100)
+    fds = [opened(TEXTS["ended"])]
+    for name in "gh":
+        (tmp_path / name).write_bytes(TEXTS["ended"] * (1 if name == "g" else 9))
+        fds.append(os.open(tmp_path / name, os.O_RDONLY))
+    known, states = LineIndexCache(), [settled(fd) for fd in fds]
+    for fd, status in zip(fds, states, strict=True):
+        learned = known.of(status)
+        learned.count(fd, CancelToken())
+        known.keep(fd, status, learned)
+        held = [known.of(one).total for one in states]
+    assert held == [None, None, None]  # the last takes more than all may
+    for fd in fds[1:]:
+        os.close(fd)
+
+
+SIZE = 1 << 40
+_CALL = """
+import json, os, resource, sys
+from toolroll import Kit
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+with Kit(sys.argv[1], state_dir=sys.argv[2]) as kit:
+    for name, arguments in json.loads(sys.argv[3]):
+        found = kit.call(name, arguments)
+        print(json.dumps([name, found.status, found.error.code if found.error else "", found.text[:300]]))
+status = open("/proc/self/status").read()  # the peak in rusage is also that of the process which started us
+print(json.dumps([sum(os.times()[:4]), int(status.partition("VmHWM:")[2].split()[0]) // 1024]))
+"""
+CALLS = [
+    [
+        ("read", {"path": "big.py"}),
+        ("read", {"path": "big.py", "offset": 9_000_000, "limit": 2}),
+        ("read", {"path": "big.py", "offset": 8_002, "limit": 3}),
+        ("read", {"path": "none.bin"}),
+        ("stat", {"path": "big.py"}),
+        ("ls", {}),
+        ("find", {"pattern": "*"}),
+    ],
+    [
+        ("grep", {"pattern": "needle"}),
+        ("grep", {"pattern": "absent"}),
+        ("grep", {"pattern": "needle", "path": "big.py"}),
+        ("references", {"symbol": "needle"}),
+        ("repo_map", {}),
+    ],
+    [
+        ("write", {"path": "big.py", "content": "x"}),
+        ("edit", {"path": "big.py", "old": "needle", "new": "x"}),
+        ("insert", {"path": "big.py", "line": 1, "text": "x"}),
+        ("copy", {"source": "big.py", "target": "c"}),
+        ("move", {"source": "big.py", "target": "c"}),
+        ("delete", {"path": "big.py"}),
+        ("multiedit", {"pattern": "*.py", "find": "needle", "replace": "x"}),
+        ("patch", {"patch": "--- a/big.py\n+++ b/big.py\n@@ -1 +1 @@\n-needle\n+x\n"}),
+    ],
+    [
+        ("outline", {}),
+        ("outline", {"path": "big.py"}),
+        ("symbols", {}),
+        ("rag", {"action": "add_document", "path": "big.md"}),
+        ("note", {"action": "list"}),
+    ],
+]
+
+
+@pytest.fixture
+def sparse(tmp_path: Path) -> Path:
+    ws = tmp_path / "ws"
+    (ws / ".toolroll/notes").mkdir(parents=True)
+    for name in ("big.py", "big.md", "package.json", ".gitignore", ".toolroll/notes/n.md"):
+        (ws / name).write_bytes(b"x = 1  # needle\n" * 8_000)
+    (ws / "none.bin").touch()
+    for path in ws.rglob("*"):
+        if path.is_file():
+            try:
+                os.truncate(path, SIZE)
+            except OSError:
+                pytest.skip("this file system holds no sparse file of 1 TiB")
+    (ws / "small.py").write_text("needle()\n")
+    return ws
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it bounds the memory of a process")
+@pytest.mark.parametrize("calls", CALLS, ids=["looking", "searching", "writing", "understanding"])
+def test_a_sparse_file_takes_neither_its_size_nor_long(sparse: Path, tmp_path: Path, calls: list[object]) -> None:
+    words = [sys.executable, "-c", _CALL, str(sparse), str(tmp_path / "state"), json.dumps(calls)]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    *answers, (seconds, megabytes) = map(json.loads, ran.stdout.splitlines())
+    assert len(answers) == len(calls)
+    assert megabytes < 256
+    assert seconds < 40

@@ -1,0 +1,184 @@
+"""Handles of places, and errors of what cannot be opened. How paths are opened is tested through `Root`."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+import pytest
+
+from toolroll import ToolError
+from toolroll.host.files import openat
+from toolroll.host.files.openat import STEP, FolderSync, link_target, not_a_file, openat2, os_error, walk
+from toolroll.host.files.root import Root
+from toolroll.result import ErrorCode
+
+
+@pytest.fixture
+def root(ws):
+    with Root(str(ws)) as opened:
+        yield opened
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def opened(opener, folder: int, path: str, flags: int = os.O_RDONLY) -> str:
+    """The content of a file, the names in a folder, or the errno."""
+    try:
+        fd = opener(folder, path, flags | os.O_CLOEXEC)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    try:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            return ",".join(sorted(os.listdir(f"/proc/self/fd/{fd}")))
+        return "" if flags & openat.PATH else os.read(fd, 100).decode()
+    finally:
+        os.close(fd)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "a", "d", "d/", "d/.", "d/b", "./d//b", "d/../a", "..", "../a", "d/../..", "a/", "a/b", "none", "d/none/x", "link", "link/",
+        "to_d", "to_d/", "to_d/b", "to_d/../a", "up", "up/a", "absolute", "loop", "d/up_a", "chain40", "chain41", ".", "./", "x" * 300,
+        "d/" * 2047 + "b", "./" * 2046 + "a",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("flags", [os.O_RDONLY, STEP, os.O_RDONLY | os.O_NOFOLLOW, openat.PATH | os.O_NOFOLLOW])
+def test_the_walk_by_hand_does_what_the_kernel_does(ws, path, flags):
+    (ws / "a").write_text("A")
+    (ws / "d").mkdir()
+    (ws / "d/b").write_text("B")
+    links = {"link": "a", "to_d": "d", "up": "..", "absolute": str(ws / "a"), "loop": "loop", "d/up_a": "../a"}
+    links |= {"chain0": "a"} | {f"chain{number}": f"chain{number - 1}" for number in range(1, 42)}
+    for name, target in links.items():
+        (ws / name).symlink_to(target)
+    folder = os.open(ws, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        kernel = openat2(folder)
+        if kernel is None:
+            pytest.skip("this kernel has no openat2")
+        before = open_descriptors()
+        assert opened(walk, folder, path, flags) == opened(kernel, folder, path, flags)
+        assert open_descriptors() == before
+    finally:
+        os.close(folder)
+
+
+def test_where_links_are_refused(ws):
+    (ws / "a").write_text("A")
+    (ws / "link").symlink_to("a")
+    folder = os.open(ws, os.O_RDONLY | os.O_DIRECTORY)
+    kernel = openat2(folder)
+    if kernel is None:
+        pytest.skip("this kernel has no openat2")
+    assert opened(kernel, folder, "a", openat.STRAIGHT) == "A"
+    assert opened(kernel, folder, "link", openat.STRAIGHT) == "ELOOP"
+    os.close(folder)
+
+
+def test_where_a_link_leads(ws):
+    (ws / "a").touch()
+    (ws / "link").symlink_to("a")
+    folder = os.open(ws, os.O_RDONLY | os.O_DIRECTORY)
+    assert [link_target(folder, name) for name in ("link", "a", "none")] == ["a", None, None]
+    with pytest.raises(NotADirectoryError):
+        link_target(folder, "a/b")
+    os.close(folder)
+
+
+def test_errors(ws):
+    assert type(os_error(errno.ENOENT, "x")) is FileNotFoundError
+    assert str(os_error(errno.EACCES, "x")) == "[Errno 13] Permission denied: 'x'"
+    assert type(not_a_file("x", stat.S_IFDIR)) is IsADirectoryError
+    kinds = [str(not_a_file("x", mode)) for mode in (stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFCHR, stat.S_IFBLK, 0)]
+    assert [text.split(",")[0] for text in kinds] == [
+        f"'x' is a {kind}" for kind in ("FIFO", "socket", "device", "device", "special file")
+    ]
+    assert isinstance(not_a_file("x", stat.S_IFIFO), ToolError)
+
+
+def test_a_handle_makes_missing_folders_and_takes_them_back(root, ws):
+    before = open_descriptors()
+    with root.place("a/b/c", create=True) as place:
+        assert (place.path, place.parts, place.name, place.mode()) == ("a/b/c", ("a", "b", "c"), "c", 0)
+        assert (ws / "a/b").is_dir()
+        assert len(place.folders()) == 3
+    assert (ws / "a/b").is_dir()
+    with pytest.raises(RuntimeError), root.place("a/x/y/z", create=True):
+        raise RuntimeError
+    assert (sorted(os.listdir(ws / "a")), open_descriptors()) == (["b"], before)
+    place = root.place("a/x/y/z", create=True)
+    (ws / "a/x/other").touch()
+    place.abandon()
+    assert os.listdir(ws / "a/x") == ["other"]  # a folder that others use stays
+    with pytest.raises(FileNotFoundError):
+        root.place("none/x")
+
+
+def test_a_check_sees_the_path_before_folders_are_made(root, ws):
+    seen = []
+
+    def refuse(parts):
+        seen.append(parts)
+        raise ToolError(ErrorCode.CONFLICT, "no")
+
+    with pytest.raises(ToolError):
+        root.place("a/b", create=True, check=refuse)
+    assert (seen, os.listdir(ws)) == ([("a", "b")], [])
+
+
+def test_the_mode_and_the_place_beside(root, ws):
+    (ws / "d").mkdir()
+    (ws / "d/x").write_text("X")
+    (ws / "d/x").chmod(0o640)
+    (ws / "d/link").symlink_to("x")
+    with root.place("d/y") as place, place.beside("x") as other, place.beside("link") as link:
+        assert (other.path, stat.S_IMODE(other.mode()), other.link()) == ("d/x", 0o640, None)
+        assert (link.link(), stat.S_ISLNK(link.mode())) == ("x", True)
+        assert other.shown == "d/x"
+        other.sync()
+        with other.alone():
+            assert (ws / "d/x").read_text() == "X"
+
+
+def test_one_process_at_a_time_changes_a_folder(root, ws):
+    import fcntl
+
+    with root.place("x") as place:
+        fd = os.open(ws, os.O_RDONLY)
+        with place.alone(), pytest.raises(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # free again
+        with place.alone():  # somebody keeps it: not waited for without end
+            pass
+        os.close(fd)
+
+
+def test_each_folder_is_synced_once_and_closed(root, ws, monkeypatch):
+    synced: list[str] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.readlink(f"/proc/self/fd/{fd}")), real(fd))[1])
+    (ws / "d").mkdir()
+    before = open_descriptors()
+    with root.place("a") as one, root.place("b") as two, root.place("d/c") as three:
+        with FolderSync() as folders:
+            for place in (one, two, three):
+                folders.add(place)
+            assert synced == []
+        assert sorted(synced) == [str(ws), str(ws / "d")]
+        synced.clear()
+        failing = FolderSync()
+        failing.add(one)
+        failing.__exit__(RuntimeError)
+        assert synced == []
+        monkeypatch.setattr(openat, "_MOST_OPEN", 2)
+        with FolderSync() as folders:
+            folders.add(one)
+            assert synced == []
+            folders.add(three)
+            assert len(synced) == 2
+    assert open_descriptors() == before
