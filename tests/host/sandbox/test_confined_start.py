@@ -6,11 +6,13 @@ import gc
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.users import need_another_user
 from toolroll.host.runtime.launcher import AccessRules, Sandbox, python_paths
 from toolroll.host.sandbox import landlock as rules
 from toolroll.host.sandbox.confined_start import LandlockSandbox, gaps
@@ -161,3 +163,141 @@ def test_commands_cannot_reach_each_other(run: Run, landlock: Sandbox, plain: Sa
             other.kill()
         os.close(fd)
     assert found == {landlock: (not newest, False, False), plain: (True, True, True)}
+
+
+LOOK = """
+end=$((SECONDS + 2))
+while ((SECONDS < end)); do
+    for task in /proc/$PPID/task/*; do
+        grep -qaF "$0" $task/environ && environ=environ
+        : < $task/mem && mem=mem
+    done
+done 2>/dev/null
+echo $environ $mem
+"""
+DUMPABLE = """
+import _thread, ctypes, os, subprocess, sys, time
+from toolroll.host.runtime.launcher import AccessRules
+from toolroll.host.sandbox import choose, confined_threads
+
+start_thread, lingering = _thread.start_new_thread, 2.0
+def start_slow_thread(work, arguments):  # it takes long to end, as on a busy machine
+    def run():
+        work(*arguments)
+        time.sleep(lingering)
+    return start_thread(run, ())
+_thread.start_new_thread = start_slow_thread
+confined_threads._IDLE = 0.5
+
+def dumpable(*value):
+    return ctypes.CDLL(None).prctl(4 if value else 3, *value, 0, 0, 0)
+
+def command(words, network=False, sandbox=None):
+    return (sandbox or choose.choose_sandbox("landlock")).spawn(AccessRules((ws,), network=network), words, cwd=os.open(ws, os.O_RDONLY),
+        env={"PATH": "/usr/bin:/bin"}, stdin=subprocess.DEVNULL, stdout=1, stderr=2)
+
+def settle(seconds=20):
+    end = time.monotonic() + seconds
+    while dumpable() != 1 and time.monotonic() < end:
+        time.sleep(0.05)
+    return dumpable()
+
+ws = sys.argv[1]
+"""
+
+
+@pytest.fixture
+def own_program(landlock: Sandbox, ours: tuple[tuple[str, ...], dict[str, str]], ws: Path) -> Callable[..., list[str]]:
+    """What a program prints, line by line, whose confined threads take two seconds to end."""
+
+    def run(program: str, *arguments: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", DUMPABLE + program, str(ws), *arguments],
+            env={**os.environ, **ours[1], "SECRET": "".join(arguments[:1])},
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return done.stdout.splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize("user", ["me", "nobody"])
+@pytest.mark.parametrize("way", ["offline", "network", "helper"])
+def test_a_command_cannot_look_into_the_thread_that_started_it(
+    own_program: Callable[..., list[str]], way: str, user: str
+) -> None:
+    """That thread is in the command's domain until it ends. The control lets the process be dumped meanwhile."""
+    program = """
+command(["true"]).wait()  # this imports all that another user may have no right to read
+secret, look, way, user, ws = sys.argv[2:]
+if user == "nobody":
+    if child := os.fork():
+        sys.exit(os.waitpid(child, 0)[1])
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    dumpable(1)  # as any process that did not change its user
+sandbox = choose.choose_for_helpers() if way == "helper" else choose.choose_sandbox("landlock")
+for control in (False, True):
+    process = command(["bash", "-c", look, secret], network=way == "network", sandbox=sandbox)
+    if control:
+        dumpable(1)
+    process.wait()
+"""
+    if user == "nobody":
+        need_another_user()
+    with tempfile.TemporaryDirectory(prefix="toolroll-test-") as folder:
+        if user == "nobody":
+            os.chown(folder, 65534, 65534)
+        assert own_program(program, os.urandom(12).hex(), LOOK, way, user, folder) == ["", "environ mem"]
+
+
+@pytest.mark.parametrize("former", [1, 0])
+def test_the_process_is_as_dumpable_as_before_when_its_threads_have_ended(
+    own_program: Callable[..., list[str]], former: int
+) -> None:
+    program = """
+former = int(sys.argv[2])
+dumpable(former)
+started = time.monotonic()
+for network in (False, True):
+    command(["true"], network).wait()
+found = [dumpable()]
+time.sleep(1.2)  # both lines are idle, and the threads that started the commands have not ended
+found.append(dumpable())
+print(*found, settle(20 if former else 3))
+print(time.monotonic() - started > lingering)
+"""
+    assert own_program(program, str(former)) == [f"0 0 {former}", "True"]
+
+
+def test_a_forked_child_is_as_dumpable_as_before(own_program: Callable[..., list[str]]) -> None:
+    program = """
+command(["true"]).wait()
+reading, writing = os.pipe()
+if (child := os.fork()) == 0:
+    found = [dumpable()]
+    command(["true"]).wait()
+    os.write(writing, repr((*found, dumpable(), settle())).encode())
+    os._exit(0)
+print(dumpable())
+os.waitpid(child, 0)
+print(os.read(reading, 100).decode())
+print(settle())
+"""
+    assert own_program(program) == ["0", "(1, 0, 1)", "1"]
+
+
+def test_a_line_that_cannot_be_prepared_leaves_the_process_dumpable(own_program: Callable[..., list[str]]) -> None:
+    program = """
+from toolroll.host.sandbox.confined_start import LandlockSandbox
+from toolroll.host.sandbox.syscalls import Kernel, machine
+try:
+    command(["true"], sandbox=LandlockSandbox(machine(), Kernel({**machine().numbers, "seccomp": 9999}), 1))
+except Exception as error:
+    print(type(error).__name__, dumpable())
+"""
+    assert own_program(program) == ["ToolError 1"]

@@ -4,6 +4,9 @@ All of it holds for one thread and what that starts, so the rest of the process 
 started as fast as any other: nothing of ours runs between fork and exec. What is the same for all commands is put
 upon a line of threads, once. Landlock is not: what one thread has put upon itself is one domain, and the commands in
 it could signal each other and look into each other's memory.
+
+The thread is in the command's domain until it has ended, so the kernel would let the command read the memory and the
+environment of our process through it: meanwhile our process is not dumpable, which denies that to other processes.
 """
 
 from __future__ import annotations
@@ -36,7 +39,48 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.launcher import ChildProcess
 
 _MOST_RULESETS = 16
+_PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
+_NOT_DUMPABLE, _DUMPABLE = 0, 1  # 2 protects like 0, and the kernel alone can set it
 _Key = tuple[object, ...]
+
+
+class _DumpableGuard:
+    """Keeps this process from being dumpable while lines of confined threads stand in it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lines = 0
+        self._changed: Kernel | None = None  # what changed the value, which then must be changed back
+        os.register_at_fork(after_in_child=self._start_over)
+
+    def acquire(self, kernel: Kernel) -> None:
+        """A line begins."""
+        with self._lock:
+            if kernel.prctl(_PR_GET_DUMPABLE) == _DUMPABLE:
+                self._changed = kernel
+                kernel.prctl(_PR_SET_DUMPABLE, _NOT_DUMPABLE)
+            self._lines += 1
+
+    def release(self) -> None:
+        """A line has dissolved; the last one brings the former value back."""
+        with self._lock:
+            self._lines -= 1
+            if not self._lines:
+                self._restore()
+
+    def _restore(self) -> None:
+        if self._changed is not None and self._changed.prctl(_PR_GET_DUMPABLE) == _NOT_DUMPABLE:
+            self._changed.prctl(_PR_SET_DUMPABLE, _DUMPABLE)
+        self._changed = None
+
+    def _start_over(self) -> None:
+        """A forked child has a copy of the value, and none of the threads."""
+        self._lock = threading.Lock()
+        self._lines = 0
+        self._restore()
+
+
+_dumpable = _DumpableGuard()
 
 
 class LandlockSandbox(Sandbox):
@@ -59,7 +103,8 @@ class LandlockSandbox(Sandbox):
         truncation = abi < landlock.TRUNCATE_ABI
         filters = (filter.SeccompFilter(network, alone=False, truncation=truncation) for network in (False, True))
         self._lines: dict[bool, ConfinedThreads[ChildProcess]] = {
-            one.network: ConfinedThreads(partial(_give_up, kernel, one.program(machine), keep)) for one in filters
+            one.network: ConfinedThreads(partial(_give_up, kernel, one.program(machine), keep), _dumpable.release)
+            for one in filters
         }
         self._lock = threading.Lock()
         self._rulesets: OrderedDict[_Key, int] = OrderedDict()
@@ -162,9 +207,14 @@ def _identity(path: str) -> object:
 def _give_up(kernel: Kernel, program: bytes, keep: int | None) -> None:
     """Take from the calling thread what no command has, whatever files it may reach."""
     with confinement_errors():
-        kernel.no_new_privileges()
-        capabilities.drop(kernel, keep=keep)
-        filter.install(kernel, program)
+        _dumpable.acquire(kernel)
+        try:
+            kernel.no_new_privileges()
+            capabilities.drop(kernel, keep=keep)
+            filter.install(kernel, program)
+        except BaseException:
+            _dumpable.release()
+            raise
 
 
 def _end(process: ChildProcess) -> None:

@@ -10,7 +10,7 @@ import _thread
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
@@ -28,9 +28,13 @@ _PATIENCE = 1.0  # seconds after which work that no thread took is offered to an
 class ConfinedThreads(Generic[T]):
     """Does pieces of work, each in a thread that has done nothing else. Safe to use from many threads."""
 
-    def __init__(self, prepare: Callable[[], None]) -> None:
-        """`prepare` gives up, in the first thread, what none of the line shall have."""
+    def __init__(self, prepare: Callable[[], None], dissolve: Callable[[], None] = lambda: None) -> None:
+        """`prepare` gives up, in the first thread, what none of the line shall have.
+
+        `dissolve` is called in the last thread, after every thread that did work has ended.
+        """
         self._prepare = prepare
+        self._dissolve = dissolve
         self._lock = threading.Lock()
         self._queue: _Queue = SimpleQueue()
         self._process = 0  # the one that the line stands in; a forked copy of it has none
@@ -97,7 +101,7 @@ class ConfinedThreads(Generic[T]):
                 return
             finally:
                 ready.release()
-            self._stand(queue)
+            self._stand(queue, ())
 
         ready.acquire()
         _thread.start_new_thread(stand, ())
@@ -107,21 +111,28 @@ class ConfinedThreads(Generic[T]):
             raise failed[0]
         self._process = os.getpid()
 
-    def _stand(self, queue: _Queue) -> None:
-        """Wait for work, let another thread stand here, and do the work."""
+    def _stand(self, queue: _Queue, working: Sequence[int]) -> None:
+        """Wait for work, let another thread stand here, and do the work; `working` did some and may not have ended."""
         while True:
             try:
                 work = queue.get(timeout=_IDLE)
             except Empty:
+                working = _not_ended(working)
                 with self._lock:
-                    if queue.empty():
+                    if queue.empty() and not working:
                         self._process = 0
+                        self._dissolve()
                         return
                 continue
             try:
-                _thread.start_new_thread(self._stand, (queue,))
+                _thread.start_new_thread(self._stand, (queue, (*_not_ended(working), _thread.get_native_id())))
             except RuntimeError as error:  # no more threads: this one must stay as it is, for the next caller
                 work(error)
             else:
                 work(None)
                 return
+
+
+def _not_ended(threads: Sequence[int]) -> tuple[int, ...]:
+    """Those that the kernel still has: Python counts a thread as ended a little earlier."""
+    return tuple(thread for thread in threads if os.path.exists(f"/proc/self/task/{thread}"))
