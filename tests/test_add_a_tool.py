@@ -90,7 +90,7 @@ def test_it_is_in_the_listing_of_the_command_line(env: None) -> None:
 
 
 def test_it_is_in_the_manual(env: None, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", f"{copy}:{copy / 'src'}")
+    monkeypatch.chdir(copy)
     python("-m", "docs.generate")
     assert "\n### words\n\nCount the words of a text file.\n" in (copy / "docs" / "tools.md").read_text()
     assert "[`words`](tools.md#words)" in (copy / "docs" / "dialects.md").read_text()
