@@ -152,7 +152,10 @@ def test_a_cancelled_caller_stops_waiting(connect):
         ("os.write(2, b'a\\nb\\n\\x1b[31mc\\x1b[0m\\nd\\n'); sys.exit(4)", "ended with status 4; it said 'b / c / d'"),
         ("os.kill(os.getpid(), 9)", "was killed by signal 9"),
         ("os.close(1); time.sleep(60)", "closed its output"),
-        ("[print('noise', i) for i in range(101)]; time.sleep(60)", "does not speak the protocol; it said 'noise 100'"),
+        (
+            "[print('noise', i, flush=True) for i in range(101)]; time.sleep(60)",
+            "does not speak the protocol; it said 'noise 100'",
+        ),
     ],
 )
 def test_the_end_of_a_server_says_how(connect, script, how):

@@ -166,8 +166,7 @@ def test_commands_cannot_reach_each_other(run: Run, landlock: Sandbox, plain: Sa
 
 
 LOOK = """
-end=$((SECONDS + 2))
-while ((SECONDS < end)); do
+for ((turn = 0; turn < 25; turn++)); do
     for task in /proc/$PPID/task/*; do
         grep -qaF "$0" $task/environ && environ=environ
         : < $task/mem && mem=mem
@@ -224,8 +223,9 @@ def own_program(landlock: Sandbox, ours: tuple[tuple[str, ...], dict[str, str]],
     return run
 
 
-@pytest.mark.parametrize("user", ["me", "nobody"])
-@pytest.mark.parametrize("way", ["offline", "network", "helper"])
+@pytest.mark.parametrize(
+    ("way", "user"), [("offline", "me"), ("network", "me"), ("helper", "me"), ("offline", "nobody")]
+)
 def test_a_command_cannot_look_into_the_thread_that_started_it(
     own_program: Callable[..., list[str]], way: str, user: str
 ) -> None:
