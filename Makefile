@@ -56,7 +56,7 @@ bench: $(VENV)/.dev-stamp ## measure against peers; ARGS=--quick for a first loo
 	PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 	$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m bench.races)
 
-docs: $(VENV)/.dev-stamp ## write the generated pages of the manual anew
+docs: $(VENV)/.dev-stamp ## write the generated pages of the manual
 	$(BIN)/python -m docs.generate
 	$(BIN)/python docs/replay.py
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 def run(args: Namespace) -> int:
     """Print the facts; 0 if every requirement is met."""
     from toolroll import __version__
-    from toolroll.host import doctor as probe
+    from toolroll.host import doctor
 
     if not args.workspace:
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
-    facts = [*probe.facts(args.workspace, __version__), _terminal()]
+    facts = [*doctor.facts(args.workspace, __version__), _terminal()]
     after = next(at for at, fact in enumerate(facts, 1) if fact.section == "search")
     facts.insert(after, _index(args.workspace))
     healthy = all(fact.present for fact in facts if fact.required)

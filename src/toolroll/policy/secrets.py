@@ -7,7 +7,7 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from itertools import pairwise
 
-from toolroll.policy import variables as settable
+from toolroll.policy import variables
 
 
 def _words(text: str) -> frozenset[str]:
@@ -83,7 +83,7 @@ def is_literal(value: str) -> bool:
 
 def may_set(name: str, value: str) -> bool:
     """Whether a model may set this variable for a command: it makes nothing run other code or talk to other hosts."""
-    return settable.may_set(name, value)
+    return variables.may_set(name, value)
 
 
 def _secret_name(name: str, value: str) -> bool:

@@ -146,9 +146,8 @@ def test_nothing_is_left(sandbox: Sandbox, begin: Begin, tag: str, outcome: EndR
     assert [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in survivors] == []
     assert [command.ended.left for command in commands] == [()] * len(commands)
     process_registry().rest()
-    assert (
-        descendants.LiveProcesses().children(os.getpid()) == children
-    )  # nor are there dead ones that nobody waits for
+    # Dead children that were not waited for would be listed too.
+    assert descendants.LiveProcesses().children(os.getpid()) == children
 
 
 def test_killing_the_group_is_not_enough(tag: str) -> None:

@@ -37,7 +37,7 @@ class Grants:
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except msgspec.DecodeError as error:
-            raise ValueError(f"{_FILE} of {self._state.path!r} is broken: {error}. Mend or remove it.") from error
+            raise ValueError(f"{_FILE} of {self._state.path!r} is broken: {error}. Repair or remove it.") from error
         # Other parts are those of older versions, which granted more than was shown: they are asked about again.
         kept = found.get(_PART) if isinstance(found, dict) else None
         return tuple(tuple(key) for key in kept if _is_key(key)) if isinstance(kept, list) else ()

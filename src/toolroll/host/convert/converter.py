@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolroll.host.convert import errors as troubles
-from toolroll.host.convert import formats, limits
+from toolroll.host.convert import errors, formats, limits
 from toolroll.host.convert.formats import Format
 from toolroll.host.runtime.progress import Progress, silent
 from toolroll.result import ErrorCode, ToolError
@@ -79,7 +78,7 @@ class Converter:
     def convert(self, data: bytes, path: str, format: Format) -> Converted:
         """The text of a file; ToolError that says what to do if it has none, or cannot be read."""
         if not available(format):
-            raise troubles.missing(path, format.what, format.extra)
+            raise errors.missing(path, format.what, format.extra)
         if len(data) > limits.BYTES:
             raise ToolError(
                 ErrorCode.TOO_LARGE, f"{path!r} has {len(data)} bytes; at most {limits.BYTES} are converted. Split it."
@@ -89,14 +88,14 @@ class Converter:
         if collected.scanned:
             self._read_scanned(data, path, collected.scanned, made)
         if not made.parts:
-            raise troubles.trouble("empty", 0, path, format)
+            raise errors.trouble("empty", 0, path, format)
         return made
 
     def _read_scanned(self, data: bytes, path: str, pages: list[int], made: Converted) -> None:
         """Add the text of pages that are pictures, where it can be read."""
         if not available(formats.SCANNED):
             if not made.parts:
-                raise troubles.missing(path, f"{formats.SCANNED.what} without text", formats.SCANNED.extra)
+                raise errors.missing(path, f"{formats.SCANNED.what} without text", formats.SCANNED.extra)
             made.notes.append(f"Without text, because they are pictures: {_pages(pages)}.")
             return
         some, rest = pages[: limits.SCANNED], pages[limits.SCANNED :]
@@ -122,7 +121,7 @@ class Converter:
         except TimeoutError:
             collected.trouble = ("time", 0)
         if collected.trouble is not None:
-            raise troubles.trouble(*collected.trouble, path, format)
+            raise errors.trouble(*collected.trouble, path, format)
         return collected
 
     def _take(self, collected: _ChildOutput, line: bytes, format: Format) -> None:

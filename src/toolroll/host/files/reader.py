@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 
-from toolroll.host.files import line_window as window
+from toolroll.host.files import line_window
 from toolroll.host.files.line_window import LineIndexCache, Window
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
@@ -190,14 +190,14 @@ class FileReader:
             if not ranged:
                 part = "Use `grep` to find what matters, or give `end` to read a part of it."
                 self._check_size(path, status.st_size, self._limits.read_bytes, part)
-            if status.st_size <= window.WHOLE:
+            if status.st_size <= line_window.WHOLE:
                 data = read_all(fd, status.st_size)
-                found = window.window_of_bytes(data, start, count, self._fitting(real, data, encoding, path))
+                found = line_window.window_of_bytes(data, start, count, self._fitting(real, data, encoding, path))
                 version = Version(stamp_of(status), self._contents.digest(real, data))
             else:
                 used = self._encoding(real, os.pread(fd, HEAD, 0), encoding, path)
                 known = self._milestones.of(status)
-                found = window.window_of_file(fd, start, count, used, token, known)
+                found = line_window.window_of_file(fd, start, count, used, token, known)
                 self._milestones.keep(fd, status, known)
                 version = Version(stamp_of(status))
         finally:

@@ -11,10 +11,8 @@ from contextlib import ExitStack, nullcontext
 from typing import Any, NamedTuple
 
 from toolroll.host.approval.auto_run import AutoRunCheck
-from toolroll.host.files import atomic
-from toolroll.host.files import python_syntax as syntax
-from toolroll.host.files.journal.entry import PathChange as Step
-from toolroll.host.files.journal.entry import check_kept
+from toolroll.host.files import atomic, python_syntax
+from toolroll.host.files.journal.entry import PathChange, check_kept
 from toolroll.host.files.journal.journal import Recorder
 from toolroll.host.files.openat import PathHandle
 from toolroll.host.files.reader import ContentChange, FileReader, TextFile, read_all
@@ -43,7 +41,7 @@ class _Save(NamedTuple):
     place: PathHandle
     new: atomic.Replacement
     digest: bytes
-    step: Step | None
+    step: PathChange | None
     note: Mapping[str, Any]
 
 
@@ -109,8 +107,8 @@ class Workspace(FileReader):
     def check_syntax(self, draft: TextFile, made: str | SplicedBytes) -> None:
         """Raise ToolError if a Python file that parses would no longer parse with this text."""
         data = made.data if isinstance(made, SplicedBytes) else draft.encoding.encode(made)
-        said = syntax.find_syntax_error(draft.path, data, self._launcher)
-        if said is not None and syntax.find_syntax_error(draft.path, draft.data, self._launcher) is None:
+        said = python_syntax.find_syntax_error(draft.path, data, self._launcher)
+        if said is not None and python_syntax.find_syntax_error(draft.path, draft.data, self._launcher) is None:
             raise ToolError(
                 ErrorCode.VALIDATION,
                 f"Syntax error in {draft.path!r} after this change, {said}. The file was left as it was.",
@@ -118,7 +116,7 @@ class Workspace(FileReader):
 
     def check_new_syntax(self, path: str, text: str) -> None:
         """The same for a whole new content, whatever is there now."""
-        if (said := syntax.find_syntax_error(path, UTF8.encode(text), self._launcher)) is not None:
+        if (said := python_syntax.find_syntax_error(path, UTF8.encode(text), self._launcher)) is not None:
             raise ToolError(ErrorCode.VALIDATION, f"Syntax error in the new {path!r}, {said}. Nothing was written.")
 
     def back_up(self, draft: TextFile) -> str:

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolroll.host.convert import errors as troubles
-from toolroll.host.convert import formats, limits
+from toolroll.host.convert import errors, formats, limits
 from toolroll.host.files.spill import PREFIX
 from toolroll.host.files.tree import FileTree
 from toolroll.host.files.versions import digest
 from toolroll.host.knowledge.conversions import Conversions, TimeBudgetError
 from toolroll.host.search.query import Scope
-from toolroll.host.web import page as pages
+from toolroll.host.web import page
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import notebook
 from toolroll.text.code.syntax import languages
@@ -27,7 +26,7 @@ from toolroll.text.knowledge.passages import Form, LibraryDocument, PassageResul
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
     from toolroll.host.convert.converter import Converter
-    from toolroll.host.files.reader import TextFile as File
+    from toolroll.host.files.reader import TextFile
     from toolroll.host.files.workspace import Workspace
     from toolroll.host.knowledge.library import Store
     from toolroll.host.runtime.call import Call
@@ -200,7 +199,7 @@ class Ingest:
             return self._conversions.load(files, path, format, one_of_many=top)
         suffix = formats.suffix(path)
         if suffix in formats.REFUSED and (top or FileTree(self._files).is_file(path)):
-            raise troubles.refused(path, *formats.REFUSED[suffix])
+            raise errors.refused(path, *formats.REFUSED[suffix])
         files.data(path, MAX_DOCUMENT_BYTES)  # which refuses what is larger
         file = _text_of(files, path)
         language = languages.detect(path, file.data)
@@ -210,7 +209,7 @@ class Ingest:
             file, form
         )
 
-    def _cut(self, file: File, form: Form) -> list[Chunk]:
+    def _cut(self, file: TextFile, form: Form) -> list[Chunk]:
         if form == "html":
             return _checked(chunks.split_markdown(_html_text(file, self._call.token, self._launcher)), file.path)
         if form == "notebook":
@@ -219,7 +218,7 @@ class Ingest:
             return self._code(file)
         return {"markdown": chunks.split_markdown, "table": chunks.split_table}.get(form, chunks.split_text)(file.text)
 
-    def _code(self, file: File) -> list[Chunk]:
+    def _code(self, file: TextFile) -> list[Chunk]:
         if file.path.startswith(PREFIX):
             return chunks.split_text(file.text)
         try:
@@ -231,7 +230,7 @@ class Ingest:
         return chunks.split_code(file.text, tags.definitions)
 
 
-def _text_of(files: Workspace, path: str) -> File:
+def _text_of(files: Workspace, path: str) -> TextFile:
     """The file as text, in the encoding that it seems to have if it says none."""
     try:
         return files.peek(path)
@@ -249,9 +248,9 @@ def _text_of(files: Workspace, path: str) -> File:
     return file
 
 
-def _html_text(file: File, token: CancelToken, launcher: Launcher) -> str:
+def _html_text(file: TextFile, token: CancelToken, launcher: Launcher) -> str:
     try:
-        return pages.read(file.data, "text/html", "", "main", token, launcher).text
+        return page.read(file.data, "text/html", "", "main", token, launcher).text
     except ToolError as error:
         if error.code is not ErrorCode.TOO_LARGE:
             raise

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from toolroll.host.knowledge import postings as entries
-from toolroll.host.knowledge.vectors import backfill as behind
+from toolroll.host.knowledge import postings
+from toolroll.host.knowledge.vectors import backfill
 from toolroll.host.knowledge.vectors.backfill import VectorBackfill
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
@@ -45,7 +45,7 @@ _SECOND = (
     "alter table pieces add column page integer not null default 0",
     # What every search asks for, without a look at the terms beside it.
     "create index sizes on documents (pieces, length)",
-    *behind.TABLES,
+    *backfill.TABLES,
 )
 _THIRD = ("alter table documents add column cut integer not null default 1",)
 _MIN_RERANKED = 20  # passages
@@ -105,7 +105,7 @@ class Library:
         """`rerank` reorders the best passages; by default the reranker of `meaning`, if it has one."""
         self._token = token
         self._rerank = rerank or (_reranking(meaning, token) if meaning is not None and meaning.reranks else None)
-        self._base = Database(state, token, "library", _TABLES, _SECOND, _THIRD, entries.BLOCKS)
+        self._base = Database(state, token, "library", _TABLES, _SECOND, _THIRD, postings.BLOCKS)
         self._behind = VectorBackfill(state, token, self._base, meaning)
 
     def knows(self, document: LibraryDocument) -> bool:
@@ -134,15 +134,15 @@ class Library:
             length = sum(sum(one.values()) for one in counts)
             values = (document.kind, document.source, document.form, document.digest, document.bytes, time.time())
             words = _compress_terms(sorted({term for one in counts for term in one}))
-            block = entries.block(base)
+            block = postings.block(base)
             number = base.execute(
                 "insert into documents (kind, source, form, digest, bytes, added, pieces, characters, length, terms, "
                 "cut, block) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (*values, len(chunks), characters, length, words, SPLIT_VERSION, block),
             ).lastrowid
             numbers = [_insert(base, number, one) for one in chunks]
-            behind.add_missing(base, numbers)
-            entries.add(base, block, numbers, counts)
+            backfill.add_missing(base, numbers)
+            postings.add(base, block, numbers, counts)
         return replaced
 
     def drop(self, kind: Kind, source: str) -> bool:
@@ -180,7 +180,7 @@ class Library:
         looked = max(most, fusion.RESCORED) if by == "both" else most
         with self._base.connect() as base:
             base.execute("begin")  # one state for all that is read
-            whole = len(near) < behind.MAX_NEAREST
+            whole = len(near) < backfill.MAX_NEAREST
             best, total = self._best(base, query if by != "meaning" else "", near, whole, looked)
             base.execute("commit")
         if by == "both":
@@ -193,11 +193,11 @@ class Library:
         self, base: sqlite3.Connection, query: str, near: Mapping[int, float], whole: bool, most: int
     ) -> tuple[list[Passage], int]:
         """So many of the passages that answer, the best first, and how many do."""
-        words, total = entries.best(base, query, near, self._token)
+        words, total = postings.best(base, query, near, self._token)
         ordered = fusion.fuse(words, near, whole=whole)
         best = [one for number, score in ordered[:most] if (one := _passage(base, number, score))]
         if len(best) < min(most, len(ordered)):  # of a piece that is gone a vector was left, which is rare
-            return self._best(base, query, behind.keep_present(base, near), whole, most)
+            return self._best(base, query, backfill.keep_present(base, near), whole, most)
         return best, max(total, len(ordered))
 
     def fill(self, progress: Progress, seconds: float) -> str:
@@ -230,7 +230,7 @@ class Library:
         self._behind.check()
         with self._base.transaction() as base:
             held = replace(_stats(base), waiting=self._behind.waiting(base))
-            behind.clear_vectors(base)
+            backfill.clear_vectors(base)
             for table in ("documents", "pieces", "entries"):
                 base.execute(f"delete from {table}")
         with self._base.connect() as base:
@@ -270,8 +270,8 @@ def _forget(base: sqlite3.Connection, kind: Kind, source: str) -> bool:
     number, block, terms = row
     first, last = base.execute("select min(number), max(number) from pieces where document = ?", (number,)).fetchone()
     if first is not None:
-        entries.forget(base, block, range(first, last + 1), _decompress_terms(terms))
-    behind.forget_document(base, number)
+        postings.forget(base, block, range(first, last + 1), _decompress_terms(terms))
+    backfill.forget_document(base, number)
     base.execute("delete from pieces where document = ?", (number,))
     base.execute("delete from documents where number = ?", (number,))
     return True

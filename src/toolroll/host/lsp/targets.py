@@ -9,7 +9,7 @@ from toolroll.host.files.tree import FileTree
 from toolroll.host.lsp.servers import SERVERS, language_of
 from toolroll.host.search.search import Scope
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text import line_shift as shift
+from toolroll.text import line_shift
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
@@ -59,7 +59,7 @@ def resolve_files(
 def find_new_problems(old: FileReport, new: FileReport) -> list[Problem]:
     """The problems of the new report that the old one does not have, even on lines that moved."""
     before, after = old.problems or [], new.problems or []
-    fresh = shift.find_new(
+    fresh = line_shift.find_new(
         old.text, new.text, [_problem_key(one) for one in before], [_problem_key(one) for one in after]
     )
     return [after[at] for at in fresh]

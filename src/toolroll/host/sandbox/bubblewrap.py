@@ -27,8 +27,7 @@ from toolroll.host.runtime.launcher import (
     wait_for,
 )
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.sandbox import covers
-from toolroll.host.sandbox import shared_mounts as stage
+from toolroll.host.sandbox import covers, shared_mounts
 from toolroll.host.sandbox.mount_plan import MountPlan, is_visible, plan_mounts, resolve_paths, visible_system, words
 from toolroll.host.sandbox.network import Network, enter_network
 from toolroll.host.sandbox.seccomp import SeccompFilter
@@ -104,14 +103,14 @@ class Bubblewrap(Sandbox):
         self._lock = threading.Lock()
         self._shares = False
         self._network: Network | None = None
-        self._stages: stage.SharedMountsCache | None = None
+        self._stages: shared_mounts.SharedMountsCache | None = None
         self._sockets = Sockets()
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
         other = copy.copy(self)
         other._lock, other._shares = threading.Lock(), True
-        other._stages = stage.SharedMountsCache(self._kernel, self._program, self._works)
+        other._stages = shared_mounts.SharedMountsCache(self._kernel, self._program, self._works)
         return other
 
     def close(self) -> None:
@@ -158,7 +157,7 @@ class Bubblewrap(Sandbox):
             arguments = _own(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
             if place is not None:
                 with confinement_errors():
-                    stack.enter_context(stage.enter_mounts(self._kernel, place))
+                    stack.enter_context(shared_mounts.enter_mounts(self._kernel, place))
             return start_process(
                 [self._program, "--args", str(arguments), "--", *argv],
                 "/",
@@ -229,7 +228,7 @@ class Bubblewrap(Sandbox):
     def _works(self, place: int, files: MountPlan) -> bool:
         """Whether a command can be started on a stage."""
         words = [*_ALWAYS, *_mounts(files, (), on_stage=True), "--", "/bin/sh", "-c", ":"]
-        with stage.enter_mounts(self._kernel, place):
+        with shared_mounts.enter_mounts(self._kernel, place):
             process = start_process([self._program, *words], "/", {}, (DEVNULL, DEVNULL, DEVNULL))
         with process:
             status = wait_for(process, _SECONDS)
@@ -243,7 +242,7 @@ def _mounts(files: MountPlan, kept: Sequence[str], *, on_stage: bool) -> list[st
     # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks that
     # they can be written. And without the last one a write outside would seem to have worked; a stage is read-only.
     if on_stage:
-        return ["--dev-bind", stage.PLACE, "/", *words(files.own), *kept, "--remount-ro", PROC]
+        return ["--dev-bind", shared_mounts.PLACE, "/", *words(files.own), *kept, "--remount-ro", PROC]
     return [*words(files.parts), *kept, *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path))]
 
 

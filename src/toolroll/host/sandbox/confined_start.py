@@ -28,8 +28,7 @@ from toolroll.host.runtime.launcher import (
     prepare_to_start,
     start_process,
 )
-from toolroll.host.sandbox import capabilities, landlock
-from toolroll.host.sandbox import seccomp as filter
+from toolroll.host.sandbox import capabilities, landlock, seccomp
 from toolroll.host.sandbox.confined_threads import ConfinedThreads
 from toolroll.host.sandbox.syscalls import Kernel, Machine
 from toolroll.host.sandbox.tiers import Tier, confinement_errors
@@ -101,7 +100,7 @@ class LandlockSandbox(Sandbox):
         self._abi = abi
         self.gaps = gaps(abi)
         truncation = abi < landlock.TRUNCATE_ABI
-        filters = (filter.SeccompFilter(network, alone=False, truncation=truncation) for network in (False, True))
+        filters = (seccomp.SeccompFilter(network, alone=False, truncation=truncation) for network in (False, True))
         self._lines: dict[bool, ConfinedThreads[ChildProcess]] = {
             one.network: ConfinedThreads(partial(_give_up, kernel, one.program(machine), keep), _dumpable.release)
             for one in filters
@@ -211,7 +210,7 @@ def _give_up(kernel: Kernel, program: bytes, keep: int | None) -> None:
         try:
             kernel.no_new_privileges()
             capabilities.drop(kernel, keep=keep)
-            filter.install(kernel, program)
+            seccomp.install(kernel, program)
         except BaseException:
             _dumpable.release()
             raise

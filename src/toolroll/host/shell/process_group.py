@@ -17,9 +17,9 @@ from functools import cache
 from itertools import chain
 from typing import cast
 
-from toolroll.host.runtime import process_tree as descendants
+from toolroll.host.runtime import process_tree
 from toolroll.host.runtime.process_tree import Process, ProcessView
-from toolroll.host.shell import process_marks as marks
+from toolroll.host.shell import process_marks
 from toolroll.host.shell.process_marks import FoundMarks, ProcessMarks
 from toolroll.host.shell.watchdog import Watchdog
 
@@ -33,9 +33,9 @@ _AT_EXIT = 5.0  # and for that of all of them when the program ends
 class CommandProcesses:
     """The processes of one command."""
 
-    def __init__(self, house: ProcessRegistry) -> None:
-        self.marks = ProcessMarks(house.name)
-        self.born = descendants.now_in_ticks() - 1
+    def __init__(self, registry: ProcessRegistry) -> None:
+        self.marks = ProcessMarks(registry.name)
+        self.born = process_tree.now_in_ticks() - 1
         self.first = 0
         self.known: dict[int, int] = {}
         """The processes that were seen, by number: when each was started."""
@@ -43,7 +43,7 @@ class CommandProcesses:
         """Sessions and groups of those alive; while one is in use, no other process can join it."""
         self.many = False
         """The last look has found more than it was to."""
-        self._house = house
+        self._registry = registry
         self._passed_on = False
 
     def begin(self, pid: int) -> None:
@@ -65,7 +65,7 @@ class CommandProcesses:
         `fresh`: also those of the last 0.1 s; `new` is called with each that was not seen before, as soon as it is.
         When they are more than `most`, no more are looked for: others could be started faster than that.
         """
-        view = descendants.view_processes()
+        view = process_tree.view_processes()
         seen = [one for pid in (self.first, *self.known) if (one := view.get(pid)) is not None]
         roots = [one for one in seen if one.pid == self.first or one.started == self.known.get(one.pid)]
         known = self.known
@@ -74,7 +74,7 @@ class CommandProcesses:
             if new is not None and known.get(one.pid) != one.started:
                 new(one)
 
-        found = view.tree(chain(roots, self._house.orphans(self, view, fresh=fresh)), each, most)
+        found = view.tree(chain(roots, self._registry.orphans(self, view, fresh=fresh)), each, most)
         self.many = sum(one.weight for one in found.values()) > most
         alive = {pid: one for pid, one in found.items() if one.alive}
         self.known = {pid: one.started for pid, one in alive.items()}
@@ -97,7 +97,7 @@ class CommandProcesses:
         try:
             return () if over and self._over(whole) else self._end(whole)
         except OSError:
-            descendants.kill_group(self.first)  # no descriptor is left to look around with, but this much can be done
+            process_tree.kill_group(self.first)  # no descriptor is left to look around with, but this much can be done
             raise
 
     def _over(self, whole: bool) -> bool:
@@ -110,10 +110,10 @@ class CommandProcesses:
 
     def _relatives(self) -> list[Process]:
         """Those that were seen and are still there, and the strays: whatever a dead one had is one of these."""
-        view = descendants.view_processes()
+        view = process_tree.view_processes()
         others = [(pid, started) for pid, started in self.known.items() if pid != self.first]
         seen = [one for pid, started in others if (one := view.get(pid)) is not None and one.started == started]
-        return [*seen, *self._house.orphans(self, view, fresh=True)]
+        return [*seen, *self._registry.orphans(self, view, fresh=True)]
 
     def _end(self, whole: bool) -> tuple[int, ...]:
         denied: dict[int, int] = {}
@@ -121,16 +121,16 @@ class CommandProcesses:
         if self.many:
             _go_first()
         if whole:
-            descendants.kill_group(self.first)  # before the first look, which takes long where there are many
+            process_tree.kill_group(self.first)  # before the first look, which takes long where there are many
         left = self._left(denied, whole)
         if left and not whole:
-            descendants.kill_group(self.first)
+            process_tree.kill_group(self.first)
         while left and time.monotonic() < until:
             if not whole:
                 self._freeze(left, denied, until)
             for one in left.values():
                 _send(one, signal.SIGKILL, denied)
-            descendants.wait_a_moment(next(iter(left.values())))
+            process_tree.wait_a_moment(next(iter(left.values())))
             left = self._left(denied, whole)
         return (*denied, *left)
 
@@ -260,22 +260,22 @@ class ProcessRegistry:
             self.rest()
 
 
-_houses: dict[int, ProcessRegistry] = {}
+_registries: dict[int, ProcessRegistry] = {}
 
 
 def process_registry() -> ProcessRegistry:
-    """The one house of this process; a forked copy has its own."""
-    return _houses.get(os.getpid()) or _houses.setdefault(os.getpid(), ProcessRegistry())
+    """The registry of this process; a forked copy has its own."""
+    return _registries.get(os.getpid()) or _registries.setdefault(os.getpid(), ProcessRegistry())
 
 
 def _owner(one: Process, families: list[CommandProcesses], view: ProcessView) -> CommandProcesses | None:
     """The command that an orphaned process belongs to; the cheap signs first."""
-    limit = marks.limit_of(one.pid)
+    limit = process_marks.limit_of(one.pid)
     for family in families:
         known = family.known.get(one.pid) == one.started
         if known or (limit or 0) == family.marks.limit != 0 or family.sessions & {one.session, one.group}:
             return family
-    seen = marks.look(one.pid)
+    seen = process_marks.look(one.pid)
     for family in families:
         if family.marks.on(seen):
             return family
@@ -283,13 +283,13 @@ def _owner(one: Process, families: list[CommandProcesses], view: ProcessView) ->
         return None  # where orphans do not come to us, others have theirs too
     might = [family for family in families if family.born <= one.started]
     # It belongs to some command: the last of those that ran when it was started.
-    ours = marks.is_likely_command(limit) or (_confined(seen) and (limit is not None or _is_daemon(one, view)))
+    ours = process_marks.is_likely_command(limit) or (_confined(seen) and (limit is not None or _is_daemon(one, view)))
     return might[0] if len(might) == 1 and ours else None
 
 
 def _confined(seen: FoundMarks) -> bool:
     """Whether it is held as commands are."""
-    return not seen.privileged and seen.filters > marks.look(os.getpid()).filters
+    return not seen.privileged and seen.filters > process_marks.look(os.getpid()).filters
 
 
 def _is_daemon(one: Process, view: ProcessView) -> bool:
@@ -321,7 +321,7 @@ def _prctl() -> Callable[..., int]:
 
 def _send(one: Process, number: signal.Signals, denied: dict[int, int]) -> None:
     try:
-        descendants.send(one, number)
+        process_tree.send(one, number)
     except PermissionError:
         denied[one.pid] = one.started
 
@@ -335,7 +335,7 @@ def _ended(one: Process) -> bool:
     """Whether a child of ours has ended within a moment; it has been waited for then."""
     if one.parent != os.getpid():
         return False
-    descendants.wait_a_moment(one)
+    process_tree.wait_a_moment(one)
     try:
         return os.waitpid(one.pid, os.WNOHANG)[0] == one.pid
     except ChildProcessError:  # a program that ignores SIGCHLD has no dead children

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from toolroll.host.runtime import process_tree as descendants
+from toolroll.host.runtime import process_tree
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.process_tree import Process
@@ -79,7 +79,7 @@ class LimitMonitor:
         grown = len(alive) - self._count
         self._count = len(alive)
         pause = _OFTEN if grown > _BURST else _SELDOM
-        self.due = time.monotonic() + (pause if descendants.has_proc() else _SLOW)
+        self.due = time.monotonic() + (pause if process_tree.has_proc() else _SLOW)
         if self._family.many:
             return EndReason.PROCESSES
         if self._bounds.memory is not None and self._takes_more(list(alive.values()), self._bounds.memory):
@@ -102,15 +102,15 @@ class LimitMonitor:
         if quick <= most or (quick < 1.05 * then and time.monotonic() < at + _AGAIN):
             return False
         self._counted = (time.monotonic(), quick)
-        return sum(map(descendants.proportional_memory, alive)) > most
+        return sum(map(process_tree.proportional_memory, alive)) > most
 
     def _hoard(self, alive: list[Process], most: int) -> bool:
         """Whether they have put more into files that are nothing but memory."""
-        now = descendants.memory_in_files()
+        now = process_tree.memory_in_files()
         self._before = min(self._before, now)
         if now - self._before <= most:
             return False
-        files = {name: size for one in alive for name, size in descendants.memory_in_nameless_files(one).items()}
+        files = {name: size for one in alive for name, size in process_tree.memory_in_nameless_files(one).items()}
         return sum(files.values()) > most
 
     def _limit(self, pid: int) -> None:

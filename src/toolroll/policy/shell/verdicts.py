@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from toolroll.policy.decision import Decision, Rule
-from toolroll.policy.shell.parse import targets as places
+from toolroll.policy.shell.parse import targets
 from toolroll.policy.shell.parse.analysis import Analysis
 from toolroll.policy.shell.parse.commands import Assignment, ForkBomb, Item, Redirection, SimpleCommand, UnclearPart
 from toolroll.policy.shell.parse.words import plain
@@ -84,7 +84,7 @@ def _unclear(item: UnclearPart) -> JudgedPart:
 
 
 def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
-    of_workspace = places.of_workspace(command.where, command.words[0])
+    of_workspace = targets.of_workspace(command.where, command.words[0])
     if row := rules.destruction(command) if command.whole and not of_workspace else None:
         return _refused(command, row)
     rule, maybe = find_user_rule(command, rules.user)

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from toolroll.text.edit import refusals
-from toolroll.text.edit import relations as relate
+from toolroll.text.edit import refusals, relations
 from toolroll.text.edit.model import BLANKS, INDENT, EditSource, Relation, Span, cuts_in, each_exact
 from toolroll.text.lines import adapt
 
@@ -19,7 +18,7 @@ _CUT = Relation("indentation", INDENT, lambda new: new)
 def closest(source: EditSource, old: str) -> list[Span]:
     """The places that the quote may mean, by the cheapest relation; none, one, or several that are no clearer."""
     found: dict[tuple[int, int], Span] = {}
-    for quote, reading in relate.readings(old):
+    for quote, reading in relations.readings(old):
         for span in _related(source, quote):
             whole = Span(span.start, span.end, reading.then(span.relation))
             rival = found.get((span.start, span.end))
@@ -65,7 +64,7 @@ def _related(source: EditSource, quote: str) -> Iterator[Span]:
             raise refusals.too_many(number)
         end = start + len(quoted)
         actual = source.lines[start:end]
-        relation = relate.of_lines(quoted, actual, source.in_text[start:end])
+        relation = relations.of_lines(quoted, actual, source.in_text[start:end])
         if relation is not None:
             yield _span(source, start, end, ended, relation)
 

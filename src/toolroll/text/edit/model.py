@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice
 
-from toolroll.text import code_tokens as code
+from toolroll.text import code_tokens
 from toolroll.text.diff import Same
 
 Rewrite = Callable[[str], str | None]
@@ -84,7 +84,7 @@ class EditSource:
 
     @cached_property
     def in_text(self) -> list[bool]:
-        return list(code.inside_text(self.lines))
+        return list(code_tokens.inside_text(self.lines))
 
     @cached_property
     def squeezed(self) -> str:

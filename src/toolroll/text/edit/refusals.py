@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
-from toolroll.text import code_tokens as code
+from toolroll.text import code_tokens
 from toolroll.text.edit.model import EXACT, EditSource, Span, squeezed
 
 _SHOWN = 3  # places, and lines of each
@@ -143,7 +143,7 @@ def _difference(quoted: str, actual: str) -> str:
     """The tokens that differ, in words; empty when only blanks do."""
     import difflib
 
-    ours, theirs = code.split_tokens(quoted[:2000]), code.split_tokens(actual[:2000])
+    ours, theirs = code_tokens.split_tokens(quoted[:2000]), code_tokens.split_tokens(actual[:2000])
     changes = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if kind != "equal":

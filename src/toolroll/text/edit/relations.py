@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from toolroll.text import code_tokens as code
+from toolroll.text import code_tokens
 from toolroll.text.edit import indent
 from toolroll.text.edit.model import (
     AS_IT_IS,
@@ -68,7 +68,7 @@ def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bo
     loose = [q.rstrip() != a.rstrip() for q, a in pairs]
     if any(differs and inside for differs, inside in zip(loose, in_text, strict=True)):
         return None
-    if all(_indentation(q) == _indentation(a) and (q == a or code.is_same_code(q, a)) for q, a in pairs):
+    if all(_indentation(q) == _indentation(a) and (q == a or code_tokens.is_same_code(q, a)) for q, a in pairs):
         return Relation("blanks between tokens", TOKENS, lambda new: _lines_kept(new, quoted, actual))
     return None
 

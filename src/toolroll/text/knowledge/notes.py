@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.knowledge import front_matter as front
+from toolroll.text.knowledge import front_matter
 from toolroll.text.knowledge.front_matter import FrontMatter, Value
 
 Type = Literal["task_state", "conclusion", "blocker", "action", "reference", "general"]
@@ -96,7 +96,7 @@ class NoteList:
 
 def parse(id: str, text: str) -> Note:
     """The note that a file holds, whatever people made of it. Nothing of the text is lost."""
-    said = front.read_front_matter(text)
+    said = front_matter.read_front_matter(text)
     values, faults = said.values(), list(said.faults)
     content = said.body.replace("\r\n", "\n").strip("\n")
     kind = _one(values.get("type", "general")) or "general"
@@ -130,7 +130,7 @@ def compose(title: str, content: str, type: Type, tags: Sequence[str], now: str)
 
 def revise(text: str, now: str, changes: Mapping[str, Value], content: str | None = None) -> str:
     """The text of a note's file with these keys and this content. Every other line stays as it is."""
-    said = front.read_front_matter(text)
+    said = front_matter.read_front_matter(text)
     if content is not None:
         said = _with_content(said, content)
     return str(said.having({**changes, "updated": now}))

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
 
-from toolroll.text.patch import errors as refuse
-from toolroll.text.patch import scope
+from toolroll.text.patch import errors, scope
 from toolroll.text.patch.search import MOST, FileLines, Side
 
 _MARGIN = 40  # lines: a place that is not where its number says is taken only if no other is nearly as near
@@ -41,7 +40,7 @@ def choose(view: FileLines, sides: Sequence[Side], name: str) -> list[tuple[int,
     if all(len(one.places) == 1 for one in options):
         starts = [one.places[0] for one in options]
         if (late := _overlapping(starts, sides)) is not None:
-            raise refuse.overlapping(sides[late], sides, starts[late], name)
+            raise errors.overlapping(sides[late], sides, starts[late], name)
     else:
         starts = _meant(options, sides, name)
     _check_stale(view, sides, starts, name)
@@ -57,7 +56,7 @@ def _check_stale(view: FileLines, sides: Sequence[Side], starts: Sequence[int], 
             continue
         for place in {side.hint, side.hint + (usual or 0)} - {side.hint + (offset or 0)}:
             if view.nearly(side, place):
-                raise refuse.no_fit(view, side, sides, name, place)
+                raise errors.no_fit(view, side, sides, name, place)
 
 
 def _as_numbered(view: FileLines, sides: Sequence[Side]) -> bool:
@@ -81,15 +80,15 @@ def _options(view: FileLines, side: Side, sides: Sequence[Side], most: int, name
     if loose:
         found, complete = view.places(side, most, loose=True)
     elif side.hint is not None and side.hint not in found and view.fits(side, side.hint, loose=True):
-        raise refuse.ambiguous(side, sides, [side.hint, found[0]], name)
+        raise errors.ambiguous(side, sides, [side.hint, found[0]], name)
     if not found:
-        raise refuse.no_fit(view, side, sides, name) if complete else refuse.too_alike(side, sides, name)
+        raise errors.no_fit(view, side, sides, name) if complete else errors.too_alike(side, sides, name)
     if side.hunk.anchors:
         found = _anchored(view, side, sides, found, name)
     found = _in_section(view, side, sides, found, name)
     found = _at_edge(view, side, sides, found)
     if side.hint is None and (len(found) > 1 or not complete):
-        raise refuse.ambiguous(side, sides, found, name)
+        raise errors.ambiguous(side, sides, found, name)
     return HunkPlaces(side, tuple(found), loose)
 
 
@@ -98,7 +97,7 @@ def _anchored(view: FileLines, side: Side, sides: Sequence[Side], found: list[in
     under = [at for at in found if scope.anchored(view, anchors, at)]
     under = under or [at for at in found if scope.after(view, anchors, at)]
     if not under:
-        raise refuse.elsewhere(side, sides, found, name, *anchors)
+        raise errors.elsewhere(side, sides, found, name, *anchors)
     return under
 
 
@@ -109,14 +108,14 @@ def _in_section(view: FileLines, side: Side, sides: Sequence[Side], found: list[
         return found
     under = [at for at in found if scope.beneath(view, section, at)]
     if under and side.hint in found and side.hint not in under:  # the number and the section disagree
-        raise refuse.ambiguous(side, sides, [side.hint, *under], name)
+        raise errors.ambiguous(side, sides, [side.hint, *under], name)
     if under or side.hint in found or not scope.known(view, section):
         return under or found
     # The section may itself be changed by the patch, so a place nearby need not lie right under it.
     near = [at for at in found if side.hint is None or abs(at - side.hint) <= _MARGIN]
     after = [at for at in near if scope.after(view, (section,), at)]
     if not after:
-        raise refuse.elsewhere(side, sides, found, name, section)
+        raise errors.elsewhere(side, sides, found, name, section)
     return after
 
 
@@ -156,12 +155,12 @@ def _meant(options: Sequence[HunkPlaces], sides: Sequence[Side], name: str) -> l
     near, steady = _best(options, carry=False), _best(options, carry=True)
     if near is None or steady is None:
         worst = max(options, key=lambda one: len(one.places))
-        raise refuse.overlapping(worst.side, sides, worst.places[0], name)
+        raise errors.overlapping(worst.side, sides, worst.places[0], name)
     doubts = {*_doubts(options, near, carry=False), *_doubts(options, steady, carry=True)}
     doubts |= {at for at in range(len(options)) if near[at] != steady[at]}
     if doubts:
         first = options[min(doubts)]
-        raise refuse.ambiguous(first.side, sides, first.places, name)
+        raise errors.ambiguous(first.side, sides, first.places, name)
     return near
 
 
@@ -177,7 +176,7 @@ def _common_offset(options: Sequence[HunkPlaces], sides: Sequence[Side], name: s
     best = min(shared, key=abs)
     if best and any(abs(other) <= abs(best) + _MARGIN for other in shared - {best}):
         first = next(one for one in options if len(one.places) > 1)
-        raise refuse.ambiguous(first.side, sides, first.places, name)
+        raise errors.ambiguous(first.side, sides, first.places, name)
     return best
 
 

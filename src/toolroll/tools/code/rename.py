@@ -14,7 +14,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text import diff
 from toolroll.text.counts import counted
-from toolroll.text.edit import text_edits as renaming
+from toolroll.text.edit import text_edits
 from toolroll.text.positions import Positions
 from toolroll.tool import Effect, tool
 
@@ -62,7 +62,7 @@ def rename(
 ) -> Renamed:
     """Rename what stands at a place in code wherever it is used, by a language server: in all files or none."""
     of = language or language_of(path)
-    renaming.check_name(new_name, ALIASES.get(of, of) if of else None)
+    text_edits.check_name(new_name, ALIASES.get(of, of) if of else None)
     document = ctx.files.peek(path)
     places = Positions(document.text)
     old = places.word(line, character)
@@ -72,13 +72,13 @@ def rename(
             ErrorCode.VALIDATION,
             f"There is nothing to rename at line {line}, character {character}. {places.hint(line)}",
         )
-    drafts = [(draft, renaming.apply(draft.text, one.edits), one) for one in found if (draft := _draft(ctx, one))]
+    drafts = [(draft, text_edits.apply(draft.text, one.edits), one) for one in found if (draft := _draft(ctx, one))]
     files = [RenamedFile(one.path, len(one.edits), diff.unified(draft.text, text)) for draft, text, one in drafts]
     if not preview:
         for draft, text, _ in drafts:
             ctx.files.save(draft, text)
     left = [] if preview else _left(ctx, old, new_name)
-    taken = [one.path for draft, _, one in drafts if new_name != old and renaming.holds(draft.text, new_name)]
+    taken = [one.path for draft, _, one in drafts if new_name != old and text_edits.holds(draft.text, new_name)]
     note = "\n".join(filter(None, [_taken(new_name, taken), _note(old, left)]))
     return Renamed(old, new_name, files, sum(len(one.edits) for one in found), preview, left, note)
 

@@ -82,10 +82,10 @@ def _result(
 ) -> Hotspots | Timing | MemoryProfile:
     """The figures, unless the code failed or took too long: then ToolError, with what is known."""
     if "error" in report:
-        from toolroll.text.shell import tracebacks as trace
+        from toolroll.text.shell import tracebacks
 
         raise ToolError(
-            ErrorCode.EXECUTION, f"The code failed.\n{trace.compact(report['error'])[-_MAX_SHOWN_CHARS:].rstrip()}"
+            ErrorCode.EXECUTION, f"The code failed.\n{tracebacks.compact(report['error'])[-_MAX_SHOWN_CHARS:].rstrip()}"
         )
     found: Hotspots | Timing | MemoryProfile | None
     if action == "hotspots":

@@ -8,7 +8,7 @@ from typing import Annotated
 from toolroll.host.context import Context
 from toolroll.schema import Field, FilePath
 from toolroll.text import counts, lines
-from toolroll.text.edit import control_flow as flow
+from toolroll.text.edit import control_flow
 from toolroll.tool import Effect, tool
 
 
@@ -43,7 +43,7 @@ def replace_lines(
     """Replace or delete a range of lines. Read the file first, so that the numbers are right."""
     draft = ctx.files.draft(path, encoding)
     if keep_flow:
-        flow.check_kept(lines.split(draft.text), start, end, content)
+        control_flow.check_kept(lines.split(draft.text), start, end, content)
     text = lines.replace(draft.text, start, end, content)
     if syntax:
         ctx.files.check_syntax(draft, text)

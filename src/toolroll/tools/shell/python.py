@@ -11,7 +11,7 @@ from toolroll.host.shell.command_result import CommandResult, On, build_result
 from toolroll.policy.code import reads_stdin
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
-from toolroll.text.shell import tracebacks as trace
+from toolroll.text.shell import tracebacks
 from toolroll.text.truncate import Keep
 from toolroll.tool import Effect, tool
 
@@ -44,5 +44,5 @@ def python(
             extra={"PYTHONPATH": ctx.files.root.path, "PYTHONDONTWRITEBYTECODE": "1"},
         )
     done = build_result(ran, most, keep)
-    output = trace.compact(program.relabelled(done.output))
+    output = tracebacks.compact(program.relabelled(done.output))
     return replace(done, output=output).checked(on_failure=on_failure)

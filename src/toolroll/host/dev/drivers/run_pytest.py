@@ -26,7 +26,7 @@ class EventLog:
         self.path = path
 
     def __call__(self, event: str, **what: Any) -> None:
-        # Opened anew each time: the tests may close descriptors or fork.
+        # Opened for each line: the tests may close descriptors or fork.
         line = json.dumps({"event": event, **what}, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         try:
@@ -84,7 +84,7 @@ class Watcher:
 
     def pytest_collectreport(self, report: Any) -> None:
         """Tell a file that could not be loaded."""
-        if report.failed and report.nodeid not in self._unloaded:  # each process of xdist loads it anew
+        if report.failed and report.nodeid not in self._unloaded:  # each process of xdist loads it again
             self._unloaded.add(report.nodeid)
             place = self._place(report.nodeid, (report.nodeid.split("::")[0], None, ""))
             self._report("failure", kind="error", **place, **_explained(report.longrepr))

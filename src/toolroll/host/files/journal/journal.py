@@ -18,7 +18,7 @@ from toolroll.host.files.journal.entry import JournalEntry, PathChange, PathStat
 from toolroll.host.files.journal.log import JournalLog, PendingSteps, undone_numbers
 from toolroll.host.files.openat import FolderSync, PathHandle
 from toolroll.host.files.root import Root
-from toolroll.host.runtime.state import State as Folder
+from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 
@@ -276,7 +276,7 @@ def _put(place: PathHandle, state: PathState, data: bytes) -> None:
 class Journal:
     """Everything that tools did to one workspace, newest last."""
 
-    def __init__(self, root: Root, state: Folder) -> None:
+    def __init__(self, root: Root, state: State) -> None:
         self._root = root
         self._log = JournalLog(state)
 

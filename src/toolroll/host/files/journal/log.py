@@ -16,7 +16,7 @@ import msgspec
 from toolroll.host.files.journal.entry import JournalEntry, PathChange
 from toolroll.host.files.reader import read_all
 from toolroll.host.files.versions import digest
-from toolroll.host.runtime.state import State as Folder
+from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import common_ends
 
@@ -44,7 +44,7 @@ class _Delta:
 class Blobs:
     """Contents by their digests, in the state folder. Several processes may keep some."""
 
-    def __init__(self, state: Folder) -> None:
+    def __init__(self, state: State) -> None:
         self._state = state
 
     def keep(self, data: bytes, known: bytes | None = None, like: tuple[str, bytes] | None = None) -> str:
@@ -152,7 +152,7 @@ class _Line(msgspec.Struct):
 class JournalLog:
     """Entries in order, each bound to the one before by its hash. Several processes may append."""
 
-    def __init__(self, state: Folder) -> None:
+    def __init__(self, state: State) -> None:
         self.blobs = Blobs(state)
         self._state = state
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 
 from toolroll.host.files.openat import PATH
-from toolroll.host.sandbox import dir_entries as entries
+from toolroll.host.sandbox import dir_entries
 from toolroll.host.sandbox.dir_entries import DirEntry, Parts, open_dir
 from toolroll.host.sandbox.git.baseline import (
     GIT,
@@ -91,7 +91,7 @@ class Restorer:
     def _compare(self, folder: int, parts: Parts, *, deep: bool) -> Iterator[str]:
         """Put back one thing and what is in it."""
         was = self._baseline.entries.get(parts)
-        now = entries.look(folder, parts[-1], was, MAX_BYTES)
+        now = dir_entries.look(folder, parts[-1], was, MAX_BYTES)
         if was is None:
             if now is not None and deep and not is_for_web_servers(parts):
                 yield f"{_shown(parts)} was added by the command; {self._remove(folder, parts, now)}."
@@ -106,10 +106,10 @@ class Restorer:
             return
         rebuilt = now is None or not now.is_folder
         expected = self._baseline.children(parts)
-        found = entries.names(folder, parts[-1], MAX_NAMES + len(expected))
+        found = dir_entries.names(folder, parts[-1], MAX_NAMES + len(expected))
         if found is None:  # a crowd could hide one among many: the whole folder makes way
             aside = self._aside(folder, parts)
-            entries.put(folder, parts[-1], was)
+            dir_entries.put(folder, parts[-1], was)
             yield f"{_shown(parts)} was filled by the command; it has been put back, and what it was is now {aside}."
             rebuilt = True
         with open_dir(folder, parts[-1:]) as inside:
@@ -129,14 +129,14 @@ class Restorer:
             return f"it was too large to be kept, so it is out of git's way as {self._aside(folder, parts)}"
         if now is not None and (now.is_folder != was.is_folder):
             done = self._remove(folder, parts, now)
-            entries.put(folder, parts[-1], was)
+            dir_entries.put(folder, parts[-1], was)
             return f"it has been put back, and what was in its place {done.removeprefix('it ')}"
-        entries.put(folder, parts[-1], was)
+        dir_entries.put(folder, parts[-1], was)
         return "it has been put back"
 
     def _remove(self, folder: int, parts: Parts, now: DirEntry) -> str:
         if stat.S_ISREG(now.mode) or stat.S_ISLNK(now.mode):
-            entries.drop(folder, parts[-1])
+            dir_entries.drop(folder, parts[-1])
             return "it has been removed"
         return f"it has been moved to {self._aside(folder, parts)}"
 
@@ -145,7 +145,7 @@ class Restorer:
         inside = [one for one in self._baseline.repositories if parts[: len(one)] == one and parts != one]
         where = max(inside, key=len, default=())
         with open_dir(self._root, where) as above:
-            return _shown((*where, entries.set_aside(folder, parts[-1], above)))
+            return _shown((*where, dir_entries.set_aside(folder, parts[-1], above)))
 
     def _bring_back(self, parts: Parts, was: DirEntry, held: int | None) -> str:
         """Make sure that `parts` is the folder that it was, or a new one in its place; what there is to say."""
@@ -159,19 +159,19 @@ class Restorer:
             found = None if held is None else _whereabouts(held)  # before anything moves: it may be in what is moved
             aside = ""
             if now is not None:
-                name = entries.set_aside(above, parts[-1], above)
+                name = dir_entries.set_aside(above, parts[-1], above)
                 aside = f"; what was put in its place is now {_shown((*parts[:-1], name))}"
             if found is None:
-                entries.put(above, parts[-1], was)
+                dir_entries.put(above, parts[-1], was)
                 if held is not None:
                     os.close(held)
                 self._held[parts] = _hold(self._root, parts)
                 return f"{_shown(parts)} was removed by the command; it has been made again{aside}."
             there, name, path = found
             try:
-                entries.change_mode(there, name, 0o700)  # without the right to write a folder it cannot be moved
+                dir_entries.change_mode(there, name, 0o700)  # without the right to write a folder it cannot be moved
                 os.rename(name, parts[-1], src_dir_fd=there, dst_dir_fd=above)
-                entries.change_mode(above, parts[-1], stat.S_IMODE(was.mode))
+                dir_entries.change_mode(above, parts[-1], stat.S_IMODE(was.mode))
             finally:
                 os.close(there)
         return f"{_shown(parts)} was moved to {path!r} by the command and has been moved back{aside}."

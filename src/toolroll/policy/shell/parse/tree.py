@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from toolroll.policy.shell.parse import simple_reader as plain
+from toolroll.policy.shell.parse import simple_reader
 from toolroll.policy.shell.parse.bombs import Calls, calls, is_bomb, is_endless
 from toolroll.policy.shell.parse.commands import (
     Assignment,
@@ -317,7 +317,7 @@ class _Walk(Decoder):
 
     def test(self, node: Node, _stdin: str | None) -> None:
         self.children(node)
-        commands = plain.read(self.text(node))
+        commands = simple_reader.read(self.text(node))
         if commands and len(commands) == 1:
             whole = node.end_byte <= self.doubt
             self.add(SimpleCommand(commands[0], self.text(node), self.where, sure=whole, whole=whole))

@@ -7,8 +7,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from toolroll.policy.shell.parse import options
-from toolroll.policy.shell.parse import targets as places
+from toolroll.policy.shell.parse import options, targets
 from toolroll.policy.shell.parse.commands import Assignment, Item, SimpleCommand, UnclearPart
 from toolroll.policy.shell.parse.options import OptionSpec
 from toolroll.policy.shell.parse.words import Piece, PieceKind, Word, plain, unknown
@@ -33,7 +32,7 @@ class WrappedCommands:
 def unwrap(command: SimpleCommand) -> WrappedCommands | None:
     """What `command` runs inside itself, or None when it is a plain program."""
     program = command.program
-    if program is None or places.of_workspace(command.where, command.words[0]):
+    if program is None or targets.of_workspace(command.where, command.words[0]):
         return None
     if program in SHELLS:
         return _shell(command, program)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from toolroll.text.ranking import terms as words
+from toolroll.text.ranking import terms
 from toolroll.text.ranking.bm25 import rarity
 
 _MIN_CHARS = 4  # a shorter term is inside other words by accident
@@ -19,7 +19,7 @@ class CompoundWords:
         for path in paths:
             self._files += 1
             name = path.rpartition("/")[2]
-            for part in words.split_name(name.rpartition(".")[0] or name):
+            for part in terms.split_name(name.rpartition(".")[0] or name):
                 self._owners.setdefault(part, []).append(path)
         self._text = "\n".join(("", *self._owners, ""))  # one text: the fastest to search
 

@@ -32,7 +32,7 @@ class WebQuery:
     """A host, perhaps with a path."""
     exclude: tuple[str, ...] = ()
     today: str = ""
-    """For engines that want dates; as 2025-01-31. Whoever asks them sets it."""
+    """For engines that want dates; as 2025-01-31. The caller of the engine sets it."""
 
     @property
     def host(self) -> str:
