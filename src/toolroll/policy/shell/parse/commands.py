@@ -42,7 +42,6 @@ class SimpleCommand:
     """The last part of the program's path, or None when it is computed."""
 
     def __post_init__(self) -> None:
-        """Find the program's name once."""
         object.__setattr__(self, "program", _program(self.words[0]) if self.words else None)
 
     @property
