@@ -243,7 +243,6 @@ class Redaction:
         self._values = sorted((one for one in values if len(one) >= _MIN_CHARACTERS), key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
-        """The text with each secret replaced."""
         for value in self._values:
             text = text.replace(value, HIDDEN)
         parts = [

@@ -28,10 +28,9 @@ def check_examples(rules: CommandRules) -> None:
 
 def _rows(rules: CommandRules) -> Iterator[tuple[CommandRules, list[tuple[str, bool]], Decision]]:
     """Every row as a policy of its own, with its examples."""
-    for category, rows in rules.banned.items():
-        for row in rows:
-            name = f"{rules.name}, banned, {category} ({row.programs[0]})"
-            yield CommandRules(name, {category: (row,)}), _pairs(row.denies, row.passes), "deny"
+    for row in rules.banned:
+        name = f"{rules.name}, banned ({row.programs[0]})"
+        yield CommandRules(name, (row,)), _pairs(row.denies, row.passes), "deny"
     for row in rules.destructive:
         name = f"{rules.name}, destructive ({row.programs[0]})"
         yield CommandRules(name, destructive=(row,)), _pairs(row.denies, row.passes), "deny"

@@ -13,8 +13,8 @@ TERMINAL = CommandRules("terminal", banned.STANDARD, DESTRUCTIVE, select_program
 PRESETS: dict[str, CommandRules] = {
     "standard": STANDARD,
     "cdd": CommandRules("cdd", banned.STANDARD, DESTRUCTIVE, READERS),
-    "coding-agent": CommandRules("coding-agent", {}, DESTRUCTIVE, READERS),
+    "coding-agent": CommandRules("coding-agent", (), DESTRUCTIVE, READERS),
     "koopa": CommandRules("koopa", banned.KOOPA, DESTRUCTIVE, READERS),
-    "plain": CommandRules("plain", {}, DESTRUCTIVE, READERS),
+    "plain": CommandRules("plain", (), DESTRUCTIVE, READERS),
     "terminal": TERMINAL,
 }

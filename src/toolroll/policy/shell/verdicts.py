@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from toolroll.policy.decision import Decision, Rule
 from toolroll.policy.shell.parse.analysis import Analysis
@@ -22,36 +23,29 @@ from toolroll.policy.shell.read_only.programs import FOLDERS, ReadOnlyProgram, i
 from toolroll.policy.shell.rule_tables import RefusedProgram
 
 
-def index_by_program(rows: Iterable[RefusedProgram]) -> dict[str, tuple[RefusedProgram, ...]]:
-    """The rows by the name of the program."""
-    found: dict[str, tuple[RefusedProgram, ...]] = {}
-    for row in rows:
-        for name in row.programs:
-            found[name] = (*found.get(name, ()), row)
-    return found
-
-
 @dataclass(frozen=True)
 class CommandRules:
     """One policy for commands: what is refused by name, what is refused for what it destroys, what only reads."""
 
     name: str
-    banned: Mapping[str, tuple[RefusedProgram, ...]] = field(default_factory=dict)
-    """By category."""
+    banned: tuple[RefusedProgram, ...] = ()
     destructive: tuple[RefusedProgram, ...] = ()
     read: tuple[ReadOnlyProgram, ...] = ()
     user: tuple[Rule, ...] = ()
     wraps: bool = True
     """Whether a program that runs others (env, timeout, `sh -c`) counts for what it runs, if it is in no table."""
-    _banned: dict[str, tuple[RefusedProgram, ...]] = field(init=False, repr=False, compare=False)
-    _destructive: dict[str, tuple[RefusedProgram, ...]] = field(init=False, repr=False, compare=False)
-    _read: dict[str, ReadOnlyProgram] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Index the tables by program."""
-        object.__setattr__(self, "_banned", index_by_program(row for rows in self.banned.values() for row in rows))
-        object.__setattr__(self, "_destructive", index_by_program(self.destructive))
-        object.__setattr__(self, "_read", {name: row for row in self.read for name in row.programs})
+    @cached_property
+    def _banned(self) -> dict[str, list[RefusedProgram]]:
+        return _by_program(self.banned)
+
+    @cached_property
+    def _destructive(self) -> dict[str, list[RefusedProgram]]:
+        return _by_program(self.destructive)
+
+    @cached_property
+    def _read(self) -> dict[str, ReadOnlyProgram]:
+        return {name: row for row in self.read for name in row.programs}
 
     def ban(self, command: SimpleCommand) -> RefusedProgram | None:
         """The row of the ban list that the command falls under."""
@@ -62,11 +56,18 @@ class CommandRules:
         return _first(self._destructive, command)
 
     def reader(self, program: str) -> ReadOnlyProgram | None:
-        """The row of the read-only table for a program."""
         return self._read.get(program)
 
 
-def _first(rows: Mapping[str, tuple[RefusedProgram, ...]], command: SimpleCommand) -> RefusedProgram | None:
+def _by_program(rows: Iterable[RefusedProgram]) -> dict[str, list[RefusedProgram]]:
+    found: dict[str, list[RefusedProgram]] = {}
+    for row in rows:
+        for name in row.programs:
+            found.setdefault(name, []).append(row)
+    return found
+
+
+def _first(rows: Mapping[str, Sequence[RefusedProgram]], command: SimpleCommand) -> RefusedProgram | None:
     name = command.program or ""
     found = rows.get(name) or rows.get(f"{name.partition('.')[0]}.*", ())
     return next((row for row in found if row.harms is None or row.harms(command)), None)

@@ -86,16 +86,13 @@ class Decoder:
         """Called for every node inside a word that may run something."""
 
     def children(self, node: Node) -> None:
-        """Visit what is inside a node."""
         for child in node.named_children:
             self.visit(child)
 
     def text(self, node: Node) -> str:
-        """The source of a node."""
         return self.raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def word(self, node: Node) -> Word:
-        """The word that a node stands for."""
         return join(self.pieces(node, first=True))
 
     def pieces(self, node: Node, first: bool) -> list[Piece]:

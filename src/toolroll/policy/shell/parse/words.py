@@ -54,7 +54,6 @@ class Word:
     """Nothing in it is left to expansion."""
 
     def __post_init__(self) -> None:
-        """Put the pieces together once."""
         object.__setattr__(self, "text", "".join([piece.text for piece in self.pieces]))
         object.__setattr__(self, "literal", all(piece.kind is PieceKind.TEXT for piece in self.pieces))
 
@@ -248,7 +247,6 @@ class SimpleCommand:
     """The last part of the program's path, or None when it is computed."""
 
     def __post_init__(self) -> None:
-        """Find the program's name once."""
         object.__setattr__(self, "program", _program(self.words[0]) if self.words else None)
 
     @property
