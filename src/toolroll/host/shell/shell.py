@@ -98,12 +98,12 @@ class Shell:
         seconds: float,
         program: str = "bash",
         merge: bool = True,
-        detach: bool = False,
+        detach_after: float | None = None,
     ) -> CommandRun:
-        """Run a text of shell, if the policy lets it; `detach` lets it go on as a job when it takes long."""
+        """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job."""
         self._authorise_text(text, cwd, program)
         with self._argv(text, program) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach=detach)
+            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach_after=detach_after)
 
     def look(self, text: str, *, cwd: str = ".", seconds: float, table: str) -> CommandRun:
         """Run a text of shell that only reads, by the rows of `table`, and cannot write."""
@@ -161,18 +161,16 @@ class Shell:
         cwd: str = ".",
         seconds: float,
         merge: bool = True,
-        detach: bool = False,
+        detach_after: float | None = None,
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
     ) -> CommandRun:
         """Run a program that a tool has put together itself: confined and bounded, not judged."""
-        moves = detach and seconds > self._limits.foreground_seconds
+        moves = detach_after is not None and seconds > detach_after
         launched = self._start(
             argv, cwd=cwd, seconds=None if moves else seconds, merge=merge, writes=writes, extra=extra
         )
-        return self._settled(
-            launched, display_word(argv[-1]), patience=self._limits.foreground_seconds if moves else None
-        )
+        return self._settled(launched, display_word(argv[-1]), patience=detach_after if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> CommandRun | None:
         """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
