@@ -129,6 +129,7 @@ class View:
     def native(cls, tool: Tool) -> View:
         """The tool under its own name, with every parameter that it shows by itself; it takes other spellings."""
         view = cls(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
+        view.schema = tool.schema or view.schema
         if tool.module.startswith(_OWN_TOOLS):
             view._read = partial(read_arguments, tool.name)
             view._bindable = frozenset(one.name for one in tool.parameters)

@@ -8,9 +8,8 @@ from typing import Any
 
 from toolroll.policy.decision import DECISIONS, Decision, Rule
 from toolroll.policy.shell.parse.analysis import analyse
-from toolroll.policy.shell.parse.commands import SimpleCommand
-from toolroll.policy.shell.rule_tables import CommandRules
-from toolroll.policy.shell.verdicts import judge_analysis, rule_matches
+from toolroll.policy.shell.parse.words import SimpleCommand
+from toolroll.policy.shell.verdicts import CommandRules, judge_analysis, rule_matches
 
 KEYS = frozenset({"decision", "command", "path", "effect", "reason", "match", "not_match", "exact"})
 

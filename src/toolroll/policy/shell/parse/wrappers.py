@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from toolroll.policy.shell.parse.options import OptionSpec
 from toolroll.policy.shell.parse.words import names
@@ -127,16 +126,7 @@ WRAPPERS = (
 )  # fmt: skip
 """`-x` of start-stop-daemon and the like are read where the command is taken apart."""
 
-_EXACT = {name: row for row in WRAPPERS for name in row.programs if "*" not in name}
-_PATTERNS = [(name, row) for row in WRAPPERS for name in row.programs if "*" in name]
+EXACT = {name: row for row in WRAPPERS for name in row.programs if "*" not in name}
+PATTERNS = [(name, row) for row in WRAPPERS for name in row.programs if "*" in name]
 
 SHELLS = names("sh bash dash zsh ksh ash mksh pdksh lksh rbash fish csh tcsh yash ksh93 rksh oksh")
-
-
-def wrapper(program: str) -> Wrapper | None:
-    """The row of a program that runs another one."""
-    if program in _EXACT:
-        return _EXACT[program]
-    if program.startswith("ld"):
-        return next((row for pattern, row in _PATTERNS if fnmatchcase(program, pattern)), None)
-    return None

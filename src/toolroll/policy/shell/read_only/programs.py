@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from toolroll.policy.shell.parse import options
-from toolroll.policy.shell.parse.commands import SimpleCommand
 from toolroll.policy.shell.parse.options import GivenOptions, OptionSpec
-from toolroll.policy.shell.parse.words import Word, names
+from toolroll.policy.shell.parse.words import SimpleCommand, Word, names
 from toolroll.policy.shell.read_only.scripts import awk_reads, sed_reads
 
 NONE = OptionSpec()
