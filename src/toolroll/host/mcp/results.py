@@ -58,7 +58,6 @@ class ResultContent:
     notes: list[str] = field(default_factory=list)
 
     def add(self, block: Any) -> None:
-        """Take one block, whatever it is."""
         if not isinstance(block, Mapping):
             self.notes.append("A part of the answer is not of the protocol, and is left out.")
             return
@@ -75,7 +74,6 @@ class ResultContent:
                 self.notes.append(f"A part of type {str(kind)[:40]!r} is not shown.")
 
     def resource(self, one: Any) -> None:
-        """Take the contents of a resource."""
         if not isinstance(one, Mapping):
             self.add(one)
         elif isinstance(text := one.get("text"), str):
