@@ -12,7 +12,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.code.map.file_facts import EMPTY, FORMAT, FileFacts, make_facts, pack, wants
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES
-from toolroll.text.code.syntax.source import as_utf8
+from toolroll.text.encoding import as_utf8
 from toolroll.text.ranking.weights import ASIDE, find_aside
 
 if TYPE_CHECKING:

@@ -83,20 +83,6 @@ class SourceText:
         return b" ".join((*kept, self.data[start:end])) if kept else self.data[start:end]
 
 
-def as_utf8(data: bytes) -> bytes:
-    """The text of a file in UTF-8, without a byte order mark; ToolError if it is not text."""
-    from toolroll.text.encoding import HEAD, detect
-
-    encoding = detect(data[:HEAD])
-    if encoding.bom or encoding.codec != "utf-8":
-        return data[len(encoding.bom) :].decode(encoding.codec, "replace").encode("utf-8", "replace")
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return data.decode("latin-1").encode()  # an old encoding: one byte per letter, so that columns are right
-    return data
-
-
 def text(data: bytes) -> str:
     """The bytes as text; what is none shows as such."""
     return data.decode("utf-8", "replace")
