@@ -251,6 +251,14 @@ class Kit:
         arguments = {name: value for name, value in given.items() if value is not None}
         return self._executor_of({"undo": view}).call("undo", arguments, self.context())
 
+    def resume(self) -> str:
+        """Continue the session of this name where an earlier kit left it, and keep it at `close`.
+
+        That is what was read and in which encodings, and the folder of `terminal`; after 24 hours without use a
+        session starts again. Returns a sentence about what could not be read of it, or an empty text.
+        """
+        return self._services.resume()
+
     def calls(self) -> list[Record]:
         """The last calls, newest last."""
         return self._audit.records()
