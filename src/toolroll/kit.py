@@ -153,7 +153,8 @@ class Kit:
         return self._catalogue.shown()
 
     def _allowed(self) -> list[Entry]:
-        allowed = (entry.within(MODES[self.mode] & ~self.policy.deny) for entry in self._entries.values())
+        effects = MODES[self.mode] & ~self.policy.deny
+        allowed = (entry.within(effects) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
     def definitions(self, format: formats.Format = "openai") -> list[dict[str, Any]]:
