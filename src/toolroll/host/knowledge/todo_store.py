@@ -63,7 +63,7 @@ class TodoFile:
                 kept = ()
             todos = change(kept)
             data = msgspec.json.encode(_File(self._session, todos))
-            self._state.put(_FOLDER, self._name, msgspec.json.format(data, indent=1))
+            self._state.put(TODOS, self._name, msgspec.json.format(data, indent=1))
             _sweep(folder, self._name)
         return todos
 
