@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text.counts import counted
 from toolroll.text.knowledge.passages import RankingMethod
+from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
