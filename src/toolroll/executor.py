@@ -126,8 +126,12 @@ class Executor:
             message = self._wording.message(message, view)
         shown = (self._wording.suggestion(_with_paths(call, view, bound)) for call in error.suggest)
         suggest = tuple(call for call in shown if call is not None)
-        fault = Fault(error.code, message, error.details, suggest)
-        return Result("error", message, error=fault)
+        first, _, advice = message.partition("\n")
+        if view is None or first not in view.errors:
+            return Result("error", message, error=Fault(error.code, message, error.details, suggest))
+        said = view.errors[first].format_map(bound)
+        fault = Fault(error.code, said, error.details, suggest)
+        return Result("error", f"{said}\n{advice}", error=fault, meta={"advice": advice})
 
     def _bound(self, result: Result, most_chars: int) -> None:
         """Cut the text to the limit; the whole text is spilled to a file that the result names."""

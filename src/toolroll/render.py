@@ -37,6 +37,7 @@ def render(output: Any, view: View, speech: DialectWording) -> Result:
     readable = names.show_names(output)
     text = view.text(readable) if view.text else _text(readable)
     result = Result("success", text, view.data(output) if view.data else _data(output))
+    result.message = view.message.format(readable)
     said = {name: value for name in _asides(output.__class__) if (value := getattr(output, name, None))}
     if said:
         _take(result, said, view, speech)
@@ -87,7 +88,9 @@ def _take(result: Result, said: Mapping[str, Any], view: View, speech: DialectWo
     result.images = said.get("images", ())
     result.meta |= said.get("meta", {})
     if note := said.get("note"):
-        result.text = f"{result.text}\n{speech.message(note, view)}"
+        said_here = speech.message(note, view)
+        result.text = f"{result.text}\n{said_here}"
+        result.message = result.message and f"{result.message} {said_here}"
     if more := said.get("more"):
         _add_more(result, more, speech)
     if whole := said.get("whole"):
