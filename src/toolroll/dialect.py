@@ -136,7 +136,9 @@ class View:
     @classmethod
     def native(cls, tool: Tool) -> View:
         """The tool under its own name, with every parameter that it shows by itself."""
-        return cls(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
+        view = cls(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
+        view.schema = tool.schema or view.schema
+        return view
 
     def _choose(self, params: Mapping[str, str | Param]) -> dict[str, tuple[Parameter, Param]]:
         known = {one.name: one for one in self.tool.parameters}

@@ -152,7 +152,8 @@ class Kit:
         return self._catalogue.shown()
 
     def _allowed(self) -> list[Entry]:
-        allowed = (entry.within(MODES[self.mode] & ~self.policy.deny) for entry in self._entries.values())
+        effects = MODES[self.mode] & ~self.policy.deny
+        allowed = (entry.within(effects) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
     def definitions(self, format: formats.Format = "openai") -> list[dict[str, Any]]:
@@ -247,6 +248,14 @@ class Kit:
         given = {"steps": steps, "path": path, "call": entry}
         arguments = {name: value for name, value in given.items() if value is not None}
         return self._executor_of({"undo": view}).call("undo", arguments, self.context())
+
+    def resume(self) -> str:
+        """Continue the session of this name where an earlier kit left it, and keep it at `close`.
+
+        That is what was read and in which encodings, and the folder of `terminal`; after 24 hours without use a
+        session starts again. Returns a sentence about what could not be read of it, or an empty text.
+        """
+        return self._services.resume()
 
     def calls(self) -> list[Record]:
         """The last calls, newest last."""

@@ -67,6 +67,10 @@ class Fault:
     suggest: tuple[Suggestion, ...] = ()
 
 
+MAX_IMAGE_BYTES = 5_000_000
+"""Larger pictures are not shown to a model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
     """A picture that a tool shows beside its text."""
