@@ -167,8 +167,12 @@ class Executor:
         message = self._wording.message(message, view)
         shown = (self._wording.suggestion(_with_paths(call, view, bound)) for call in error.suggest)
         suggest = tuple(call for call in shown if call is not None)
-        fault = Fault(error.code, message, error.details, suggest)
-        return Result("error", message, error=fault)
+        first, _, advice = message.partition("\n")
+        if view is None or first not in view.errors:
+            return Result("error", message, error=Fault(error.code, message, error.details, suggest))
+        said = view.errors[first].format_map(bound)
+        fault = Fault(error.code, said, error.details, suggest)
+        return Result("error", f"{said}\n{advice}", error=fault, meta={"advice": advice})
 
     def _bound(self, result: Result, most_chars: int) -> None:
         """Cut the text to the limit; the whole text is spilled to a file that the result names."""
@@ -215,6 +219,8 @@ def render(output: Any, view: View, wording: DialectWording) -> Result:
     readable = names.show_names(output)
     text = view.text(readable) if view.text else _text(readable)
     result = Result("success", text, view.data(output) if view.data else _data(output))
+    if view.message:
+        result.message = view.message.format(readable)
     said = {name: value for name in _asides(output.__class__) if (value := getattr(output, name, None))}
     if said:
         _take(result, said, view, wording)
@@ -265,7 +271,9 @@ def _take(result: Result, said: Mapping[str, Any], view: View, wording: DialectW
     result.images = said.get("images", ())
     result.meta |= said.get("meta", {})
     if note := said.get("note"):
-        result.text = f"{result.text}\n{wording.message(note, view)}"
+        note = wording.message(note, view)
+        result.text = f"{result.text}\n{note}"
+        result.message = result.message and f"{result.message} {note}"
     if more := said.get("more"):
         _add_more(result, more, wording)
     if whole := said.get("whole"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from toolroll import dialects, formats
 from toolroll import tools as builtin
 from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
-from toolroll.dialect import Dialect, Entry, Profile, View, plain
+from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.approval.user_rules import read_rules
@@ -78,7 +78,7 @@ class Kit:
         self.policy = _policy(policy, self.dialect.profile)
         self.limits = _limits(self.dialect.profile.limits, limits or {})
         self.session = session or os.urandom(8).hex()
-        self.registry = Registry()
+        self.registry: Registry[View | Bundle] = Registry()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         choice = resolve_choice(tools, "core" if self.dialect.entries is None else "all")
@@ -107,9 +107,8 @@ class Kit:
         with self._lock:
             self._entries = self._entries | {entry.name: entry for entry in entries}
             for entry in entries:
-                for view in entry.views():
-                    if self.registry.get(view.tool.name) is None:
-                        self.registry.register(view.tool)
+                if not isinstance(entry, Relay):
+                    self.registry.register(entry)
             self._rebuild_executor()
         self._catalogue.notify()
 
@@ -240,12 +239,10 @@ class Kit:
     def unregister(self, name: str) -> bool:
         """Take a tool out, by the name it is called by; False when there was none."""
         with self._lock:
-            entry = self._entries.get(name)
-            if entry is None:
+            if name not in self._entries:
                 return False
             self._entries = {known: one for known, one in self._entries.items() if known != name}
-            for view in entry.views():
-                self.registry.unregister(view.tool.name)
+            self.registry.unregister(name)
             self._rebuild_executor()
         self._catalogue.notify()
         return True

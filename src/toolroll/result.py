@@ -91,6 +91,8 @@ class Result:
     meta: dict[str, Any] = field(default_factory=dict)
     control: str | None = None
     images: tuple[Image, ...] = ()
+    message: str = ""
+    """One line about the outcome, without the output itself, where the dialect has one."""
 
     @property
     def ok(self) -> bool:
