@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.approval.guard import ApprovalRequest, Consent, Guard
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from toolroll.host.sandbox.git.guard import GitGuard
     from toolroll.host.shell.jobs import Job, Jobs
     from toolroll.policy.commands import CommandRules, Judgement
+    from toolroll.policy.decision import Rule
 
 _ARGUMENT_BYTES = 100_000  # the kernel takes at most 128 KiB in one argument
 _QUICK = 1.0  # seconds: a job that fails at once is reported at once
@@ -287,9 +289,14 @@ class Shell:
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program)
 
     def _rules(self) -> CommandRules:
-        from toolroll.policy.commands import PRESETS
+        return _command_rules(self._table, tuple(self._guard.policy.rules))
 
-        return replace(PRESETS[self._table], user=tuple(rule for rule in self._guard.policy.rules if rule.command))
+
+@lru_cache(maxsize=8)  # the rules index their tables
+def _command_rules(table: str, rules: tuple[Rule, ...]) -> CommandRules:
+    from toolroll.policy.commands import PRESETS
+
+    return replace(PRESETS[table], user=tuple(rule for rule in rules if rule.command))
 
 
 def _check(text: str) -> None:
