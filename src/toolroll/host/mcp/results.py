@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from toolroll.result import ErrorCode, Image, ToolError
-from toolroll.text import images
+from toolroll.result import MAX_IMAGE_BYTES, ErrorCode, Image, ToolError
 from toolroll.text.terminal import clean
 from toolroll.text.truncate import bound
 
@@ -88,7 +87,7 @@ class ResultContent:
             found = None
         if found is None:
             self.notes.append("A part of the answer is damaged, and is not shown.")
-        elif mime in _IMAGE_TYPES and len(found) <= images.MOST_BYTES:
+        elif mime in _IMAGE_TYPES and len(found) <= MAX_IMAGE_BYTES:
             self.images.append(Image(found, mime))
         else:
             self.notes.append(f"A part of type {str(mime)[:40]!r} with {len(found)} bytes is not shown.")

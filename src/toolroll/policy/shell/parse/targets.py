@@ -60,7 +60,7 @@ def kind_of_path(path: str) -> TargetKind | None:
     everything = len(names) > 1 and names[-1] in GLOBS
     names = names[:-1] if everything else names
     if path.startswith("/"):
-        return _absolute(names, everything)
+        return None if everything and names == ["tmp"] else _absolute(names)
     if names[0] == "~":
         return _home(names[1:])
     if all(name == ".." for name in names):
@@ -70,7 +70,7 @@ def kind_of_path(path: str) -> TargetKind | None:
     return TargetKind.HISTORY if names == [".git"] else None
 
 
-def _absolute(names: list[str], everything: bool) -> TargetKind | None:
+def _absolute(names: list[str]) -> TargetKind | None:
     if names in ([""], [], ["*"], [".*"]):
         return TargetKind.ROOT
     top, depth = names[0], len(names)
@@ -79,8 +79,6 @@ def _absolute(names: list[str], everything: bool) -> TargetKind | None:
     if top in ("proc", "sys") and depth > 1:
         return TargetKind.KERNEL
     if depth == 1:
-        if top == "tmp" and everything:
-            return None
         return TargetKind.SYSTEM if any(fnmatchcase(name, top) for name in TOP) else None
     if top in HOMES:
         return TargetKind.HOME if depth == 2 else _home(names[2:])
@@ -98,14 +96,12 @@ def _below(names: list[str]) -> TargetKind | None:
     if top == "var" and depth == 2 and second not in ("tmp", "folders"):
         return TargetKind.SYSTEM
     if top == "private" and second in ("etc", "var"):
-        return _absolute(names[1:], everything=False)
+        return _absolute(names[1:])
     return None
 
 
 def _home(names: list[str]) -> TargetKind | None:
-    if not names or names[0] == "..":
-        return TargetKind.HOME
-    if names[0] in GLOBS:
+    if not names or names[0] in ("..", *GLOBS):
         return TargetKind.HOME
     if any(fnmatchcase(name, names[0]) for name in PRIVATE):
         return TargetKind.KEYS
