@@ -256,6 +256,10 @@ class Kit:
         arguments = {name: value for name, value in given.items() if value is not None}
         return self._executor_of({"undo": view}).call("undo", arguments, self.context())
 
+    def add_turn(self, role: Literal["user", "assistant"], text: str) -> None:
+        """Add what the user or the model said to the history that `history` searches; secrets in it are redacted."""
+        self._services.calls.keep_turn(role, text, self.session)
+
     def resume(self) -> str:
         """Continue the session of this name where an earlier kit left it, and keep it at `close`.
 
