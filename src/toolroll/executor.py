@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from operator import attrgetter
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,15 +16,33 @@ from toolroll.host.approval.auto_run import note
 from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime.call import Call
-from toolroll.render import DialectWording, render
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
-from toolroll.steps import Authorization, Observer, Proceed, Record, Step, build_chain
+from toolroll.steps import Authorization, Observer, Record, Step, build_chain
+from toolroll.text import names
 from toolroll.text.truncate import bound as cut
+from toolroll.wording import DialectWording
 
 Arguments = Mapping[str, Any] | str | None
 """An object, or its JSON text."""
 _OBJECT = (dict, Mapping)  # isinstance of dict is faster
+CallReader = Callable[[str, Mapping[str, Any], Collection[str]], tuple[str, dict[str, Any]] | None]
+"""Gives the known tool and the arguments that a call of an unknown one means."""
+_JSON = (dict, list, int, float, bool)
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+# What an output says of itself beside its data; see `Tool`.
+_SAID = ("status", "control", "images", "meta", "note", "more", "whole")
+_ASIDE = frozenset({*_SAID, "form"})
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a call would be, without being made: as the tool takes it, what was read otherwise, what is wrong."""
+
+    ok: bool
+    name: str
+    arguments: Mapping[str, Any]
+    coerced: Sequence[str] = ()
+    faults: Sequence[str] = ()
 
 
 class Executor:
@@ -35,15 +56,18 @@ class Executor:
         spill: Spill,
         steps: tuple[Step, ...],
         observers: tuple[Observer, ...],
+        read_call: CallReader | None = None,
     ) -> None:
+        """`read_call` understands other names of tools."""
         self.entries = entries
+        self._read_call = read_call
         self._keep = profile.keep
         self._wire = profile.wire
         self._spill = spill
-        self._steps: tuple[Step, ...] = (Authorization(guard), *steps)
         self._observers = observers
         self._wording = DialectWording(entries)
-        self._chains: dict[View, Proceed] = {}
+        around: tuple[Step, ...] = (Authorization(guard), *steps)
+        self._chains = {view: build_chain(around, view) for entry in entries.values() for view in entry.views()}
 
     def call(self, name: str, given: Arguments, ctx: Context) -> Result:
         """Carry out one call."""
@@ -69,20 +93,21 @@ class Executor:
     def _run(self, given: Arguments, ctx: Context) -> Result:
         """Run the call that the context names; an error that the model can act on is a result too."""
         call = ctx.call
+        renamed: list[str] = []
         view: View | None = None
         bound: dict[str, Any] = {}
         coerced: list[str] = []
         try:
             entry = self.entries.get(call.name)
             if entry is None or isinstance(entry, Relay):
-                entry, given = self._resolve_relay(entry, given, call)
+                entry, call.name, given, renamed = self._find(call.name, given)
             if not isinstance(given, dict):
                 given = parse_arguments(given)
-            call.arguments, coerced = entry.checker.check(given)
+            call.arguments, coerced = entry.checker.check(given, call.name)
+            coerced = renamed + coerced
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
-            run = self._chains.get(view) or self._build_chain(view)
-            result = render(run(ctx, bound), view, self._wording)
+            result = render(self._chains[view](ctx, bound), view, self._wording)
             ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), call.arguments, result.text)
         except Exception as error:
             failed = as_tool_error(error)
@@ -96,21 +121,36 @@ class Executor:
             result.meta["auto_run"] = ctx.auto_run
         return result
 
-    def _resolve_relay(self, relay: Relay | None, given: Arguments, call: Call) -> tuple[View | Bundle, Arguments]:
-        """The entry and the arguments that a relayed call stands for; the call takes its name."""
-        if relay is None:
-            raise self._unknown(call.name)
-        name, given = relay.read_call(parse_arguments(given))
+    def check(self, name: str, given: Arguments) -> Checked:
+        """What the call would be; nothing runs, and no file needs to exist."""
+        arguments: Mapping[str, Any] = {}
+        try:
+            arguments = parse_arguments(given)
+            entry, found, given, renamed = self._find(name, arguments)
+            arguments, coerced = entry.checker.check(parse_arguments(given), found)
+            if isinstance(entry, Bundle):
+                entry.pick(arguments)
+        except ToolError as error:
+            faults = error.details if isinstance(error.details, list) else [error.message]
+            return Checked(False, name, arguments, faults=faults)
+        return Checked(True, found, arguments, renamed + coerced)
+
+    def _find(self, name: str, given: Arguments) -> tuple[View | Bundle, str, Arguments, list[str]]:
+        """The entry, name and arguments that a call stands for, relayed or by another name, which is noted."""
+        notes: list[str] = []
         entry = self.entries.get(name)
+        if isinstance(entry, Relay):
+            name, given = entry.read_call(parse_arguments(given))
+            entry = self.entries.get(name)
+        if entry is None and self._read_call is not None:
+            meant = self._read_call(name, parse_arguments(given), self.entries)
+            if meant is not None:
+                notes = [f"{name} read as {meant[0]}"]
+                name, given = meant
+                entry = self.entries[name]
         if entry is None or isinstance(entry, Relay):
             raise self._unknown(name)
-        call.name = name
-        return entry, given
-
-    def _build_chain(self, view: View) -> Proceed:
-        """Wrap the view's tool in the steps, when it is first called."""
-        run = self._chains[view] = build_chain(self._steps, view)
-        return run
+        return entry, name, given, notes
 
     def _unknown(self, name: str) -> ToolError:
         import difflib
@@ -121,13 +161,18 @@ class Executor:
         return ToolError(ErrorCode.NOT_FOUND, f"Tool not found: there is no tool {name!r}. {names}")
 
     def _failure(self, error: ToolError, view: View | None, bound: Mapping[str, Any]) -> Result:
-        message = error.message  # before there is a view, all was said in the words of the dialect
-        if view is not None:
-            message = self._wording.message(message, view)
+        message = error.message
+        if view is None:  # before there is a view, all was said in the words of the dialect
+            return Result("error", message, error=Fault(error.code, message, error.details, error.suggest))
+        message = self._wording.message(message, view)
         shown = (self._wording.suggestion(_with_paths(call, view, bound)) for call in error.suggest)
         suggest = tuple(call for call in shown if call is not None)
-        fault = Fault(error.code, message, error.details, suggest)
-        return Result("error", message, error=fault)
+        first, _, advice = message.partition("\n")
+        if view is None or first not in view.errors:
+            return Result("error", message, error=Fault(error.code, message, error.details, suggest))
+        said = view.errors[first].format_map(bound)
+        fault = Fault(error.code, said, error.details, suggest)
+        return Result("error", f"{said}\n{advice}", error=fault, meta={"advice": advice})
 
     def _bound(self, result: Result, most_chars: int) -> None:
         """Cut the text to the limit; the whole text is spilled to a file that the result names."""
@@ -141,9 +186,9 @@ class Executor:
         result.text = f"{shown.text}\n{note}"
 
 
-def _with_paths(call: Suggestion, view: View | None, bound: Mapping[str, Any]) -> Suggestion:
+def _with_paths(call: Suggestion, view: View, bound: Mapping[str, Any]) -> Suggestion:
     """A suggestion for the tool that was called is about the same files, unless it names others."""
-    if view is None or call.name != view.tool.name:
+    if call.name != view.tool.name:
         return call
     paths = {name: bound[name] for name in view.tool.paths if name in bound}
     return Suggestion(call.name, {**paths, **call.arguments})
@@ -165,3 +210,79 @@ def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> Mapping[st
     if not isinstance(given, (dict, Mapping)):  # isinstance of dict is faster
         raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
     return given
+
+
+def render(output: Any, view: View, wording: DialectWording) -> Result:
+    """The result of a successful call in the view's own words and shape."""
+    if output is None or isinstance(output, str):
+        return Result("success", output or "")
+    readable = names.show_names(output)
+    text = view.text(readable) if view.text else _text(readable)
+    result = Result("success", text, view.data(output) if view.data else _data(output))
+    if view.message:
+        result.message = view.message.format(readable)
+    said = {name: value for name in _asides(output.__class__) if (value := getattr(output, name, None))}
+    if said:
+        _take(result, said, view, wording)
+    return result
+
+
+def _text(output: Any) -> str:
+    if isinstance(output, _JSON):
+        return msgspec.json.format(msgspec.json.encode(output), indent=2).decode()
+    return str(output)
+
+
+def _data(output: Any) -> Any:
+    taken = _data_fields(output.__class__)
+    if taken is None:
+        return msgspec.to_builtins(output)
+    values = taken.values(output)
+    data = dict(zip(taken.names, values))  # noqa: B905 (they are the same fields, and to ask takes as long again)
+    return data if _PLAIN.issuperset(map(type, values)) else msgspec.to_builtins(data)
+
+
+class _Fields(NamedTuple):
+    names: tuple[str, ...]
+    values: Callable[[Any], tuple[Any, ...]]
+
+
+@cache
+def _data_fields(kind: Any) -> _Fields | None:
+    """The fields that are data, and how to get them all at once; None for what is no dataclass."""
+    if not is_dataclass(kind):
+        return None
+    names = tuple(field.name for field in fields(kind) if field.name not in _ASIDE)
+    if len(names) > 1:
+        return _Fields(names, attrgetter(*names))
+    return _Fields(names, lambda output: tuple(getattr(output, name) for name in names))
+
+
+@cache
+def _asides(kind: Any) -> tuple[str, ...]:
+    """What outputs of this kind may say of themselves: to look for what is never there takes long."""
+    return tuple(name for name in _SAID if kind.__dictoffset__ or hasattr(kind, name))
+
+
+def _take(result: Result, said: Mapping[str, Any], view: View, wording: DialectWording) -> None:
+    """Give the result what its output says of itself."""
+    result.status = said.get("status", result.status)
+    result.control = said.get("control")
+    result.images = said.get("images", ())
+    result.meta |= said.get("meta", {})
+    if note := said.get("note"):
+        note = wording.message(note, view)
+        result.text = f"{result.text}\n{note}"
+        result.message = result.message and f"{result.message} {note}"
+    if more := said.get("more"):
+        _add_more(result, more, wording)
+    if whole := said.get("whole"):
+        result.meta["whole"] = whole()
+
+
+def _add_more(result: Result, more: Suggestion, wording: DialectWording) -> None:
+    """Name the call that shows what was left out, if the model can make it."""
+    if (shown := wording.suggestion(more)) is not None:
+        result.meta["next"] = {"name": shown.name, "arguments": shown.arguments}
+        arguments = msgspec.json.encode(shown.arguments).decode()
+        result.text += f"\n[More: {shown.name} {arguments}]"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from toolroll import dialects, formats
 from toolroll import tools as builtin
 from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
-from toolroll.dialect import Dialect, Entry, Profile, View, plain
-from toolroll.executor import Executor
+from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
+from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.approval.user_rules import read_rules
 from toolroll.host.context import Context
@@ -24,6 +24,7 @@ from toolroll.policy.rules import MODES, PRESETS, Policy
 from toolroll.registry import Registry, discover
 from toolroll.result import Result
 from toolroll.services import CallOptions, Services
+from toolroll.spellings import read_call
 from toolroll.steps import (
     AuditLog,
     AutoRunApproval,
@@ -77,7 +78,7 @@ class Kit:
         self.policy = _policy(policy, self.dialect.profile)
         self.limits = _limits(self.dialect.profile.limits, limits or {})
         self.session = session or os.urandom(8).hex()
-        self.registry = Registry()
+        self.registry: Registry[View | Bundle] = Registry()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         choice = resolve_choice(tools, "core" if self.dialect.entries is None else "all")
@@ -106,9 +107,8 @@ class Kit:
         with self._lock:
             self._entries = self._entries | {entry.name: entry for entry in entries}
             for entry in entries:
-                for view in entry.views():
-                    if self.registry.get(view.tool.name) is None:
-                        self.registry.register(view.tool)
+                if not isinstance(entry, Relay):
+                    self.registry.register(entry)
             self._rebuild_executor()
         self._catalogue.notify()
 
@@ -124,7 +124,9 @@ class Kit:
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         services = self._services
-        return Executor(entries, self.dialect.profile, services.guard, services.spill, self._steps, self._observers)
+        read = read_call if self.dialect.entries is None else None
+        own = self.dialect.profile, services.guard, services.spill, self._steps, self._observers
+        return Executor(entries, *own, read)
 
     @property
     def workspace(self) -> str:
@@ -153,7 +155,8 @@ class Kit:
         return self._catalogue.shown()
 
     def _allowed(self) -> list[Entry]:
-        allowed = (entry.within(MODES[self.mode] & ~self.policy.deny) for entry in self._entries.values())
+        effects = MODES[self.mode] & ~self.policy.deny
+        allowed = (entry.within(effects) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
     def definitions(self, format: formats.Format = "openai") -> list[dict[str, Any]]:
@@ -182,6 +185,10 @@ class Kit:
         Options are those of `context`.
         """
         return self._executor.call(name, arguments, self._services.context(**options))
+
+    def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
+        """Whether a call would be taken, and as what; it is not made."""
+        return self._executor.check(name, arguments)
 
     async def acall(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
@@ -232,12 +239,10 @@ class Kit:
     def unregister(self, name: str) -> bool:
         """Take a tool out, by the name it is called by; False when there was none."""
         with self._lock:
-            entry = self._entries.get(name)
-            if entry is None:
+            if name not in self._entries:
                 return False
             self._entries = {known: one for known, one in self._entries.items() if known != name}
-            for view in entry.views():
-                self.registry.unregister(view.tool.name)
+            self.registry.unregister(name)
             self._rebuild_executor()
         self._catalogue.notify()
         return True
@@ -250,6 +255,18 @@ class Kit:
         given = {"steps": steps, "path": path, "call": entry}
         arguments = {name: value for name, value in given.items() if value is not None}
         return self._executor_of({"undo": view}).call("undo", arguments, self.context())
+
+    def add_turn(self, role: Literal["user", "assistant"], text: str) -> None:
+        """Add what the user or the model said to the history that `history` searches; secrets in it are redacted."""
+        self._services.calls.keep_turn(role, text, self.session)
+
+    def resume(self) -> str:
+        """Continue the session of this name where an earlier kit left it, and keep it at `close`.
+
+        That is what was read and in which encodings, and the folder of `terminal`; after 24 hours without use a
+        session starts again. Returns a sentence about what could not be read of it, or an empty text.
+        """
+        return self._services.resume()
 
     def calls(self) -> list[Record]:
         """The last calls, newest last."""

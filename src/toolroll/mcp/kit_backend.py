@@ -26,17 +26,18 @@ Tools to read, search, change and run code in one workspace; paths are relative 
 takes them back. A message names the call that helps next. If no tool that you are shown fits, find_tools has more, \
 and call_tool calls them. What was too long to show is kept: read or grep its handle, or read its resource."""
 
+TURNS = "toolroll/turns"
+"""In the `_meta` of a call: what user and model said, as messages with `role` and `content`."""
+
 OpenKit = Callable[[str | None, "Approver"], "Kit"]
 
 
 class ToolListStore(Protocol):
     """The list of tools of an earlier run, to answer `tools/list` before the kit is open."""
 
-    def load(self) -> list[Item] | None:
-        """The stored list, or None."""
+    def load(self) -> list[Item] | None: ...
 
-    def save(self, tools: list[Item]) -> None:
-        """Store the list for the next run."""
+    def save(self, tools: list[Item]) -> None: ...
 
 
 class WorkspaceRefusedError(ToolError):
@@ -119,7 +120,6 @@ class KitBackend:
             return kit.definitions("mcp")
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
-        """Call a tool. Raises UnknownItemError for an unknown tool."""
         try:
             kit = self._take(peer.token)
         except WorkspaceRefusedError as error:
@@ -128,6 +128,7 @@ class KitBackend:
             if not kit.has(name):
                 raise UnknownItemError(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
             self._peers.current = peer
+            _add_turns(kit, peer.meta.get(TURNS))
             result = kit.call(name, arguments, token=peer.token, progress=peer.progress)
         finally:
             self._peers.current = None
@@ -145,33 +146,28 @@ class KitBackend:
         return answer
 
     def resources(self) -> list[Item]:
-        """Full outputs of this session that were cut, notes, and documents."""
         from toolroll.mcp import resources
 
         with self._using() as kit:
             return resources.list_resources(kit, tuple(self._handles))
 
     def templates(self) -> list[Item]:
-        """The URI templates of these resources."""
         from toolroll.mcp import resources
 
         return list(resources.TEMPLATES)
 
     def read(self, uri: str) -> list[Item]:
-        """The text of a resource. Raises UnknownItemError."""
         from toolroll.mcp import resources
 
         with self._using() as kit:
             return resources.read(kit, uri)
 
     def prompts(self) -> list[Item]:
-        """Prompts for common tasks."""
         from toolroll.mcp import prompts
 
         return [one.to_list_item() for one in prompts.PROMPTS]
 
     def prompt(self, name: str, arguments: dict[str, str]) -> Item:
-        """A prompt with its arguments. Raises UnknownItemError, or ValueError for wrong arguments."""
         from toolroll.mcp import prompts
 
         return prompts.find_prompt(name).fill(arguments)
@@ -202,12 +198,10 @@ class KitBackend:
         return sorted(f"{folder}{slash}{name}" for name in names if name.startswith(start))
 
     def watch(self, changed: Callable[[ListKind], None]) -> Callable[[], None]:
-        """Call `changed` whenever a list changes; returns a function that stops that."""
         self._watchers.append(changed)
         return lambda: self._watchers.remove(changed)
 
     def close(self) -> None:
-        """Cancel all calls and close the kit."""
         with self._lock:
             self._closed = True
             kit, self._kit = self._kit, None
@@ -282,3 +276,11 @@ class KitBackend:
     def _notify(self, kind: ListKind) -> None:
         for changed in tuple(self._watchers):
             changed(kind)
+
+
+def _add_turns(kit: Kit, turns: object) -> None:
+    """Give the kit what a client says of the conversation; what has another shape is passed over."""
+    for one in turns if isinstance(turns, list) else ():
+        match one:
+            case {"role": "user" | "assistant" as role, "content": str(text)}:
+                kit.add_turn(role, text)

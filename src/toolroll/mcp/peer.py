@@ -37,16 +37,16 @@ class StdioPeer:
     def __init__(self, request: RpcRequest, capabilities: Item, ask: Ask | None) -> None:
         """Without `ask` the client is stateless: it gets questions only as results."""
         self.token = request.token
+        meta = request.params.get("_meta")
+        self.meta: Item = meta if isinstance(meta, dict) else {}
         self._request = request
         self._capabilities = capabilities
         self._ask = ask
 
     def can(self, capability: str) -> bool:
-        """True when the client supports this."""
         return isinstance(self._capabilities.get(capability), dict)
 
     def request(self, method: str, params: Item) -> Item:
-        """Send a request to the client and wait for its result. Raises ToolError when none comes."""
         if self._ask is None:
             return self._given_answer(method, params)
         came = threading.Event()
@@ -67,13 +67,11 @@ class StdioPeer:
         return answer.result
 
     def notify(self, method: str, params: Item) -> None:
-        """Send a notification."""
         self._request.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def progress(self, done: float, total: float | None, note: str) -> None:
         """Report progress: growing values only, and not too many."""
-        meta = self._request.params.get("_meta")
-        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        token = self.meta.get("progressToken")
         now = time.monotonic()
         before, at = self._last
         if token is None or done <= before or (now - at < _PROGRESS_INTERVAL_S and done != total):

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
 
+from toolroll.host.files.sessions import TODOS, session_file_name
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.todos import Todo
 
-_FOLDER = "todos"
 _LOCK = "lock"
 _SUFFIX = ".json"
 _MAX_LISTS = 1000  # lists that are kept; the oldest go first
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 TodoList = tuple[Todo, ...]
 
@@ -39,12 +36,12 @@ class TodoFile:
         self._state = state
         self._session = session
         self._token = token
-        self._name = _name(session) + _SUFFIX
+        self._name = session_file_name(session) + _SUFFIX
 
     def read(self) -> TodoList:
         """The list; empty when none was written. ToolError when others broke the file."""
         try:
-            with open(os.path.join(self._state.path, _FOLDER, self._name), "rb") as file:
+            with open(os.path.join(self._state.path, TODOS, self._name), "rb") as file:
                 return msgspec.json.decode(file.read(), type=_File).todos
         except FileNotFoundError:
             return ()
@@ -56,7 +53,7 @@ class TodoFile:
 
     def change(self, change: Callable[[TodoList], TodoList], *, replace: bool) -> TodoList:
         """Store the list that `change` computes from the stored one; with `replace` a broken file is no error."""
-        folder = self._state.folder(_FOLDER)
+        folder = self._state.folder(TODOS)
         with hold_lock(folder, _LOCK, self._token):
             try:
                 kept = self.read()
@@ -65,33 +62,20 @@ class TodoFile:
                     raise
                 kept = ()
             todos = change(kept)
-            self._keep(folder, todos)
+            data = msgspec.json.encode(_File(self._session, todos))
+            self._state.put(TODOS, self._name, msgspec.json.format(data, indent=1))
             _sweep(folder, self._name)
         return todos
 
-    def _keep(self, folder: int, todos: Sequence[Todo]) -> None:
-        data = msgspec.json.format(msgspec.json.encode(_File(self._session, tuple(todos))), indent=1)
-        draft = ".new"  # one at a time, so what a killed process left is written over
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(draft, flags, 0o600, dir_fd=folder), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, self._name, src_dir_fd=folder, dst_dir_fd=folder)
-
-
-def _name(session: str) -> str:
-    """A file name for any session: its own where that is plain, else one that no plain name is like."""
-    if _PLAIN.fullmatch(session):
-        return session
-    return "~" + hashlib.blake2b(session.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
 
 def _sweep(folder: int, but: str) -> None:
-    names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX) and name != but]
-    if len(names) < _MAX_LISTS:
-        return
-    age = {name: os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime for name in names}
-    for name in sorted(names, key=lambda name: age[name])[: len(names) - _MAX_LISTS + 1]:
+    """Delete the oldest lists, if there are too many, and what killed processes left."""
+    names = os.listdir(folder)
+    lists = [name for name in names if name.endswith(_SUFFIX) and name != but]
+    gone = [name for name in names if name.startswith(".")]
+    if len(lists) >= _MAX_LISTS:
+        age = {name: os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime for name in lists}
+        gone += sorted(lists, key=lambda name: age[name])[: len(lists) - _MAX_LISTS + 1]
+    for name in gone:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)

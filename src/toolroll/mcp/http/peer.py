@@ -75,9 +75,10 @@ class HttpPeer:
     and sends a second request with the answers: `asked` is set when that is due, and `open` holds the questions.
     """
 
-    def __init__(self, context: RequestContext, answers: Mapping[str, Any]) -> None:
-        """`answers` came with the request, by the name of the question."""
+    def __init__(self, context: RequestContext, answers: Mapping[str, Any], meta: Any = None) -> None:
+        """`answers` came with the request, by the name of the question, and so did `meta`."""
         self.token = CancelToken()
+        self.meta: Item = _plain(meta) or {}
         self.asked = asyncio.Event()
         self.open: dict[str, ClientQuestion] = {}
         self._loop = asyncio.get_running_loop()
@@ -99,7 +100,6 @@ class HttpPeer:
         self._start_sending()
 
     def can(self, capability: str) -> bool:
-        """True when the client supports "elicitation", "roots" or "sampling"."""
         return getattr(self._context.session.client_capabilities, capability, None) is not None
 
     def request(self, method: str, params: Item, name: str | None = None) -> Item:
@@ -121,7 +121,6 @@ class HttpPeer:
         return {name: self._wait(one) for name, one in asked.items()}
 
     def notify(self, method: str, params: Item) -> None:
-        """Send a notification without waiting."""
         self._loop.call_soon_threadsafe(self._post, method, params)
 
     def progress(self, done: float, total: float | None, note: str) -> None:
