@@ -1,4 +1,4 @@
-"""EngineRequest a search engine."""
+"""Search the web."""
 
 from __future__ import annotations
 
