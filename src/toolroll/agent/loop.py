@@ -82,6 +82,8 @@ class Agent:
                 reason, text = _REASONS.get(error.kind, "model"), error.message
         finally:
             finished = reason in ("finish", "answer")
+            if finished:
+                self.kit.add_turn("assistant", text)
             self._notify(records.EndRecord(finished, reason, text, run.steps, run.usage.input, run.usage.output))
         return RunOutcome(finished, reason, text, run.steps, run.usage)
 
@@ -114,6 +116,7 @@ class _Run:
         self.usage = Usage()
         preset, kit = agent.preset, agent.kit
         system = self._conversation.messages[0].text
+        kit.add_turn("user", task)
         notify(
             records.StartRecord(
                 task, agent.model.name, preset.name, kit.dialect.name, preset.style, kit.names(), system
@@ -150,6 +153,8 @@ class _Run:
         calls = [records.RecordedCall(one.id, one.name, one.arguments) for one in message.calls]
         blocks = [dict(one) for one in message.provider_blocks]
         self._notify(records.AssistantRecord(message.text, calls, turn.stop, used.input, used.output, blocks))
+        if message.text:
+            self._agent.kit.add_turn("assistant", message.text)
         if message.text or message.calls:
             self._conversation.add(message)
         return replace(turn, message=message)

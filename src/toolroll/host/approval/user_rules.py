@@ -26,7 +26,7 @@ def read_rules() -> tuple[Rule, ...]:
         return ()
     import tomllib
 
-    from toolroll.policy.commands import parse_rules
+    from toolroll.policy.shell.examples import parse_rules
 
     try:
         return parse_rules(tomllib.loads(text.decode()))

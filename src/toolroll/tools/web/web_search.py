@@ -1,4 +1,4 @@
-"""Search the web."""
+"""Ask a search engine."""
 
 from __future__ import annotations
 
