@@ -317,7 +317,7 @@ class CommandLauncher:
 
         temp = self.temp()
         names = self._identity.variables(argv) if writes == "workspace" else {}
-        env = environment.child(self._environ, temp=temp, extra={**names, **extra})
+        env = environment.child(self._environ, temp=temp, chosen=self._policy.environment, extra={**names, **extra})
         return env, self._access(env, temp, writes, guarded)
 
     def _bounds(self, seconds: float | None) -> ResourceLimits:
