@@ -7,7 +7,7 @@ import pytest
 
 from toolroll import Effect, Field, FilePath, Suggestion, ToolError, tool
 from toolroll.dialect import Bundle, Dialect, Param, Profile, View, from_zero, milliseconds
-from toolroll.render import DialectWording
+from toolroll.wording import DialectWording
 
 
 @tool(Effect.READ)

@@ -6,7 +6,7 @@ A view, a profile and a dialect check themselves when they are made: ValueError 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -16,7 +16,7 @@ from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, Result, ToolError
 from toolroll.schema import Checker, Parameter, object_schema
 from toolroll.text.truncate import Keep
-from toolroll.tool import Tool
+from toolroll.tool import Metadata, Tool
 
 _OWN = object()  # "as the tool itself has it", where None would be a value
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")  # what `toolroll call TOOL name=value` and the providers can pass
@@ -47,6 +47,8 @@ class Param:
     schema: Mapping[str, Any] = field(default_factory=dict)
     """JSON Schema keywords that differ; None takes one away."""
     required: bool | None = None
+    listed: bool = True
+    """Whether the schema names it; an unlisted one is accepted, and the description mentions it."""
 
 
 def from_zero(name: str | None = None, description: str | None = None) -> Param:
@@ -105,11 +107,21 @@ class View:
         description: str | None = None,
         text: Callable[[Any], str] | None = None,
         data: Callable[[Any], Any] | None = None,
+        message: str = "",
+        errors: Mapping[str, str] | None = None,
+        category: str = "",
         also: Effect = Effect.NONE,
     ) -> None:
-        """`also`: effects that the dialect's document counts it to besides its own, for the modes."""
+        """`also`: effects that the dialect's document counts it to besides its own, for the modes.
+
+        `message` is a format of the output, for `Result.message`. `errors` maps the first line of an error to a
+        format of the tool's arguments that replaces it.
+        """
         self.name = name
         self.tool = tool
+        self.message = message
+        self.errors = dict(errors or {})
+        self.category = category or tool.category
         self.description = description or tool.description
         self.fixed = dict(fixed or {})
         self.text = text
@@ -124,7 +136,9 @@ class View:
     @classmethod
     def native(cls, tool: Tool) -> View:
         """The tool under its own name, with every parameter that it shows by itself."""
-        return cls(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
+        view = cls(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
+        view.schema = tool.schema or view.schema
+        return view
 
     def _choose(self, params: Mapping[str, str | Param]) -> dict[str, tuple[Parameter, Param]]:
         known = {one.name: one for one in self.tool.parameters}
@@ -147,14 +161,28 @@ class View:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """What the model sees, and what its arguments are checked against."""
+        return self._object_schema({name for name, (_, look) in self._shown.items() if look.listed})
+
+    def _object_schema(self, names: Container[str]) -> dict[str, Any]:
         if not self.tool.parameters:
             return self.tool.schema or object_schema({}, ())
-        required = [name for name, (one, look) in self._shown.items() if _required(one, look)]
-        return object_schema({name: _schema(one, look) for name, (one, look) in self._shown.items()}, required)
+        chosen = {name: shown for name, shown in self._shown.items() if name in names}
+        required = [name for name, (one, look) in chosen.items() if _required(one, look)]
+        return object_schema({name: _schema(one, look) for name, (one, look) in chosen.items()}, required)
 
     @cached_property
     def checker(self) -> Checker:
-        return Checker(self.schema)
+        return Checker(self._object_schema(self._shown))
+
+    @property
+    def safe(self) -> bool:
+        """Whether it only looks at the workspace."""
+        return self.tool.safe
+
+    @property
+    def metadata(self) -> Metadata:
+        """What a registry shows of it."""
+        return Metadata(self.name, self.category, self.description, self.safe)
 
     def pick(self, _arguments: Mapping[str, Any]) -> View:
         return self
@@ -267,6 +295,17 @@ class Bundle:
         self.description = description
         self.actions = dict(actions)
         self.selector = selector
+
+    @property
+    def safe(self) -> bool:
+        """Whether all its actions only look at the workspace."""
+        return all(view.safe for view in self.actions.values())
+
+    @property
+    def metadata(self) -> Metadata:
+        """What a registry shows of it; the category is that of the first action."""
+        category = next((view.category for view in self.actions.values()), "custom")
+        return Metadata(self.name, category, self.description, self.safe)
 
     @cached_property
     def schema(self) -> dict[str, Any]:

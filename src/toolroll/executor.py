@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from operator import attrgetter
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,14 +17,20 @@ from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.call import Call
-from toolroll.render import DialectWording, render
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
-from toolroll.steps import Authorization, Observer, Proceed, Record, Step, build_chain
+from toolroll.steps import Authorization, Observer, Record, Step, build_chain
+from toolroll.text import names
 from toolroll.text.truncate import bound as cut
+from toolroll.wording import DialectWording
 
 Arguments = Mapping[str, Any] | str | None
 """An object, or its JSON text."""
 _OBJECT = (dict, Mapping)  # isinstance of dict is faster
+_JSON = (dict, list, int, float, bool)
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+# What an output says of itself beside its data; see `Tool`.
+_SAID = ("status", "control", "images", "meta", "note", "more", "whole")
+_ASIDE = frozenset({*_SAID, "form"})
 
 
 class Executor:
@@ -40,10 +49,10 @@ class Executor:
         self._keep = profile.keep
         self._wire = profile.wire
         self._spill = spill
-        self._steps: tuple[Step, ...] = (Authorization(guard), *steps)
         self._observers = observers
         self._wording = DialectWording(entries)
-        self._chains: dict[View, Proceed] = {}
+        around: tuple[Step, ...] = (Authorization(guard), *steps)
+        self._chains = {view: build_chain(around, view) for entry in entries.values() for view in entry.views()}
 
     def call(self, name: str, given: Arguments, ctx: Context) -> Result:
         """Carry out one call."""
@@ -81,8 +90,7 @@ class Executor:
             call.arguments, coerced = entry.checker.check(given)
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
-            run = self._chains.get(view) or self._build_chain(view)
-            result = render(run(ctx, bound), view, self._wording)
+            result = render(self._chains[view](ctx, bound), view, self._wording)
             ctx.taint.notice_result(view.effects, view.tool.paths_in(bound), call.arguments, result.text)
         except Exception as error:
             failed = as_tool_error(error)
@@ -107,11 +115,6 @@ class Executor:
         call.name = name
         return entry, given
 
-    def _build_chain(self, view: View) -> Proceed:
-        """Wrap the view's tool in the steps, when it is first called."""
-        run = self._chains[view] = build_chain(self._steps, view)
-        return run
-
     def _unknown(self, name: str) -> ToolError:
         import difflib
 
@@ -126,8 +129,12 @@ class Executor:
             message = self._wording.message(message, view)
         shown = (self._wording.suggestion(_with_paths(call, view, bound)) for call in error.suggest)
         suggest = tuple(call for call in shown if call is not None)
-        fault = Fault(error.code, message, error.details, suggest)
-        return Result("error", message, error=fault)
+        first, _, advice = message.partition("\n")
+        if view is None or first not in view.errors:
+            return Result("error", message, error=Fault(error.code, message, error.details, suggest))
+        said = view.errors[first].format_map(bound)
+        fault = Fault(error.code, said, error.details, suggest)
+        return Result("error", f"{said}\n{advice}", error=fault, meta={"advice": advice})
 
     def _bound(self, result: Result, most_chars: int) -> None:
         """Cut the text to the limit; the whole text is spilled to a file that the result names."""
@@ -165,3 +172,79 @@ def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> Mapping[st
     if not isinstance(given, (dict, Mapping)):  # isinstance of dict is faster
         raise ToolError(ErrorCode.VALIDATION, f"The arguments must be an object, not {type(given).__name__}.")
     return given
+
+
+def render(output: Any, view: View, wording: DialectWording) -> Result:
+    """The result of a successful call in the view's own words and shape."""
+    if output is None or isinstance(output, str):
+        return Result("success", output or "")
+    readable = names.show_names(output)
+    text = view.text(readable) if view.text else _text(readable)
+    result = Result("success", text, view.data(output) if view.data else _data(output))
+    if view.message:
+        result.message = view.message.format(readable)
+    said = {name: value for name in _asides(output.__class__) if (value := getattr(output, name, None))}
+    if said:
+        _take(result, said, view, wording)
+    return result
+
+
+def _text(output: Any) -> str:
+    if isinstance(output, _JSON):
+        return msgspec.json.format(msgspec.json.encode(output), indent=2).decode()
+    return str(output)
+
+
+def _data(output: Any) -> Any:
+    taken = _data_fields(output.__class__)
+    if taken is None:
+        return msgspec.to_builtins(output)
+    values = taken.values(output)
+    data = dict(zip(taken.names, values))  # noqa: B905 (they are the same fields, and to ask takes as long again)
+    return data if _PLAIN.issuperset(map(type, values)) else msgspec.to_builtins(data)
+
+
+class _Fields(NamedTuple):
+    names: tuple[str, ...]
+    values: Callable[[Any], tuple[Any, ...]]
+
+
+@cache
+def _data_fields(kind: Any) -> _Fields | None:
+    """The fields that are data, and how to get them all at once; None for what is no dataclass."""
+    if not is_dataclass(kind):
+        return None
+    names = tuple(field.name for field in fields(kind) if field.name not in _ASIDE)
+    if len(names) > 1:
+        return _Fields(names, attrgetter(*names))
+    return _Fields(names, lambda output: tuple(getattr(output, name) for name in names))
+
+
+@cache
+def _asides(kind: Any) -> tuple[str, ...]:
+    """What outputs of this kind may say of themselves: to look for what is never there takes long."""
+    return tuple(name for name in _SAID if kind.__dictoffset__ or hasattr(kind, name))
+
+
+def _take(result: Result, said: Mapping[str, Any], view: View, wording: DialectWording) -> None:
+    """Give the result what its output says of itself."""
+    result.status = said.get("status", result.status)
+    result.control = said.get("control")
+    result.images = said.get("images", ())
+    result.meta |= said.get("meta", {})
+    if note := said.get("note"):
+        note = wording.message(note, view)
+        result.text = f"{result.text}\n{note}"
+        result.message = result.message and f"{result.message} {note}"
+    if more := said.get("more"):
+        _add_more(result, more, wording)
+    if whole := said.get("whole"):
+        result.meta["whole"] = whole()
+
+
+def _add_more(result: Result, more: Suggestion, wording: DialectWording) -> None:
+    """Name the call that shows what was left out, if the model can make it."""
+    if (shown := wording.suggestion(more)) is not None:
+        result.meta["next"] = {"name": shown.name, "arguments": shown.arguments}
+        arguments = msgspec.json.encode(shown.arguments).decode()
+        result.text += f"\n[More: {shown.name} {arguments}]"

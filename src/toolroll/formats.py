@@ -63,6 +63,7 @@ def mcp_result(result: Result) -> dict[str, Any]:
     return answer
 
 
+_MAX_MESSAGE_CHARS = 300
 _EIGHT = {
     ErrorCode.CONFLICT: ErrorCode.IO,
     ErrorCode.TOO_LARGE: ErrorCode.VALIDATION,
@@ -76,12 +77,19 @@ def status_object(result: Result) -> dict[str, Any]:
     error = result.error
     return {
         "status": result.status,
-        "message": result.text,
+        "message": _message(result),
         "data": result.data,
         "error": None
         if error is None
         else {"code": str(_EIGHT.get(error.code, error.code)), "message": error.message, "details": error.details},
     }
+
+
+def _message(result: Result) -> str:
+    """A short description: the data holds the output, which is not sent twice."""
+    if result.message or result.data is None or len(result.text) <= _MAX_MESSAGE_CHARS:
+        return result.message or result.text
+    return f"Success: {len(result.text)} characters of output, in data."
 
 
 def one_glob(patterns: list[str]) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from toolroll import dialects, formats
 from toolroll import tools as builtin
 from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
-from toolroll.dialect import Dialect, Entry, Profile, View, plain
+from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
 from toolroll.executor import Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
@@ -46,7 +46,16 @@ if TYPE_CHECKING:
 
 
 class Kit:
-    """Every tool of one dialect on one workspace, ready to call. Also a context manager."""
+    """Every tool of one dialect on one workspace, ready to call. Also a context manager.
+
+    What is not given is as the user's configuration has it: `settings`, or `toolroll.toml` and the environment.
+    A `policy` by name takes the configured rules; `approve` answers what it asks. `limits` changes single
+    limits by name; `observe` gets every call; `tools` says which definitions a model is shown: "all", "core"
+    (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
+    those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
+    `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
+    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`.
+    """
 
     def __init__(
         self,
@@ -66,21 +75,18 @@ class Kit:
         environment: Mapping[str, Any] | None = None,
         settings: Settings | None = None,
     ) -> None:
-        """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why.
-
-        What is not given is as the user's configuration has it: `settings`, or `toolroll.toml` and the environment.
-        A `policy` by name takes the configured rules; `approve` answers what it asks. `limits` changes single
-        limits by name; `observe` gets every call; `tools` says which definitions a model is shown: "all", "core"
-        (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
-        those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
-        `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
-        `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`.
-        """
+        """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
         named = dialect if isinstance(dialect, str) else None
         preset = policy if isinstance(policy, str) else None
         self.settings = settings = (settings or load_settings(workspace)).override(
-            dialect=named, mode=mode, policy=preset, tools=tools, limits=limits, mcp=mcp,
-            language_servers=servers, environment=environment,
+            dialect=named,
+            mode=mode,
+            policy=preset,
+            tools=tools,
+            limits=limits,
+            mcp=mcp,
+            language_servers=servers,
+            environment=environment,
         )
         self.dialect = dialect if isinstance(dialect, Dialect) else dialects.load(settings.dialect)
         self.mode = _one_of("mode", settings.mode, MODES)
@@ -94,7 +100,7 @@ class Kit:
 
     def _open(self, workspace: str | os.PathLike[str], state_dir: str | os.PathLike[str] | None, guard: Guard) -> None:
         """Open the engines, and add the tools."""
-        self.registry = Registry()
+        self.registry: Registry[View | Bundle] = Registry()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         tools, settings = self.settings.tools, self.settings
@@ -121,9 +127,8 @@ class Kit:
         with self._lock:
             self._entries = self._entries | {entry.name: entry for entry in entries}
             for entry in entries:
-                for view in entry.views():
-                    if self.registry.get(view.tool.name) is None:
-                        self.registry.register(view.tool)
+                if not isinstance(entry, Relay):
+                    self.registry.register(entry)
             self._rebuild_executor()
         self._catalogue.notify()
 
@@ -168,7 +173,8 @@ class Kit:
         return self._catalogue.shown()
 
     def _allowed(self) -> list[Entry]:
-        allowed = (entry.within(MODES[self.mode] & ~self.policy.deny) for entry in self._entries.values())
+        effects = MODES[self.mode] & ~self.policy.deny
+        allowed = (entry.within(effects) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
     def definitions(self, format: formats.Format = "openai") -> list[dict[str, Any]]:
@@ -247,12 +253,10 @@ class Kit:
     def unregister(self, name: str) -> bool:
         """Take a tool out, by the name it is called by; False when there was none."""
         with self._lock:
-            entry = self._entries.get(name)
-            if entry is None:
+            if name not in self._entries:
                 return False
             self._entries = {known: one for known, one in self._entries.items() if known != name}
-            for view in entry.views():
-                self.registry.unregister(view.tool.name)
+            self.registry.unregister(name)
             self._rebuild_executor()
         self._catalogue.notify()
         return True
@@ -265,6 +269,14 @@ class Kit:
         given = {"steps": steps, "path": path, "call": entry}
         arguments = {name: value for name, value in given.items() if value is not None}
         return self._executor_of({"undo": view}).call("undo", arguments, self.context())
+
+    def resume(self) -> str:
+        """Continue the session of this name where an earlier kit left it, and keep it at `close`.
+
+        That is what was read and in which encodings, and the folder of `terminal`; after 24 hours without use a
+        session starts again. Returns a sentence about what could not be read of it, or an empty text.
+        """
+        return self._services.resume()
 
     def calls(self) -> list[Record]:
         """The last calls, newest last."""

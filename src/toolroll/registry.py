@@ -8,20 +8,40 @@ import threading
 from collections.abc import Iterable, Iterator
 from functools import cache
 from types import ModuleType
+from typing import Generic, Protocol, TypeVar
 
 from toolroll.tool import Metadata, Tool
 
 
-class Registry:
+class Registered(Protocol):
+    """A tool, or an entry of a dialect."""
+
+    @property
+    def name(self) -> str:
+        """What it is called by."""
+
+    @property
+    def safe(self) -> bool:
+        """Whether it only looks at the workspace."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """Its name, category, description and safety."""
+
+
+T = TypeVar("T", bound=Registered)
+
+
+class Registry(Generic[T]):
     """Tools by name, in the order of registering. Reading needs no lock: the table is never changed."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, tools: Iterable[T] = ()) -> None:
         self._lock = threading.Lock()
-        self._tools: dict[str, Tool] = {}
+        self._tools: dict[str, T] = {}
         for one in tools:
             self.register(one)
 
-    def register(self, tool: Tool) -> None:
+    def register(self, tool: T) -> None:
         """Add a tool; a name that is taken is refused."""
         with self._lock:
             if tool.name in self._tools:
@@ -35,20 +55,24 @@ class Registry:
             self._tools = {known: tool for known, tool in self._tools.items() if known != name}
         return found
 
-    def get(self, name: str) -> Tool | None:
+    def get(self, name: str) -> T | None:
         return self._tools.get(name)
 
-    def all(self) -> list[Tool]:
+    def all(self) -> list[T]:
         return list(self._tools.values())
 
-    def filter(self, names: Iterable[str]) -> list[Tool]:
+    def filter(self, names: Iterable[str]) -> list[T]:
         """The tools of these names, in the order of the names; unknown names are left out."""
         tools = self._tools
         return [tools[name] for name in names if name in tools]
 
-    def safe(self) -> list[Tool]:
+    def safe(self) -> list[T]:
         """The tools that only look at the workspace."""
         return [tool for tool in self._tools.values() if tool.safe]
+
+    def of_category(self, category: str) -> list[T]:
+        """The tools of this category."""
+        return [tool for tool in self._tools.values() if tool.metadata.category == category]
 
     def metadata(self, name: str) -> Metadata | None:
         tool = self._tools.get(name)

@@ -67,6 +67,10 @@ class Fault:
     suggest: tuple[Suggestion, ...] = ()
 
 
+MAX_IMAGE_BYTES = 5_000_000
+"""Larger pictures are not shown to a model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
     """A picture that a tool shows beside its text."""
@@ -87,6 +91,8 @@ class Result:
     meta: dict[str, Any] = field(default_factory=dict)
     control: str | None = None
     images: tuple[Image, ...] = ()
+    message: str = ""
+    """One line about the outcome, without the output itself, where the dialect has one."""
 
     @property
     def ok(self) -> bool:

@@ -17,6 +17,7 @@ from toolroll.host.code.structure import Structure
 from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
+from toolroll.host.files.sessions import DamagedSessionError, SavedSession, SessionStore
 from toolroll.host.files.spill import Spill
 from toolroll.host.files.trust import examine
 from toolroll.host.files.workspace import Workspace
@@ -163,6 +164,26 @@ class Services:
             Call(self.limits, token or CancelToken(), self.session, message, progress),
             cwd,
         )
+
+    def resume(self) -> str:
+        """Continue the session of this name where another process left it, and keep it at `close`.
+
+        Returns a sentence about what could not be read of it.
+        """
+        store, lost = SessionStore(self.state), ""
+        try:
+            before = store.load(self.session)
+        except DamagedSessionError as error:
+            before, lost = SavedSession(self.session), str(error)
+        self.files.records.restore(before.files)
+        self.shell.resume(self.session, before.cwd)
+
+        def keep() -> None:
+            with suppress(OSError):  # a full disk: what was called for has been done
+                store.save(before, self.shell.entered(self.session), self.files.records.all())
+
+        self._closing.callback(keep)
+        return lost
 
     def while_open(self, _view: View, proceed: Proceed) -> Proceed:
         """A step that refuses calls after `close`: they would open engines that are never closed."""

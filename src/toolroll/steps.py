@@ -19,7 +19,7 @@ from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
-from toolroll.policy.effects import Effect
+from toolroll.policy.effects import CHANGES, Effect
 from toolroll.result import as_tool_error
 
 Proceed = Callable[[Context, dict[str, Any]], Any]
@@ -116,10 +116,6 @@ class ConcurrencyLimit:
                 token.check()
 
 
-_CHANGES = Effect.WRITE | Effect.DELETE
-_TELLING = Effect.SHELL | Effect.RUN | Effect.NETWORK | Effect.STATE
-
-
 class PathLocks:
     """Locks paths: reads run in parallel; a write excludes others of the same path and of those beneath it."""
 
@@ -132,7 +128,7 @@ class PathLocks:
 
     def __call__(self, view: View, proceed: Proceed) -> Proceed:
         tool = view.tool
-        changes = bool(tool.effects & _CHANGES)
+        changes = tool.changes_files
         if not tool.paths and not changes:
             return proceed
         taken, lock = self._changed if changes else self._read, self._lock
@@ -182,9 +178,9 @@ class AutoRunApproval:
         self._guard = guard
 
     def __call__(self, view: View, proceed: Proceed) -> Proceed:
-        guard, effects = self._guard, view.effects & _CHANGES
-        if not view.tool.effects & _CHANGES:
+        if not view.tool.changes_files:
             return proceed
+        guard, effects = self._guard, view.effects & CHANGES
 
         def asked(ctx: Context, arguments: dict[str, Any]) -> Any:
             check = AutoRunCheck(guard, ctx.call.name, effects, ctx.call.arguments)
@@ -204,7 +200,7 @@ class JournalEntryStep:
 
     def __call__(self, view: View, proceed: Proceed) -> Proceed:
         tool = view.tool
-        if not tool.effects & _CHANGES:
+        if not tool.changes_files:
             return proceed
 
         def journalled(ctx: Context, arguments: dict[str, Any]) -> Any:
@@ -227,8 +223,7 @@ class CallLogging:
         self._calls = calls
 
     def __call__(self, view: View, proceed: Proceed) -> Proceed:
-        effects = view.tool.effects
-        if effects & _CHANGES or not effects & _TELLING:
+        if view.tool.changes_files or view.tool.safe:
             return proceed
 
         def remembered(ctx: Context, arguments: dict[str, Any]) -> Any:

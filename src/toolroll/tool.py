@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from toolroll.host.context import Context
-from toolroll.policy.effects import Effect
+from toolroll.policy.effects import CHANGES, Effect
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Parameter, object_schema, parameters_of
 
@@ -68,6 +68,11 @@ class Tool:
         """The parameters that name files or folders of the workspace."""
         return tuple(one.name for one in self.parameters if one.path)
 
+    @cached_property
+    def changes_files(self) -> bool:
+        """Whether it changes files of the workspace by itself, not by a command."""
+        return bool(self.effects & CHANGES)
+
     def paths_in(self, arguments: Mapping[str, Any]) -> list[str]:
         """The paths that a call names."""
         found: list[str] = []
@@ -78,7 +83,7 @@ class Tool:
                 found += given
         return found
 
-    @property
+    @cached_property
     def safe(self) -> bool:
         """Whether it only looks at the workspace: no change, no program, no network."""
         return self.effects in Effect.READ

@@ -12,7 +12,7 @@ from tests.host.models.chat.served import KEY, Say, Served, call
 from toolroll.agent import PRESETS, Agent
 from toolroll.agent.records import AssistantRecord, EndRecord, Record, StartRecord, ToolRecord
 from toolroll.agent.transcript import ReplayModel, Transcript, describe_record, read_records
-from toolroll.policy.redaction import Redaction
+from toolroll.policy.secrets import Redaction
 
 Serve = Callable[..., Served]
 

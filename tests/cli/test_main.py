@@ -21,7 +21,7 @@ HELP = [(), ("--help",), ("-h",), ("help",)]
 def test_help_lists_the_commands(quick: Run, words: tuple[str, ...]) -> None:
     status, out, err = quick(*words)
     assert (status, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines() if line.startswith("  ")][:10] == [
+    assert [line.split()[0] for line in out.splitlines() if line.startswith("  ")][:11] == [
         "tools",
         "call",
         "mcp",
@@ -29,6 +29,7 @@ def test_help_lists_the_commands(quick: Run, words: tuple[str, ...]) -> None:
         "swarm",
         "journal",
         "undo",
+        "sessions",
         "models",
         "doctor",
         "completion",
@@ -43,7 +44,7 @@ WRONG = [
     (
         ("tolls",),
         "There is no command 'tolls'. Did you mean 'tools'? There are: tools, call, mcp, agent, swarm, journal, undo, "
-        "models, doctor, completion.",
+        "sessions, models, doctor, completion.",
     ),
     (("--jason",), "There is no command '--jason'. Options come behind the command. There are: tools,"),
     (("tools", "--jsn"), "Unrecognized arguments: --jsn. See: toolroll tools --help"),

@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from toolroll.tool import Metadata
+
 
 @pytest.fixture
 def kit(open_kit):
@@ -99,3 +101,14 @@ def test_glob_shows_the_newest_hundred_of_all(kit, put, ws):
     shown = kit.call("glob", {"pattern": "*.txt"}).text.split("\n")
     assert shown[:100] == [f"f{n:03}.txt" for n in range(149, 49, -1)]
     assert "limit reached" in shown[100]
+
+
+def test_the_registry_has_the_names_categories_and_safety_of_the_document(kit):
+    registry = kit.registry
+    assert registry.names() == ["read", "glob", "grep", "write", "edit", "bash"]
+    assert registry.get("glob").schema["required"] == ["pattern"]
+    assert registry.get("find") is None
+    assert [one.name for one in registry.safe()] == ["read", "glob", "grep"]
+    assert [one.name for one in registry.of_category("system")] == ["bash"]
+    assert [one.name for one in registry.filter(["bash", "find", "read"])] == ["bash", "read"]
+    assert registry.metadata("glob") == Metadata("glob", "file", "Find files by pattern", True)

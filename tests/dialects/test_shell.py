@@ -47,7 +47,7 @@ CODES = [
     ("koopa", "executeCommand", {"command": "dd", "args": ["if=a", "of=b"]}, "SecurityError"),
     ("koopa", "executeCommand", {"command": "echo", "args": ["shutdown"]}, None),
     ("koopa", "getEnv", {"key": "AWS_SECRET_ACCESS_KEY"}, "SecurityError"),
-    ("koopa", "getEnv", {"key": "NO_SUCH_NAME_HERE"}, "NotFound"),
+    ("koopa", "getEnv", {"key": "NO_SUCH_NAME_HERE"}, None),
     ("koopa", "getEnv", {"key": ""}, "ValidationError"),
     ("koopa", "httpGet", {"url": ""}, "ValidationError"),
 ]

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.mcp.fixtures.served import Served
 from tests.npm import node
 
@@ -23,22 +21,10 @@ def inspect(home: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def over_pipes(ws: Path) -> list[str]:
-    """The server as any client starts it."""
-    return [sys.executable, "-m", "toolroll", "mcp", "-C", str(ws)]
-
-
-def test_it_lists_our_tools_and_finds_no_error_in_a_schema(over_pipes, tmp_path, kit):
+def test_it_lists_our_tools_and_finds_no_error_in_a_schema(ws, tmp_path, kit):
+    over_pipes = [sys.executable, "-m", "toolroll", "mcp", "-C", str(ws)]
     tools = json.loads(inspect(tmp_path, *over_pipes, "--method", "tools/list", "--strict"))["tools"]
     assert [one["name"] for one in tools] == [one["name"] for one in kit.definitions("mcp")]
-
-
-def test_it_calls_our_tools(over_pipes, tmp_path, put):
-    put({"a.txt": "hello\n"})
-    told = inspect(tmp_path, *over_pipes, "--method", "tools/call", "--tool-name", "read", "--tool-arg", "path=a.txt")
-    result = json.loads(told)
-    assert (result["content"], result["isError"]) == ([{"type": "text", "text": "1\thello"}], False)
 
 
 def test_it_calls_a_tool_over_http(suite: Served, tmp_path):

@@ -435,7 +435,7 @@ MESSAGES = st.fixed_dictionaries(
 LINES = st.binary(max_size=60) | (MESSAGES | VALUES).map(lambda one: json.dumps(one).encode())
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.lists(LINES, max_size=6))
 def test_whatever_comes_is_survived(lines):
     one = Talk(Nothing())

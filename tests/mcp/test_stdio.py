@@ -70,7 +70,7 @@ def plain(plain_process):
 
 def test_a_session_from_its_beginning_to_its_end(client, put, ws, open_kit):
     put({"a.txt": "hello\n"})
-    begun = client.start()
+    begun = client.start(roots={"listChanged": True})
     assert begun["serverInfo"] == {"name": "toolroll", "title": "toolroll", "version": __version__}
     assert begun["capabilities"] == {
         "tools": {"listChanged": True},
@@ -91,6 +91,7 @@ def test_a_session_from_its_beginning_to_its_end(client, put, ws, open_kit):
     assert missing["isError"] is True
     assert missing["content"][0]["text"].startswith("File not found: there is no 'none.txt'.")
     assert client.call("bash", command="echo $((6*7))")["structuredContent"]["output"] == "42\n"
+    assert client.other == [], "-C has named the workspace: the client is not asked for its roots"
     assert client.end() == 0
 
 
@@ -130,8 +131,6 @@ def test_the_list_comes_from_the_last_run_and_is_held_against_the_kit(ws, tmp_pa
     kept.write_text(json.dumps(old))
     assert list_of_a_run(calls=True) == (old, True)
     assert json.loads(kept.read_text()) == wanted
-    kept.write_text("not json")
-    assert list_of_a_run(calls=False) == wanted
 
 
 def test_nothing_waits_behind_long_calls(own):
@@ -172,8 +171,8 @@ def test_more_long_calls_than_threads_are_all_answered(own):
     assert {own.answer(number)["result"]["content"][0]["text"] for number in numbers} == {"done"}
 
 
-def test_a_cancelled_call_ends_its_processes(client):
-    client.start()
+def test_a_cancelled_call_ends_its_processes(plain):
+    client = plain
     number = client.request("tools/call", {"name": "bash", "arguments": {"command": "sleep 97.531"}})
     assert until(lambda: running("97.531"))
     client.notify("notifications/cancelled", {"requestId": number, "reason": "enough"})
@@ -309,11 +308,8 @@ def test_the_clients_root_is_the_workspace(ws, tmp_path, put):
     other = tmp_path / "other root"
     other.mkdir()
     (other / "a.txt").write_text("elsewhere\n")
-    cwd = tmp_path / "cwd"
-    cwd.mkdir()
-    (cwd / "a.txt").write_text("here\n")
     roots = [{"uri": "https://example.com/x"}, {"uri": "file:///no/such/folder"}, {"uri": ws.as_uri()}]
-    with server(cwd=cwd, state=tmp_path / "s") as client:
+    with server(cwd=other, state=tmp_path / "s") as client:
         client.reply = lambda request: {"roots": roots} if request["method"] == "roots/list" else None
         client.start(roots={"listChanged": True})
         assert client.call("read", path="a.txt")["structuredContent"]["content"] == "inside"
@@ -323,10 +319,6 @@ def test_the_clients_root_is_the_workspace(ws, tmp_path, put):
             client.ask("ping")
         assert client.call("read", path="a.txt")["structuredContent"]["content"] == "elsewhere"
         assert client.end() == 0
-    for words, capabilities, content in [((), {}, "here"), (("-C", str(ws)), {"roots": {}}, "inside")]:
-        with server(*words, cwd=cwd, state=tmp_path / "s") as client:
-            client.start(**capabilities)
-            assert client.call("read", path="a.txt")["structuredContent"]["content"] == content
 
 
 def rules(state, text):
@@ -335,30 +327,21 @@ def rules(state, text):
     (folder / "rules.toml").write_text(text)
 
 
-def test_the_user_is_asked_through_the_client(ws, tmp_path):
-    """The question is answered by the thread that reads on while the call waits for it."""
-    rules(tmp_path, '[[rule]]\ndecision = "ask"\neffect = "write"\n')
-    with server("-C", str(ws), cwd=ws, state=tmp_path) as client:
-        answers = iter([{"action": "decline"}, {"action": "accept", "content": {"decision": "session"}}])
-        client.reply = lambda _request: next(answers)
-        client.start(elicitation={})
-        wrote = [client.call("write", path="a.txt", content=text)["isError"] for text in "abc"]
-        assert (wrote, (ws / "a.txt").read_text()) == ([True, False, False], "c")
-        assert [one["method"] for one in client.other] == ["elicitation/create"] * 2
-        assert client.end() == 0
-
-
 def test_a_server_that_asks_asks_about_changes_and_commands_but_not_about_reading(ws, tmp_path):
+    """The question is answered by the thread that reads on while the call waits for it."""
     (ws / "b.txt").write_text("b\n")
+    decline, accept = {"action": "decline"}, {"action": "accept", "content": {"decision": "session"}}
     with server("--ask", "-C", str(ws), cwd=ws, state=tmp_path) as client:
-        client.reply = lambda _request: {"action": "decline"}
+        answers = iter([decline, decline, accept])
+        client.reply = lambda _request: next(answers)
         client.start(elicitation={})
         assert client.call("read", path="b.txt")["isError"] is False
         assert client.other == []
-        assert client.call("write", path="a.txt", content="a")["isError"] is True
-        assert client.call("bash", command="touch a.txt")["isError"] is True
-        assert [one["method"] for one in client.other] == ["elicitation/create"] * 2
-        assert sorted(one.name for one in ws.iterdir()) == ["b.txt"]
+        assert client.call("bash", command="touch c.txt")["isError"] is True
+        wrote = [client.call("write", path="a.txt", content=text)["isError"] for text in "abc"]
+        assert (wrote, (ws / "a.txt").read_text()) == ([True, False, False], "c")
+        assert [one["method"] for one in client.other] == ["elicitation/create"] * 3
+        assert sorted(one.name for one in ws.iterdir()) == ["a.txt", "b.txt"]
         assert client.end() == 0
 
 
@@ -452,7 +435,7 @@ async def look(mode):
         ]
 
 async def main():
-    print(json.dumps(await asyncio.gather(*map(look, ["legacy", "2026-07-28", "auto"]))))
+    print(json.dumps(await asyncio.gather(*map(look, ["legacy", "auto"]))))
 
 asyncio.run(main())
 """
@@ -466,7 +449,7 @@ def test_the_official_client(ws, tmp_path, put):
     done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     seen = [["bash", "call_tool"], "1\thello", "hello", False, True, "Make the tests of tests pass", []]
-    assert json.loads(done.stdout) == [seen] * 3
+    assert json.loads(done.stdout) == [seen] * 2
 
 
 def test_a_server_that_is_started_in_a_folder_that_is_too_wide(ws, tmp_path, put, monkeypatch):
@@ -475,28 +458,31 @@ def test_a_server_that_is_started_in_a_folder_that_is_too_wide(ws, tmp_path, put
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    for cwd, words in ((Path("/"), ()), (home, ()), (home, ("--tools", "read,ls")), (ws, ("-C", str(home)))):
-        with server(*words, cwd=cwd, state=tmp_path / "s") as client:
-            assert client.start()["serverInfo"]["name"] == "toolroll"
-            assert {"read", "ls"} <= {one["name"] for one in client.ask("tools/list")["tools"]}
-            for name in ("read", "ls"):
-                told = client.call(name, path="a.txt")
-                assert told["isError"], words
-                assert re.search(r"name a folder .*-C DIR.*--wide", told["content"][0]["text"])
-            assert client.end() == 0
+
+    def assert_told_why(client):
+        assert {"read", "ls"} <= {one["name"] for one in client.ask("tools/list")["tools"]}
+        told = client.call("read", path="a.txt")
+        assert told["isError"]
+        assert re.search(r"name a folder .*-C DIR.*--wide", told["content"][0]["text"])
+
+    with server("--tools", "read,ls", "-C", str(home), cwd=ws, state=tmp_path / "s") as client:
+        assert client.start()["serverInfo"]["name"] == "toolroll"
+        assert_told_why(client)
+        assert client.end() == 0
     roots = [{"uri": home.as_uri()}]
-    with server(cwd=home, state=tmp_path / "s") as client:
+    with server(cwd=Path("/"), state=tmp_path / "s") as client:
         client.reply = lambda request: {"roots": roots} if request["method"] == "roots/list" else None
         client.start(roots={"listChanged": True})
-        assert client.call("read", path="a.txt")["isError"]
+        assert_told_why(client)
         roots[:] = [{"uri": ws.as_uri()}]
         client.notify("notifications/roots/list_changed")
         while [one["method"] for one in client.other].count("roots/list") < 2:
             client.ask("ping")
         assert client.call("read", path="a.txt")["structuredContent"]["content"] == "inside"
         assert client.end() == 0
+    assert list(home.iterdir()) == []
+    (home / "a.txt").write_text("here\n")
     with server("--wide", cwd=home, state=tmp_path / "s") as client:
         client.start()
-        assert not client.call("ls")["isError"]
+        assert client.call("read", path="a.txt")["structuredContent"]["content"] == "here"
         assert client.end() == 0
-    assert list(home.iterdir()) == []

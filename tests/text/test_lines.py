@@ -24,6 +24,11 @@ def test_split(text, expected):
     assert lines.split(text) == expected
 
 
+def test_numbers_with_their_nouns():
+    assert [lines.counted(number, "file") for number in (0, 1, 2)] == ["0 files", "1 file", "2 files"]
+    assert [lines.line_range(3, 3), lines.line_range(3, 5)] == ["line 3", "lines 3-5"]
+
+
 @given(st.text(alphabet="ab\r\n\x0c\u2028"))
 def test_split_loses_nothing(text):
     assert "".join(lines.split(text)) == text

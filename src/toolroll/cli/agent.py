@@ -96,7 +96,7 @@ def _open_transcript(path: str | None) -> Iterator[Callable[[Record], None] | No
         yield None
         return
     from toolroll.agent.transcript import Transcript
-    from toolroll.policy.redaction import Redaction
+    from toolroll.policy.secrets import Redaction
 
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8", buffering=1) as file:

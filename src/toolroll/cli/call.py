@@ -11,7 +11,7 @@ import msgspec
 
 from toolroll.cli import arguments
 from toolroll.cli.command import Candidate, Command, Option, UsageError
-from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, WIDE, WORKSPACE, open_kit, repeat_options
+from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, SESSION, WIDE, WORKSPACE, open_kit, repeat_options
 from toolroll.cli.screen import coloured, complain, show, show_json, visible
 
 if TYPE_CHECKING:
@@ -116,13 +116,17 @@ COMMAND = Command(
     "call",
     "Call a tool and print its result.",
     run,
-    (_TOOL, _ARGUMENTS, DIALECT, MODE, SANDBOX, JSON, WORKSPACE, WIDE),
+    (_TOOL, _ARGUMENTS, DIALECT, MODE, SANDBOX, SESSION, JSON, WORKSPACE, WIDE),
     more="""\
 values:
   The tool's schema decides how a value is parsed: text stays text; numbers, true and false, lists and
   objects are JSON. key=@FILE reads the value from a file, key=@- from standard input; write @@ for a
   value that begins with @. Repeat a key to give a list.
-  Each call is a session of its own, so a dialect that only changes files it has read refuses to edit.
+
+sessions:
+  Calls from one terminal in one workspace are one session, as are calls with the same --session NAME: what
+  was read and in which encoding, todos and the folder of `terminal` are kept until 24 hours pass without a
+  call. Without a terminal and without a name, each call is a session of its own. See: toolroll sessions
 
 exit status:
   0 success, 1 error of the tool, 2 wrong command line, 130 interrupted""",

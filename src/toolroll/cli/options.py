@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, get_args
 
 from toolroll.cli.command import Option, UsageError
@@ -39,6 +40,9 @@ SANDBOX = Option(
 )
 WORKSPACE = Option(("--workspace", "-C"), "Workspace folder (default: the current folder).", "DIR", ".")
 WIDE = Option(("--wide",), "Allow a workspace that is or contains a home folder; secrets in it stay out of reach.")
+SESSION = Option(
+    ("--session",), "Session to continue: what was read, todos, folder (default: that of this terminal).", "NAME"
+)
 JSON = Option(("--json",), "Print JSON for programs.")
 
 
@@ -69,12 +73,40 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     configuration = read_settings(args, args.workspace, *over)
     for hint in configuration.hints:
         complain(hint, "note")
+    session = None if listing else choose_session(args)
     try:
-        return Kit(args.workspace, tools=tools, settings=configuration.settings)
+        kit = Kit(args.workspace, session=session, tools=tools, settings=configuration.settings)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise cannot_open(args.workspace, error) from None
+    if session and (lost := kit.resume()):
+        complain(lost, "note")
+    return kit
+
+
+def choose_session(args: Namespace) -> str | None:
+    """The session that a command continues: the one it names, or that of its terminal; None without either."""
+    if not hasattr(args, SESSION.name):
+        return None
+    if args.session == "":
+        raise UsageError("The session has no name. Give one with --session NAME.")
+    return args.session or _terminal_name()
+
+
+def _terminal_name() -> str | None:
+    """A name for the controlling terminal, which a later one with its number does not get; None without one."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            device = int(file.read().rpartition(b")")[2].split()[4])
+    except FileNotFoundError:  # only Linux knows it when all streams are redirected
+        device = next((os.fstat(fd).st_rdev for fd in (0, 1, 2) if os.isatty(fd)), 0)
+    if not device:
+        return None
+    name = f"terminal-{os.major(device)}-{os.minor(device)}"
+    with suppress(OSError):
+        name += f"-{os.stat(f'/dev/pts/{os.minor(device)}').st_ctime_ns // 1_000_000:x}"
+    return name
 
 
 def cannot_open(workspace: str, error: OSError) -> UsageError:
@@ -90,4 +122,6 @@ def repeat_options(args: Namespace) -> list[str]:
         value = getattr(args, option.name)
         if value != option.default:
             words += [option.flags[0], value]
+    if getattr(args, SESSION.name, None):
+        words += [SESSION.flags[0], args.session]
     return [*words, WIDE.flags[0]] if args.wide else words

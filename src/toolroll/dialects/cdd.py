@@ -29,15 +29,17 @@ DIALECT = Dialect(
             },
             fixed={"raw": True},
             description="Read file contents with line numbers",
+            category="file",
             text=partial(Lines.numbered, form="{:>6}→{}"),
         ),
-        View("glob", find, {"path": "path"}, fixed=_WALK, description="Find files by pattern"),
+        View("glob", find, {"path": "path"}, fixed=_WALK, description="Find files by pattern", category="file"),
         View(
             "grep",
             grep,
             {"path": "path", "include": "include", "literal": "literal_text"},
             fixed=_WALK,
             description="Search file contents",
+            category="file",
             text=Matches.located,
         ),
         View(
@@ -46,6 +48,7 @@ DIALECT = Dialect(
             {"path": _PATH, "content": Param(schema={"minLength": 1})},
             fixed={"unchanged": "refuse"},
             description="Write or create files",
+            category="file",
         ),
         View(
             "edit",
@@ -58,6 +61,7 @@ DIALECT = Dialect(
             },
             fixed={"create": True, "match": "exact"},
             description="Edit file contents",
+            category="file",
         ),
         View(
             "bash",
@@ -70,6 +74,7 @@ DIALECT = Dialect(
             },
             fixed={"detach": False},
             description="Execute shell commands",
+            category="system",
             data=fields(start="start", end="end", exit_code="exit_code", output="output", cwd="cwd"),
         ),
     ),

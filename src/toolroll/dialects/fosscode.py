@@ -1,5 +1,9 @@
 """fosscode (seed 001): camelCase, results as {success, data, error, metadata}."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 from toolroll import formats
 from toolroll.dialect import Dialect, Param, Profile, View, fields, milliseconds
 from toolroll.policy.effects import Effect
@@ -46,6 +50,20 @@ _TODOS = fields(
     progress="percent",
     warning="warning",
 )
+
+
+def _from_zero(shape: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same data with characters counted from 0, as `lsp-hover` takes them."""
+
+    def count(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {key: count(one, key) for key, one in value.items()}
+        if isinstance(value, list):
+            return [count(one) for one in value]
+        return value - 1 if name in ("character", "end_character") else value
+
+    return lambda output: count(shape(output))
+
 
 DIALECT = Dialect(
     "fosscode",
@@ -109,9 +127,14 @@ DIALECT = Dialect(
                 "new": "newString",
                 "replace_all": "replaceAll",
                 "backup": Param("createBackup", default=True, description="Create backup (default: true)"),
-                "encoding": "encoding",
+                "encoding": Param(
+                    default="utf-8",
+                    decode=lambda name: None if name == "utf-8" else name,
+                    description="File encoding (default: utf-8; a byte order mark is heeded)",
+                ),
             },
             fixed={"match": "exact", "first": True},
+            errors={"The old text was not found.": 'String "{old}" not found in file'},
             description="Precision file editing with string replacement operations.",
             data=fields(
                 filePath="path", replacementsMade="replacements", backupCreated="backed_up", backupPath="backup"
@@ -238,7 +261,8 @@ DIALECT = Dialect(
                 statusText="reason",
                 headers="headers",
                 contentType="content_type",
-                content="fenced",
+                title="title",
+                content="text",
                 redirects="redirects",
             ),
         ),
@@ -284,12 +308,14 @@ DIALECT = Dialect(
             fixed={"exactly": True},
             also=_NOT_WHILE_THINKING,
             description="Get language server diagnostics for files.",
-            data=fields(
-                totalFiles="files",
-                totalDiagnostics="total",
-                returnedDiagnostics="shown",
-                diagnosticsByFile="by_file",
-                summary="counts",
+            data=_from_zero(
+                fields(
+                    totalFiles="files",
+                    totalDiagnostics="total",
+                    returnedDiagnostics="shown",
+                    diagnosticsByFile="by_file",
+                    summary="counts",
+                )
             ),
         ),
         View(
@@ -308,16 +334,19 @@ DIALECT = Dialect(
             },
             also=_NOT_WHILE_THINKING,
             description="Get hover information for symbols.",
-            data=fields(
-                file="path",
-                position="position",
-                language="language",
-                symbol="symbol",
-                type="signature",
-                documentation="markdown",
-                range="range",
-                definition="definition",
-                context="context",
+            text=lambda about: str(replace(about, character=about.character - 1)),
+            data=_from_zero(
+                fields(
+                    file="path",
+                    position="position",
+                    language="language",
+                    symbol="symbol",
+                    type="signature",
+                    documentation="markdown",
+                    range="range",
+                    definition="definition",
+                    context="context",
+                )
             ),
         ),
     ),
@@ -327,7 +356,7 @@ DIALECT = Dialect(
         wire=formats.success_object,
         commands="plain",
         extensions=frozenset(
-            {".txt", ".md", ".json", ".ts", ".js", ".py", ".rs", ".go", ".java", ".cpp", ".c", ".h"},
+            {".txt", ".md", ".json", ".ts", ".tsx", ".js", ".py", ".rs", ".go", ".java", ".cpp", ".c", ".h"},
         ),
     ),
 )

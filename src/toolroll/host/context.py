@@ -131,8 +131,3 @@ class Context:
         from toolroll.host.git.repository import Repository
 
         return Repository.containing(path, self.files, self.shell, self.call, seconds)
-
-    def search_of(self, path: str) -> tuple[Search, str]:
-        """The search that a path belongs to, the workspace's or that of spilled outputs, and the path there."""
-        root, where = self.files.where(path)
-        return self.search.on(root), where

@@ -32,11 +32,9 @@ OpenKit = Callable[[str | None, "Approver"], "Kit"]
 class ToolListStore(Protocol):
     """The list of tools of an earlier run, to answer `tools/list` before the kit is open."""
 
-    def load(self) -> list[Item] | None:
-        """The stored list, or None."""
+    def load(self) -> list[Item] | None: ...
 
-    def save(self, tools: list[Item]) -> None:
-        """Store the list for the next run."""
+    def save(self, tools: list[Item]) -> None: ...
 
 
 class WorkspaceRefusedError(ToolError):
@@ -119,7 +117,6 @@ class KitBackend:
             return kit.definitions("mcp")
 
     def call(self, name: str, arguments: Item, peer: Peer) -> Item:
-        """Call a tool. Raises UnknownItemError for an unknown tool."""
         try:
             kit = self._take(peer.token)
         except WorkspaceRefusedError as error:
@@ -145,33 +142,28 @@ class KitBackend:
         return answer
 
     def resources(self) -> list[Item]:
-        """Full outputs of this session that were cut, notes, and documents."""
         from toolroll.mcp import resources
 
         with self._using() as kit:
             return resources.list_resources(kit, tuple(self._handles))
 
     def templates(self) -> list[Item]:
-        """The URI templates of these resources."""
         from toolroll.mcp import resources
 
         return list(resources.TEMPLATES)
 
     def read(self, uri: str) -> list[Item]:
-        """The text of a resource. Raises UnknownItemError."""
         from toolroll.mcp import resources
 
         with self._using() as kit:
             return resources.read(kit, uri)
 
     def prompts(self) -> list[Item]:
-        """Prompts for common tasks."""
         from toolroll.mcp import prompts
 
         return [one.to_list_item() for one in prompts.PROMPTS]
 
     def prompt(self, name: str, arguments: dict[str, str]) -> Item:
-        """A prompt with its arguments. Raises UnknownItemError, or ValueError for wrong arguments."""
         from toolroll.mcp import prompts
 
         return prompts.find_prompt(name).fill(arguments)
@@ -202,12 +194,10 @@ class KitBackend:
         return sorted(f"{folder}{slash}{name}" for name in names if name.startswith(start))
 
     def watch(self, changed: Callable[[ListKind], None]) -> Callable[[], None]:
-        """Call `changed` whenever a list changes; returns a function that stops that."""
         self._watchers.append(changed)
         return lambda: self._watchers.remove(changed)
 
     def close(self) -> None:
-        """Cancel all calls and close the kit."""
         with self._lock:
             self._closed = True
             kit, self._kit = self._kit, None

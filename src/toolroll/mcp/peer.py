@@ -42,11 +42,9 @@ class StdioPeer:
         self._ask = ask
 
     def can(self, capability: str) -> bool:
-        """True when the client supports this."""
         return isinstance(self._capabilities.get(capability), dict)
 
     def request(self, method: str, params: Item) -> Item:
-        """Send a request to the client and wait for its result. Raises ToolError when none comes."""
         if self._ask is None:
             return self._given_answer(method, params)
         came = threading.Event()
@@ -67,7 +65,6 @@ class StdioPeer:
         return answer.result
 
     def notify(self, method: str, params: Item) -> None:
-        """Send a notification."""
         self._request.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def progress(self, done: float, total: float | None, note: str) -> None:

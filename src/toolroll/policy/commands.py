@@ -13,8 +13,8 @@ from toolroll.policy.shell.examples import check_examples, parse_rules
 from toolroll.policy.shell.parse.analysis import analyse, analyse_words
 from toolroll.policy.shell.parse.words import plain
 from toolroll.policy.shell.presets import PRESETS, STANDARD, TERMINAL
-from toolroll.policy.shell.rule_tables import CommandRules, RefusedProgram
-from toolroll.policy.shell.verdicts import JudgedPart, Judgement, judge_analysis
+from toolroll.policy.shell.rule_tables import RefusedProgram
+from toolroll.policy.shell.verdicts import CommandRules, JudgedPart, Judgement, judge_analysis
 
 __all__ = [
     "PRESETS",

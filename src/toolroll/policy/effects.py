@@ -23,3 +23,7 @@ class Effect(Flag):
     """Changes the session's own notes, todos or memory, never the workspace's files."""
     SHELL = auto()
     """Runs commands through the host, which confines them and judges each one by its text."""
+
+
+CHANGES = Effect.WRITE | Effect.DELETE
+"""The effects on files of the workspace that can be undone."""

@@ -18,53 +18,23 @@ _LEFT_OUT = frozenset(("_", "PWD", "OLDPWD", "SHLVL", "FORCE_COLOR", "CLICOLOR_F
 
 _DEFAULT = Environment()
 
-SETTINGS: Mapping[str, str] = MappingProxyType(
-    {
-        "TERM": "dumb",
-        "NO_COLOR": "1",
-        "CLICOLOR": "0",
-        "PYTHONUNBUFFERED": "1",
-        # No pager: it would wait for a key.
-        "PAGER": "cat",
-        "GIT_PAGER": "cat",
-        "GH_PAGER": "cat",
-        "MANPAGER": "cat",
-        "SYSTEMD_PAGER": "cat",
-        "PSQL_PAGER": "cat",
-        "AWS_PAGER": "",
-        # No editor. "false" makes what needs one fail; with "true", a rebase would silently go ahead.
-        "EDITOR": "false",
-        "VISUAL": "false",
-        "GIT_EDITOR": "false",
-        "GIT_SEQUENCE_EDITOR": "false",
-        "GIT_MERGE_AUTOEDIT": "no",
-        "BROWSER": "false",
-        # No questions.
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "false",
-        "SSH_ASKPASS": "false",
-        "SSH_ASKPASS_REQUIRE": "never",
-        "SUDO_ASKPASS": "false",
-        "GCM_INTERACTIVE": "never",
-        "GH_PROMPT_DISABLED": "1",
-        "DEBIAN_FRONTEND": "noninteractive",
-        "PIP_NO_INPUT": "1",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "POETRY_NO_INTERACTION": "1",
-        "COMPOSER_NO_INTERACTION": "1",
-        "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
-        "DENO_NO_PROMPT": "1",
-        "NO_UPDATE_NOTIFIER": "1",
-        "NPM_CONFIG_FUND": "false",
-        "NPM_CONFIG_UPDATE_NOTIFIER": "false",
-        "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
-        "TF_INPUT": "0",
-        "TF_IN_AUTOMATION": "1",
-        "HOMEBREW_NO_AUTO_UPDATE": "1",
-        "DOTNET_NOLOGO": "1",
-        "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
-    }
-)
+SETTINGS: Mapping[str, str] = MappingProxyType({
+    "TERM": "dumb", "NO_COLOR": "1", "CLICOLOR": "0", "PYTHONUNBUFFERED": "1",
+    # No pager: it would wait for a key.
+    "PAGER": "cat", "GIT_PAGER": "cat", "GH_PAGER": "cat", "MANPAGER": "cat", "SYSTEMD_PAGER": "cat",
+    "PSQL_PAGER": "cat", "AWS_PAGER": "",
+    # No editor. "false" makes what needs one fail; with "true", a rebase would silently go ahead.
+    "EDITOR": "false", "VISUAL": "false", "GIT_EDITOR": "false", "GIT_SEQUENCE_EDITOR": "false",
+    "GIT_MERGE_AUTOEDIT": "no", "BROWSER": "false",
+    # No questions.
+    "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "false", "SSH_ASKPASS": "false", "SSH_ASKPASS_REQUIRE": "never",
+    "SUDO_ASKPASS": "false", "GCM_INTERACTIVE": "never", "GH_PROMPT_DISABLED": "1",
+    "DEBIAN_FRONTEND": "noninteractive", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "POETRY_NO_INTERACTION": "1", "COMPOSER_NO_INTERACTION": "1", "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
+    "DENO_NO_PROMPT": "1", "NO_UPDATE_NOTIFIER": "1", "NPM_CONFIG_FUND": "false",
+    "NPM_CONFIG_UPDATE_NOTIFIER": "false", "CLOUDSDK_CORE_DISABLE_PROMPTS": "1", "TF_INPUT": "0",
+    "TF_IN_AUTOMATION": "1", "HOMEBREW_NO_AUTO_UPDATE": "1", "DOTNET_NOLOGO": "1", "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
+})  # fmt: skip
 """Set for every command, so that no program asks, pages, edits or paints."""
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"

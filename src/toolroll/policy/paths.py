@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from toolroll.result import ErrorCode, ToolError
 
@@ -19,16 +19,14 @@ class Relative:
     parts: tuple[str, ...]
     is_dir: bool
     """The text can only name a folder: it ends in a slash, "." or "..", or is the workspace itself."""
+    text: str = field(init=False, compare=False)
+    """For people and models: forward slashes, "." for the workspace itself."""
+    where: str = field(init=False, compare=False)
+    """For the kernel: like `text`, with the slash that lets nothing but a folder be found."""
 
-    @property
-    def text(self) -> str:
-        """For people and models: forward slashes, "." for the workspace itself."""
-        return "/".join(self.parts) or "."
-
-    @property
-    def where(self) -> str:
-        """For the kernel: like `text`, with the slash that lets nothing but a folder be found."""
-        return f"{self.text}/" if self.is_dir else self.text
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", "/".join(self.parts) or ".")
+        object.__setattr__(self, "where", f"{self.text}/" if self.is_dir else self.text)
 
     def beyond(self, target: str) -> Relative:
         """The path once its last component, a link to the relative `target`, has been followed."""

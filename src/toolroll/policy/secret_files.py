@@ -84,61 +84,17 @@ def secret_values(text: str) -> list[str]:
 
 
 # In a home folder: what neither commands nor tools of a wide workspace may read.
-_SECRETS_OF_HOMES = (
-    ".Xauthority",
-    ".ansible",
-    ".aws",
-    ".azure",
-    ".bash_history",
-    ".boto",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/git/credentials",
-    ".config/glab-cli",
-    ".config/hub",
-    ".config/op",
-    ".config/rclone",
-    ".docker",
-    ".dotnet/corefx",
-    ".gem/credentials",
-    ".git-credentials",
-    ".gnupg",
-    ".gradle/gradle.properties",
-    ".ivy2/.credentials",
-    ".kube",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".m2/settings-security.xml",
-    ".m2/settings.xml",
-    ".mozilla",
-    ".my.cnf",
-    ".netrc",
-    ".npmrc",
-    ".nuget/NuGet",
-    ".password-store",
-    ".pgpass",
-    ".pki",
-    ".pypirc",
-    ".python_history",
-    ".s3cfg",
-    ".sbt/.credentials",
-    ".ssh",
-    ".subversion/auth",
-    ".terraform.d",
-    ".terraformrc",
-    ".thunderbird",
-    ".vault-token",
-    ".yarnrc.yml",
-    ".zsh_history",
-    "Library/Keychains",
-)
+_SECRETS_OF_HOMES = """
+    .Xauthority .ansible .aws .azure .bash_history .boto .cargo/credentials .cargo/credentials.toml .claude
+    .claude.json .codex .config/gcloud .config/gh .config/git/credentials .config/glab-cli .config/hub .config/op
+    .config/rclone .docker .dotnet/corefx .gem/credentials .git-credentials .gnupg .gradle/gradle.properties
+    .ivy2/.credentials .kube .local/share/keyrings .local/share/kwalletd .m2/settings-security.xml .m2/settings.xml
+    .mozilla .my.cnf .netrc .npmrc .nuget/NuGet .password-store .pgpass .pki .pypirc .python_history .s3cfg
+    .sbt/.credentials .ssh .subversion/auth .terraform.d .terraformrc .thunderbird .vault-token .yarnrc.yml
+    .zsh_history Library/Keychains
+"""
 
 
 def secret_paths(homes: Iterable[str]) -> list[str]:
     """Where secrets are in these home folders, whether or not there are any."""
-    return [f"{home.rstrip('/')}/{name}" for home in homes for name in _SECRETS_OF_HOMES]
+    return [f"{home.rstrip('/')}/{name}" for home in homes for name in _SECRETS_OF_HOMES.split()]

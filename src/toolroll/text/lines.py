@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.counts import counted
 
 _SAMPLE = 512  # bytes that tell how long the lines are
 _SHORT = 40  # bytes of a line
@@ -11,6 +10,16 @@ _SHORTEST = 22  # the same where the lines are about as many as expected
 _LESS = 16  # the part by which they may be fewer
 _PIECE = 1 << 18  # bytes that are counted at a time, which stay in the processor's cache
 _NUMBER = 8  # characters of a line number and its separator
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def line_range(first: int, last: int) -> str:
+    """`line 3`, `lines 3-5`."""
+    return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 def split(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.counts import counted
+from toolroll.text.lines import counted
 
 Units = Literal["utf-8", "utf-16", "utf-32"]
 

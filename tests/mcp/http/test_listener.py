@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -105,24 +104,23 @@ def is_running(mark: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("how", ["cancel", "delete", "vanish"])
-def test_a_call_that_is_given_up_at_once_ends(kit, how):
+def test_a_call_that_is_given_up_at_once_ends(kit):
     """The server may not have begun the call yet."""
-    mark = f"listener-{how}-{os.getpid()}"
-    client = kit.client()
-    client.handshake()
-    bash = {"name": "bash", "arguments": {"command": f"touch {mark}; sleep 600 # {mark}", "timeout": 600}}
-    with Wire(client) as wire:
-        wire.send(raw(client, call(7, bash)))
-        if how == "cancel":
-            cancel(client, 7)
-            assert wire.answer()[1][-1]["error"]["message"] == "Request cancelled"
-        elif how == "delete":
-            assert delete(client) == 200
+    mark = f"listener-given-up-{os.getpid()}"
+    for how in ("cancel", "delete", "vanish"):
+        client = kit.client()
+        client.handshake()
+        bash = {"name": "bash", "arguments": {"command": f"sleep 600 # {mark}-{how}", "timeout": 600}}
+        with Wire(client) as wire:
+            wire.send(raw(client, call(7, bash)))
+            if how == "cancel":
+                cancel(client, 7)
+                assert wire.answer()[1][-1]["error"]["message"] == "Request cancelled"
+            elif how == "delete":
+                assert delete(client) == 200
+                assert client.request("tools/call", READ).status == 404
     time.sleep(0.5)  # a call that did not end would be seen by now
     assert until(lambda: not is_running(mark))
-    if how == "delete":
-        assert client.request("tools/call", READ).status == 404
 
 
 def cancel(client: Client, number: int) -> None:
@@ -258,16 +256,3 @@ def test_a_whole_head_stops_the_clock(small):
 
 def test_an_answer_does_not_say_what_serves_it(client):
     assert [name for name in client.request("ping").headers if name in ("server", "x-powered-by")] == []
-
-
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_the_server_in_order(ending):
-    if signal.getsignal(ending) is signal.SIG_IGN:  # as under nohup: a server that is started so ignores it too
-        pytest.skip(f"needs a test run that does not ignore {ending.name}")
-    with served("tests.mcp.fixtures.suite_server") as server:
-        client = server.client()
-        client.handshake()
-        server.process.send_signal(ending)
-        assert server.process.wait(SECONDS) == 0
-        with pytest.raises(OSError, match="refused"):
-            socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)

@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from toolroll.policy.urls.addresses import is_plain_public, is_public
+from toolroll.policy.urls.addresses import is_plain_public, is_public, may_be_trusted
 
 PRIVATE = [
     "0.0.0.0", "0.1.2.3", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.100.100.200", "100.127.255.255",
@@ -41,6 +41,18 @@ def test_a_gateways_address_is_as_public_as_what_is_behind_it() -> None:
     assert is_public("64:ff9b::808:808")
     assert not is_plain_public("64:ff9b::808:808")
     assert not is_public("64:ff9b::a00:1")
+
+
+NEVER = [
+    "0.0.0.0", "169.254.169.254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "224.0.0.1", "255.255.255.255",
+    "::", "::ffff:169.254.169.254", "fe80::1", "ff02::1", "fd00:ec2::254", "fd20:ce::254", "fe80::1%eth0", "", "x",
+]  # fmt: skip
+TRUSTED = ["127.0.0.1", "10.0.0.1", "8.8.8.8", "::1", "::ffff:10.0.0.1", "fd00::1", "2606:4700::1111", "168.63.129.17"]
+
+
+def test_a_name_that_the_operator_trusts_leads_to_private_addresses_but_not_to_metadata() -> None:
+    assert [one for one in NEVER if may_be_trusted(one)] == []
+    assert [one for one in TRUSTED if not may_be_trusted(one)] == []
 
 
 def test_the_table_of_the_language_would_not_do() -> None:

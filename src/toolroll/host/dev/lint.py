@@ -12,10 +12,10 @@ from toolroll.host.search.query import Scope
 from toolroll.host.shell.command_result import check_end
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
-from toolroll.text.counts import counted
 from toolroll.text.dev.lint import engines
 from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewrite
 from toolroll.text.dev.lint.model import Finding, LintOutput, Rewritten
+from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects

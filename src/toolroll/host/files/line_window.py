@@ -17,7 +17,6 @@ from typing import NamedTuple
 from toolroll.host.files.versions import stamp_of
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text import lines as text_lines
 from toolroll.text.encoding import Encoding
 from toolroll.text.lines import as_many, nth_feed
 
@@ -134,8 +133,6 @@ def _block(fd: int, number: int, token: CancelToken) -> bytes:
     return data
 
 
-WHOLE = 8_000_000
-"""Files up to this many bytes are read at once: quicker, and their content is then known exactly."""
 _SHOWN = 1 << 16  # bytes taken apart into lines at a time
 _COUNTED = 32_000_000  # bytes of a file up to which the lines behind the window are counted as well
 _LINE = 64_000  # bytes of one line that are kept
@@ -150,15 +147,6 @@ class Window(NamedTuple):
     encoding: Encoding
     ended: bool = False
     """The file was read to its end, and a line feed ends it."""
-
-
-def window_of_bytes(data: bytes, start: int, count: int, encoding: Encoding) -> Window:
-    """The window of a file that was read whole."""
-    text = encoding.decode(data)
-    found = text_lines.split_bare(text)
-    shown = tuple(found[start - 1 : start - 1 + count])
-    whole = start - 1 + count >= len(found) and text.endswith("\n")
-    return Window(shown, start, len(found), encoding, whole)
 
 
 def window_of_file(fd: int, start: int, count: int, encoding: Encoding, token: CancelToken, known: LineIndex) -> Window:

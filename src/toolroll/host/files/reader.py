@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 
-from toolroll.host.files import line_window
-from toolroll.host.files.line_window import LineIndexCache, Window
+from toolroll.host.files.line_window import LineIndexCache, Window, window_of_file
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
 from toolroll.host.files.versions import DigestCache, SeenVersions, Version, stamp_of
@@ -16,10 +15,11 @@ from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, judge_path
 from toolroll.result import ErrorCode, Suggestion, ToolError
-from toolroll.text import diff, names
+from toolroll.text import diff, lines, names
 from toolroll.text.encoding import HEAD, UTF8, Encoding, choose_encoding, detect
 
 _EXACT = frozenset({"utf-8", "ascii", "iso8859-1"})  # one way to write a text, and decoding takes no other
+_WHOLE_BYTES = 8_000_000  # files up to this size are read at once: quicker, and their content is then known exactly
 _LINEWISE = ("utf-8", "ascii", "iso8859-", "cp125", "koi8-")  # a byte 10 is a line feed, wherever one looks
 
 
@@ -190,14 +190,14 @@ class FileReader:
             if not ranged:
                 part = "Use `grep` to find what matters, or give `end` to read a part of it."
                 self._check_size(path, status.st_size, self._limits.read_bytes, part)
-            if status.st_size <= line_window.WHOLE:
+            if status.st_size <= _WHOLE_BYTES:
                 data = read_all(fd, status.st_size)
-                found = line_window.window_of_bytes(data, start, count, self._fitting(real, data, encoding, path))
+                found = _window(data, start, count, self._fitting(real, data, encoding, path))
                 version = Version(stamp_of(status), self._contents.digest(real, data))
             else:
                 used = self._encoding(real, os.pread(fd, HEAD, 0), encoding, path)
                 known = self._milestones.of(status)
-                found = line_window.window_of_file(fd, start, count, used, token, known)
+                found = window_of_file(fd, start, count, used, token, known)
                 self._milestones.keep(fd, status, known)
                 version = Version(stamp_of(status))
         finally:
@@ -277,6 +277,14 @@ class FileReader:
         if asked is not None or not self._guess:
             return used
         return choose_encoding(data, UTF8 if used.guessed else used)  # others may have saved it as UTF-8 since
+
+
+def _window(data: bytes, start: int, count: int, encoding: Encoding) -> Window:
+    """Some lines of a file that was read whole."""
+    text = encoding.decode(data)
+    found = lines.split_bare(text)
+    end = start - 1 + count
+    return Window(tuple(found[start - 1 : end]), start, len(found), encoding, end >= len(found) and text.endswith("\n"))
 
 
 def _check_text(path: str, document: TextFile) -> None:

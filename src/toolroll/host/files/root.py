@@ -60,7 +60,7 @@ class Root:
         self.trust = self._examined(trust)
         self.opener: Opener = self._guarded(confined or walk) if self.trust.hides else confined or walk
         self._link = f"/proc/self/fd/{self.fd}"
-        self._last = ".", paths.Relative((), True), "."
+        self._last = ".", paths.Relative((), True)
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor of whatever is at `path`; never creates, never blocks, never becomes a terminal."""
@@ -171,8 +171,7 @@ class Root:
 
     def text(self, path: str) -> str:
         """`path` as it is shown to the model: relative to the workspace, with forward slashes."""
-        last, _, text = self._last
-        return text if last == path else self._read(path).text
+        return self._read(path).text
 
     def close(self) -> None:
         """Give the folder back; the root is of no use afterwards."""
@@ -187,13 +186,13 @@ class Root:
         self.close()
 
     def _read(self, path: str) -> paths.Relative:
-        last, found, _ = self._last  # a call reads its path more than once: to queue for it, then to open it
+        last, found = self._last  # a call reads its path more than once: to queue for it, then to open it
         if last == path:
             return found
         # A workspace reached through a link has two absolute names, and callers use either.
         linked = self._typed != self.path and path.startswith("/") and paths.beneath(path, self._typed) is not None
         found = paths.parts(path, self._typed if linked else self.path)
-        self._last = path, found, found.text
+        self._last = path, found
         return found
 
     def _open(self, where: paths.Relative, flags: int, shown: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
@@ -36,12 +37,14 @@ class FileRecord(NamedTuple):
 
 
 _UNSEEN = FileRecord()
+MAX_FILES = 1000
+"""Files that are remembered in a session."""
 
 
 class SeenVersions:
     """The files that a session has seen, the least recently used forgotten first. Safe for threads."""
 
-    def __init__(self, most: int = 1000) -> None:
+    def __init__(self, most: int = MAX_FILES) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._files: OrderedDict[str, FileRecord] = OrderedDict()
@@ -65,9 +68,19 @@ class SeenVersions:
             for known in [one for one in self._files if one == path or one.startswith(path + "/")]:
                 del self._files[known]
 
+    def all(self) -> dict[str, FileRecord]:
+        """Every file, the least recently used first."""
+        with self._lock:
+            return dict(self._files)
+
     def clear(self) -> None:
         with self._lock:
             self._files.clear()
+
+    def restore(self, files: Mapping[str, FileRecord]) -> None:
+        """Remember what another process has seen in this session, besides what we have."""
+        with self._lock:
+            self._files = OrderedDict({**files, **self._files})
 
 
 _MOST_BYTES = 16_000_000

@@ -52,7 +52,6 @@ class RefusedError(Exception):
 
     @classmethod
     def from_message(cls, message: RpcDict) -> RefusedError:
-        """The error of a decoded response."""
         return cls(message["error"]["code"], str(message["error"].get("message", "")))
 
 
@@ -137,7 +136,6 @@ class Connection:
         return pending
 
     def notify(self, method: str, params: Any) -> None:
-        """Send a notification."""
         with self._lock:
             self._put({"method": method, "params": params})
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolroll.policy.redaction import Redaction
+from toolroll.policy.secrets import Redaction
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.call import Call

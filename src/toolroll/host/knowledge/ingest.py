@@ -187,8 +187,8 @@ class Ingest:
         return True
 
     def _listed(self, path: str) -> tuple[list[str], bool]:
-        root, where = self._files.where(path)
-        listing = self._search.on(root).find("**", Scope(where), sort="path", token=self._call.token)
+        search, where = self._search.of(*self._files.where(path))
+        listing = search.find("**", Scope(where), sort="path", token=self._call.token)
         paths = [entry.path for entry in listing.entries if entry.kind == "file"]
         return paths[:MAX_FILES], len(paths) > MAX_FILES or not listing.complete
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from toolroll.host.files.sessions import TODOS, session_file_name
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.file_lock import hold_lock
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.knowledge.todos import Todo
 
-_FOLDER = "todos"
 _LOCK = "lock"
 _SUFFIX = ".json"
 _MAX_LISTS = 1000  # lists that are kept; the oldest go first
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 TodoList = tuple[Todo, ...]
 
@@ -39,12 +36,12 @@ class TodoFile:
         self._state = state
         self._session = session
         self._token = token
-        self._name = _name(session) + _SUFFIX
+        self._name = session_file_name(session) + _SUFFIX
 
     def read(self) -> TodoList:
         """The list; empty when none was written. ToolError when others broke the file."""
         try:
-            with open(os.path.join(self._state.path, _FOLDER, self._name), "rb") as file:
+            with open(os.path.join(self._state.path, TODOS, self._name), "rb") as file:
                 return msgspec.json.decode(file.read(), type=_File).todos
         except FileNotFoundError:
             return ()
@@ -56,7 +53,7 @@ class TodoFile:
 
     def change(self, change: Callable[[TodoList], TodoList], *, replace: bool) -> TodoList:
         """Store the list that `change` computes from the stored one; with `replace` a broken file is no error."""
-        folder = self._state.folder(_FOLDER)
+        folder = self._state.folder(TODOS)
         with hold_lock(folder, _LOCK, self._token):
             try:
                 kept = self.read()
@@ -78,13 +75,6 @@ class TodoFile:
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, self._name, src_dir_fd=folder, dst_dir_fd=folder)
-
-
-def _name(session: str) -> str:
-    """A file name for any session: its own where that is plain, else one that no plain name is like."""
-    if _PLAIN.fullmatch(session):
-        return session
-    return "~" + hashlib.blake2b(session.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _sweep(folder: int, but: str) -> None:

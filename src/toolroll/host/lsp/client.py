@@ -112,7 +112,6 @@ class LspClient:
         self.connection.close(wait=wait)
 
     def uri(self, path: str) -> str:
-        """The URI of a file."""
         whole = self._root if path == "." else f"{self._root}/{path}"
         return "file://" + quote(os.fsencode(whole), safe="/~")
 
@@ -125,7 +124,6 @@ class LspClient:
         return (whole.removeprefix(above), True) if whole.startswith(above) else (whole, False)
 
     def positions(self, text: str) -> Positions:
-        """Positions in a text, in the units of this server."""
         return Positions(text, self.units)
 
     def update_files(self, snapshot: FileSnapshot, read: Callable[[str], str | None]) -> None:
@@ -181,7 +179,6 @@ class LspClient:
         return self._open_documents.get(shown.path) is shown and shown.version == version
 
     def request(self, method: str, params: Any) -> PendingRequest:
-        """Send a request."""
         return self.connection.request(method, params)
 
     def get_published(self, shown: OpenDocument, version: int) -> PublishedDiagnostics | None:

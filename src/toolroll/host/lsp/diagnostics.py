@@ -50,7 +50,6 @@ def check(client: LspClient, texts: Mapping[str, str], token: CancelToken, deadl
 
 
 def _to_problem(item: Mapping[str, Any], places: Positions) -> Problem:
-    """A diagnostic in our terms."""
     severity = item.get("severity") or 1
     code = item.get("code")
     return Problem(

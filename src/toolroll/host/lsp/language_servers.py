@@ -79,13 +79,11 @@ class LanguageServers:
     def hover(
         self, path: str, line: int, character: int, token: CancelToken, language: str | None = None
     ) -> HoverText | None:
-        """The hover text of a position; None when the server has none."""
         return self._ask(path, line, character, token, language, lambda query, _: query.hover())
 
     def definition(
         self, path: str, line: int, character: int, token: CancelToken, language: str | None = None
     ) -> LocationList:
-        """Where the symbol at a position is defined."""
         from toolroll.host.lsp.answers import LocationList
 
         return self._ask(
@@ -129,7 +127,6 @@ class LanguageServers:
         return self._ask(path, line, character, token, language, ask)
 
     def previous(self, path: str) -> FileReport | None:
-        """The last remembered report of a file."""
         return self._reports.get(path)
 
     def remember(self, reports: Sequence[FileReport]) -> None:
@@ -143,11 +140,9 @@ class LanguageServers:
                 del self._reports[path]
 
     def running(self) -> list[RunningServer]:
-        """The running servers."""
         return self._pool.running()
 
     def close(self) -> None:
-        """End all servers and their children."""
         self._pool.close()
 
     def _check_or_report(

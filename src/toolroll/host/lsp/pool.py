@@ -84,7 +84,6 @@ class LspPool:
         return found
 
     def deadline(self, token: CancelToken) -> float:
-        """The deadline of a request that is sent now."""
         return time.monotonic() + min(self.seconds, max(0.0, token.remaining()))
 
     def use(self, server: LanguageServer, token: CancelToken, action: Callable[[LspClient], T]) -> T:
@@ -100,7 +99,6 @@ class LspPool:
         raise AssertionError
 
     def running(self) -> list[RunningServer]:
-        """The running servers."""
         with self._lock:
             clients = [one for one in self._clients.values() if one.connection.gone is None]
         if not clients:
@@ -115,7 +113,6 @@ class LspPool:
         ]
 
     def close(self) -> None:
-        """End all servers and their children."""
         with self._lock:
             self._closed = True
             clients, self._clients = list(self._clients.values()), {}

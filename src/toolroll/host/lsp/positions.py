@@ -42,7 +42,6 @@ class PositionQuery:
         return places.word(at.line, at.character)
 
     def hover(self) -> HoverText | None:
-        """The hover text of the position."""
         answer = self._ask("hover")
         text = _markdown(answer.get("contents")) if answer else ""
         if not text:
@@ -51,7 +50,6 @@ class PositionQuery:
         return HoverText(text, to_range(answer["range"], places) if answer.get("range") else None)
 
     def definition(self, read: Read) -> list[Location]:
-        """Where the symbol is defined."""
         return self._locations(self._ask("definition"), read)
 
     def references(self, read: Read) -> list[Location]:

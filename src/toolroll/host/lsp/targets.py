@@ -35,9 +35,9 @@ def resolve_files(
     found: dict[str, None] = {}
 
     def matching(pattern: str, inside: str) -> Iterable[str]:
-        root, where = files.where(inside)
+        inner, where = search.of(*files.where(inside))
         skip = tuple(one for one in _DEPENDENCY_FOLDERS if one not in pattern)
-        listing = search.on(root).find(pattern, Scope(where, skip=skip), sort="path", token=token)
+        listing = inner.find(pattern, Scope(where, skip=skip), sort="path", token=token)
         return (one.path for one in listing.entries if language or language_of(one.path))
 
     for name in names:

@@ -48,13 +48,11 @@ class _AnswerReader:
         self.answers: list[RpcDict] = []
 
     def feed(self, data: bytes) -> None:
-        """Read some bytes."""
         self._handle(self.stream.feed(data))
         if self.answers and self._stop:
             raise _AnsweredError
 
     def finish(self, response: Response) -> None:
-        """Read the rest of the body."""
         self._handle(self.stream.finish() or decode_messages(response.body))
 
     def _handle(self, messages: list[RpcDict]) -> None:
@@ -94,7 +92,6 @@ class HttpTransport:
         deadline: float,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The result; raises RefusedError, GoneError, LateError, or ToolError for a network failure."""
         number = next(self._numbers)
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         # The headers of the first answer are needed too, so it is read to its end.
@@ -114,7 +111,6 @@ class HttpTransport:
         return answer.get("result")
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification."""
         from toolroll.host.runtime.cancellation import CancelToken
 
         message = {"jsonrpc": "2.0", "method": method, "params": params}
@@ -208,7 +204,6 @@ class HttpTransport:
         return headers
 
     def _explain(self, response: Response) -> Exception:
-        """The error for a response without an answer."""
         refusals = [one for one in decode_messages(response.body) if "error" in one]
         if response.status in (401, 403):
             return ToolError(ErrorCode.PERMISSION, f"It refuses ({response.status}). Check its 'headers'.")
@@ -239,7 +234,6 @@ def _redirect_target(response: Response) -> str | None:
 
 
 def _encode_header(value: str) -> str:
-    """A value encoded for a header."""
     if _PLAIN_HEADER.fullmatch(value) and not _ENCODED_HEADER.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode()).decode('ascii')}?="

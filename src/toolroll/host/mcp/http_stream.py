@@ -24,7 +24,6 @@ class MessageStream:
         """Seconds to wait before the stream is resumed, by the server's wish."""
 
     def feed(self, data: bytes) -> list[RpcDict]:
-        """The messages that these bytes complete."""
         searched = max(0, len(self._buffer) - _OVERLAP_BYTES)
         self._buffer += data
         if self._is_stream is None and (start := bytes(self._buffer[:64]).lstrip()):

@@ -90,11 +90,9 @@ class ServerLifecycle:
                     return found
 
     def hide(self, text: str) -> str:
-        """The text without the secrets of the configuration."""
         return self._resolved.hide(text)
 
     def close(self) -> None:
-        """End the server and its children."""
         self._closed = True
         session = self.session
         if session is not None:

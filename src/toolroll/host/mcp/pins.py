@@ -27,7 +27,6 @@ class ToolPins:
 
     @property
     def path(self) -> str:
-        """The path of the file, which may not exist."""
         return os.path.join(self._state.path, _FOLDER, _FILE)
 
     def of(self, config: ServerConfig) -> dict[str, ToolDefinition]:

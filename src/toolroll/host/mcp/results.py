@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from toolroll.result import ErrorCode, Image, ToolError
-from toolroll.text import images
+from toolroll.result import MAX_IMAGE_BYTES, ErrorCode, Image, ToolError
 from toolroll.text.terminal import clean
 from toolroll.text.truncate import bound
 
@@ -58,7 +57,6 @@ class ResultContent:
     notes: list[str] = field(default_factory=list)
 
     def add(self, block: Any) -> None:
-        """Take one block, whatever it is."""
         if not isinstance(block, Mapping):
             self.notes.append("A part of the answer is not of the protocol, and is left out.")
             return
@@ -75,7 +73,6 @@ class ResultContent:
                 self.notes.append(f"A part of type {str(kind)[:40]!r} is not shown.")
 
     def resource(self, one: Any) -> None:
-        """Take the contents of a resource."""
         if not isinstance(one, Mapping):
             self.add(one)
         elif isinstance(text := one.get("text"), str):
@@ -90,7 +87,7 @@ class ResultContent:
             found = None
         if found is None:
             self.notes.append("A part of the answer is damaged, and is not shown.")
-        elif mime in _IMAGE_TYPES and len(found) <= images.MOST_BYTES:
+        elif mime in _IMAGE_TYPES and len(found) <= MAX_IMAGE_BYTES:
             self.images.append(Image(found, mime))
         else:
             self.notes.append(f"A part of type {str(mime)[:40]!r} with {len(found)} bytes is not shown.")

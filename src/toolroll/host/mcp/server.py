@@ -58,7 +58,6 @@ class RemoteTool:
     """The name on the server."""
 
     def kit_tools(self) -> list[RemoteTool]:
-        """Only this tool."""
         return [self]
 
     def follow(self, _on_change: OnToolsChanged) -> None:
@@ -100,7 +99,6 @@ class McpServer:
         return tools
 
     def tool(self, name: str) -> RemoteTool:
-        """One of its tools for a kit."""
         return self._as_kit_tool(self._find(name, self._start_token()).shown)
 
     def follow(self, on_change: OnToolsChanged) -> None:
@@ -140,7 +138,6 @@ class McpServer:
         return answer
 
     def read(self, uri: str, call: Call) -> McpResult:
-        """Read a resource."""
         self._require("resources", call.token)
         self._dependencies.taint.check_call(call, self._network)
         result = self._ask("resources/read", {"uri": uri}, call.token)
@@ -149,7 +146,6 @@ class McpServer:
         return answer
 
     def prompt(self, name: str, arguments: Mapping[str, Any], call: Call) -> McpResult:
-        """Get a prompt with its arguments."""
         self._require("prompts", call.token)
         self._dependencies.taint.check_call(call, self._network)
         texts = {key: value if isinstance(value, str) else str(value) for key, value in arguments.items()}
@@ -157,15 +153,12 @@ class McpServer:
         return results.prompt_result(result, self.name, name, call.limits.output_chars, self._lifecycle.hide)
 
     def resources(self, token: CancelToken) -> list[Mapping[str, Any]]:
-        """Its resources and resource templates."""
         return [*self._list_all("resources", "resources/list", "resources", token), *self._templates(token)]
 
     def prompts(self, token: CancelToken) -> list[Mapping[str, Any]]:
-        """Its prompts."""
         return self._list_all("prompts", "prompts/list", "prompts", token)
 
     def close(self) -> None:
-        """End the server."""
         self._on_change = None
         self._closed.set()
         self._lifecycle.close()

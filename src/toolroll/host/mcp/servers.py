@@ -47,7 +47,6 @@ class McpServers:
         """By name, why the tools of a server with `expand` could not be registered."""
 
     def names(self) -> list[str]:
-        """The names of the configured servers."""
         return list(self._configs)
 
     def server(self, name: str | None) -> McpServer:
@@ -82,7 +81,6 @@ class McpServers:
         return [self.server(name) for name in found]
 
     def close(self) -> None:
-        """End all servers and their children."""
         with self._lock:
             servers, self._servers, self._configs = list(self._servers.values()), {}, {}
         enders = [threading.Thread(target=server.close) for server in servers]

@@ -43,7 +43,6 @@ class McpProcess:
         self.over.wait(_END_TIMEOUT_S)
 
     def kill(self) -> None:
-        """Kill it without waiting."""
         if self.process.returncode is None:
             _kill(self.process.pid)
 
@@ -64,7 +63,6 @@ class McpSpawner:
         return config.writes if Effect.WRITE in allowed else "nothing"
 
     def start(self, config: ServerConfig) -> McpProcess:
-        """Start the server; ToolError when that fails."""
         from toolroll.policy import environment
 
         own = self._make_own_folder(config.name)
@@ -176,7 +174,6 @@ def _start_in_thread(
 
 
 def _kill(pid: int) -> None:
-    """Kill a process group, if it exists."""
     if pid:
         with suppress(ProcessLookupError, PermissionError):  # macOS denies it for a group of zombies
             os.killpg(pid, signal.SIGKILL)

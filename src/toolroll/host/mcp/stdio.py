@@ -41,11 +41,9 @@ class StdioTransport:
         deadline: float,
         headers: Mapping[str, str] | None = None,  # noqa: ARG002 - HTTP only
     ) -> Any:
-        """The result; raises RefusedError, GoneError, LateError, or what the token raises."""
         return self._connection.request(method, params).wait(token, deadline)
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification."""
         self._connection.notify(method, params)
 
     def subscribe(self, params: dict[str, Any]) -> None:

@@ -22,7 +22,6 @@ class ResolvedConfig:
     secrets: tuple[str, ...] = ()
 
     def hide(self, text: str) -> str:
-        """The text with every secret replaced."""
         for secret in self.secrets:
             text = text.replace(secret, "[hidden]")
         return text

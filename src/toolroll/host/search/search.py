@@ -80,11 +80,11 @@ class Search:
         self._program = program
         self._large: set[tuple[str, ...]] = set()
 
-    def on(self, root: Root) -> Search:
-        """The same search beneath another root."""
+    def of(self, root: Root, path: str) -> tuple[Search, str]:
+        """The search beneath a root, this one or another with the same settings, and the path there."""
         if root is self._root:
-            return self
-        return Search(root, limits=self._limits, launcher=self._launcher, program=self._program)
+            return self, path
+        return Search(root, limits=self._limits, launcher=self._launcher, program=self._program), path
 
     @cached_property
     def engine(self) -> CountingEngine:

@@ -194,6 +194,10 @@ class Shell:
         finally:
             os.close(fd)
 
+    def resume(self, session: str, folder: str) -> None:
+        """Start a session in the folder that it was in before; that may be gone by now."""
+        self._entered[session] = folder
+
     def entered(self, session: str) -> str:
         """The folder that a session is in."""
         return self._entered.get(session, ".")

@@ -52,7 +52,6 @@ class ToolCalls:
         self._cancellations = EarlyCancellations()
 
     async def run_aside(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work` in a thread for lists and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._list_threads, work, *arguments)
 
     async def call(

@@ -60,7 +60,6 @@ class Gate:
         self._origin = re.compile(rf"https?://(?:{names})(?::\d{{1,5}})?")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         if scope["type"] != "http":
             return
         try:

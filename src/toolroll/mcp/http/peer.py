@@ -99,7 +99,6 @@ class HttpPeer:
         self._start_sending()
 
     def can(self, capability: str) -> bool:
-        """True when the client supports "elicitation", "roots" or "sampling"."""
         return getattr(self._context.session.client_capabilities, capability, None) is not None
 
     def request(self, method: str, params: Item, name: str | None = None) -> Item:
@@ -121,7 +120,6 @@ class HttpPeer:
         return {name: self._wait(one) for name, one in asked.items()}
 
     def notify(self, method: str, params: Item) -> None:
-        """Send a notification without waiting."""
         self._loop.call_soon_threadsafe(self._post, method, params)
 
     def progress(self, done: float, total: float | None, note: str) -> None:

@@ -51,7 +51,6 @@ class GitOptionSpec:
         return frozenset(self.kinds) - self.changing
 
     def resolve(self, name: str, more: frozenset[str]) -> tuple[str, ...]:
-        """The long options that `name` may stand for."""
         if name in self.kinds or name in more:
             return (name,)
         found = [one for one in (*self.kinds, *more) if one.startswith(name)]

@@ -8,9 +8,8 @@ from typing import Any
 
 from toolroll.policy.decision import DECISIONS, Decision, Rule
 from toolroll.policy.shell.parse.analysis import analyse
-from toolroll.policy.shell.parse.commands import SimpleCommand
-from toolroll.policy.shell.rule_tables import CommandRules
-from toolroll.policy.shell.verdicts import judge_analysis, rule_matches
+from toolroll.policy.shell.parse.words import SimpleCommand
+from toolroll.policy.shell.verdicts import CommandRules, judge_analysis, rule_matches
 
 KEYS = frozenset({"decision", "command", "path", "effect", "reason", "match", "not_match", "exact"})
 
@@ -29,10 +28,9 @@ def check_examples(rules: CommandRules) -> None:
 
 def _rows(rules: CommandRules) -> Iterator[tuple[CommandRules, list[tuple[str, bool]], Decision]]:
     """Every row as a policy of its own, with its examples."""
-    for category, rows in rules.banned.items():
-        for row in rows:
-            name = f"{rules.name}, banned, {category} ({row.programs[0]})"
-            yield CommandRules(name, {category: (row,)}), _pairs(row.denies, row.passes), "deny"
+    for row in rules.banned:
+        name = f"{rules.name}, banned ({row.programs[0]})"
+        yield CommandRules(name, (row,)), _pairs(row.denies, row.passes), "deny"
     for row in rules.destructive:
         name = f"{rules.name}, destructive ({row.programs[0]})"
         yield CommandRules(name, destructive=(row,)), _pairs(row.denies, row.passes), "deny"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolroll.policy.shell.destructive import banned
 from toolroll.policy.shell.destructive.table import DESTRUCTIVE
 from toolroll.policy.shell.read_only.table import READERS, TERMINAL_NAMES, select_programs
-from toolroll.policy.shell.rule_tables import CommandRules
+from toolroll.policy.shell.verdicts import CommandRules
 
 STANDARD = CommandRules("standard", banned.STANDARD, DESTRUCTIVE, READERS)
 TERMINAL = CommandRules("terminal", banned.STANDARD, DESTRUCTIVE, select_programs(READERS, TERMINAL_NAMES), wraps=False)
@@ -13,8 +13,8 @@ TERMINAL = CommandRules("terminal", banned.STANDARD, DESTRUCTIVE, select_program
 PRESETS: dict[str, CommandRules] = {
     "standard": STANDARD,
     "cdd": CommandRules("cdd", banned.STANDARD, DESTRUCTIVE, READERS),
-    "coding-agent": CommandRules("coding-agent", {}, DESTRUCTIVE, READERS),
+    "coding-agent": CommandRules("coding-agent", (), DESTRUCTIVE, READERS),
     "koopa": CommandRules("koopa", banned.KOOPA, DESTRUCTIVE, READERS),
-    "plain": CommandRules("plain", {}, DESTRUCTIVE, READERS),
+    "plain": CommandRules("plain", (), DESTRUCTIVE, READERS),
     "terminal": TERMINAL,
 }

@@ -1,17 +1,76 @@
-"""Decide about each item that a shell text would run, and about the text as a whole."""
+"""Decide by a set of rules about each item that a shell text would run, and about the text as a whole."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from toolroll.policy.decision import Decision, Rule
-from toolroll.policy.shell.parse import targets
 from toolroll.policy.shell.parse.analysis import Analysis
-from toolroll.policy.shell.parse.commands import Assignment, ForkBomb, Item, Redirection, SimpleCommand, UnclearPart
-from toolroll.policy.shell.parse.words import plain
-from toolroll.policy.shell.read_only.programs import FOLDERS, is_read_only, is_version
-from toolroll.policy.shell.rule_tables import CommandRules, RefusedProgram
+from toolroll.policy.shell.parse.words import (
+    Assignment,
+    ForkBomb,
+    Item,
+    Redirection,
+    SimpleCommand,
+    UnclearPart,
+    of_workspace,
+    plain,
+)
+from toolroll.policy.shell.read_only.programs import FOLDERS, ReadOnlyProgram, is_read_only, is_version
+from toolroll.policy.shell.rule_tables import RefusedProgram
+
+
+@dataclass(frozen=True)
+class CommandRules:
+    """One policy for commands: what is refused by name, what is refused for what it destroys, what only reads."""
+
+    name: str
+    banned: tuple[RefusedProgram, ...] = ()
+    destructive: tuple[RefusedProgram, ...] = ()
+    read: tuple[ReadOnlyProgram, ...] = ()
+    user: tuple[Rule, ...] = ()
+    wraps: bool = True
+    """Whether a program that runs others (env, timeout, `sh -c`) counts for what it runs, if it is in no table."""
+
+    @cached_property
+    def _banned(self) -> dict[str, list[RefusedProgram]]:
+        return _by_program(self.banned)
+
+    @cached_property
+    def _destructive(self) -> dict[str, list[RefusedProgram]]:
+        return _by_program(self.destructive)
+
+    @cached_property
+    def _read(self) -> dict[str, ReadOnlyProgram]:
+        return {name: row for row in self.read for name in row.programs}
+
+    def ban(self, command: SimpleCommand) -> RefusedProgram | None:
+        """The row of the ban list that the command falls under."""
+        return _first(self._banned, command)
+
+    def destruction(self, command: SimpleCommand) -> RefusedProgram | None:
+        """The row of the destructive list that the command falls under."""
+        return _first(self._destructive, command)
+
+    def reader(self, program: str) -> ReadOnlyProgram | None:
+        return self._read.get(program)
+
+
+def _by_program(rows: Iterable[RefusedProgram]) -> dict[str, list[RefusedProgram]]:
+    found: dict[str, list[RefusedProgram]] = {}
+    for row in rows:
+        for name in row.programs:
+            found.setdefault(name, []).append(row)
+    return found
+
+
+def _first(rows: Mapping[str, Sequence[RefusedProgram]], command: SimpleCommand) -> RefusedProgram | None:
+    name = command.program or ""
+    found = rows.get(name) or rows.get(f"{name.partition('.')[0]}.*", ())
+    return next((row for row in found if row.harms is None or row.harms(command)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +143,8 @@ def _unclear(item: UnclearPart) -> JudgedPart:
 
 
 def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
-    of_workspace = targets.of_workspace(command.where, command.words[0])
-    if row := rules.destruction(command) if command.whole and not of_workspace else None:
+    ours = of_workspace(command.where, command.words[0])
+    if row := rules.destruction(command) if command.whole and not ours else None:
         return _refused(command, row)
     rule, maybe = find_user_rule(command, rules.user)
     if rule:
@@ -93,7 +152,7 @@ def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
         return JudgedPart(
             command.literal, command.text, rule.decision, "" if rule.decision == "allow" else why, by_rule=True
         )
-    if row := rules.ban(command) if command.sure and not of_workspace else None:
+    if row := rules.ban(command) if command.sure and not ours else None:
         return _banned(command, row)
     wraps = command.clear and (rules.wraps or rules.reader(command.program or "") is not None)
     if not maybe and (wraps or _only_reads(command, rules)):

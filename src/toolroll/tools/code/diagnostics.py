@@ -15,7 +15,7 @@ from toolroll.host.lsp.targets import find_new_problems, resolve_files
 from toolroll.result import ErrorCode, Status, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines, names
-from toolroll.text.counts import counted
+from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 _MOST_FILES = 500

@@ -13,8 +13,8 @@ from toolroll.host.search.search import GrepRow, Query, Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field
 from toolroll.text import diff
-from toolroll.text.counts import counted
 from toolroll.text.edit import text_edits
+from toolroll.text.lines import counted
 from toolroll.text.positions import Positions
 from toolroll.tool import Effect, tool
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Status, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text.counts import counted
+from toolroll.text.lines import counted
 from toolroll.text.tokens import estimate
 from toolroll.tool import Effect, tool
 

@@ -14,7 +14,7 @@ from toolroll.result import Status
 from toolroll.schema import Field, FilePath
 from toolroll.text.code.syntax import patterns
 from toolroll.text.code.syntax.symbols import Kind, SymbolQuery, SymbolRow, format_row, literal
-from toolroll.text.counts import counted
+from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text import counts
 from toolroll.text import lines as text_lines
 from toolroll.text.edit import match as text_match
 from toolroll.tool import Effect, tool
@@ -37,7 +36,7 @@ class Edited:
         if self.created:
             return f"Created {self.path}."
         how = "" if self.relation == "exact" else f"; the old text differed in: {self.relation}"
-        where = f" in {counts.lines(*self.lines)}" if self.lines else ""
+        where = f" in {text_lines.line_range(*self.lines)}" if self.lines else ""
         return f"Edited {self.path} ({self.replacements} replaced{where}{how}).\n{self.diff}"
 
 

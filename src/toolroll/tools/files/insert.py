@@ -8,7 +8,7 @@ from typing import Annotated
 from toolroll.host.context import Context
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines
-from toolroll.text.counts import counted
+from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 

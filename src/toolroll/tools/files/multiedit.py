@@ -12,8 +12,8 @@ from toolroll.host.search.search import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import diff
-from toolroll.text.counts import counted
 from toolroll.text.edit import replace as replacing
+from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 
@@ -65,7 +65,7 @@ def multiedit(
     max_files: Annotated[int, Field(ge=1), "Change nothing if more files would change."] = 100,
 ) -> Replacements:
     """Replace a text or regular expression in all files that match a glob: all of them or none."""
-    search, where = ctx.search_of(path)
+    search, where = ctx.search.of(*ctx.files.where(path))
     compiled = partial(search.expression, token=ctx.token)
     finder = replacing.Finder(find, regex=regex, case=case_sensitive, words=whole_word, compiled=compiled)
     scope = Scope(where, (include,) if include else (), (exclude,) if exclude else ())

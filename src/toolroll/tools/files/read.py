@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.result import ErrorCode, Image, Suggestion, ToolError
+from toolroll.result import MAX_IMAGE_BYTES, ErrorCode, Image, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
-from toolroll.text import images, lines, notebook
-from toolroll.text.counts import counted
+from toolroll.text import lines, notebook
+from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 _NUMBERED = "{}\t{}"
+_IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 _PART = 2000  # lines that are a part of a file of any size; a range of more may be all of it
 
 
@@ -79,7 +80,7 @@ def read(
     raw: Annotated[bool, "Show a notebook as it is stored."] = False,
 ) -> ShownLines:
     """Show a file's lines with their numbers. Images are shown as images, notebooks as cells."""
-    if mime := images.mime_type(path):
+    if mime := _IMAGES.get(path[path.rfind(".") :].lower()):
         return _image(ctx, path, mime)
     if path.endswith(".ipynb") and not raw:
         return _cells(ctx, path, offset, limit)
@@ -119,7 +120,7 @@ def _shown(
 
 
 def _image(ctx: Context, path: str, mime: str) -> ShownLines:
-    data = ctx.files.data(path, images.MOST_BYTES)
+    data = ctx.files.data(path, MAX_IMAGE_BYTES)
     return ShownLines(path, "", 1, 0, 0, truncated=False, images=(Image(data, mime),))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.schema import Field, FilePath
-from toolroll.text import counts, lines
+from toolroll.text import lines
 from toolroll.text.edit import control_flow
 from toolroll.tool import Effect, tool
 
@@ -23,8 +23,8 @@ class ReplacedLines:
     diff: str
 
     def __str__(self) -> str:
-        old = f"{counts.lines(self.start, self.end)} of {self.path}"
-        done = f"Replaced {old} by {counts.counted(self.lines, 'line')}" if self.lines else f"Deleted {old}"
+        old = f"{lines.line_range(self.start, self.end)} of {self.path}"
+        done = f"Replaced {old} by {lines.counted(self.lines, 'line')}" if self.lines else f"Deleted {old}"
         return f"{done}.\n{self.diff}"
 
 

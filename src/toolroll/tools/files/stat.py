@@ -29,6 +29,14 @@ class PathStatus:
     line_ending: str | None = None
     target: str | None = None
 
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def is_dir(self) -> bool:
+        return self.kind == "directory"
+
     def __str__(self) -> str:
         facts = {
             "kind": self.kind,

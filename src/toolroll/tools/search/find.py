@@ -50,7 +50,7 @@ def find(
     skip: Annotated[tuple[str, ...], "Names of folders not to enter."] = (),
 ) -> Files:
     """Find files by a glob pattern, newest first."""
-    search, where = ctx.search_of(path)
+    search, where = ctx.search.of(*ctx.files.where(path))
     scope = Scope(where, exclude=exclude, hidden=hidden, ignored=ignored, skip=skip)
     found = search.find(pattern, scope, kind=type, sort=sort, limit=limit, token=ctx.token)
     elsewhere = found.survey.elsewhere if found.survey else {}

@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
 from toolroll.host.search.search import GrepResult, GrepRow, Query, Scope
+from toolroll.policy.limits import Limits
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
-from toolroll.text.counts import counted
+from toolroll.text.lines import counted
 from toolroll.text.search.skipped import sentence
 from toolroll.tool import Effect, tool
 
@@ -72,10 +73,10 @@ def grep(
     """Search file contents, newest file first. When nothing is found, says what was not searched."""
     lines = min(context, _MAX_CONTEXT_LINES)
     query = Query(pattern, literal, ignore_case, whole_word, multiline, before=lines, after=lines)
-    search, where = ctx.search_of(path)
+    search, where = ctx.search.of(*ctx.files.where(path))
     scope = Scope(where, _globs(include), _globs(exclude), hidden, ignored, skip, depth)
     ask = search.grep_leniently if lenient else search.grep
-    found = ask(query, scope, limit=limit if output == "content" else None, token=ctx.token)
+    found = ask(query, scope, limit=limit if output == "content" else None, token=ctx.call.token)
     if search is not ctx.search:
         found.rows = [replace(row, path=path) for row in found.rows]  # the model knows it by its handle
     rows = _first(found.rows, limit if output == "content" else len(found.rows))
@@ -89,7 +90,7 @@ def grep(
         total=found.matches,
         files=found.files,
         output=output,
-        note=_note(found, rows, output, ctx.limits.search_rows, ctx.limits.search_seconds),
+        note=_note(found, rows, output, ctx.call.limits),
         status="success" if found.complete or found.stopped == "limit" else "partial",
         more=None if found.rows else _elsewhere(found, {"pattern": pattern, **files, **how}),
         whole=partial(_text, names.show_names(found.rows), output) if cut else None,
@@ -126,16 +127,16 @@ def _first(rows: list[GrepRow], limit: int) -> list[GrepRow]:
     return rows
 
 
-def _note(found: GrepResult, rows: list[GrepRow], output: Output, most_rows: int, seconds: float) -> str:
+def _note(found: GrepResult, rows: list[GrepRow], output: Output, limits: Limits) -> str:
     notes = []
     if found.stopped == "time":
-        notes.append(f"Stopped after {seconds:g} s: this is a part of the matches. Narrow `path` or `include`.")
+        seconds = f"{limits.search_seconds:g} s"
+        notes.append(f"Stopped after {seconds}: this is a part of the matches. Narrow `path` or `include`.")
     if found.stopped == "rows":
-        notes.append(f"Stopped after {most_rows} matches: there are more. Make `pattern` more exact.")
+        notes.append(f"Stopped after {limits.search_rows} matches: there are more. Make `pattern` more exact.")
     if output == "content" and len(rows) < len(found.rows):
+        of, files = "more than " if found.stopped == "limit" else "", counted(found.files, "file")
         shown = sum(1 for row in rows if row.column)
-        of = "more than " if found.stopped == "limit" else ""
-        files = counted(found.files, "file")
         notes.append(f"{shown} of {of}{found.matches} matches in {of}{files} shown (limit reached).")
     if found.survey is not None:
         notes.append(sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))

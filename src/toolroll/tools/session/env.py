@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, Suggestion, ToolError
@@ -41,7 +41,10 @@ class Variables:
 
 @tool(Effect.NONE, rare=True)
 def env(
-    ctx: Context, name: Annotated[str | None, "Variable to show; all of them when left out."] = None
+    ctx: Context,
+    name: Annotated[str | None, "Variable to show; all of them when left out."] = None,
+    *,
+    unset: Annotated[Literal["raise", "empty"], "Whether a variable that is not set is an error or empty."] = "raise",
 ) -> Variable | Variables:
     """Show environment variables. Secrets are never shown."""
     from toolroll.policy.secrets import is_secret
@@ -53,7 +56,11 @@ def env(
     if name in shown:
         return Variable(name, shown[name])
     if is_secret(name, given.get(name, "")):
-        raise ToolError(ErrorCode.SECURITY, f"{name!r} looks like a secret, so it is not shown. Go on without it.")
+        raise ToolError(
+            ErrorCode.SECURITY, f"{name!r} looks like a secret (sensitive), so it is not shown. Go on without it."
+        )
+    if unset == "empty":
+        return Variable(name, "")
     near = _near(name, shown)
     hint = f" Did you mean {', '.join(map(repr, near))}?" if near else " It is not set: go on without it."
     raise ToolError(

@@ -3,7 +3,7 @@
 import pytest
 
 from toolroll.policy.shell.parse.analysis import analyse, analyse_words
-from toolroll.policy.shell.parse.commands import Assignment, Redirection, SimpleCommand, UnclearPart
+from toolroll.policy.shell.parse.words import Assignment, Redirection, SimpleCommand, UnclearPart
 from toolroll.policy.shell.parse.words import plain as literal
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from toolroll.policy.shell.parse.targets import TargetKind, folder_after, kind_of_path, normalise_path, resolve
+from toolroll.policy.shell.parse.targets import TargetKind, kind_of_path
 from toolroll.policy.shell.parse.tree import read
+from toolroll.policy.shell.parse.words import folder_after, normalise_path, resolve
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ import subprocess
 
 import pytest
 
-from toolroll.policy.shell.parse.simple_reader import read
+from toolroll.policy.shell.parse.grammar import read_plain
 from toolroll.policy.shell.parse.words import ansi, plain, unknown
 
 
 def word(text):
-    [[_, found]] = read(f"echo {text}")
+    [[_, found]] = read_plain(f"echo {text}")
     return found
 
 

@@ -58,8 +58,10 @@ class GitWatch:
 
     def close(self) -> None:
         """End the thread."""
-        self._closed = True
-        os.write(self._waker, b"x")
+        with self._lock:  # the thread lets go of the descriptors only after this
+            if not self._closed:
+                self._closed = True
+                os.write(self._waker, b"x")
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -95,10 +97,12 @@ class GitWatch:
                     with suppress(OSError):  # a full disk: the end of the command says so, and the watch goes on
                         self._changed()
         finally:
-            if self._watch is not None:
-                self._watch.close()
-            os.close(self._wake)
-            os.close(self._waker)
+            with self._lock:
+                self._closed = True
+                if self._watch is not None:
+                    self._watch.close()
+                os.close(self._wake)
+                os.close(self._waker)
 
     def _wait(self) -> bool:
         """Wait for a change, or for the time to look without one; whether it was a change."""

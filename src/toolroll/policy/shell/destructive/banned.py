@@ -17,72 +17,28 @@ def _row(names: str, reason: str, denies: tuple[str, ...], passes: tuple[str, ..
     return RefusedProgram(tuple(names.split()), reason, None, denies, passes)
 
 
-STANDARD: dict[str, tuple[RefusedProgram, ...]] = {
-    "network": (
-        _row(
-            "curl wget ssh scp nc telnet",
-            FETCH,
-            ("curl x", "/usr/bin/wget -q x", "env A=1 ssh host", "true && scp a h:b", "'n''c' x 1", "telnet x"),
-            ("echo curl", "node curl.js", "./curl.sh", "which wget", "grep ssh a", "nc_test=1 ls"),
-        ),
-    ),
-    "browsers": (
-        _row(
-            "chrome google-chrome google-chrome-stable chromium chromium-browser firefox safari",
-            BROWSE,
-            ("firefox x", "chrome --headless"),
-            ("ls firefox", "echo safari"),
-        ),
-    ),
-    "privilege": (
-        _row("sudo su doas", RAISE, ("sudo ls", "su -c ls", "doas x"), ("echo sudo", "sum a", "git log --author=su")),
-    ),
-    "packages": (
-        _row(
-            "apt apt-get yum dnf pacman brew",
-            INSTALL,
-            ("apt-get update", "brew install x", "apt install y"),
-            ("make apt", "apt_list=1 ls", "pip install x"),
-        ),
-    ),
-    "system": (
-        _row(
-            "systemctl service mount umount fdisk mkfs mkfs.*",
-            MACHINE,
-            ("systemctl stop x", "mount /dev/sda1 /mnt", "mkfs.ext4 x", "service x stop"),
-            ("npm run service", "echo mount", "ls mkfs.c", "python3 service.py"),
-        ),
-    ),
-    "network settings": (
-        _row(
-            "iptables ufw firewall-cmd ifconfig ip",
-            NETWORK,
-            ("ip link set eth0 down", "iptables -F", "ifconfig"),
-            ("ls ip", "ipython --version", "pip list", "zip a b"),
-        ),
-    ),
-}
+STANDARD: tuple[RefusedProgram, ...] = (
+    _row("curl wget ssh scp nc telnet", FETCH,
+        ("curl x", "/usr/bin/wget -q x", "env A=1 ssh host", "true && scp a h:b", "'n''c' x 1", "telnet x"),
+        ("echo curl", "node curl.js", "./curl.sh", "which wget", "grep ssh a", "nc_test=1 ls")),
+    _row("chrome google-chrome google-chrome-stable chromium chromium-browser firefox safari", BROWSE,
+        ("firefox x", "chrome --headless"), ("ls firefox", "echo safari")),
+    _row("sudo su doas", RAISE, ("sudo ls", "su -c ls", "doas x"), ("echo sudo", "sum a", "git log --author=su")),
+    _row("apt apt-get yum dnf pacman brew", INSTALL, ("apt-get update", "brew install x", "apt install y"),
+        ("make apt", "apt_list=1 ls", "pip install x")),
+    _row("systemctl service mount umount fdisk mkfs mkfs.*", MACHINE,
+        ("systemctl stop x", "mount /dev/sda1 /mnt", "mkfs.ext4 x", "service x stop"),
+        ("npm run service", "echo mount", "ls mkfs.c", "python3 service.py")),
+    _row("iptables ufw firewall-cmd ifconfig ip", NETWORK, ("ip link set eth0 down", "iptables -F", "ifconfig"),
+        ("ls ip", "ipython --version", "pip list", "zip a b")),
+)  # fmt: skip
 
-KOOPA: dict[str, tuple[RefusedProgram, ...]] = {
-    "deletion": (
-        RefusedProgram(
-            ("rm",),
-            "it deletes folders without asking; delete single files by name",
-            deletes_by_force,
-            ("rm -rf build", "rm -fr a", "rm -r -f a", "rm --recursive --force a"),
-            ("rm a", "rm -r a", "echo rm -rf x"),
-        ),
-    ),
-    "disks": (
-        _row("dd format mkfs mkfs.*", MACHINE, ("dd if=a of=b", "format c:", "mkfs.ext4 x"), ("echo dd", "ls format")),
-    ),
-    "privilege": (_row("sudo su doas", RAISE, ("sudo ls", "su", "doas x"), ("echo sudo", "ls su")),),
-    "power": (
-        _row(
-            "shutdown reboot halt poweroff",
-            MACHINE,
-            ("shutdown", "reboot", "halt", "poweroff"),
-            ("echo reboot", "ls halt"),
-        ),
-    ),
-}
+KOOPA: tuple[RefusedProgram, ...] = (
+    RefusedProgram(("rm",), "it deletes folders without asking; delete single files by name", deletes_by_force,
+        ("rm -rf build", "rm -fr a", "rm -r -f a", "rm --recursive --force a"),
+        ("rm a", "rm -r a", "echo rm -rf x")),
+    _row("dd format mkfs mkfs.*", MACHINE, ("dd if=a of=b", "format c:", "mkfs.ext4 x"), ("echo dd", "ls format")),
+    _row("sudo su doas", RAISE, ("sudo ls", "su", "doas x"), ("echo sudo", "ls su")),
+    _row("shutdown reboot halt poweroff", MACHINE, ("shutdown", "reboot", "halt", "poweroff"),
+        ("echo reboot", "ls halt")),
+)  # fmt: skip

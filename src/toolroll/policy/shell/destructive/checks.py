@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from toolroll.policy.shell.parse import options
-from toolroll.policy.shell.parse.commands import SimpleCommand
 from toolroll.policy.shell.parse.options import OptionSpec
 from toolroll.policy.shell.parse.targets import TargetKind, kind_of_word, takes_files
-from toolroll.policy.shell.parse.words import Piece, Word, names, plain
+from toolroll.policy.shell.parse.words import Piece, SimpleCommand, Word, names, plain
 from toolroll.policy.shell.parse.wrappers import SHELLS
 
 Harms = Callable[[SimpleCommand], bool]

@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from toolroll.policy.shell.parse import simple_reader as plain
 from toolroll.policy.shell.parse import tree
-from toolroll.policy.shell.parse.commands import FoundItem, SimpleCommand, UnclearPart
+from toolroll.policy.shell.parse.grammar import read_plain
 from toolroll.policy.shell.parse.normalise import prepare
 from toolroll.policy.shell.parse.unwrap import unwrap
-from toolroll.policy.shell.parse.words import Word
+from toolroll.policy.shell.parse.words import FoundItem, SimpleCommand, UnclearPart, Word
 
 MAX_NESTED_TEXTS = 6
 """Shell texts inside shell texts."""
@@ -107,7 +106,7 @@ def _agree(text: str, read: tree.ShellText) -> bool:
     prepared = prepare(text)
     if any(here.body and not here.quoted and re.search(r"[$`\\]", here.body) for here in prepared.here.values()):
         return False
-    commands = plain.read(prepared.code)
+    commands = read_plain(prepared.code)
     if commands is None:
         return False
     found = [_shape(one.item.words) for one in read.found if isinstance(one.item, SimpleCommand)]

@@ -51,7 +51,6 @@ class GivenOptions:
         return next((text for name, _, text in reversed(self.options) if name in names), None)
 
     def has(self, *names: str) -> bool:
-        """Whether one of these options is given."""
         return any(name in names for name, _, _ in self.options)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolroll.policy.shell.parse.commands import SimpleCommand
+from toolroll.policy.shell.parse.words import SimpleCommand
 
 DOWNLOADED = "\0"
 """A mark for what a download gives."""

@@ -1,13 +1,12 @@
-"""Resolve the paths in a command by their text, and classify what would be lost there."""
+"""Classify what would be lost at the paths that a command names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from enum import Enum
 from fnmatch import fnmatchcase
 
-from toolroll.policy.shell.parse.words import Word, names
+from toolroll.policy.shell.parse.words import Word, names, resolve
 
 
 class TargetKind(Enum):
@@ -42,56 +41,6 @@ DISKS = re.compile(
 GLOBS = ("*", ".*", ".[!.]*", ".??*", "?*", "[!.]*")
 
 
-def normalise_path(path: str) -> str:
-    """`path` without doubled slashes, "." and names that ".." takes back; globs are names like any other."""
-    lead = "/" if path.startswith("/") else ""
-    names: list[str] = []
-    for name in path.split("/"):
-        if name in ("", "."):
-            continue
-        if name == ".." and names and names[-1] not in ("..", "~"):
-            names.pop()
-        elif name != ".." or not lead:
-            names.append(name)
-    return lead + "/".join(names) or "."
-
-
-def resolve(where: str | None, path: str) -> str | None:
-    """`path` as seen from the workspace when the command runs in `where`; None when that is not known."""
-    if path.startswith(("/", "~")):
-        return normalise_path(path)
-    if where is None:
-        return None
-    found = normalise_path(f"{where}/{path}")
-    return f"./{found}" if found.startswith("~") and not where.startswith("~") else found  # a file of that name
-
-
-def folder_after(where: str | None, words: Sequence[Word]) -> str | None:
-    """The folder that the next command runs in, after this one."""
-    names = [word.text for word in words]
-    while names and names[0] in ("command", "builtin"):
-        names.pop(0)
-        words = words[1:]
-    if not names or names[0] not in ("cd", "pushd", "popd", "eval", "source", "."):
-        return where
-    operands = [word for word in words[1:] if word.text not in ("-P", "-L", "-e", "--")]
-    if names[0] not in ("cd", "pushd") or len(operands) > 1:
-        return None
-    place = operands[0].place if operands else "~"
-    if place is None or place.startswith(("-", "+")) or any(mark in place for mark in "*?["):
-        return None
-    return resolve(where, place)
-
-
-def of_workspace(where: str | None, word: Word) -> bool:
-    """Whether a program is a file below the workspace that happens to have the name of another program."""
-    name = word.place or ""
-    if "/" not in name:
-        return False
-    path = resolve(where, name)
-    return path is None or not path.startswith(("/", "~", ".."))
-
-
 def takes_files(where: str | None, word: Word) -> bool:
     """Whether it is a shared folder that files may be added to."""
     return word.place is not None and resolve(where, word.place) in SHARED
@@ -111,7 +60,7 @@ def kind_of_path(path: str) -> TargetKind | None:
     everything = len(names) > 1 and names[-1] in GLOBS
     names = names[:-1] if everything else names
     if path.startswith("/"):
-        return _absolute(names, everything)
+        return None if everything and names == ["tmp"] else _absolute(names)
     if names[0] == "~":
         return _home(names[1:])
     if all(name == ".." for name in names):
@@ -121,7 +70,7 @@ def kind_of_path(path: str) -> TargetKind | None:
     return TargetKind.HISTORY if names == [".git"] else None
 
 
-def _absolute(names: list[str], everything: bool) -> TargetKind | None:
+def _absolute(names: list[str]) -> TargetKind | None:
     if names in ([""], [], ["*"], [".*"]):
         return TargetKind.ROOT
     top, depth = names[0], len(names)
@@ -130,8 +79,6 @@ def _absolute(names: list[str], everything: bool) -> TargetKind | None:
     if top in ("proc", "sys") and depth > 1:
         return TargetKind.KERNEL
     if depth == 1:
-        if top == "tmp" and everything:
-            return None
         return TargetKind.SYSTEM if any(fnmatchcase(name, top) for name in TOP) else None
     if top in HOMES:
         return TargetKind.HOME if depth == 2 else _home(names[2:])
@@ -149,14 +96,12 @@ def _below(names: list[str]) -> TargetKind | None:
     if top == "var" and depth == 2 and second not in ("tmp", "folders"):
         return TargetKind.SYSTEM
     if top == "private" and second in ("etc", "var"):
-        return _absolute(names[1:], everything=False)
+        return _absolute(names[1:])
     return None
 
 
 def _home(names: list[str]) -> TargetKind | None:
-    if not names or names[0] == "..":
-        return TargetKind.HOME
-    if names[0] in GLOBS:
+    if not names or names[0] in ("..", *GLOBS):
         return TargetKind.HOME
     if any(fnmatchcase(name, names[0]) for name in PRIVATE):
         return TargetKind.KEYS

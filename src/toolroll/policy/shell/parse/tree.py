@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from toolroll.policy.shell.parse import simple_reader
 from toolroll.policy.shell.parse.bombs import Calls, calls, is_bomb, is_endless
-from toolroll.policy.shell.parse.commands import (
+from toolroll.policy.shell.parse.grammar import Decoder, first_error, parse, read_plain, strings
+from toolroll.policy.shell.parse.normalise import HereDocument, prepare, substitutions
+from toolroll.policy.shell.parse.pipes import DOWNLOADED, piped_text
+from toolroll.policy.shell.parse.words import (
     Assignment,
     ForkBomb,
     FoundItem,
@@ -18,13 +21,13 @@ from toolroll.policy.shell.parse.commands import (
     Redirection,
     SimpleCommand,
     UnclearPart,
+    Word,
+    bare,
+    folder_after,
+    join,
+    names,
+    unknown,
 )
-from toolroll.policy.shell.parse.grammar import first_error, parse, strings
-from toolroll.policy.shell.parse.nodes import Decoder
-from toolroll.policy.shell.parse.normalise import HereDocument, prepare, substitutions
-from toolroll.policy.shell.parse.pipes import DOWNLOADED, piped_text
-from toolroll.policy.shell.parse.targets import folder_after
-from toolroll.policy.shell.parse.words import Word, bare, join, names, unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -87,17 +90,21 @@ class _Walk(Decoder):
         }
         self.where, self.into, self.depth = where, into, depth
         self.owner: str | None = None
-        self.called: Calls = {}
+        self.root: Node | None = None
         odd = ODD.search(prepared.code)
         self.doubt = len(prepared.code[: odd.start()].encode("utf-8", "replace")) if odd else len(self.raw) + 1
 
     def run(self) -> None:
-        root = parse(self.raw)
+        self.root = root = parse(self.raw)
         if root.has_error:
             self.into.trouble = "it cannot be read as shell text"
             self.doubt = min(self.doubt, first_error(root))
-        self.called = calls(root)
         self.visit(root)
+
+    @cached_property
+    def called(self) -> Calls:
+        """What each function of the text calls."""
+        return {} if self.root is None else calls(self.root)
 
     def add(self, item: Item) -> None:
         if len(self.into.found) >= MAX_ITEMS:
@@ -317,7 +324,7 @@ class _Walk(Decoder):
 
     def test(self, node: Node, _stdin: str | None) -> None:
         self.children(node)
-        commands = simple_reader.read(self.text(node))
+        commands = read_plain(self.text(node))
         if commands and len(commands) == 1:
             whole = node.end_byte <= self.doubt
             self.add(SimpleCommand(commands[0], self.text(node), self.where, sure=whole, whole=whole))

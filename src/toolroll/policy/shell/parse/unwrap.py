@@ -6,12 +6,23 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 
-from toolroll.policy.shell.parse import options, targets
-from toolroll.policy.shell.parse.commands import Assignment, Item, SimpleCommand, UnclearPart
+from toolroll.policy.shell.parse import options
 from toolroll.policy.shell.parse.options import OptionSpec
-from toolroll.policy.shell.parse.words import Piece, PieceKind, Word, plain, unknown
-from toolroll.policy.shell.parse.wrappers import SHELLS, Wrapper, wrapper
+from toolroll.policy.shell.parse.words import (
+    Assignment,
+    Item,
+    Piece,
+    PieceKind,
+    SimpleCommand,
+    UnclearPart,
+    Word,
+    of_workspace,
+    plain,
+    unknown,
+)
+from toolroll.policy.shell.parse.wrappers import EXACT, PATTERNS, SHELLS, Wrapper
 
 SAME = frozenset({PieceKind.TEXT, PieceKind.GLOB, PieceKind.HOME, PieceKind.HERE, PieceKind.USER})
 """What means the same in the shell inside as outside."""
@@ -32,14 +43,16 @@ class WrappedCommands:
 def unwrap(command: SimpleCommand) -> WrappedCommands | None:
     """What `command` runs inside itself, or None when it is a plain program."""
     program = command.program
-    if program is None or targets.of_workspace(command.where, command.words[0]):
+    if program is None or of_workspace(command.where, command.words[0]):
         return None
     if program in SHELLS:
         return _shell(command, program)
     special = SPECIAL.get(program)
     if special:
         return special(command)
-    row = wrapper(program)
+    row = EXACT.get(program)
+    if row is None and program.startswith("ld"):
+        row = next((row for pattern, row in PATTERNS if fnmatchcase(program, pattern)), None)
     return _wrapped(command, row) if row else None
 
 
@@ -134,8 +147,7 @@ def _shell(command: SimpleCommand, program: str) -> WrappedCommands:
 
 
 def _env(command: SimpleCommand) -> WrappedCommands:
-    row = wrapper("env")
-    assert row is not None
+    row = EXACT["env"]
     if command.words[1:2] and command.words[1].text == "-":
         command = replace(command, words=(command.words[0], plain("-i"), *command.words[2:]))  # it says the same
     given = options.read(command.words[1:], row.options, stop=True)
@@ -154,8 +166,7 @@ def _command(command: SimpleCommand) -> WrappedCommands | None:
     """`command -v name` only tells where it is."""
     if len(command.words) > 1 and command.words[1].text in ("-v", "-V"):
         return None
-    row = wrapper("command")
-    return _wrapped(command, row) if row else None
+    return _wrapped(command, EXACT["command"])
 
 
 def _eval(command: SimpleCommand) -> WrappedCommands:
@@ -242,8 +253,7 @@ def _fd(command: SimpleCommand) -> WrappedCommands | None:
 
 
 def _flock(command: SimpleCommand) -> WrappedCommands | None:
-    row = wrapper("flock")
-    assert row is not None
+    row = EXACT["flock"]
     given = options.read(command.words[1:], row.options, stop=True)
     words = given.operands[1:]
     if words and words[0].text in ("-c", "--command"):
@@ -252,8 +262,7 @@ def _flock(command: SimpleCommand) -> WrappedCommands | None:
 
 
 def _daemon(command: SimpleCommand) -> WrappedCommands | None:
-    row = wrapper("start-stop-daemon")
-    assert row is not None
+    row = EXACT["start-stop-daemon"]
     given = options.read(command.words[1:], row.options)
     program = given.value("x", "exec", "a", "startas")
     return WrappedCommands(items=[_inner(command, [plain(program), *given.operands])]) if program else None
@@ -275,14 +284,13 @@ def _after_dashes(command: SimpleCommand) -> WrappedCommands | None:
     for place, word in enumerate(command.words):
         if word.text == "--" and place + 1 < len(command.words):
             return WrappedCommands(items=[_inner(command, command.words[place + 1 :])])
-    row = wrapper(command.program or "")
+    row = EXACT.get(command.program or "")
     return _wrapped(command, row) if row else None
 
 
 def _screen(command: SimpleCommand) -> WrappedCommands | None:
     """Only a new session that is left alone runs a command."""
-    row = wrapper("screen")
-    given = options.read(command.words[1:], row.options if row else OptionSpec(), stop=True)
+    given = options.read(command.words[1:], EXACT["screen"].options, stop=True)
     return WrappedCommands(items=[_inner(command, given.operands)]) if given.has("m") and given.operands else None
 
 

@@ -1,9 +1,9 @@
-"""One word of a command as the shell would see it: its quotes removed, and what cannot be known marked."""
+"""The words of a shell text as the shell would see them, and what they make up: commands, redirections and more."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -54,7 +54,6 @@ class Word:
     """Nothing in it is left to expansion."""
 
     def __post_init__(self) -> None:
-        """Put the pieces together once."""
         object.__setattr__(self, "text", "".join([piece.text for piece in self.pieces]))
         object.__setattr__(self, "literal", all(piece.kind is PieceKind.TEXT for piece in self.pieces))
 
@@ -211,3 +210,145 @@ def _escape(found: re.Match[str]) -> bytes:
     if other in "\\'\"?":
         return str(other).encode()
     return SIMPLE.get(other, f"\\{other}").encode("utf-8", "replace")
+
+
+def _program(word: Word) -> str | None:
+    pieces = [piece for piece in word.pieces if piece.text]
+    known = word.literal or (
+        bool(pieces) and pieces[0].kind is PieceKind.HOME and all(piece.kind is PieceKind.TEXT for piece in pieces[1:])
+    )
+    return word.text.rpartition("/")[2] if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleCommand:
+    """One simple command that the shell would run."""
+
+    words: tuple[Word, ...]
+    text: str
+    where: str | None = "."
+    """The folder it runs in as far as the text shows it: relative to the workspace, absolute, or None."""
+    stdin: str | None = None
+    """What it reads, when the text itself says it."""
+    downloaded: bool = False
+    """It reads what a download in front of the pipe gives."""
+    source: SimpleCommand | None = None
+    """The command in front of the pipe whose lines become its words, as with xargs."""
+    more: bool = False
+    """Further, unknown words are added when it runs, as xargs does."""
+    sure: bool = True
+    """The program is certain to be this one."""
+    whole: bool = True
+    """So are all its words."""
+    clear: bool = False
+    """It does nothing but run another command, which is listed by itself."""
+
+    program: str | None = field(init=False, compare=False)
+    """The last part of the program's path, or None when it is computed."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "program", _program(self.words[0]) if self.words else None)
+
+    @property
+    def literal(self) -> tuple[str, ...] | None:
+        """The words, or None when one of them is computed."""
+        if self.more or not all(word.literal for word in self.words):
+            return None
+        return tuple(word.text for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Redirection:
+    """A file that the shell itself opens for a command."""
+
+    target: Word
+    text: str
+    writes: bool
+    where: str | None = "."
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A variable that is set, for one command or from here on."""
+
+    name: str
+    value: Word | None
+    text: str
+    lasting: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class UnclearPart:
+    """Something that cannot be judged, with the reason."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForkBomb:
+    """A function that starts itself twice or more each time it runs."""
+
+    text: str
+
+
+Item = SimpleCommand | Redirection | Assignment | UnclearPart | ForkBomb
+
+
+@dataclass(frozen=True, slots=True)
+class FoundItem:
+    """An item, and the function in whose body it stands."""
+
+    item: Item
+    owner: str | None = None
+
+
+def normalise_path(path: str) -> str:
+    """`path` without doubled slashes, "." and names that ".." takes back; globs are names like any other."""
+    lead = "/" if path.startswith("/") else ""
+    names: list[str] = []
+    for name in path.split("/"):
+        if name in ("", "."):
+            continue
+        if name == ".." and names and names[-1] not in ("..", "~"):
+            names.pop()
+        elif name != ".." or not lead:
+            names.append(name)
+    return lead + "/".join(names) or "."
+
+
+def resolve(where: str | None, path: str) -> str | None:
+    """`path` as seen from the workspace when the command runs in `where`; None when that is not known."""
+    if path.startswith(("/", "~")):
+        return normalise_path(path)
+    if where is None:
+        return None
+    found = normalise_path(f"{where}/{path}")
+    return f"./{found}" if found.startswith("~") and not where.startswith("~") else found  # a file of that name
+
+
+def folder_after(where: str | None, words: Sequence[Word]) -> str | None:
+    """The folder that the next command runs in, after this one."""
+    names = [word.text for word in words]
+    while names and names[0] in ("command", "builtin"):
+        names.pop(0)
+        words = words[1:]
+    if not names or names[0] not in ("cd", "pushd", "popd", "eval", "source", "."):
+        return where
+    operands = [word for word in words[1:] if word.text not in ("-P", "-L", "-e", "--")]
+    if names[0] not in ("cd", "pushd") or len(operands) > 1:
+        return None
+    place = operands[0].place if operands else "~"
+    if place is None or place.startswith(("-", "+")) or any(mark in place for mark in "*?["):
+        return None
+    return resolve(where, place)
+
+
+def of_workspace(where: str | None, word: Word) -> bool:
+    """Whether a program is a file below the workspace that happens to have the name of another program."""
+    name = word.place or ""
+    if "/" not in name:
+        return False
+    path = resolve(where, name)
+    return path is None or not path.startswith(("/", "~", ".."))

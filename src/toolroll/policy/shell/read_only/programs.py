@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from toolroll.policy.shell.parse import options
-from toolroll.policy.shell.parse.commands import SimpleCommand
 from toolroll.policy.shell.parse.options import GivenOptions, OptionSpec
-from toolroll.policy.shell.parse.words import Word, names
+from toolroll.policy.shell.parse.words import SimpleCommand, Word, names
 from toolroll.policy.shell.read_only.scripts import awk_reads, sed_reads
 
 NONE = OptionSpec()
@@ -36,8 +35,6 @@ class ReadOnlyProgram:
     """`-5` is an option."""
     allows: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
-    anything: bool = False
-    """For tests only: no rule for arguments at all."""
 
 
 def is_read_only(row: ReadOnlyProgram, command: SimpleCommand) -> bool:
@@ -45,8 +42,6 @@ def is_read_only(row: ReadOnlyProgram, command: SimpleCommand) -> bool:
     name = command.words[0].text
     if name.removesuffix(command.program or "") not in FOLDERS:
         return False
-    if row.anything:
-        return True
     words = command.words[1:]
     if (command.more and not row.loose) or not all(_settled(row, word) for word in words):
         return False

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolroll.policy.shell.parse.simple_reader import read
+from toolroll.policy.shell.parse.grammar import read_plain
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from toolroll.policy.shell.parse.simple_reader import read
     ],
 )
 def test_plain_text(text, commands):
-    assert [[word.text for word in words] for words in read(text)] == commands
+    assert [[word.text for word in words] for words in read_plain(text)] == commands
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_plain_text(text, commands):
     ],
 )
 def test_anything_else_is_beyond_it(text):
-    assert read(text) is None
+    assert read_plain(text) is None

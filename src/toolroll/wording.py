@@ -1,23 +1,14 @@
-"""From what a tool returned to a result: text for the model, data for programs."""
+"""Messages and suggested calls in the words of a dialect: its names of tools and parameters."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
-from functools import cache
-from operator import attrgetter
-from typing import Any, NamedTuple
-
-import msgspec
+from collections.abc import Mapping
 
 from toolroll.dialect import Bundle, Entry, Relay, View
 from toolroll.registry import names_in
-from toolroll.result import Result, Suggestion
-from toolroll.text import names
+from toolroll.result import Suggestion
 
-_JSON = (dict, list, int, float, bool)
-_PLAIN = frozenset({str, int, float, bool, type(None)})
 _QUOTED = re.compile(r"`(\w+(?:\.\w+)?)`")
 _OTHERWISE = (
     re.compile(r"(?:,? or (?:set|give|use|leave out)|;[^.;`]*) `(\w+)`[^.;`\n]*(?=\.)"),
@@ -25,81 +16,6 @@ _OTHERWISE = (
     re.compile(r"`(\w+)` or (?=`)"),
 )
 _SENTENCES = re.compile(r"(?<=[.?!]) (?=[A-Z])")
-# What an output says of itself beside its data; see `Tool`.
-_SAID = ("status", "control", "images", "meta", "note", "more", "whole")
-_ASIDE = frozenset({*_SAID, "form"})
-
-
-def render(output: Any, view: View, speech: DialectWording) -> Result:
-    """The result of a successful call in the view's own words and shape."""
-    if output is None or isinstance(output, str):
-        return Result("success", output or "")
-    readable = names.show_names(output)
-    text = view.text(readable) if view.text else _text(readable)
-    result = Result("success", text, view.data(output) if view.data else _data(output))
-    said = {name: value for name in _asides(output.__class__) if (value := getattr(output, name, None))}
-    if said:
-        _take(result, said, view, speech)
-    return result
-
-
-def _text(output: Any) -> str:
-    if isinstance(output, _JSON):
-        return msgspec.json.format(msgspec.json.encode(output), indent=2).decode()
-    return str(output)
-
-
-def _data(output: Any) -> Any:
-    taken = _data_fields(output.__class__)
-    if taken is None:
-        return msgspec.to_builtins(output)
-    values = taken.values(output)
-    data = dict(zip(taken.names, values))  # noqa: B905 (they are the same fields, and to ask takes as long again)
-    return data if _PLAIN.issuperset(map(type, values)) else msgspec.to_builtins(data)
-
-
-class _Fields(NamedTuple):
-    names: tuple[str, ...]
-    values: Callable[[Any], tuple[Any, ...]]
-
-
-@cache
-def _data_fields(kind: Any) -> _Fields | None:
-    """The fields that are data, and how to get them all at once; None for what is no dataclass."""
-    if not is_dataclass(kind):
-        return None
-    names = tuple(field.name for field in fields(kind) if field.name not in _ASIDE)
-    if len(names) > 1:
-        return _Fields(names, attrgetter(*names))
-    return _Fields(names, lambda output: tuple(getattr(output, name) for name in names))
-
-
-@cache
-def _asides(kind: Any) -> tuple[str, ...]:
-    """What outputs of this kind may say of themselves: to look for what is never there takes long."""
-    return tuple(name for name in _SAID if kind.__dictoffset__ or hasattr(kind, name))
-
-
-def _take(result: Result, said: Mapping[str, Any], view: View, speech: DialectWording) -> None:
-    """Give the result what its output says of itself."""
-    result.status = said.get("status", result.status)
-    result.control = said.get("control")
-    result.images = said.get("images", ())
-    result.meta |= said.get("meta", {})
-    if note := said.get("note"):
-        result.text = f"{result.text}\n{speech.message(note, view)}"
-    if more := said.get("more"):
-        _add_more(result, more, speech)
-    if whole := said.get("whole"):
-        result.meta["whole"] = whole()
-
-
-def _add_more(result: Result, more: Suggestion, speech: DialectWording) -> None:
-    """Name the call that shows what was left out, if the model can make it."""
-    if (shown := speech.suggestion(more)) is not None:
-        result.meta["next"] = {"name": shown.name, "arguments": shown.arguments}
-        arguments = msgspec.json.encode(shown.arguments).decode()
-        result.text += f"\n[More: {shown.name} {arguments}]"
 
 
 class DialectWording:
