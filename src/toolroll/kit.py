@@ -88,7 +88,7 @@ class Kit:
             language_servers=servers,
             environment=environment,
         )
-        self.dialect = dialect if isinstance(dialect, Dialect) else dialects.load(settings.dialect)
+        self.dialect = dialects.load(settings.dialect) if dialect is None or isinstance(dialect, str) else dialect
         self.mode = _one_of("mode", settings.mode, MODES)
         own = policy if isinstance(policy, Policy) else settings.build_policy()
         self.policy = _with_dialect(own, self.dialect.profile, None if environment is None else settings)
