@@ -13,7 +13,7 @@ from toolroll import dialects, formats
 from toolroll import tools as builtin
 from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
-from toolroll.executor import Executor
+from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
@@ -24,6 +24,7 @@ from toolroll.policy.rules import MODES, Policy
 from toolroll.registry import Registry, discover
 from toolroll.result import Result
 from toolroll.services import CallOptions, Services
+from toolroll.spellings import read_call
 from toolroll.steps import (
     AuditLog,
     AutoRunApproval,
@@ -144,7 +145,9 @@ class Kit:
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         services = self._services
-        return Executor(entries, self.dialect.profile, services.guard, services.spill, self._steps, self._observers)
+        read = read_call if self.dialect.entries is None else None
+        own = self.dialect.profile, services.guard, services.spill, self._steps, self._observers
+        return Executor(entries, *own, read)
 
     @property
     def workspace(self) -> str:
@@ -203,6 +206,10 @@ class Kit:
         Options are those of `context`.
         """
         return self._executor.call(name, arguments, self._services.context(**options))
+
+    def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
+        """Whether a call would be taken, and as what; it is not made."""
+        return self._executor.check(name, arguments)
 
     async def acall(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
@@ -269,6 +276,10 @@ class Kit:
         given = {"steps": steps, "path": path, "call": entry}
         arguments = {name: value for name, value in given.items() if value is not None}
         return self._executor_of({"undo": view}).call("undo", arguments, self.context())
+
+    def add_turn(self, role: Literal["user", "assistant"], text: str) -> None:
+        """Add what the user or the model said to the history that `history` searches; secrets in it are redacted."""
+        self._services.calls.keep_turn(role, text, self.session)
 
     def resume(self) -> str:
         """Continue the session of this name where an earlier kit left it, and keep it at `close`.

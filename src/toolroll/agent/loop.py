@@ -92,6 +92,8 @@ class Agent:
                 reason, text = _REASONS.get(error.kind, "model"), error.message
         finally:
             finished = reason in ("finish", "answer")
+            if finished:
+                self.kit.add_turn("assistant", text)
             self._notify(EndRecord(finished, reason, text, run.steps, run.usage.input, run.usage.output))
         return RunOutcome(finished, reason, text, run.steps, run.usage)
 
@@ -124,6 +126,7 @@ class _Run:
         self.usage = Usage()
         preset, kit = agent.preset, agent.kit
         system = self._conversation.messages[0].text
+        kit.add_turn("user", task)
         notify(StartRecord(task, agent.model.name, preset.name, kit.dialect.name, preset.style, kit.names(), system))
 
     def work(self) -> _End:
@@ -156,6 +159,8 @@ class _Run:
         calls = [RecordedCall(one.id, one.name, one.arguments) for one in message.calls]
         blocks = [dict(one) for one in message.provider_blocks]
         self._notify(AssistantRecord(message.text, calls, turn.stop, used.input, used.output, blocks))
+        if message.text:
+            self._agent.kit.add_turn("assistant", message.text)
         if message.text or message.calls:
             self._conversation.add(message)
         return replace(turn, message=message)

@@ -249,6 +249,6 @@ def _choices(key: str) -> str:
 
 
 def _parse_rules(rows: Any) -> tuple[Rule, ...]:
-    from toolroll.policy.commands import parse_rules  # most configurations have no rules
+    from toolroll.policy.shell.examples import parse_rules  # most configurations have no rules
 
     return parse_rules({"rule": rows})

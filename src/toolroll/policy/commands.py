@@ -6,31 +6,116 @@ banned or destructive program is certain to run, `allow` that every command only
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-from toolroll.policy.decision import Rule
-from toolroll.policy.shell.examples import check_examples, parse_rules
-from toolroll.policy.shell.parse.analysis import analyse, analyse_words
-from toolroll.policy.shell.parse.words import plain
-from toolroll.policy.shell.presets import PRESETS, STANDARD, TERMINAL
+from toolroll.policy.decision import Decision, Rule
+from toolroll.policy.shell.destructive import banned
+from toolroll.policy.shell.destructive.table import DESTRUCTIVE
+from toolroll.policy.shell.parse.analysis import Analysis, analyse, analyse_words
+from toolroll.policy.shell.parse.words import (
+    Assignment,
+    ForkBomb,
+    Item,
+    Redirection,
+    SimpleCommand,
+    UnclearPart,
+    of_workspace,
+    plain,
+)
+from toolroll.policy.shell.read_only.programs import FOLDERS, ReadOnlyProgram, is_read_only, is_version
+from toolroll.policy.shell.read_only.table import READERS, TERMINAL_NAMES, select_programs
 from toolroll.policy.shell.rule_tables import RefusedProgram
-from toolroll.policy.shell.verdicts import CommandRules, JudgedPart, Judgement, judge_analysis
 
-__all__ = [
-    "PRESETS",
-    "STANDARD",
-    "TERMINAL",
-    "CommandRules",
-    "JudgedPart",
-    "Judgement",
-    "RefusedProgram",
-    "Rule",
-    "check_examples",
-    "judge",
-    "judge_argv",
-    "judge_input",
-    "parse_rules",
-]
+__all__ = ["CommandRules", "JudgedPart", "Judgement", "RefusedProgram", "Rule", "judge", "judge_argv", "judge_input"]
+
+
+@dataclass(frozen=True)
+class CommandRules:
+    """One policy for commands: what is refused by name, what is refused for what it destroys, what only reads."""
+
+    name: str
+    banned: tuple[RefusedProgram, ...] = ()
+    destructive: tuple[RefusedProgram, ...] = ()
+    read: tuple[ReadOnlyProgram, ...] = ()
+    user: tuple[Rule, ...] = ()
+    wraps: bool = True
+    """Whether a program that runs others (env, timeout, `sh -c`) counts for what it runs, if it is in no table."""
+
+    @cached_property
+    def _banned(self) -> dict[str, list[RefusedProgram]]:
+        return _by_program(self.banned)
+
+    @cached_property
+    def _destructive(self) -> dict[str, list[RefusedProgram]]:
+        return _by_program(self.destructive)
+
+    @cached_property
+    def _read(self) -> dict[str, ReadOnlyProgram]:
+        return {name: row for row in self.read for name in row.programs}
+
+    def ban(self, command: SimpleCommand) -> RefusedProgram | None:
+        """The row of the ban list that the command falls under."""
+        return _first(self._banned, command)
+
+    def destruction(self, command: SimpleCommand) -> RefusedProgram | None:
+        """The row of the destructive list that the command falls under."""
+        return _first(self._destructive, command)
+
+    def reader(self, program: str) -> ReadOnlyProgram | None:
+        return self._read.get(program)
+
+
+def _by_program(rows: Iterable[RefusedProgram]) -> dict[str, list[RefusedProgram]]:
+    found: dict[str, list[RefusedProgram]] = {}
+    for row in rows:
+        for name in row.programs:
+            found.setdefault(name, []).append(row)
+    return found
+
+
+def _first(rows: Mapping[str, Sequence[RefusedProgram]], command: SimpleCommand) -> RefusedProgram | None:
+    name = command.program or ""
+    found = rows.get(name) or rows.get(f"{name.partition('.')[0]}.*", ())
+    return next((row for row in found if row.harms is None or row.harms(command)), None)
+
+
+STANDARD = CommandRules("standard", banned.STANDARD, DESTRUCTIVE, READERS)
+TERMINAL = CommandRules("terminal", banned.STANDARD, DESTRUCTIVE, select_programs(READERS, TERMINAL_NAMES), wraps=False)
+
+PRESETS: dict[str, CommandRules] = {
+    "standard": STANDARD,
+    "cdd": CommandRules("cdd", banned.STANDARD, DESTRUCTIVE, READERS),
+    "coding-agent": CommandRules("coding-agent", (), DESTRUCTIVE, READERS),
+    "koopa": CommandRules("koopa", banned.KOOPA, DESTRUCTIVE, READERS),
+    "plain": CommandRules("plain", (), DESTRUCTIVE, READERS),
+    "terminal": TERMINAL,
+}
+"""The built-in rules by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPart:
+    """One simple command, redirection or assignment of a text, with its own decision."""
+
+    words: tuple[str, ...] | None
+    """None when one of them is computed, or when it is no command."""
+    text: str
+    decision: Decision
+    reason: str = ""
+    by_rule: bool = False
+    """A rule of the user decided it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The decision about a whole text: the strictest of its parts."""
+
+    decision: Decision
+    reason: str
+    parts: tuple[JudgedPart, ...] = ()
 
 
 def judge(text: str, rules: CommandRules = STANDARD) -> Judgement:
@@ -52,3 +137,172 @@ def judge_input(text: str, reader: str, rules: CommandRules = STANDARD) -> Judge
         if part.decision == "deny":
             return Judgement("deny", part.reason, ruled)
     return Judgement("ask", f"Input for {reader} needs approval: what reads it may run it.", ruled)
+
+
+def judge_analysis(text: str, analysis: Analysis, rules: CommandRules) -> Judgement:
+    """The judgement about what was found in `text`."""
+    reached = analysis.reached()
+    parts: list[JudgedPart] = []
+    for index, one in enumerate(analysis.found):
+        name = one.item.program if isinstance(one.item, SimpleCommand) else None
+        if one.owner not in reached:
+            reason = f"It stands in the function {one.owner!r}, which is not called here."
+            parts.append(JudgedPart(None, one.item.text, "ask", reason))
+        elif name is not None and analysis.functions.get(name, index + 1) <= index:
+            parts.append(JudgedPart(None, one.item.text, "ask", f"{name!r} is a function of the text itself."))
+        else:
+            parts.append(_part(one.item, rules))
+    by_user = any(part.by_rule and part.decision == "allow" for part in parts)
+    if not by_user and not analysis.plain and all(part.decision == "allow" for part in parts):
+        parts.append(
+            JudgedPart(None, text, "ask", f"{quote(text)} does more than run plain commands, so it needs approval.")
+        )
+    worst = max(parts, key=lambda part: part.decision, default=JudgedPart(None, text, "allow"))
+    return Judgement(worst.decision, worst.reason, tuple(parts))
+
+
+def quote(text: str) -> str:
+    """The text as a message shows it: short, with controls made visible."""
+    line = text.strip()
+    return repr(line if len(line) <= 80 else f"{line[:77]}...")
+
+
+def _part(item: Item, rules: CommandRules) -> JudgedPart:
+    if isinstance(item, SimpleCommand):
+        return _command(item, rules)
+    if isinstance(item, Redirection):
+        return _redirect(item, rules)
+    if isinstance(item, Assignment):
+        return _assign(item)
+    if isinstance(item, ForkBomb):
+        row = rules.destruction(SimpleCommand((plain(":|:&"),), item.text))
+        if row:
+            return JudgedPart(None, item.text, "deny", f"{quote(item.text)} is refused: {row.reason}.")
+        return JudgedPart(None, item.text, "ask", f"{quote(item.text)} needs approval: it starts itself.")
+    return _unclear(item)
+
+
+def _unclear(item: UnclearPart) -> JudgedPart:
+    return JudgedPart(None, item.text, "ask", f"{quote(item.text)} needs approval: {item.reason}.")
+
+
+def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
+    ours = of_workspace(command.where, command.words[0])
+    if row := rules.destruction(command) if command.whole and not ours else None:
+        return _refused(command, row)
+    rule, maybe = find_user_rule(command, rules.user)
+    if rule:
+        why = rule.reason or f"A rule of the user says so for {' '.join(rule.command)!r}."
+        return JudgedPart(
+            command.literal, command.text, rule.decision, "" if rule.decision == "allow" else why, by_rule=True
+        )
+    if row := rules.ban(command) if command.sure and not ours else None:
+        return _banned(command, row)
+    wraps = command.clear and (rules.wraps or rules.reader(command.program or "") is not None)
+    if not maybe and (wraps or _only_reads(command, rules)):
+        return JudgedPart(command.literal, command.text, "allow")
+    return JudgedPart(command.literal, command.text, "ask", _why_ask(command, rules))
+
+
+def _why_ask(command: SimpleCommand, rules: CommandRules) -> str:
+    name = command.program
+    if name is None:
+        return f"{quote(command.text)} needs approval: the program is computed when it runs. Name the program plainly."
+    row = rules.reader(name)
+    if row and row.words is not is_version:
+        return f"{quote(command.text)} needs approval: with these words {name!r} is not certain to only read."
+    return f"{quote(command.text)} needs approval: {name!r} is not one of the read-only programs."
+
+
+def _refused(command: SimpleCommand, row: RefusedProgram) -> JudgedPart:
+    return JudgedPart(command.literal, command.text, "deny", f"{quote(command.text)} is refused: {row.reason}.")
+
+
+def _banned(command: SimpleCommand, row: RefusedProgram) -> JudgedPart:
+    return JudgedPart(command.literal, command.text, "deny", f"{command.program!r} is not allowed: {row.reason}.")
+
+
+def _only_reads(command: SimpleCommand, rules: CommandRules) -> bool:
+    row = rules.reader(command.program or "")
+    return row is not None and command.sure and is_read_only(row, command)
+
+
+# Redirections and assignments.
+
+
+def _redirect(item: Redirection, rules: CommandRules) -> JudgedPart:
+    if item.writes:
+        command = SimpleCommand((plain(">"), item.target), item.text, item.where)
+        row = rules.destruction(command) if item.whole else None
+        if row:
+            return _refused(command, row)
+        if item.target.literal and item.target.text == "/dev/null":
+            return JudgedPart(None, item.text, "allow")
+        return JudgedPart(None, item.text, "ask", f"{quote(item.text)} needs approval: it writes to a file.")
+    if not item.target.literal or re.match(r"/+dev/+(tcp|udp)", item.target.text):
+        return JudgedPart(
+            None, item.text, "ask", f"{quote(item.text)} needs approval: it reads from what cannot be known."
+        )
+    return JudgedPart(None, item.text, "allow")
+
+
+HARMLESS = re.compile(
+    r"LC_[A-Z]+|LANG|LANGUAGE|TZ|TERM|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|CLICOLOR|CI|DEBUG|NODE_ENV|RUST_BACKTRACE"
+    r"|RUST_LOG|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONHASHSEED|GIT_PAGER|PAGER|GIT_TERMINAL_PROMPT"
+)
+
+
+def _assign(item: Assignment) -> JudgedPart:
+    value = item.value.text if item.value is not None and item.value.literal else None
+    plain_value = item.value is None or (value is not None and re.fullmatch(r"[\w.,:+@%-]*", value))
+    if (
+        HARMLESS.fullmatch(item.name)
+        and plain_value
+        and not item.lasting
+        and ("PAGER" not in item.name or value in ("cat", ""))
+    ):
+        return JudgedPart(None, item.text, "allow")
+    return JudgedPart(
+        None, item.text, "ask", f"{quote(item.text)} needs approval: a variable can change what programs do."
+    )
+
+
+# Rules of the user.
+
+
+def find_user_rule(command: SimpleCommand, rules: tuple[Rule, ...]) -> tuple[Rule | None, bool]:
+    """The strictest rule that holds for the command, and whether a stricter one might, by computed words."""
+    best, maybe = None, False
+    for rule in rules:
+        held = rule_matches(rule, command)
+        if held is None:
+            maybe = maybe or rule.decision != "allow"
+        elif held and (best is None or rule.decision > best.decision):
+            best = rule
+    if maybe and best is not None and best.decision == "allow":
+        return None, True
+    return best, maybe
+
+
+def rule_matches(rule: Rule, command: SimpleCommand) -> bool | None:
+    """Whether the command begins with the rule's words; None when that cannot be known."""
+    wanted = rule.command[:-1] if rule.command[-1:] == ("*",) else rule.command
+    if not rule.command:
+        return False
+    for place, text in enumerate(wanted):
+        if place >= len(command.words):
+            return None if command.more else False
+        word = command.words[place]
+        if not word.literal:
+            return None
+        if place:
+            same = word.text == text
+        elif rule.decision == "allow":
+            same = word.text == text or any(word.text == f"{folder}{text}" for folder in FOLDERS)
+        else:
+            same = word.text == text or word.text.rpartition("/")[2] == text
+        if not same:
+            return False
+    if rule.exact and len(command.words) == len(wanted):
+        return None if command.more else True
+    return not rule.exact
