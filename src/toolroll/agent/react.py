@@ -59,7 +59,6 @@ class ReactModel:
         stop: Iterable[str] = (),
         on_text: OnText | None = None,
     ) -> Turn:
-        """The next turn of the model."""
         given = list(tools)
         asked = [_as_text(one) for one in messages]
         rules = _RULES.format(tools="\n".join(map(_describe_tool, given)))

@@ -97,7 +97,6 @@ class ParserPool:
                 pool.shutdown(cancel_futures=True)  # if one raised, the others are not needed
 
     def close(self) -> None:
-        """End the children."""
         with self._lock:
             self._closed = True
             free, self._free = self._free, []

@@ -47,7 +47,6 @@ class Incoming:
 
     status: int
     headers: Mapping[str, str]
-    """Names in lower case."""
     pieces: Iterator[bytes]
 
 
@@ -77,7 +76,6 @@ class Connections:
                 response.close()
 
     def close(self) -> None:
-        """Close all kept connections."""
         with self._lock:
             pools, self._pools = list(self._pools.values()), {}
         for pool in pools:

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import Search
 
 MAX_DOCUMENT_BYTES = 10_000_000
-"""Of one document."""
 MAX_FILES = 2_000
-"""Of one folder."""
 
 _FORMS: dict[str, Form] = {
     **dict.fromkeys((".md", ".markdown", ".mdown"), "markdown"),

@@ -45,15 +45,12 @@ class WebResults:
 
     hits: tuple[Hit, ...]
     engines: tuple[str, ...]
-    """The engines that answered."""
     notes: tuple[str, ...] = ()
     """Filters that were not applied, and engines that did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """An engine with its endpoint, keys and client."""
-
     engine: WebEngine
     url: str
     needs: Mapping[str, str]
@@ -64,7 +61,6 @@ class _Ready:
         return self.engine.name
 
     def hide(self, text: str) -> str:
-        """A text without the keys."""
         from urllib.parse import quote, quote_plus
 
         for secret in self.needs.values():
@@ -111,7 +107,6 @@ class WebSearch:
         return found
 
     def _ready(self, engine: WebEngine) -> _Ready | None:
-        """The engine, if the environment has all that it needs."""
         needs = {name: self._value(variables) for name, variables in engine.needs.items()}
         place = self._value((engine.place, *engine.places))
         if not all(needs.values()) or not (place or engine.url):

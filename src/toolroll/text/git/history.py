@@ -32,7 +32,6 @@ class Commit:
 
     @property
     def line(self) -> str:
-        """The commit in one line."""
         refs = f" ({', '.join(map(show_text, self.refs))})" if self.refs else ""
         subject = self.message.partition("\n")[0]
         return f"{self.short} {self.date[:10]} {show_text(self.author)}: {show_text(subject)}{refs}"

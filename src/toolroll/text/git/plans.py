@@ -33,7 +33,6 @@ class GitRequest:
     action: Action
     sub: Sub = "list"
     files: tuple[str, ...] = ()
-    """Pathspecs."""
     path: str = ""
     """The only one of them, without magic."""
     ref: str | None = None
@@ -49,7 +48,6 @@ class GitRequest:
 
     @property
     def changes(self) -> bool:
-        """Whether the call changes the repository."""
         return self.action in ("add", "commit") or self.sub not in _SHARED
 
 

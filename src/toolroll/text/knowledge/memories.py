@@ -20,7 +20,6 @@ TYPES: tuple[Type, ...] = get_args(Type)
 Strategy = Literal["importance", "time", "capacity"]
 
 MAX_WORKING = 100
-"""Working memories that are kept."""
 MIN_PROMOTED_IMPORTANCE = 0.7
 """How important a memory is that is worth keeping for long."""
 
@@ -69,7 +68,6 @@ class MemoryRow:
 
     @property
     def brief(self) -> str:
-        """The same on one line that is not long."""
         return str(replace(self, content=_cut(self.content)))
 
 

@@ -76,7 +76,6 @@ class NoteList:
     total: int
     faults: list[str]
     asked: int = 0
-    """How many words were searched for."""
 
     @property
     def note(self) -> str:
@@ -227,7 +226,6 @@ def _row(note: Note) -> NoteRow:
 
 
 def _scores(note: Note, words: Sequence[str]) -> list[float]:
-    """How well a note has each of the words."""
     fields = ((note.title, 8.0), (" ".join(note.tags), 5.0), (note.content, 1.0))
     texts = [(text.casefold(), weight) for text, weight in fields]
     return [sum(weight * _often(word, text) for text, weight in texts) for word in words]

@@ -72,7 +72,6 @@ class OpenAIReader:
         self._usage = Usage()
 
     def take(self, chunk: ChatCompletionChunk) -> str:
-        """Add a chunk; the text that it holds."""
         text = ""
         if chunk.usage:
             self._usage = _read_usage(chunk.usage)
@@ -96,7 +95,6 @@ class OpenAIReader:
         return self.take(ChatCompletionChunk.construct(**{**answer, "choices": [choice]}))
 
     def turn(self) -> Turn:
-        """The turn so far."""
         calls = tuple(self._calls[position] for position in sorted(self._calls))
         stop = "refused" if self._refused else _STOP_REASONS.get(self._stop, "end")
         if calls and stop == "end":

@@ -72,7 +72,6 @@ class ModelStore:
         return os.path.isdir(self.path(model))
 
     def size(self, model: ModelPackage) -> int:
-        """Bytes on disk."""
         with suppress(FileNotFoundError), os.scandir(self.path(model)) as found:
             return sum(one.stat().st_size for one in found)
         return 0

@@ -44,7 +44,6 @@ class WordPiece:
         return [*made[: most - 1], self._end]
 
     def _pieces(self, word: str) -> list[int]:
-        """Split a word greedily into the longest pieces."""
         if len(word) > _MAX_WORD_CHARS:
             return [self._unknown]
         made: list[int] = []

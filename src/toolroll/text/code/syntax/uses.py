@@ -30,7 +30,6 @@ class Symbol(NamedTuple):
     """The name where `$` is a letter like others, if it has one."""
 
     def spelled(self, language: str) -> str:
-        """The name as the sources of a language write it."""
         known = languages.get(language)
         return (self.whole if "$" in known.word and self.whole else self.name).removesuffix(known.call_suffix)
 
@@ -48,7 +47,6 @@ class SymbolPlace(NamedTuple):
     kind: str
     """What is defined, or how it is used (see `model.KINDS` and `model.USES`)."""
     text: str
-    """The line, without the blanks around it."""
     definition: bool = False
     sure: bool = True
     """False for `x.method` if `Class.method` is looked for: what x is cannot be seen in a source."""
@@ -112,7 +110,6 @@ def ends_with(path: str, above: str) -> bool:
 
 
 def _offsets(data: bytes, name: str, word: str) -> Iterator[int]:
-    """Where the name is written as a whole word."""
     looked, letters = name.encode(), _LETTERS.union(word.encode())
     size, at = len(looked), data.find(looked)
     while at >= 0:

@@ -23,11 +23,9 @@ class Linted:
     action: str
     engines: list[str]
     checked: int
-    """How many files there are for these engines."""
     findings: list[Finding]
     total: int
     counts: dict[str, int]
-    """Findings by code."""
     changed: list[Rewritten]
     fixed: int = 0
     note: str = ""
