@@ -30,9 +30,7 @@ Then stop: the result is given to you as an Observation. When the task is done, 
 
 Thought: what you think
 Final Answer: the result"""
-UNCLEAR = (
-    "Your answer had neither an Action with its Action Input nor a Final Answer. Answer in the form that was described."
-)
+UNCLEAR = "Your answer had neither an Action with its Action Input nor a Final Answer. Answer in the described form."
 _OBSERVATION = "Observation:"
 _MARK = r"^[ \t>*#`-]*(?:{})[ \t*`]*:[ \t*]*"
 _FINAL = re.compile(_MARK.format("final[ _]answer"), re.IGNORECASE | re.MULTILINE)

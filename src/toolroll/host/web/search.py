@@ -155,9 +155,8 @@ class WebSearch:
             raise self._none(failed)
         best = hits.merged([found for _, found in answered])[: query.limit]
         asked_of = [one for one, _ in answered]
-        return WebResults(
-            tuple(best), tuple(one.name for one in asked_of), (*_messages(failed), *_unfiltered(asked_of, query))
-        )
+        notes = (*_messages(failed), *_unfiltered(asked_of, query))
+        return WebResults(tuple(best), tuple(one.name for one in asked_of), notes)
 
     def _none(self, failed: Sequence[tuple[str, ToolError]]) -> ToolError:
         """One error for all that went wrong, with what would help."""
@@ -268,9 +267,8 @@ def _unfiltered(asked: Iterable[_Ready], query: WebQuery) -> tuple[str, ...]:
     notes: list[str] = []
     for one in asked:
         unmet = {"safe": query.safe == "strict", "language": bool(query.language)}
-        notes += [
-            f"{one.name} cannot filter by `{name}`." for name, on in unmet.items() if on and name in one.engine.lacks
-        ]
+        ignored = [name for name, on in unmet.items() if on and name in one.engine.lacks]
+        notes += [f"{one.name} cannot filter by `{name}`." for name in ignored]
         if query.limit > one.engine.most:
             notes.append(f"{one.name} gives at most {one.engine.most} results.")
     return tuple(notes)

@@ -163,9 +163,8 @@ def _add(asked: GitRequest) -> Plan:
     now = _stands(asked, (yield _look(())))
     notes = [f"(Left out, being submodules: {', '.join(map(show_text, submodules))}.)"] if submodules else []
     if inner := _EMBEDDED.findall(added.errors):
-        notes.append(
-            f"(Repositories of their own, of which only the commit is staged: {', '.join(map(show_text, inner))}.)"
-        )
+        named = ", ".join(map(show_text, inner))
+        notes.append(f"(Repositories of their own, of which only the commit is staged: {named}.)")
     return GitChange(f"Staged now: {_files(len(now.staged))}.", now, "\n".join(notes))
 
 

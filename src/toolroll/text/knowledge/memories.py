@@ -105,10 +105,8 @@ class MemorySummary:
         if not self.total:
             return "There are no memories."
         counts = ", ".join(f"{count} {type}" for type, count in self.types.items() if count)
-        lead = (
-            f"{describe_count(self.total)}: {counts}. From {self.oldest[:10]} to {self.newest[:10]}. What matters most:"
-        )
-        return "\n".join([lead, *(one.brief for one in self.memories)])
+        lead = f"{describe_count(self.total)}: {counts}. From {self.oldest[:10]} to {self.newest[:10]}."
+        return "\n".join([f"{lead} What matters most:", *(one.brief for one in self.memories)])
 
 
 @dataclass(frozen=True, slots=True)

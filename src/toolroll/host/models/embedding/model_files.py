@@ -146,9 +146,7 @@ def _default_folder() -> str:
 
 def broken_error(model: ModelPackage, why: str) -> ToolError:
     """The error for files that are missing or damaged."""
-    return ToolError(
-        ErrorCode.IO, f"The model {model.name} is broken: {why}. Run `toolroll models fetch` to fetch it again."
-    )
+    return ToolError(ErrorCode.IO, f"The model {model.name} is broken: {why}. Run `toolroll models fetch`.")
 
 
 def _stamp(path: str) -> list[int]:

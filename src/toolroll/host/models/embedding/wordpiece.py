@@ -35,9 +35,7 @@ class WordPiece:
             if found is None:
                 if len(self._seen) >= _MAX_CACHED_WORDS:
                     self._seen.clear()
-                found = self._seen[word] = [
-                    number for part in _split_punctuation(word) for number in self._pieces(part)
-                ]
+                found = self._seen[word] = [one for part in _split_punctuation(word) for one in self._pieces(part)]
             made += found
             if len(made) >= most:
                 break

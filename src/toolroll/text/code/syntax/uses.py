@@ -56,9 +56,7 @@ def parse_symbol(typed: str) -> Symbol:
     """A symbol as people write it: `name`, `Class.method`, `module::function`, `$variable`."""
     parts = [part for part in _LINKS.split(typed.strip().removesuffix("()")) if part.strip(_SIGILS)]
     if not parts or any(len(part.split()) != 1 for part in parts):
-        raise ToolError(
-            ErrorCode.VALIDATION, f"{typed!r} is no name of a symbol. Give one such as 'parse' or 'Parser.parse'."
-        )
+        raise ToolError(ErrorCode.VALIDATION, f"{typed!r} is no name of a symbol. Give one such as 'Parser.parse'.")
     name = parts[-1].strip("#@")
     return Symbol(name.strip(_SIGILS), ".".join(parts[:-1]), name if "$" in name else "")
 
@@ -137,9 +135,8 @@ def _is_meant(tags: Tags, above: str, before: str | None, line: int, kind: str) 
     if before is not None and (ends_with(before, above) or before == last):
         return True
     if before in _OWN:
-        return any(
-            tag.name == last and tag.kind in HOLDERS and tag.line <= line <= tag.end_line for tag in tags.definitions
-        )
+        around = (tag for tag in tags.of(HOLDERS) if tag.line <= line <= tag.end_line)
+        return any(tag.name == last for tag in around)
     imported = any(
         tag.kind == "import"
         and _mentions(tag.signature, above)
