@@ -7,15 +7,11 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from toolroll.policy.secrets import is_secret
+from toolroll.policy.variables import words
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_ALLOWED = _words("""
+_ALLOWED = words("""
     HOME USER LOGNAME SHELL LANG LANGUAGE TZ CI HOSTNAME
     JAVA_HOME JDK_HOME JRE_HOME M2_HOME MAVEN_HOME GRADLE_HOME GRADLE_USER_HOME ANT_HOME KOTLIN_HOME SCALA_HOME
     SDKMAN_DIR
