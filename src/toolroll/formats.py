@@ -31,7 +31,7 @@ def _responses(name: str, description: str, schema: Schema, _effects: Effect, st
 
 
 def _anthropic(name: str, description: str, schema: Schema, _effects: Effect, strict: bool) -> dict[str, Any]:
-    definition = {"name": name, "description": description, "input_schema": schema}
+    definition: dict[str, Any] = {"name": name, "description": description, "input_schema": schema}
     if strict and _is_closed(schema):
         definition |= {"input_schema": _without(schema, _BOUNDS), "strict": True}
     return definition
