@@ -180,11 +180,11 @@ class Kit:
         allowed = (entry.within(effects) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
-    def definitions(self, format: formats.Format = "openai") -> list[dict[str, Any]]:
-        """The definitions of the tools that a model is shown, in a provider's shape."""
+    def definitions(self, format: formats.Format = "openai", *, strict: bool = False) -> list[dict[str, Any]]:
+        """The definitions of the tools that a model is shown, in a provider's shape; `strict` for its strict mode."""
         shape = formats.FORMATS[_one_of("format", format, formats.FORMATS)]
         own = [(entry, plain(entry.schema)) for entry in self.shown()]  # which its reader may change as he likes
-        return [shape(entry.name, entry.description, schema, entry.effects) for entry, schema in own]
+        return [shape(entry.name, entry.description, schema, entry.effects, strict) for entry, schema in own]
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` whenever tools come or go; gives the way to stop that."""
@@ -224,20 +224,17 @@ class Kit:
             token.cancel()
             raise
 
-    def execute(self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "") -> list[dict[str, Any]]:
-        """Carry out OpenAI-style tool calls, side by side; the messages that answer them, in order."""
+    def execute(
+        self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "", format: formats.Format = "openai"
+    ) -> list[dict[str, Any]]:
+        """Carry out the tool calls of a provider's answer, side by side; what answers them there, in order."""
         from concurrent.futures import ThreadPoolExecutor
 
-        def answer(call: Mapping[str, Any]) -> dict[str, Any]:
-            function = call["function"]
-            return formats.tool_message(
-                call["id"], self.call(function["name"], function.get("arguments"), message=message)
-            )
-
-        if len(tool_calls) <= 1:
-            return [answer(call) for call in tool_calls]
-        with ThreadPoolExecutor(min(len(tool_calls), self.limits.concurrency)) as pool:
-            return list(pool.map(answer, tool_calls))
+        _one_of("format", format, formats.ANSWERS)
+        calls = [formats.read_call(format, one) for one in tool_calls]
+        with ThreadPoolExecutor(max(1, min(len(calls), self.limits.concurrency))) as pool:
+            results = list(pool.map(lambda one: self.call(one[1], one[2], message=message), calls))
+        return formats.answers(format, [(id, name) for id, name, _ in calls], results)
 
     def register(self, tool: Tool | McpServer | RemoteTool) -> None:
         """Add a tool of your own, or what `kit.remote` gives: a server's tools, or one; a taken name is refused."""

@@ -205,7 +205,7 @@ class _Run:
         return ("finish", _finish_text(end)) if end is not None else None
 
     def _add_result(self, call: ToolCall, result: Result, *, cut: bool) -> None:
-        text = str(formats.tool_message(call.id, result)["content"])
+        text = formats.wire_text(result)
         if cut and not result.ok:
             text += f"\n{_CUT_OFF}"
         self._conversation.add(ChatMessage("tool", text, call_id=call.id, failed=not result.ok, images=result.images))

@@ -28,6 +28,7 @@ _WHERE = {
     "undo": "journal.UNDO",
     "sessions": "sessions.COMMAND",
     "models": "models.COMMAND",
+    "config": "config.COMMAND",
     "doctor": "doctor.COMMAND",
     "completion": "completion.COMMAND",
 }
