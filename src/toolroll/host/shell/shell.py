@@ -105,17 +105,22 @@ class Shell:
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach=detach)
 
-    def look(self, text: str, *, cwd: str = ".", seconds: float, table: str) -> CommandRun:
-        """Run a text of shell that only reads, by the rows of `table`, and cannot write."""
-        from toolroll.policy.commands import PRESETS, judge
+    def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
+        """Run a text of shell that only reads, by the terminal's table, and cannot write."""
+        self.authorise_look(text, cwd)
+        with self._argv(text) as argv:
+            return self.program(argv, cwd=cwd, seconds=seconds, writes="nothing")
+
+    def authorise_look(self, text: str, cwd: str) -> None:
+        """Return if `look` may run the text; raise ToolError if not."""
+        from toolroll.policy.commands import TERMINAL, Rule, judge
 
         _check(text)
-        judgement = judge(text, PRESETS[table])
+        no_cd = Rule("deny", command=("cd",), reason="'cd' is not allowed here. Give paths from the workspace.")
+        judgement = judge(text, TERMINAL if self._guard.policy.allow_cd else replace(TERMINAL, user=(no_cd,)))
         if judgement.decision != "allow":
             raise ToolError(ErrorCode.SECURITY, judgement.reason)
         self._authorise_text(text, cwd)
-        with self._argv(text) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, writes="nothing")
 
     def words(
         self,
@@ -291,7 +296,9 @@ class Shell:
     def _rules(self) -> CommandRules:
         from toolroll.policy.commands import PRESETS
 
-        return replace(PRESETS[self._table], user=tuple(rule for rule in self._guard.policy.rules if rule.command))
+        table, policy = PRESETS[self._table], self._guard.policy
+        user = tuple(rule for rule in policy.rules if rule.command)
+        return replace(table, user=user, git_losses="none" if policy.allow_destructive else table.git_losses)
 
 
 def _check(text: str) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from toolroll.policy.decision import Decision, Rule
 from toolroll.policy.shell.parse.analysis import Analysis
@@ -34,6 +35,8 @@ class CommandRules:
     user: tuple[Rule, ...] = ()
     wraps: bool = True
     """Whether a program that runs others (env, timeout, `sh -c`) counts for what it runs, if it is in no table."""
+    git_losses: Literal["none", "final", "all"] = "none"
+    """Which git commands that lose work need the user's consent, in the git tool and in a shell; see `GitRule`."""
 
     @cached_property
     def _banned(self) -> dict[str, list[RefusedProgram]]:
@@ -84,6 +87,8 @@ class JudgedPart:
     reason: str = ""
     by_rule: bool = False
     """A rule of the user decided it."""
+    firm: bool = False
+    """It needs consent also where the policy asks about no commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +159,20 @@ def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
         )
     if row := rules.ban(command) if command.sure and not ours else None:
         return _banned(command, row)
+    if command.program == "git" and (loss := _git_loss(command, rules)):
+        return JudgedPart(command.literal, command.text, "ask", loss, firm=True)
     wraps = command.clear and (rules.wraps or rules.reader(command.program or "") is not None)
     if not maybe and (wraps or _only_reads(command, rules)):
         return JudgedPart(command.literal, command.text, "allow")
     return JudgedPart(command.literal, command.text, "ask", _why_ask(command, rules))
+
+
+def _git_loss(command: SimpleCommand, rules: CommandRules) -> str | None:
+    if rules.git_losses == "none":
+        return None
+    from toolroll.policy.git import find_loss
+
+    return find_loss([word.text for word in command.words], final=rules.git_losses == "final")
 
 
 def _why_ask(command: SimpleCommand, rules: CommandRules) -> str:
