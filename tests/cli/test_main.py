@@ -44,7 +44,7 @@ WRONG = [
     (
         ("tolls",),
         "There is no command 'tolls'. Did you mean 'tools'? There are: tools, call, mcp, agent, swarm, journal, undo, "
-        "sessions, models, doctor, completion.",
+        "sessions, models, config, doctor, completion.",
     ),
     (("--jason",), "There is no command '--jason'. Options come behind the command. There are: tools,"),
     (("tools", "--jsn"), "Unrecognized arguments: --jsn. See: toolroll tools --help"),

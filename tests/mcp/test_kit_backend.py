@@ -13,8 +13,9 @@ from toolroll.mcp.kit_backend import KitBackend
 class Peer:
     """A client that cannot be asked."""
 
-    def __init__(self):
+    def __init__(self, **meta):
         self.token = Token()
+        self.meta = meta
 
     def can(self, _capability):
         return False
@@ -216,3 +217,12 @@ def test_a_workspace_that_cannot_be_opened_is_an_error_at_once(tmp_path):
     with pytest.raises(ToolError, match="The workspace cannot be opened"):
         backend.open_ahead()
     backend.close()
+
+
+def test_a_client_can_give_the_conversation(backend):
+    turns = [{"role": "user", "content": "Paint the shed green."}, {"role": "system", "content": "shed"}, 3, {}]
+    backend.call("ls", {}, Peer(**{"toolroll/turns": turns}))
+    backend.call("ls", {}, Peer(**{"toolroll/turns": [*turns, {"role": "assistant", "content": "The shed is done."}]}))
+    backend.call("ls", {}, Peer(**{"toolroll/turns": "shed"}))
+    found = backend.call("history", {"query": "shed", "limit": 9}, Peer())["structuredContent"]["passages"]
+    assert sorted(one["citation"] for one in found) == ["said by assistant", "said by user"]

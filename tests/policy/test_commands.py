@@ -21,12 +21,11 @@ from toolroll.policy.commands import (
     Judgement,
     RefusedProgram,
     Rule,
-    check_examples,
     judge,
     judge_argv,
     judge_input,
-    parse_rules,
 )
+from toolroll.policy.shell.examples import check_examples, parse_rules
 from toolroll.policy.shell.read_only.programs import ReadOnlyProgram
 
 TABLES = Path(__file__).parent / "shell" / "verdicts"

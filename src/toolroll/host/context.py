@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.history import History
     from toolroll.host.knowledge.ingest import Ingest
-    from toolroll.host.knowledge.library import Store
+    from toolroll.host.knowledge.library import Library
     from toolroll.host.knowledge.semantic import SemanticRanking
     from toolroll.host.lsp.language_servers import LanguageServers
     from toolroll.host.mcp.servers import McpServers
@@ -119,12 +119,12 @@ class Context:
         calls = CallLog(self.files.state, self.environment)
         return History(self.files, self.journal, calls, self.meaning, self.call)
 
-    def ingest(self, store: Store) -> Ingest:
+    def ingest(self, library: Library) -> Ingest:
         """Adds documents to a library."""
         from toolroll.host.knowledge.ingest import Ingest
 
         engines = self.files, self.search, self.structure, self.launcher, self.converter
-        return Ingest(store, *engines, self.call)
+        return Ingest(library, *engines, self.call)
 
     def repository(self, path: str, seconds: float) -> Repository:
         """The git repository that a path belongs to; ToolError when there is none in reach."""

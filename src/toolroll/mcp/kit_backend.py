@@ -26,6 +26,9 @@ Tools to read, search, change and run code in one workspace; paths are relative 
 takes them back. A message names the call that helps next. If no tool that you are shown fits, find_tools has more, \
 and call_tool calls them. What was too long to show is kept: read or grep its handle, or read its resource."""
 
+TURNS = "toolroll/turns"
+"""In the `_meta` of a call: what user and model said, as messages with `role` and `content`."""
+
 OpenKit = Callable[[str | None, "Approver"], "Kit"]
 
 
@@ -125,6 +128,7 @@ class KitBackend:
             if not kit.has(name):
                 raise UnknownItemError(f"There is no tool {name!r}. There are: {', '.join(kit.names())}.")
             self._peers.current = peer
+            _add_turns(kit, peer.meta.get(TURNS))
             result = kit.call(name, arguments, token=peer.token, progress=peer.progress)
         finally:
             self._peers.current = None
@@ -272,3 +276,11 @@ class KitBackend:
     def _notify(self, kind: ListKind) -> None:
         for changed in tuple(self._watchers):
             changed(kind)
+
+
+def _add_turns(kit: Kit, turns: object) -> None:
+    """Give the kit what a client says of the conversation; what has another shape is passed over."""
+    for one in turns if isinstance(turns, list) else ():
+        match one:
+            case {"role": "user" | "assistant" as role, "content": str(text)}:
+                kit.add_turn(role, text)

@@ -76,6 +76,18 @@ def detect(head: bytes, asked: str | None = None) -> Encoding:
         return UTF8  # a word after "coding:" in a comment need not be a declaration
 
 
+def as_utf8(data: bytes) -> bytes:
+    """The text of a file in UTF-8, without a byte order mark; ToolError if it is not text."""
+    encoding = detect(data[:HEAD])
+    if encoding.bom or encoding.codec != "utf-8":
+        return data[len(encoding.bom) :].decode(encoding.codec, "replace").encode("utf-8", "replace")
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1").encode()  # an old encoding: one byte per letter, so that columns are right
+    return data
+
+
 def find_encoding(name: str) -> Encoding:
     """The encoding of this name, without a mark."""
     try:

@@ -83,13 +83,13 @@ def test_half_a_row_is_none(state, opened):
     assert opened().get([b"k", b"l"]).keys() == {b"l"}
 
 
-def test_without_a_place_to_keep_them_sheets_are_held_in_memory(tmp_path):
+def test_without_a_place_to_keep_them_facts_are_held_in_memory(tmp_path):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "atlas").write_text("in the way")
     store = FactStore(State(str(tmp_path / "state")))
     store.put({b"k": PACKED}, {"a": (STAMP, b"k")})
     assert store.get([b"k"]).keys() == {b"k"}
-    assert store.places() == {}
+    assert store.places() == {"a": (STAMP, b"k")}
     store.close()
 
 

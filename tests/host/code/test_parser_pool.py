@@ -32,6 +32,13 @@ def parsers():
     made.close()
 
 
+def parse(parsers, language, source, token=None):
+    (made,) = parsers.every_tags([(language, source)], token)
+    if isinstance(made, Exception):
+        raise made
+    return made
+
+
 def children():
     """The processes that this one has started and that still run, by their numbers."""
     found = set()
@@ -46,21 +53,21 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="ch
 
 def test_a_child_gives_what_the_function_gives(parsers):
     source = b"class A:\n    def f(self): return g(1)\n"
-    ours, expected = parsers.tags("python", source), tags("python", source)
+    ours, expected = parse(parsers, "python", source), tags("python", source)
     assert (ours.facts, ours.definitions, ours.uses) == (expected.facts, expected.definitions, expected.uses)
-    assert parsers.matches("python", source, "g($A)")[0].text == "g(1)"
+    assert parsers.every_match([("python", source)], "g($A)")[0][0].text == "g(1)"
 
 
 def test_every_language_loads_within_the_limits_of_a_child(parsers):
     """A query that takes seconds to compile would make each source of its language too hard."""
     for name in languages.names():
-        assert parsers.tags(name, b"").definitions == ()
+        assert parse(parsers, name, b"").definitions == ()
 
 
 def test_a_source_that_crashes_the_parser(parsers):
     with pytest.raises(TooHardError, match="crashed the parser"):
-        parsers.tags("yaml", CRASHES)
-    assert parsers.tags("yaml", b"a: 1\n").definitions[0].name == "a"
+        parse(parsers, "yaml", CRASHES)
+    assert parse(parsers, "yaml", b"a: 1\n").definitions[0].name == "a"
 
 
 def test_of_many_sources_only_the_hard_one_fails(parsers):
@@ -84,20 +91,20 @@ def test_without_a_child_it_would_crash_us():
 
 def test_a_source_that_takes_the_parser_long(parsers):
     with pytest.raises(TooHardError, match="took too long"):
-        parsers.tags("bash", ENDLESS)
-    assert parsers.tags("bash", b"f() { :; }\n").definitions[0].name == "f"
+        parse(parsers, "bash", ENDLESS)
+    assert parse(parsers, "bash", b"f() { :; }\n").definitions[0].name == "f"
 
 
 def test_a_call_that_is_cancelled_or_late_does_not_wait(parsers):
     late = Token(0.2)
     started = time.monotonic()
     with pytest.raises(ToolError) as caught:
-        parsers.tags("bash", ENDLESS, late)
+        parse(parsers, "bash", ENDLESS, late)
     assert caught.value.code == ErrorCode.TIMEOUT
     cancelled = Token()
     threading.Timer(0.2, cancelled.cancel).start()
     with pytest.raises(ToolError) as caught:
-        parsers.tags("bash", ENDLESS, cancelled)
+        parse(parsers, "bash", ENDLESS, cancelled)
     assert caught.value.code == ErrorCode.CANCELLED
     assert time.monotonic() - started < 50
 
@@ -106,13 +113,13 @@ def test_a_call_that_is_cancelled_or_late_does_not_wait(parsers):
 @pytest.mark.parametrize("how", [signal.SIGALRM, signal.SIGKILL])
 def test_a_child_that_ended_meanwhile_is_replaced(parsers, how):
     before = children()
-    parsers.tags("python", b"a = 1\n")
+    parse(parsers, "python", b"a = 1\n")
     (pid,) = children() - before
     os.kill(pid, how)
     if how == signal.SIGKILL:  # something is wrong with it: told once
         with pytest.raises(TooHardError):
-            parsers.tags("python", b"a = 1\n")
-    assert parsers.tags("python", b"a = 1\n").definitions[0].name == "a"
+            parse(parsers, "python", b"a = 1\n")
+    assert parse(parsers, "python", b"a = 1\n").definitions[0].name == "a"
 
 
 @needs_proc
@@ -120,14 +127,14 @@ def test_children_are_few_and_end_with_their_parent(parsers):
     before = children()
     sources = [f"def f{number}(): pass\n".encode() for number in range(40)]
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda source: parsers.tags("python", source).definitions[0].name, sources))
+        found = list(pool.map(lambda source: parse(parsers, "python", source).definitions[0].name, sources))
     assert found == [f"f{number}" for number in range(40)]
     started = children() - before
     assert len(started) == 2
     parsers.close()
     assert children() & started == set()
     with pytest.raises(ToolError) as caught:
-        parsers.tags("python", b"a = 1\n")
+        parse(parsers, "python", b"a = 1\n")
     assert caught.value.code == ErrorCode.CANCELLED
 
 
@@ -135,7 +142,7 @@ def test_children_are_few_and_end_with_their_parent(parsers):
 def test_children_end_when_their_parent_is_killed():
     code = (
         "import os, signal; from tests.launchers import LAUNCHER; from toolroll.host.code.parser_pool import ParserPool; parsers = ParserPool(LAUNCHER, 1);"
-        "parsers.tags('python', b'a = 1');"
+        "parsers.every_tags([('python', b'a = 1')]);"
         "print(open(f'/proc/self/task/{os.getpid()}/children').read(), flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.PIPE, text=True)
@@ -149,7 +156,7 @@ def test_a_child_gets_nothing_of_our_environment(monkeypatch, parsers):
         pytest.skip("the environment of a process is read in /proc")
     monkeypatch.setenv("SOME_TOKEN", "secret")
     before = children()
-    parsers.tags("python", b"a = 1\n")
+    parse(parsers, "python", b"a = 1\n")
     (pid,) = children() - before
     names = {entry.partition(b"=")[0] for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry}
     assert names == {b"PATH", b"LANG"}

@@ -22,12 +22,11 @@ def tagged(ctx, put):
 def test_tags_are_those_of_a_file_until_it_changes(tagged, put):
     stamp, made = tagged.stamp("a.py"), tags("python", SOURCE)
     tagged.keep("a.py", "a.py", stamp, KEY, made)
-    assert tagged.of_file("a.py", whole=True) is made
-    assert tagged.of_file("b.py", whole=True) is None
+    assert tagged.of_files(["a.py", "b.py"], whole=True) == {"a.py": made}
     assert tagged.of_files(["a.py", "b.py"], {"a.py": stamp, "b.py": stamp}, whole=True) == {"a.py": made}
     assert tagged.of_files(["a.py"], {"a.py": None}, whole=True) == {}
     put({"a.py": SOURCE})
-    assert tagged.of_file("a.py", whole=True) is None
+    assert tagged.of_files(["a.py"], whole=True) == {}
     assert tagged.get(KEY, whole=True) is made
     assert tagged.names() == ["a"]
 
@@ -37,7 +36,8 @@ def test_definitions_alone_do_not_answer_for_all(tagged):
     stamp = tagged.stamp("a.py")
     tagged.keep("a.py", "a.py", stamp, KEY, few)
     assert (tagged.get(KEY, whole=False), tagged.get(KEY, whole=True)) == (few, None)
-    assert (tagged.of_file("a.py", whole=False), tagged.of_file("a.py", whole=True)) == (few, None)
+    assert tagged.of_files(["a.py"], whole=False) == {"a.py": few}
+    assert tagged.of_files(["a.py"], whole=True) == {}
     assert tagged.of_files(["a.py"], {"a.py": stamp}, whole=True) == {}
     tagged.keep("a.py", "a.py", stamp, KEY, whole)
     tagged.keep("a.py", "a.py", stamp, KEY, few)

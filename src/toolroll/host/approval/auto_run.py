@@ -9,7 +9,7 @@ from typing import Any
 
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.request import ApprovalRequest, Consent
-from toolroll.host.runtime.stamps import Stamp, are_old, take_stamp
+from toolroll.host.runtime.dir_entries import Stamp, are_old, take_stamp
 from toolroll.policy.auto_run import REPOSITORY, AutoRun, could_be_repository, runs_by_itself
 from toolroll.policy.effects import Effect
 from toolroll.result import ErrorCode, ToolError

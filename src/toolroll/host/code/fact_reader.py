@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files.versions import Stamp, digest
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.code.map.file_facts import EMPTY, FORMAT, FileFacts, make_facts, wants
+from toolroll.text.code.map.file_facts import EMPTY, FORMAT, FileFacts, make_facts, pack, wants
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES
-from toolroll.text.encoding import HEAD, detect
+from toolroll.text.encoding import as_utf8
 from toolroll.text.ranking.weights import ASIDE, find_aside
 
 if TYPE_CHECKING:
@@ -68,8 +68,9 @@ class FactReader:
             return SourceFile(path, stamp, BY_PATH, facts=EMPTY) if error.code == ErrorCode.TOO_LARGE else None
         except OSError:
             return None
-        source = _utf8(data)
-        if source is None:
+        try:
+            source = as_utf8(data)
+        except ToolError:
             return SourceFile(path, stamp, NO_TEXT)
         language = languages.detect(path, data)
         name = language.name if language is not None else ""
@@ -102,24 +103,8 @@ class FactReader:
 
 
 def _text_facts(source: bytes) -> bytes:
-    """The packed facts of a text that is not parsed."""
-    import msgspec
-
-    return msgspec.msgpack.encode(make_facts(source.decode(), None))
+    return pack(make_facts(source.decode(), None))
 
 
 def _key(language: str, data: bytes) -> bytes:
     return digest(b"%d %s\n%s" % (FORMAT, language.encode(), data))
-
-
-def _utf8(data: bytes) -> bytes | None:
-    """The text of a file in UTF-8, without a byte order mark; None if it is not text."""
-    try:
-        encoding = detect(data[:HEAD])
-    except ToolError:
-        return None
-    try:
-        text = data[len(encoding.bom) :].decode(encoding.codec)
-    except UnicodeDecodeError:
-        return data.decode("latin-1").encode()
-    return data if encoding.codec == "utf-8" and not encoding.bom else text.encode()

@@ -1,11 +1,11 @@
-"""Cache of file facts by content, in memory and in a database of the state folder."""
+"""Cache of file facts by content, in a database of the state folder."""
 
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.files.versions import Stamp
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from toolroll.host.runtime.state import State
 
-_MAX_MEMORY_BYTES = 48 << 20  # of packed facts
 _MAX_SPARE_ROWS = 2_000  # rows of deleted files that are kept, as they may come back
 _LOCK_TIMEOUT_S = 5.0  # for another kit on the same state
 _MAX_KEYS = 500  # in one query
@@ -32,10 +31,6 @@ class FactStore:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._recent: OrderedDict[bytes, bytes] = OrderedDict()
-        self._weight = 0
-        self._base: sqlite3.Connection | None = None
-        self._tried = False
 
     def places(self) -> dict[str, tuple[Stamp, bytes]]:
         """The last known stamp of each path, and the key of its facts."""
@@ -47,26 +42,17 @@ class FactStore:
         import msgspec
 
         wanted = list(dict.fromkeys(keys))
-        packed = {key: self._recent[key] for key in wanted if key in self._recent}
-        missing = [key for key in wanted if key not in packed]
-        for at in range(0, len(missing), _MAX_KEYS):
-            part = missing[at : at + _MAX_KEYS]
-            packed.update(self._query(f"select key, data from sheets where key in ({','.join('?' * len(part))})", part))
         decoder = msgspec.msgpack.Decoder(FileFacts)
         found = {}
-        for key, data in packed.items():
-            with suppress(msgspec.MsgspecError):  # a damaged row counts as missing
-                found[key] = decoder.decode(data)
+        for at in range(0, len(wanted), _MAX_KEYS):
+            part = wanted[at : at + _MAX_KEYS]
+            for key, data in self._query(f"select * from sheets where key in ({','.join('?' * len(part))})", part):
+                with suppress(msgspec.MsgspecError):  # a damaged row counts as missing
+                    found[key] = decoder.decode(data)
         return found
 
     def put(self, packed: Mapping[bytes, bytes], places: Mapping[str, tuple[Stamp, bytes]]) -> None:
         """Keep packed facts by key, and the stamp and key of each path."""
-        for key, data in packed.items():
-            if key not in self._recent:
-                self._recent[key] = data
-                self._weight += len(data)
-        while self._weight > _MAX_MEMORY_BYTES:
-            self._weight -= len(self._recent.popitem(last=False)[1])
         rows = [(path, " ".join(map(str, stamp)), key) for path, (stamp, key) in places.items() if _is_text(path)]
         self._change(
             ("insert or ignore into sheets values (?, ?)", list(packed.items())),
@@ -83,65 +69,56 @@ class FactStore:
             self._change(("delete from sheets where key not in (select key from places)", [()]))
 
     def close(self) -> None:
-        """Close the database."""
-        if self._base is not None:
+        """Close the database; it is then as if empty."""
+        if "_base" in self.__dict__:
             self._base.close()
-            self._base = None
 
     def _query(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
         import sqlite3
 
-        base = self._connection()
-        if base is not None:
-            with suppress(sqlite3.Error):  # as if nothing was kept
-                return base.execute(text, values).fetchall()
+        with suppress(sqlite3.Error):  # as if nothing was kept
+            return self._base.execute(text, values).fetchall()
         return []
 
     def _change(self, *steps: tuple[str, list[Any]]) -> None:
         import sqlite3
 
-        base = self._connection()
-        if base is not None and any(rows for _, rows in steps):
-            with suppress(sqlite3.Error), base:  # no room, or another kit holds the lock: facts are made again
+        if any(rows for _, rows in steps):
+            with suppress(sqlite3.Error), self._base as base:  # no room, or another kit holds the lock
                 for text, rows in steps:
                     base.executemany(text, rows)
 
-    def _connection(self) -> sqlite3.Connection | None:
-        if not self._tried:
-            self._tried = True
-            self._base = _open(self._state)
-        return self._base
+    @cached_property
+    def _base(self) -> sqlite3.Connection:
+        """The database of the state folder, made again if it is damaged; one in memory if that fails."""
+        import sqlite3
+
+        path = os.path.join(self._state.path, "atlas", f"sheets-{FORMAT}.sqlite")
+        with suppress(OSError, sqlite3.OperationalError):
+            self._state.folder("atlas")
+            try:
+                return _open(path)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                for end in ("", "-wal", "-shm"):
+                    with suppress(OSError):
+                        os.unlink(path + end)
+                return _open(path)
+        return _open(":memory:")
 
 
-def _open(state: State) -> sqlite3.Connection | None:
-    """Open the database, or create it again if it is damaged; None if that fails."""
+def _open(path: str) -> sqlite3.Connection:
     import sqlite3
 
+    base = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_S, check_same_thread=False)
     try:
-        state.folder("atlas")
-    except OSError:
-        return None
-    path = os.path.join(state.path, "atlas", f"sheets-{FORMAT}.sqlite")
-    for _ in range(2):
-        try:
-            base = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_S, check_same_thread=False)
-        except sqlite3.OperationalError:
-            return None
-        try:
-            base.execute("pragma journal_mode=wal")
-            base.execute("pragma synchronous=normal")
-            for table in _TABLES:
-                base.execute(table)
-            return base
-        except sqlite3.OperationalError:
-            base.close()
-            return None
-        except sqlite3.DatabaseError:
-            base.close()
-            for end in ("", "-wal", "-shm"):
-                with suppress(OSError):
-                    os.unlink(path + end)
-    return None
+        for text in ("pragma journal_mode=wal", "pragma synchronous=normal", *_TABLES):
+            base.execute(text)
+    except sqlite3.Error:
+        base.close()
+        raise
+    return base
 
 
 def _read(text: str) -> Stamp:

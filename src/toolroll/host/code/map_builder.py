@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolroll.host.code.fact_reader import BY_PATH, NO_TEXT, FactReader, SourceFile
@@ -81,7 +82,6 @@ class MapBuilder:
         self._folders = FileLists(files.root, search)
         self._reader = FactReader(files, structure.parsers)
         self._trees: OrderedDict[str, _Tree] = OrderedDict()
-        self._places: dict[str, tuple[Stamp, bytes]] | None = None
 
     def update(self, path: str, token: CancelToken | None, progress: Progress | None) -> BuiltMap:
         """The map of a folder, brought up to date."""
@@ -99,13 +99,12 @@ class MapBuilder:
         listed = self._folders.files(path, token)
         if tree.seen is not None and tree.seen[0] is listed:
             return tree.seen[1]
-        places = self._known()
         allowed = [one for one in listed.files if self._search.may_read(one)]  # others may be stored
         now = BuiltMap(tree.ranker, len(listed.files), listed.whole, unreadable=len(listed.files) - len(allowed))
         for gone in tree.keys.keys() - set(allowed):
             tree.drop(gone)
         stamps = [listed.stamps[one] for one in allowed] if listed.stamps else self._folders.stamps(allowed)
-        unsure = self._recall(tree, allowed, stamps, places)
+        unsure = self._recall(tree, allowed, stamps)
         seconds = _READ_TIMEOUT_S if token is None else min(_READ_TIMEOUT_S, _SHARE * token.remaining())
         deadline = time.monotonic() + seconds
         for at in range(0, len(unsure), _BATCH_FILES):
@@ -122,24 +121,16 @@ class MapBuilder:
             tree.seen = listed, replace(now, read=0, made=0)
         return now
 
-    def _known(self) -> dict[str, tuple[Stamp, bytes]]:
-        """The last known stamp of each path, and the key of its facts."""
-        if self._places is None:
-            self._places = self._store.places()
-        return self._places
+    @cached_property
+    def _places(self) -> dict[str, tuple[Stamp, bytes]]:
+        return self._store.places()
 
-    def _recall(
-        self,
-        tree: _Tree,
-        paths: Sequence[str],
-        stamps: Sequence[Stamp | None],
-        places: Mapping[str, tuple[Stamp, bytes]],
-    ) -> list[State]:
+    def _recall(self, tree: _Tree, paths: Sequence[str], stamps: Sequence[Stamp | None]) -> list[State]:
         """Add unchanged files to the map by their stored facts; return the others."""
         unsure: list[State] = []
         wanted: list[tuple[str, Stamp, bytes]] = []
         for path, stamp in zip(paths, stamps, strict=True):
-            known = places.get(path)
+            known = self._places.get(path)
             if stamp is None or known is None or known[0] != stamp:
                 unsure.append((path, stamp))
             elif tree.keys.get(path) != known[1]:
@@ -178,6 +169,6 @@ class MapBuilder:
         """Remember the stamps of files; on disk only those whose facts are lasting."""
         passing = {copy.key for copy in made if not copy.lasting}
         stamped = {copy.path: (copy.stamp, copy.key) for copy in copies if copy.stamp is not None}
-        self._known().update(stamped)
+        self._places.update(stamped)
         fresh = {copy.key: copy.packed for copy in made if copy.packed and copy.lasting}
         self._store.put(fresh, {path: place for path, place in stamped.items() if place[1] not in passing})

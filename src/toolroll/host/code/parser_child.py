@@ -41,9 +41,7 @@ def serve() -> None:
 def _answers(request: tuple[str, str, list[tuple[str, int]]], source: BinaryIO) -> list[bytes]:
     """The answers to a request: a header with their lengths, and their bytes."""
     what, more, sizes = request
-    sources = [
-        (language, source.read(size)) for language, size in sizes
-    ]  # all first: the parent waits until they are read
+    sources = [(language, source.read(size)) for language, size in sizes]  # all: the parent waits until they are read
     work = _work(what)
     made = [_answer(work, language, one, more) for language, one in sources]
     head = json.dumps([(code, message, len(answer)) for code, message, answer in made]).encode()
@@ -62,9 +60,10 @@ def _work(what: str) -> Work:
     if what == "facts":
         from toolroll.text.code.map.file_facts import make_facts, pack
 
-        return lambda language, source, _: pack(
-            make_facts(source.decode(), tags.names(language, source) if language else None)
-        )
+        def facts(language: str, source: bytes, _: str) -> bytes:
+            return pack(make_facts(source.decode(), tags.names(language, source) if language else None))
+
+        return facts
     from toolroll.text.code.syntax import model
 
     read = tags.tags if what == "tags" else tags.definitions

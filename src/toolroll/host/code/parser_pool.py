@@ -57,16 +57,6 @@ class ParserPool:
         self._lock = threading.Lock()
         self._closed = False
 
-    def tags(self, language: str, source: bytes, token: CancelToken | None = None) -> Tags:
-        """The tags of a source in UTF-8; TooHardError if it is too much for the parser."""
-        return _one(self.every_tags([(language, source)], token))
-
-    def matches(
-        self, language: str, source: bytes, pattern: str, token: CancelToken | None = None
-    ) -> list[PatternMatch]:
-        """Where a source matches a structural pattern; TooHardError if it is too much for the parser."""
-        return _one(self.every_match([(language, source)], pattern, token))
-
     def every_tags(
         self, sources: Sequence[LanguageSource], token: CancelToken | None = None, *, whole: bool = True
     ) -> list[Tags | Exception]:
@@ -188,9 +178,8 @@ class _Child:
         if process is None:
             return 0
         status = process.poll()
-        if status is None:
-            # A child that closed its end is about to exit, and its status says why.
-            status = wait_for(process, 0.2) if self._gone(process) else None
+        if status is None and _has_hung_up(process):
+            status = wait_for(process, 0.2)  # it is about to exit, and its status says why
         if status is None:
             process.kill()
         for pipe in (process.stdin, process.stdout):
@@ -199,12 +188,6 @@ class _Child:
                     pipe.close()
         ended = process.wait()
         return status if status is not None else ended
-
-    def _gone(self, process: ChildProcess) -> bool:
-        assert process.stdout is not None
-        events = select.poll()
-        events.register(process.stdout.fileno(), select.POLLIN)
-        return any(event & select.POLLHUP for _, event in events.poll(0))
 
     def _running(self) -> ChildProcess:
         if self._process is None:
@@ -248,12 +231,12 @@ class _Child:
         return [(code, why, answers[end - size : end]) for (code, why, size), end in zip(head, ends, strict=True)]
 
 
+def _has_hung_up(process: ChildProcess) -> bool:
+    assert process.stdout is not None
+    events = select.poll()
+    events.register(process.stdout.fileno(), select.POLLIN)
+    return any(event & select.POLLHUP for _, event in events.poll(0))
+
+
 def _reason(status: int) -> str:
     return "took too long" if status == -signal.SIGPROF else "crashed the parser"
-
-
-def _one(answers: list[_T | Exception]) -> _T:
-    (answer,) = answers
-    if isinstance(answer, Exception):
-        raise answer
-    return answer

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -21,7 +22,8 @@ from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.language import MAX_SOURCE_BYTES, Language
 from toolroll.text.code.syntax.source import SourceText
 from toolroll.text.code.syntax.uses import near
-from toolroll.text.encoding import HEAD, detect
+from toolroll.text.encoding import as_utf8
+from toolroll.text.lines import counted
 from toolroll.text.search.skipped import sentence
 
 if TYPE_CHECKING:
@@ -67,10 +69,9 @@ class StructureScan(Generic[T]):
         if self.survey is not None:
             return sentence(self.survey.searched, self.survey.skipped, self.survey.elsewhere)
         said = [f"{count} {what}" for what, count in (*sorted(self.skipped.items()), *sorted(self.others.items()))]
-        looked = f"Looked at {len(self.found)} file{'s' if len(self.found) != 1 else ''}"
         passed = f"; not at: {', '.join(said)}" if said else ""
         late = " There was no time for all of them: give a narrower `path`." if self.stopped else ""
-        return f"{looked}{passed}.{late}"
+        return f"Looked at {counted(len(self.found), 'file')}{passed}.{late}"
 
 
 class _Copy(NamedTuple):
@@ -102,7 +103,7 @@ class Structure:
 
     def tags_of(self, path: str, token: CancelToken | None = None) -> Tags:
         """The tags of one file; a ToolError if it has no known language or cannot be parsed."""
-        known = self._tag_cache.of_file(path, whole=True)
+        known = self._tag_cache.of_files([path], whole=True).get(path)
         tags = known or self._tags_of([path], token, whole=True)[0]
         if isinstance(tags, Exception):
             raise tags
@@ -130,13 +131,8 @@ class Structure:
         Without `whole`, which is less work, the tags may lack uses.
         """
 
-        def known(paths: Sequence[str], stamps: Mapping[str, Stamp | None] | None) -> dict[str, Tags]:
-            if stamps is not None:
-                return self._tag_cache.of_files(paths, stamps, whole=whole)
-            found = ((one, self._tag_cache.of_file(one, whole=whole)) for one in paths)
-            return {one: tags for one, tags in found if tags is not None}
-
         scope = Scope(path, () if include is None else (include,))
+        known = partial(self._tag_cache.of_files, whole=whole)
         return self._scan(scope, holds, wanted, lambda some: self._tags_of(some, token, whole=whole), token, known)
 
     def find_pattern(
@@ -148,9 +144,9 @@ class Structure:
             def ask(copies: Sequence[_Copy]) -> Sequence[list[PatternMatch] | Exception]:
                 return self.parsers.every_match([(one.language.name, one.data) for one in copies], pattern, token)
 
-            return self._ask(paths, lambda copy: bool(copy.language.pattern), ask)
+            return self._ask(paths, lambda copy: copy.language.patterns, ask)
 
-        return self._scan(Scope(path), holds, lambda language: bool(language.pattern), fits, token)
+        return self._scan(Scope(path), holds, lambda language: language.patterns, fits, token)
 
     def resolve_path(self, files: FileReader, path: str) -> str:
         """The path of a call relative to the workspace; ToolError for a kept output, which has no structure."""
@@ -332,20 +328,11 @@ def _outcome(path: str, found: T | Exception | None) -> _Outcome[T]:
 
 
 def _too_hard(path: str, reason: str) -> ToolError:
-    return ToolError(
-        ErrorCode.EXECUTION, f"{path!r} {reason}: its structure cannot be told. Use `read` or `grep` on it instead."
-    )
+    return ToolError(ErrorCode.EXECUTION, f"{path!r} {reason}: its structure is unknown. Use `read` or `grep` on it.")
 
 
 def _utf8(data: bytes, path: str) -> bytes:
-    """The text of a source in UTF-8, without a byte order mark."""
     try:
-        encoding = detect(data[:HEAD])
-        if not encoding.bom and encoding.codec == "utf-8":
-            data.decode("utf-8")
-            return data
-        return data[len(encoding.bom) :].decode(encoding.codec, "replace").encode("utf-8", "replace")
-    except UnicodeDecodeError:
-        return data.decode("latin-1").encode()  # an old encoding: one byte per letter, so that columns are right
+        return as_utf8(data)
     except ToolError as error:
         raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolroll.host.files.versions import SETTLED_NS
+from toolroll.host.files.versions import SETTLED_NS, stamp_of
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
@@ -42,34 +42,31 @@ class TagCache:
         self.hard: dict[Key, str] = {}
         """Sources that the parser cannot handle, and why."""
 
-    def of_file(self, path: str, *, whole: bool) -> Tags | None:
-        """The tags of an unchanged file; None if they are not cached, or not `whole`."""
-        with self._lock:
-            held = self._paths.get(path)
-        if held is None or held.stamp != self.stamp(held.where):
-            return None
-        return self.get(held.key, whole=whole)
-
-    def of_files(self, paths: Iterable[str], stamps: Mapping[str, Stamp | None], *, whole: bool) -> dict[str, Tags]:
-        """As `of_file`, for files whose stamps are known."""
+    def of_files(
+        self, paths: Iterable[str], stamps: Mapping[str, Stamp | None] | None = None, *, whole: bool
+    ) -> dict[str, Tags]:
+        """The cached tags of unchanged files, with `whole` only those with uses; by `stamps` if these are known."""
         found = {}
         with self._lock:
             for path in paths:
                 held = self._paths.get(path)
-                if held is not None and held.stamp == stamps.get(path):
-                    tags = self._tags.get(held.key)
-                    if tags is not None and (tags.whole or not whole):
-                        found[path] = tags
+                if held is None or held.stamp != (self.stamp(held.where) if stamps is None else stamps.get(path)):
+                    continue
+                if (tags := self._get(held.key, whole)) is not None:
+                    found[path] = tags
         return found
 
     def get(self, key: Key, *, whole: bool) -> Tags | None:
         """The tags of a source."""
         with self._lock:
-            tags = self._tags.get(key)
-            if tags is None or (whole and not tags.whole):
-                return None
-            self._tags.move_to_end(key)
-            return tags
+            return self._get(key, whole)
+
+    def _get(self, key: Key, whole: bool) -> Tags | None:
+        tags = self._tags.get(key)
+        if tags is None or (whole and not tags.whole):
+            return None
+        self._tags.move_to_end(key)
+        return tags
 
     def keep(self, path: str, where: str, stamp: Stamp | None, key: Key, tags: Tags) -> None:
         """Cache the tags of a source, and that a file holds it while it has this stamp."""
@@ -101,8 +98,5 @@ class TagCache:
             status = os.stat(where, dir_fd=self._root.fd, follow_symlinks=False)
         except OSError:
             return None
-        modified, changed = status.st_mtime_ns, status.st_ctime_ns
-        recent = time.time_ns() - max(modified, changed) < SETTLED_NS
-        if recent or not stat.S_ISREG(status.st_mode):
-            return None
-        return status.st_dev, status.st_ino, status.st_size, modified, changed
+        recent = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < SETTLED_NS
+        return None if recent or not stat.S_ISREG(status.st_mode) else stamp_of(status)

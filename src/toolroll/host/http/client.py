@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolroll.host.http.deadline import SILENCE_S
+from toolroll.host.http.deadline import SILENCE_S, Deadline
+from toolroll.host.http.rate_limit import RateLimit
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.http.connections import Connections, Incoming
-    from toolroll.host.http.deadline import Deadline
     from toolroll.host.http.network import Route
-    from toolroll.host.http.rate_limit import RateLimit
     from toolroll.host.http.request import Request
     from toolroll.host.http.robots import RobotsRules
     from toolroll.host.runtime.cancellation import CancelToken
@@ -86,7 +85,7 @@ class Client:
         self._proxy = proxy
         self._authorities = authorities
         self._lock = threading.Lock()
-        self._rate_limit = rate_limit
+        self._rate_limit = rate_limit or RateLimit()
         self._robots: dict[str, tuple[float, RobotsRules]] = {}
         self._connections: Connections | None = None
         self._derived: weakref.WeakSet[Client] = weakref.WeakSet()
@@ -104,6 +103,17 @@ class Client:
         )
         self._derived.add(derived)
         return derived
+
+    def for_url(self, url: str, variable: str, *, max_bytes: int) -> Client:
+        """A client for the server that the operator names in a variable, which may be inside their network."""
+        from toolroll.policy import urls
+
+        try:
+            target = urls.parse(url)
+        except ValueError as error:  # without the value, which may hold a password
+            why = f"{variable} is not a URL that can be asked, because {error}. Set another."
+            raise ToolError(ErrorCode.UNSUPPORTED, why) from None
+        return self.for_host(f"{target.host}:{target.port}", max_bytes=max_bytes)
 
     def close(self) -> None:
         """Close the kept connections, also of the clients that were derived from this one."""
@@ -128,7 +138,6 @@ class Client:
         An answer with an error status is an answer. `robots` honours robots.txt, for GET and HEAD. A server may be
         silent for `silence` seconds. `into` gets the body of an answer with status 200 piece by piece, as it comes.
         """
-        from toolroll.host.http.deadline import Deadline
         from toolroll.policy import urls
 
         most = urls.MAX_REDIRECTS if follow else 0
@@ -159,7 +168,7 @@ class Client:
             verdict, target = self._judge(request.url, deadline)
             if polite and not verdict.named:
                 if target.host not in asked:
-                    self._limit().wait(target.host, deadline)
+                    self._rate_limit.wait(target.host, deadline)
                 asked.add(target.host)
                 if robots and request.method in ("GET", "HEAD"):
                     self._check_robots(target, deadline)
@@ -257,14 +266,6 @@ class Client:
         if found.status >= 300:
             return robots.NONE, _ROBOTS_S
         return robots.parse(found.body.decode("utf-8", "replace"), AGENT), _ROBOTS_S
-
-    def _limit(self) -> RateLimit:
-        from toolroll.host.http.rate_limit import RateLimit
-
-        with self._lock:
-            if self._rate_limit is None:
-                self._rate_limit = RateLimit()
-            return self._rate_limit
 
 
 class _EndlessError(ToolError):

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.journal.log import undone_numbers
-from toolroll.host.knowledge.call_log import LoggedCall
+from toolroll.host.knowledge.call_log import SAID, LoggedCall
 from toolroll.host.knowledge.note_store import NoteStore, path
-from toolroll.result import ToolError
 from toolroll.text.knowledge import fusion, passages
 from toolroll.text.knowledge.chunks import split_markdown
-from toolroll.text.knowledge.passages import Hits, Passage, RankingMethod
+from toolroll.text.knowledge.passages import Hits, Passage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +42,7 @@ class History:
     call: Call
 
     def calls(self) -> list[Passage]:
-        """The calls that changed files, ran programs or asked others, the oldest first."""
+        """What was said, and the calls that changed files, ran programs or asked others, the oldest first."""
         entries = self.journal.entries()
         gone = undone_numbers(entries)
         made = [(one.time, _call(one, one.number in gone)) for one in entries[-_MAX_CALLS:]]
@@ -62,43 +61,21 @@ class History:
 
     def search(self, known: Sequence[Passage], query: str, limit: int) -> Hits:
         """The passages that answer, ranked by words and meaning; of equals, the later one comes first."""
-        words = passages.score_passages(known, passages.check_query(query))
-        near, ranking = self._near(known, query)
-        # From the last to the first, so that of equals the later one comes first.
-        last = len(known) - 1
-        turned = ({last - at: value for at, value in one.items()} for one in (words, near))
-        best = [(last - at, score) for at, score in fusion.fuse(*turned)]
-        made = [replace(known[at], score=round(score, 4)) for at, score in best[:limit]]
+        latest = known[::-1]  # so that of equals the later one comes first
+        words = passages.score_passages(latest, passages.check_query(query))
+        texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in latest]
+        near, ranking = self.semantic.similarities(query, texts, _EMBED_SECONDS, self.call.token)
+        best = fusion.fuse(words, near)
+        made = [replace(latest[at], score=round(score, 4)) for at, score in best[:limit]]
         return Hits(made, len(best), ranking)
-
-    def _near(self, known: Sequence[Passage], query: str) -> tuple[dict[int, float], RankingMethod]:
-        """The similarity of the passages to the question, the latest first; vectors are cached."""
-        if lacks := self.semantic.unavailable_reason:
-            return {}, RankingMethod(reason=lacks)
-        if not known:
-            return {}, RankingMethod("meaning and words")
-        from toolroll.host.models.embedding.vector_cache import VectorCache
-
-        try:
-            embedder = self.semantic.embedder
-            (asked,) = embedder.embed([query], self.call.token)
-            texts = [_WHEN.sub("", f"{one.title}\n{one.text}".strip()) for one in reversed(known)]
-            made = VectorCache(self.files.state, self.call.token, embedder).vectors(texts, _EMBED_SECONDS, len(asked))
-        except ToolError as error:
-            self.call.token.check()  # unless it is the call itself that ends
-            return {}, RankingMethod(reason=error.message)
-        near = {len(known) - 1 - at: float(one @ asked) for at, one in enumerate(made) if one is not None}
-        left = len(known) - len(near)
-        return near, RankingMethod(
-            "meaning and words", f"{left} of {len(known)} by words alone, for now." if left else ""
-        )
 
 
 def _called(one: LoggedCall) -> Passage:
-    ended = "" if one.outcome == "success" else f"; it failed with {one.outcome}"
+    ended = "" if one.outcome in ("success", SAID) else f"; it failed with {one.outcome}"
     session = f"; in session {one.session}" if one.session else ""
     said = f"{_at(one.time)} {one.tool}: {one.arguments}{ended}{session}"
-    return Passage(f"call of {one.tool}", "", "\n".join(filter(None, [said, one.message])), 0.0)
+    source = f"said by {one.tool}" if one.outcome == SAID else f"call of {one.tool}"
+    return Passage(source, "", "\n".join(filter(None, [said, one.message])), 0.0)
 
 
 def _at(moment: float) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from toolroll.host.convert.converter import Converter
     from toolroll.host.files.reader import TextFile
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.knowledge.library import Store
+    from toolroll.host.knowledge.library import Library
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
@@ -97,7 +97,7 @@ class Ingest:
 
     def __init__(
         self,
-        store: Store,
+        store: Library,
         files: Workspace,
         search: Search,
         structure: Structure,

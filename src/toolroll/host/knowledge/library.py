@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from toolroll.host.knowledge import postings
 from toolroll.host.knowledge.vectors import backfill
@@ -68,33 +68,8 @@ class LibrarySize:
     """Pieces that no vector was made of yet."""
 
 
-class Store(Protocol):
-    """Stores documents in pieces and finds them."""
-
-    def knows(self, document: LibraryDocument) -> bool:
-        """Whether exactly this version of a document is stored."""
-
-    def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
-        """Store a document in place of its older version; returns whether there was one."""
-
-    def drop(self, kind: Kind, source: str) -> bool:
-        """Forget one document; False if there was none."""
-
-    def search(self, query: str, limit: int) -> Hits:
-        """The passages that answer a question, the best first, and what they are ranked by."""
-
-    def fill(self, progress: Progress, seconds: float) -> str:
-        """Make missing vectors for at most this long; returns what is still missing, and why: a sentence, or ""."""
-
-    def stats(self) -> LibrarySize:
-        """What it holds."""
-
-    def clear(self) -> LibrarySize:
-        """Forget all; what it held."""
-
-
 class Library:
-    """A Store that ranks by words (BM25), and by meaning where that is set up.
+    """Stores documents in pieces and finds them by words (BM25), and by meaning where that is set up.
 
     What is put is found by its words at once; `fill` makes the vectors, and so does each search for a moment.
     """
@@ -110,14 +85,8 @@ class Library:
 
     def knows(self, document: LibraryDocument) -> bool:
         """Whether exactly this version of a document is stored."""
-        if not self._base.exists:
-            return False
-        with self._base.connect() as base:
-            row = base.execute(
-                "select form, digest, cut from documents where kind = ? and source = ?",
-                (document.kind, document.source),
-            ).fetchone()
-            return bool(row == (document.form, document.digest, SPLIT_VERSION))
+        text = "select form, digest, cut from documents where kind = ? and source = ?"
+        return self._rows(text, document.kind, document.source) == [(document.form, document.digest, SPLIT_VERSION)]
 
     def put(self, document: LibraryDocument, chunks: Sequence[Chunk]) -> bool:
         """Store a document in place of its older version; returns whether there was one."""
@@ -154,22 +123,20 @@ class Library:
 
     def documents(self) -> list[tuple[Kind, str, str]]:
         """Kind, source and form of every document, in the order of their sources."""
-        if not self._base.exists:
-            return []
-        with self._base.connect() as base:
-            return base.execute("select kind, source, form from documents order by source, kind").fetchall()
+        return self._rows("select kind, source, form from documents order by source, kind")
 
     def text(self, kind: str, source: str) -> str | None:
         """The text of a document, put together from its pieces; None if there is no such one."""
-        if not self._base.exists:
-            return None
-        with self._base.connect() as base:
-            rows = base.execute(
-                "select text from pieces join documents on documents.number = pieces.document "
-                "where kind = ? and source = ? order by pieces.number",
-                (kind, source),
-            ).fetchall()
+        joined = "pieces join documents on documents.number = pieces.document"
+        where = "kind = ? and source = ? order by pieces.number"
+        rows = self._rows(f"select text from {joined} where {where}", kind, source)
         return join_pieces(text for (text,) in rows) if rows else None
+
+    def _rows(self, text: str, *values: str) -> list[Any]:
+        if not self._base.exists:
+            return []
+        with self._base.connect() as base:
+            return base.execute(text, values).fetchall()
 
     def search(self, query: str, limit: int, *, by: fusion.By = "both") -> Hits:
         """The passages that answer a question, the best first, and what they are ranked by."""
@@ -262,9 +229,8 @@ def _insert(base: sqlite3.Connection, document: int | None, chunk: Chunk) -> int
 
 
 def _forget(base: sqlite3.Connection, kind: Kind, source: str) -> bool:
-    row = base.execute(
-        "select number, block, terms from documents where kind = ? and source = ?", (kind, source)
-    ).fetchone()
+    text = "select number, block, terms from documents where kind = ? and source = ?"
+    row = base.execute(text, (kind, source)).fetchone()
     if row is None:
         return False
     number, block, terms = row

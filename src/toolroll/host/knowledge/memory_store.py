@@ -12,16 +12,8 @@ from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.database import Database
 from toolroll.host.runtime.state import State
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.knowledge import memories as remembering
-from toolroll.text.knowledge.memories import (
-    EvictionPlan,
-    Memory,
-    MemoryResults,
-    MemorySummary,
-    MergePlan,
-    Strategy,
-    Type,
-)
+from toolroll.text.knowledge import memories
+from toolroll.text.knowledge.memories import EvictionPlan, Memory, MergePlan, Strategy, Type
 from toolroll.text.knowledge.passages import RankingMethod
 
 if TYPE_CHECKING:
@@ -59,32 +51,32 @@ class MemoryStore:
 
         What is known already in this type is only refreshed. ToolError when there are too many.
         """
-        content, now = remembering.check_content(content), time.time()
+        content, now = memories.check_content(content), time.time()
         with self._base.transaction() as base:
-            memories = _all(base)
-            known = next((one for one in memories if one.type == type and _same(one.content, content)), None)
+            kept = _all(base)
+            known = next((one for one in kept if one.type == type and _same(one.content, content)), None)
             if known is not None:
                 made = replace(known, importance=max(known.importance, importance), updated=now)
                 _keep(base, made)
                 return made, False, EvictionPlan()
-            if len(memories) >= _MAX_MEMORIES:
+            if len(kept) >= _MAX_MEMORIES:
                 raise ToolError(
                     ErrorCode.TOO_LARGE,
-                    f"There are {len(memories)} memories already. Make room with action 'forget' or 'consolidate'.",
+                    f"There are {len(kept)} memories already. Make room with action 'forget' or 'consolidate'.",
                 )
             values = (content, type, importance, now, now)
             cursor = base.execute(
                 "insert into memories (content, type, importance, created, updated) values (?, ?, ?, ?, ?)", values
             )
             made = Memory(int(cursor.lastrowid or 0), *values)
-            return made, True, _make_room(base, [*memories, made], made, now)
+            return made, True, _make_room(base, [*kept, made], made, now)
 
     def update(
         self, id: str, content: str | None, type: Type | None, importance: float | None
     ) -> tuple[Memory, EvictionPlan]:
         """Change what is given; the memory as it is now, and which working ones had to make room."""
-        number, now = remembering.check_id(id), time.time()
-        text = None if content is None else remembering.check_content(content)
+        number, now = memories.check_id(id), time.time()
+        text = None if content is None else memories.check_content(content)
         with self._changing(number) as base:
             old = _one(base, number)
             made = replace(
@@ -99,24 +91,28 @@ class MemoryStore:
 
     def remove(self, id: str) -> Memory:
         """Delete one; what it was."""
-        number = remembering.check_id(id)
+        number = memories.check_id(id)
         with self._changing(number) as base:
             old = _one(base, number)
             _drop(base, [number])
         self._unlearn([old])
         return old
 
-    def search(self, query: str, type: Type | None, limit: int) -> MemoryResults:
+    def search(self, query: str, type: Type | None, limit: int) -> memories.MemoryResults:
         """The memories that answer a question, the best first, and what they were ranked by."""
-        memories = self.all(type)
-        likeness, ranking = self._likeness(memories, query)
-        found = remembering.rank(memories, query, time.time(), likeness)
-        rows = [remembering.show_memory(one, score) for one, score in found[:limit]]
-        return MemoryResults(rows, len(found), ranking.by, ranking.note)
+        latest = sorted(self.all(type), key=lambda one: -one.updated)
+        likeness, ranking = None, RankingMethod()
+        if self._meaning is not None:
+            texts = [one.content for one in latest]
+            near, ranking = self._meaning.similarities(query, texts, _EMBED_SECONDS, self._token)
+            likeness = {latest[at].number: value for at, value in near.items()} if ranking.by != "words" else None
+        found = memories.rank(latest, query, time.time(), likeness)
+        rows = [memories.show_memory(one, score) for one, score in found[:limit]]
+        return memories.MemoryResults(rows, len(found), ranking.by, ranking.note)
 
-    def summary(self, type: Type | None, most: int) -> MemorySummary:
+    def summary(self, type: Type | None, most: int) -> memories.MemorySummary:
         """How many there are, and so many of those that matter most."""
-        return remembering.summarise(self.all(type), time.time(), most)
+        return memories.summarise(self.all(type), time.time(), most)
 
     def forget(
         self, strategy: Strategy, type: Type | None, *, threshold: float, days: float, keep: int
@@ -125,19 +121,19 @@ class MemoryStore:
         if not self._base.exists:
             return [], 0
         with self._base.transaction() as base:
-            memories = _all(base)
-            among = [one for one in memories if type in (None, one.type)]
-            gone = remembering.choose_forgotten(among, strategy, time.time(), threshold=threshold, days=days, keep=keep)
+            kept = _all(base)
+            among = [one for one in kept if type in (None, one.type)]
+            gone = memories.choose_forgotten(among, strategy, time.time(), threshold=threshold, days=days, keep=keep)
             _drop(base, [one.number for one in gone])
         self._unlearn(gone)
-        return gone, len(memories) - len(gone)
+        return gone, len(kept) - len(gone)
 
     def consolidate(self, threshold: float, type: Type | None) -> MergePlan:
         """Make important short-lived memories semantic, and one of those that say the same."""
         if not self._base.exists:
             return MergePlan()
         with self._base.transaction() as base:
-            merger = remembering.plan_merge(_all(base), threshold, type)
+            merger = memories.plan_merge(_all(base), threshold, type)
             for one in merger.changed:
                 _keep(base, one)
             _drop(base, list(merger.merged))
@@ -150,44 +146,17 @@ class MemoryStore:
         with self._base.connect() as base:
             return [one for one in _all(base) if type in (None, one.type)]
 
-    def _likeness(self, memories: Sequence[Memory], query: str) -> tuple[dict[int, float] | None, RankingMethod]:
-        """How like the question the memories are, by number, the latest in any case."""
-        lacks = self._meaning.unavailable_reason if self._meaning is not None else ""
-        if self._meaning is None or lacks:
-            return None, RankingMethod(reason=lacks)
-        if not memories:
-            return None, RankingMethod("meaning and words")
-        from toolroll.host.models.embedding.vector_cache import VectorCache
-
-        latest = sorted(memories, key=lambda one: -one.updated)
-        try:
-            embedder = self._meaning.embedder
-            (asked,) = embedder.embed([query], self._token)
-            made = VectorCache(self._state, self._token, embedder).vectors(
-                [one.content for one in latest], _EMBED_SECONDS, len(asked)
-            )
-        except ToolError as error:
-            self._token.check()  # unless it is the call itself that ends
-            return None, RankingMethod(reason=error.message)
-        like = {
-            one.number: float(vector @ asked) for one, vector in zip(latest, made, strict=True) if vector is not None
-        }
-        left = len(memories) - len(like)
-        return like, RankingMethod(
-            "meaning and words", f"{left} of {len(memories)} by words alone, for now." if left else ""
-        )
-
-    def _unlearn(self, memories: Sequence[Memory]) -> None:
+    def _unlearn(self, gone: Sequence[Memory]) -> None:
         """Leave no trace of what is forgotten."""
         from toolroll.host.models.embedding.vector_cache import forget
 
-        forget(self._state, self._token, [one.content for one in memories])
+        forget(self._state, self._token, [one.content for one in gone])
 
     @contextmanager
     def _changing(self, number: int) -> Iterator[sqlite3.Connection]:
         """The database in a transaction, for one that must be there."""
         if not self._base.exists:
-            raise remembering.missing_memory(number)
+            raise memories.missing_memory(number)
         with self._base.transaction() as base:
             yield base
 
@@ -199,7 +168,7 @@ def _all(base: sqlite3.Connection) -> list[Memory]:
 def _one(base: sqlite3.Connection, number: int) -> Memory:
     values = base.execute(f"select {_COLUMNS} from memories where number = ?", (number,)).fetchone()
     if values is None:
-        raise remembering.missing_memory(number)
+        raise memories.missing_memory(number)
     return Memory(*values)
 
 
@@ -214,8 +183,8 @@ def _drop(base: sqlite3.Connection, numbers: Sequence[int]) -> None:
     base.executemany("delete from memories where number = ?", [(number,) for number in numbers])
 
 
-def _make_room(base: sqlite3.Connection, memories: Sequence[Memory], new: Memory, now: float) -> EvictionPlan:
-    room = remembering.plan_eviction(memories, new.number, now) if new.type == "working" else EvictionPlan()
+def _make_room(base: sqlite3.Connection, kept: Sequence[Memory], new: Memory, now: float) -> EvictionPlan:
+    room = memories.plan_eviction(kept, new.number, now) if new.type == "working" else EvictionPlan()
     for one in room.promoted:
         _keep(base, one)
     _drop(base, [one.number for one in room.dropped])
@@ -223,4 +192,4 @@ def _make_room(base: sqlite3.Connection, memories: Sequence[Memory], new: Memory
 
 
 def _same(one: str, other: str) -> bool:
-    return remembering.normalise_content(one) == remembering.normalise_content(other)
+    return memories.normalise_content(one) == memories.normalise_content(other)

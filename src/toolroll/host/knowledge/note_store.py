@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import difflib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
 
@@ -148,15 +148,11 @@ class NoteStore:
             id = wanted if number == 1 else f"{wanted}-{number}"
             if f"{id}{SUFFIX}".casefold() not in taken:
                 return id
-        raise ToolError(
-            ErrorCode.CONFLICT, f"There are {_MAX_SAME_NAME} notes {wanted!r} already. Use another `title`."
-        )
+        raise ToolError(ErrorCode.CONFLICT, f"There are {_MAX_SAME_NAME} notes {wanted!r}. Use another `title`.")
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> AbstractContextManager[None]:
         """One change at a time, among all processes on this workspace."""
-        with hold_lock(self._files.state.folder("locks"), "notes", self._token):
-            yield
+        return hold_lock(self._files.state.folder("locks"), "notes", self._token)
 
 
 def path(id: str) -> str:

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.host.models.embedding.settings import (
-    EMBEDDINGS_KEY,
-    EMBEDDINGS_MODEL,
-    EMBEDDINGS_URL,
-    RERANK_KEY,
-    RERANK_MODEL,
-    RERANK_URL,
-)
+from toolroll.host.models.embedding import settings
 from toolroll.host.runtime.state import State
+from toolroll.result import ToolError
+from toolroll.text.knowledge.passages import RankingMethod
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client
     from toolroll.host.knowledge.vectors.store import VectorStore
     from toolroll.host.models.embedding.embedder import Embedder
     from toolroll.host.models.embedding.reranker import Reranker
+    from toolroll.host.runtime.cancellation import CancelToken
 
 _USUAL = "text-embedding-3-small"
 _MISSED = "what is said in other words may be missed. To rank by meaning too,"
@@ -55,7 +51,7 @@ class SemanticRanking:
             return ""
         if any(find_spec(name) is None for name in _NEEDS):
             return f"{_MISSED} install the extra: pip install 'toolroll[rag]'."
-        if not self._value(EMBEDDINGS_URL) and not ModelStore(self._environment).has(MINILM):
+        if not self._value(settings.EMBEDDINGS_URL) and not ModelStore(self._environment).has(MINILM):
             return f"{_MISSED} run `toolroll models fetch`."
         return ""
 
@@ -64,7 +60,9 @@ class SemanticRanking:
         """The name of the model; does not load it."""
         from toolroll.host.models.embedding.model_files import MINILM
 
-        return (self._value(EMBEDDINGS_MODEL) or _USUAL) if self._value(EMBEDDINGS_URL) else MINILM.name
+        return (
+            (self._value(settings.EMBEDDINGS_MODEL) or _USUAL) if self._value(settings.EMBEDDINGS_URL) else MINILM.name
+        )
 
     @property
     def embedder(self) -> Embedder:
@@ -85,7 +83,7 @@ class SemanticRanking:
     @property
     def reranks(self) -> bool:
         """Whether a reranker is set up."""
-        return bool(self._value(RERANK_URL))
+        return bool(self._value(settings.RERANK_URL))
 
     @property
     def reranker(self) -> Reranker:
@@ -94,9 +92,32 @@ class SemanticRanking:
 
         with self._lock:
             if self._reranker is None:
-                settings = map(self._value, (RERANK_URL, RERANK_MODEL, RERANK_KEY))
-                self._reranker = Reranker(self._http, *settings)
+                names = (settings.RERANK_URL, settings.RERANK_MODEL, settings.RERANK_KEY)
+                self._reranker = Reranker(self._http, *map(self._value, names))
             return self._reranker
+
+    def similarities(
+        self, query: str, texts: Sequence[str], seconds: float, token: CancelToken
+    ) -> tuple[dict[int, float], RankingMethod]:
+        """The cosines of texts to a query, by their places, and the ranking method.
+
+        Vectors are cached. New ones are made for so long, of the first texts first.
+        """
+        if lacks := self.unavailable_reason:
+            return {}, RankingMethod(reason=lacks)
+        if not texts:
+            return {}, RankingMethod("meaning and words")
+        from toolroll.host.models.embedding.vector_cache import VectorCache
+
+        try:
+            (asked,) = self.embedder.embed([query], token)
+            made = VectorCache(self._state, token, self.embedder).vectors(texts, seconds, len(asked))
+        except ToolError as error:
+            token.check()  # unless it is the call itself that ends
+            return {}, RankingMethod(reason=error.message)
+        near = {at: float(one @ asked) for at, one in enumerate(made) if one is not None}
+        left = f"{len(texts) - len(near)} of {len(texts)} by words alone, for now." if len(near) < len(texts) else ""
+        return near, RankingMethod("meaning and words", left)
 
     def close(self) -> None:
         """Close the store."""
@@ -109,21 +130,18 @@ class SemanticRanking:
         from toolroll.host.models.embedding.embedder import LocalEmbedder, RemoteEmbedder
         from toolroll.host.models.embedding.model_files import ModelStore
 
-        url = self._value(EMBEDDINGS_URL)
+        url = self._value(settings.EMBEDDINGS_URL)
         if not url:
             return LocalEmbedder.load(ModelStore(self._environment))
-        return RemoteEmbedder(self._http, url, self.model, self._value(EMBEDDINGS_KEY))
+        return RemoteEmbedder(self._http, url, self.model, self._value(settings.EMBEDDINGS_KEY))
 
     def _open_store(self) -> VectorStore:
-        from toolroll.host.knowledge.vectors.qdrant_edge import QdrantEdge
-        from toolroll.host.knowledge.vectors.qdrant_server import KEY as QDRANT_KEY
-        from toolroll.host.knowledge.vectors.qdrant_server import URL as QDRANT_URL
-        from toolroll.host.knowledge.vectors.qdrant_server import QdrantServer
+        from toolroll.host.knowledge.vectors import qdrant_edge, qdrant_server
 
-        url = self._value(QDRANT_URL)
+        url, key = self._value(qdrant_server.URL), self._value(qdrant_server.KEY)
         if not url:
-            return QdrantEdge(self._state)
-        return QdrantServer(self._http, url, self._value(QDRANT_KEY), os.path.abspath(self._state.path))
+            return qdrant_edge.QdrantEdge(self._state)
+        return qdrant_server.QdrantServer(self._http, url, key, os.path.abspath(self._state.path))
 
     def _value(self, name: str) -> str:
         return self._environment.get(name, "").strip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -62,26 +62,20 @@ class TodoFile:
                     raise
                 kept = ()
             todos = change(kept)
-            self._keep(folder, todos)
+            data = msgspec.json.encode(_File(self._session, todos))
+            self._state.put(TODOS, self._name, msgspec.json.format(data, indent=1))
             _sweep(folder, self._name)
         return todos
 
-    def _keep(self, folder: int, todos: Sequence[Todo]) -> None:
-        data = msgspec.json.format(msgspec.json.encode(_File(self._session, tuple(todos))), indent=1)
-        draft = ".new"  # one at a time, so what a killed process left is written over
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(draft, flags, 0o600, dir_fd=folder), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, self._name, src_dir_fd=folder, dst_dir_fd=folder)
-
 
 def _sweep(folder: int, but: str) -> None:
-    names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX) and name != but]
-    if len(names) < _MAX_LISTS:
-        return
-    age = {name: os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime for name in names}
-    for name in sorted(names, key=lambda name: age[name])[: len(names) - _MAX_LISTS + 1]:
+    """Delete the oldest lists, if there are too many, and what killed processes left."""
+    names = os.listdir(folder)
+    lists = [name for name in names if name.endswith(_SUFFIX) and name != but]
+    gone = [name for name in names if name.startswith(".")]
+    if len(lists) >= _MAX_LISTS:
+        age = {name: os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime for name in lists}
+        gone += sorted(lists, key=lambda name: age[name])[: len(lists) - _MAX_LISTS + 1]
+    for name in gone:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)

@@ -18,14 +18,14 @@ from toolroll.host.files.openat import STEP
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import Spill
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.shell.git_identity import GitIdentity
+from toolroll.host.shell.git_identity import NO_SETTINGS, find_identity
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
+    from toolroll.host.runtime.dir_entries import Stamp
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
-    from toolroll.host.runtime.stamps import Stamp
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
     from toolroll.host.shell.resource_limits import ResourceLimits
     from toolroll.host.shell.supervisor import RunningCommand
@@ -137,7 +137,9 @@ class CommandLauncher:
         self._limits = limits
         self._environ = environ
         self._git = git
-        self._identity = GitIdentity(root, environ, launcher)
+        self._launcher = launcher
+        self._identity: Mapping[str, str] | None = None
+        self._env: Mapping[str, str] = {}
         self._auto_run = AutoRunFiles(root.fd)
         self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
@@ -232,13 +234,16 @@ class CommandLauncher:
         return word if self._temp is None else re.sub(rf"{re.escape(self._temp)}/code-\w+", "$TMPDIR/code", word)
 
     def temp(self) -> str:
-        """The private temporary folder, made when first needed."""
-        import tempfile
-
+        """The private temporary folder, made when first needed together with the environment that names it."""
         with self._lock:
             self._check()
             if self._temp is None:
+                import tempfile
+
+                from toolroll.policy import environment
+
                 self._temp = tempfile.mkdtemp(prefix="toolroll-")
+                self._env = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
             return self._temp
 
     def close(self) -> None:
@@ -313,11 +318,13 @@ class CommandLauncher:
         self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: GuardedCommand | None
     ) -> tuple[dict[str, str], AccessRules]:
         """The environment of a command, and what it may reach."""
-        from toolroll.policy import environment
-
         temp = self.temp()
-        names = self._identity.variables(argv) if writes == "workspace" else {}
-        env = environment.child(self._environ, temp=temp, extra={**names, **extra})
+        names: Mapping[str, str] = {}
+        if writes == "workspace":
+            if self._identity is None:
+                self._identity = find_identity(self._root, self._environ, self._launcher, argv)
+            names = self._identity or NO_SETTINGS
+        env = {**self._env, **names, **extra}
         return env, self._access(env, temp, writes, guarded)
 
     def _bounds(self, seconds: float | None) -> ResourceLimits:

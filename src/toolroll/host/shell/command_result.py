@@ -197,8 +197,9 @@ def show_output(output: CapturedOutput, spill: Spill, most: int, keep: Keep) -> 
         return ShownOutput(f"({output.total} bytes of binary output, not shown)", output.handle())
     if omitted == 0:
         text = clean(head + tail)
-        shown = bound(text, most, keep)
-        return ShownOutput(shown.text, (output.handle() or spill.keep(text)) if shown.cut else None)
+        if len(text) <= most:
+            return ShownOutput(text)
+        return ShownOutput(bound(text, most, keep).text, output.handle() or spill.keep(text))
     # Memory may hold all of it still, and a file is the only way to what is left out.
     return ShownOutput(_ends(clean(head), clean(tail), omitted, most, keep), output.handle(make=True))
 

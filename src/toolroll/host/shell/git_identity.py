@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -25,48 +24,35 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 5.0
 _MAX_CONFIG_BYTES = 1 << 20
 # Under Landlock git would find the user's settings, fail to read them, and end.
-_NO_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull}
+NO_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull}
 _WHO = ("AUTHOR", "COMMITTER")
 _USER = re.compile(r"^\s*\[user\](.*(?:\n(?!\s*\[).*)*)", re.IGNORECASE | re.MULTILINE)
 _KEY = re.compile(r"^\s*(name|email)\s*=", re.IGNORECASE | re.MULTILINE)
 
 
-class GitIdentity:
-    """Asks git once, when a command needs it first. Safe to use from many threads."""
+def find_identity(
+    root: Root, environ: Mapping[str, str], launcher: Launcher, argv: Sequence[str]
+) -> dict[str, str] | None:
+    """The variables for commands; None, with git not asked, while there is neither a repository nor a word of git."""
+    if not os.path.lexists(f"{root.path}/.git") and not any("git" in word for word in argv):
+        return None
+    from toolroll.host.runtime.cancellation import CancelToken
 
-    def __init__(self, root: Root, environ: Mapping[str, str], launcher: Launcher) -> None:
-        self._root = root
-        self._launcher = launcher
-        self._environ = environ
-        self._lock = threading.Lock()
-        self._found: dict[str, str] | None = None
+    words = ("--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
+    try:
+        rows = read_settings(launcher, environ, CancelToken(), words)
+    except (ToolError, OSError):  # there is no git: a command that needs it says so
+        return {**NO_SETTINGS}
+    return {**NO_SETTINGS, **identity(rows, _repository_config(root), environ)}
 
-    def variables(self, argv: Sequence[str]) -> Mapping[str, str]:
-        """The variables for a command; git is not asked while there is neither a repository nor a word about git."""
-        with self._lock:
-            if self._found is None:
-                if not os.path.lexists(f"{self._root.path}/.git") and not any("git" in word for word in argv):
-                    return _NO_SETTINGS
-                self._found = {**_NO_SETTINGS, **self._ask()}
-            return self._found
 
-    def _ask(self) -> dict[str, str]:
-        from toolroll.host.runtime.cancellation import CancelToken
-
-        words = ("--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
-        try:
-            rows = read_settings(self._launcher, self._environ, CancelToken(), words)
-        except (ToolError, OSError):  # there is no git: a command that needs it says so
-            return {}
-        return identity(rows, self._repository_config(), self._environ)
-
-    def _repository_config(self) -> str:
-        """The text of the repository's own settings, as far as they are in the workspace."""
-        try:
-            with os.fdopen(self._root.file(".git/config"), "rb") as file:
-                return file.read(_MAX_CONFIG_BYTES).decode("utf-8", "replace")
-        except (ToolError, OSError):
-            return ""
+def _repository_config(root: Root) -> str:
+    """The text of the repository's own settings, as far as they are in the workspace."""
+    try:
+        with os.fdopen(root.file(".git/config"), "rb") as file:
+            return file.read(_MAX_CONFIG_BYTES).decode("utf-8", "replace")
+    except (ToolError, OSError):
+        return ""
 
 
 def identity(rows: Iterable[str], config: str, environ: Mapping[str, str]) -> dict[str, str]:

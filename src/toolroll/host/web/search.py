@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.http.client import Client
 from toolroll.host.http.deadline import Deadline
-from toolroll.host.http.request import prepare
+from toolroll.host.http.request import prepare, read_retry_after
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.web.engines import hits
@@ -118,13 +118,7 @@ class WebSearch:
             return None
         if not place:
             return _Ready(engine, engine.url, needs, self._http)
-        try:
-            target = urls.parse(place)
-        except ValueError as error:  # its value is not quoted: it may hold a password
-            raise _unset(f"{engine.place} is not a URL that can be asked, because {error}. Set another.") from None
-        # The operator names it, so it may be inside their network; but for this engine alone.
-        client = self._http.for_host(f"{target.host}:{target.port}", max_bytes=_MAX_BYTES)
-        return _Ready(engine, place, needs, client)
+        return _Ready(engine, place, needs, self._http.for_url(place, engine.place, max_bytes=_MAX_BYTES))
 
     def _value(self, variables: Iterable[str]) -> str:
         return next((value for name in variables if (value := self._environment.get(name, "").strip())), "")
@@ -218,16 +212,9 @@ def _send(client: Client, request: Request, token: CancelToken, seconds: float) 
 
 
 def _delay(response: Response, attempt: int) -> float:
-    """Seconds until the next try: what the server says, in seconds or as a date, else ever more."""
-    from email.utils import parsedate_to_datetime
-
-    wait = response.headers.get("retry-after", "").strip()
-    if wait.isascii() and wait.isdigit():
-        return float(wait[:9])
-    try:
-        return max(0.0, parsedate_to_datetime(wait).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return float(_FIRST_DELAY_S * 2**attempt)
+    """Seconds until the next try: what the server says, else ever more."""
+    wait = read_retry_after(response.headers)
+    return float(_FIRST_DELAY_S * 2**attempt) if wait is None else wait
 
 
 def _read(one: _Ready, response: Response) -> list[Hit]:

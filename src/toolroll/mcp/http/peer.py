@@ -75,9 +75,10 @@ class HttpPeer:
     and sends a second request with the answers: `asked` is set when that is due, and `open` holds the questions.
     """
 
-    def __init__(self, context: RequestContext, answers: Mapping[str, Any]) -> None:
-        """`answers` came with the request, by the name of the question."""
+    def __init__(self, context: RequestContext, answers: Mapping[str, Any], meta: Any = None) -> None:
+        """`answers` came with the request, by the name of the question, and so did `meta`."""
         self.token = CancelToken()
+        self.meta: Item = _plain(meta) or {}
         self.asked = asyncio.Event()
         self.open: dict[str, ClientQuestion] = {}
         self._loop = asyncio.get_running_loop()

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from toolroll.policy.commands import CommandRules, judge_analysis, rule_matches
 from toolroll.policy.decision import DECISIONS, Decision, Rule
 from toolroll.policy.shell.parse.analysis import analyse
 from toolroll.policy.shell.parse.words import SimpleCommand
-from toolroll.policy.shell.verdicts import CommandRules, judge_analysis, rule_matches
 
 KEYS = frozenset({"decision", "command", "path", "effect", "reason", "match", "not_match", "exact"})
 

@@ -9,10 +9,11 @@ from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text.knowledge.passages import RankingMethod
+from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from toolroll.host.knowledge.library import LibrarySize, Store
+    from toolroll.host.knowledge.library import Library, LibrarySize
     from toolroll.text.knowledge.passages import Kind
 
 Action = Literal["add_document", "add_text", "ask", "search", "stats", "clear"]
@@ -39,8 +40,7 @@ class LibraryStats:
         if not self.documents:
             return f"{self.done}: it is empty."
         forms = ", ".join(f"{count} {form}" for form, count in self.forms.items())
-        documents = f"{self.documents} document{'s' if self.documents != 1 else ''}"
-        pieces = f"{self.pieces} piece{'s' if self.pieces != 1 else ''}"
+        documents, pieces = counted(self.documents, "document"), counted(self.pieces, "piece")
         return f"{self.done}: {documents} ({forms}) in {pieces}, {self.characters} characters."
 
 
@@ -76,7 +76,7 @@ def rag(
     given = {"path": path, "text": text, "query": query}
     if missing := [f"`{name}`" for name in _NEEDS.get(action, ()) if not (given[name] or "").strip()]:
         raise ToolError(ErrorCode.VALIDATION, f"Action {action!r} also needs {' and '.join(missing)}.")
-    library: Store = Library(ctx.files.state, ctx.token, ctx.meaning)
+    library = Library(ctx.files.state, ctx.token, ctx.meaning)
     ingest = ctx.ingest(library)
     if action in ("add_document", "add_text"):
         added = ingest.add(path or "") if action == "add_document" else ingest.add_text(text or "", title or "")
@@ -91,12 +91,10 @@ def rag(
     return ask(ingest, query or "", limit, http=ctx.http, environment=ctx.environment, token=ctx.token)
 
 
-def _cleared(library: Store, path: str, title: str, confirm: bool) -> LibraryStats | Removed:
+def _cleared(library: Library, path: str, title: str, confirm: bool) -> LibraryStats | Removed:
     if not confirm:
         what = repr(path or title) if path or title else "everything in the library"
-        raise ToolError(
-            ErrorCode.VALIDATION, f"This forgets {what}. Set `confirm` to true if that is what the user wants."
-        )
+        raise ToolError(ErrorCode.VALIDATION, f"This forgets {what}. Set `confirm` to true if the user wants that.")
     if not (path or title):
         return _held("Cleared the library", library.clear(), None)
     kind: Kind = "file" if path else "text"

@@ -38,8 +38,8 @@ def test_none_is_named() -> None:
 WRONG = [
     ({"TOOLROLL_MODEL": "openai:x"}, "needs OPENAI_API_KEY"),
     ({"TOOLROLL_MODEL": "claude-x"}, "needs ANTHROPIC_API_KEY"),
-    ({"TOOLROLL_MODEL": "openai:x", OU: "ftp://secretword@a"}, "OPENAI_BASE_URL is not a usable URL"),
-    ({"TOOLROLL_MODEL": "openai:x", OU: "http://u:secretword@a/v1"}, "OPENAI_BASE_URL is not a usable URL"),
+    ({"TOOLROLL_MODEL": "openai:x", OU: "ftp://secretword@a"}, "OPENAI_BASE_URL is not a URL that can be asked"),
+    ({"TOOLROLL_MODEL": "openai:x", OU: "http://u:secretword@a/v1"}, "OPENAI_BASE_URL is not a URL that can be asked"),
     ({"TOOLROLL_MODEL": "openai:x", O: "k", "TOOLROLL_MODEL_OUTPUT": "many"}, "Set a number"),
 ]
 

@@ -18,7 +18,7 @@ from toolroll import Kit
 from toolroll.host.files.root import Root
 from toolroll.host.runtime.launcher import AccessRules, Sandbox
 from toolroll.host.runtime.state import State
-from toolroll.host.sandbox.git.guard import GitGuard
+from toolroll.host.sandbox.git.guard import GitGuard, GitWatch
 from toolroll.host.sandbox.tiers import Tier
 from toolroll.policy.rules import Policy
 
@@ -438,3 +438,19 @@ def test_nothing_is_left_of_a_closed_guard(ws: Path, repository: Path, tmp_path:
     root.close()
     assert sorted(os.listdir("/proc/self/fd")) == before
     assert threading.active_count() == threads
+
+
+def test_the_end_of_the_watch_and_its_close_may_come_in_any_order(tmp_path: Path) -> None:
+    root = os.open(tmp_path, os.O_RDONLY)
+    before = len(os.listdir("/proc/self/fd"))
+
+    def close_it() -> None:
+        watch.close()
+
+    watch = GitWatch(root, close_it)
+    watch.follow({(): None})
+    (tmp_path / "new").touch()
+    watch._thread.join(10)  # it closes itself at the first change
+    watch.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+    os.close(root)

@@ -32,9 +32,9 @@ def test_weight_flows_to_what_is_used():
 
 def test_weight_that_starts_in_a_file_stays_near_it():
     graph = made(CORE | {"far": (["Far"], {"Nothing": 9})})
-    assert graph.rank({"b": 1.0}).keys() == {"b", "a", "core"}
-    assert graph.rank_near({"far": 1.0}, rounds=1).keys() == {"far", "lonely"}
-    assert graph.rank_near({"gone": 1.0}) == {}
+    assert graph.rank_from({"b": 1.0}).keys() == {"b", "a", "core"}
+    assert graph.rank_from({"far": 1.0}, rounds=1).keys() == {"far", "lonely"}
+    assert graph.rank_from({"gone": 1.0}) == {}
 
 
 def test_a_name_of_its_own_is_no_use_of_another_file():

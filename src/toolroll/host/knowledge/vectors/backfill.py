@@ -94,7 +94,7 @@ class VectorBackfill:
         except ToolError as error:
             self._token.check()  # unless it is the call itself that ends
             why = error.message
-        left, total = self._left(way), self._total()
+        left, total = self._left(way), self._count("select pieces from totals")
         return f"{left} of {total} passages have no embedding yet: {why}" if left else ""
 
     def _make(self, meaning: SemanticRanking, way: str, progress: Progress, deadline: float, size: int) -> int:
@@ -151,9 +151,7 @@ class VectorBackfill:
 
     def _lost(self, meaning: SemanticRanking, way: str) -> bool:
         """Whether the store has fewer vectors than were made: it was broken or of another length, and was replaced."""
-        with self._base.connect() as base:
-            text = "select (select pieces from totals) - (select count(*) from missing where way = ?)"
-            made = int(base.execute(text, (way,)).fetchone()[0])
+        made = self._count("select (select pieces from totals) - (select count(*) from missing where way = ?)", way)
         return meaning.vectors.count(meaning.embedder.name, self._token) < made
 
     def _again(self) -> bool:
@@ -174,12 +172,11 @@ class VectorBackfill:
         return {number: f"{title}\n{text}".strip() for number, title, text in rows}
 
     def _left(self, way: str) -> int:
-        with self._base.connect() as base:
-            return int(base.execute("select count(*) from missing where way = ?", (way,)).fetchone()[0])
+        return self._count("select count(*) from missing where way = ?", way)
 
-    def _total(self) -> int:
+    def _count(self, text: str, *values: str) -> int:
         with self._base.connect() as base:
-            return int(base.execute("select pieces from totals").fetchone()[0])
+            return int(base.execute(text, values).fetchone()[0])
 
     def _settle(self, way: str, numbers: Sequence[int]) -> None:
         """Take what was made off the list; a vector whose piece was deleted meanwhile is stale."""

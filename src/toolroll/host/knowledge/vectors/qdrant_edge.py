@@ -48,15 +48,12 @@ class QdrantEdge:
         self._used = 0.0
         self._watcher: threading.Thread | None = None
 
-    @property
-    def name(self) -> str:
-        return "edge"
+    name = "edge"
 
     def check(self, token: CancelToken) -> None:
         """It can always be used."""
 
     def put(self, model: str, vectors: Mapping[int, Floats], token: CancelToken) -> None:
-        """Keep vectors by their numbers, in the place of older ones."""
         import qdrant_edge as engine
 
         points = [engine.Point(number, vector.tolist()) for number, vector in vectors.items()]
@@ -74,7 +71,6 @@ class QdrantEdge:
                 work(self._made(name, size))
 
     def drop(self, numbers: Sequence[int], token: CancelToken) -> None:
-        """Forget the vectors with these numbers, of all models."""
         import qdrant_edge as engine
 
         if not numbers or not self._names():
@@ -102,7 +98,6 @@ class QdrantEdge:
         return sorted(made, key=lambda pair: (-pair[1], pair[0]))
 
     def count(self, model: str, token: CancelToken) -> int:
-        """How many vectors of a model there are."""
         import qdrant_edge as engine
 
         if not self._names():
@@ -111,7 +106,6 @@ class QdrantEdge:
             return self._done(_named(model), lambda shard: shard.count(engine.CountRequest(exact=True)), 0)
 
     def clear(self, token: CancelToken) -> None:
-        """Forget all vectors of all models."""
         if not self._names():
             return
         with self._held(token):
@@ -120,7 +114,6 @@ class QdrantEdge:
                 shutil.rmtree(self._path(name))
 
     def close(self) -> None:
-        """Give back what is held open; it is opened again when it is needed."""
         with self._turn:
             self._let_go()
             watcher = self._watcher
@@ -196,11 +189,11 @@ class QdrantEdge:
 
     def _watch(self) -> None:
         """Release the store when another process waits for it, or when it was idle for long."""
-        waited = _wanted(self._path("waiting"))
         while True:
             time.sleep(_POLL_WAITERS_SECONDS)
             with self._turn:
-                if self._lock is None or waited() or time.monotonic() - self._used > self._idle:
+                idle = time.monotonic() - self._used > self._idle
+                if self._lock is None or idle or _is_wanted(self._path("waiting")):
                     self._let_go()
                     self._watcher = None
                     return
@@ -253,17 +246,13 @@ def _locks(fd: int, how: int) -> bool:
     return True
 
 
-def _wanted(path: str) -> Callable[[], bool]:
-    """Whether another process waits; checked repeatedly."""
-
-    def asked() -> bool:
-        try:
-            fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            return not _locks(fd, fcntl.LOCK_EX)
-        finally:
-            os.close(fd)
-
-    return asked
+def _is_wanted(path: str) -> bool:
+    """Whether another process waits."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _locks(fd, fcntl.LOCK_EX)
+    finally:
+        os.close(fd)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from toolroll.host.http.request import prepare
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolroll.host.knowledge.vectors.store import Floats
     from toolroll.host.runtime.cancellation import CancelToken
 
+_T = TypeVar("_T")
 URL, KEY = "QDRANT_URL", "QDRANT_API_KEY"
 
 _MAX_REPLY_BYTES = 50_000_000
@@ -30,30 +31,19 @@ class QdrantServer:
 
     def __init__(self, http: Client, url: str, key: str, workspace: str, seconds: float = _REQUEST_SECONDS) -> None:
         """`workspace` tells its collections from those of others; ToolError if the URL cannot be asked."""
-        try:
-            target = urls.parse(url)
-        except ValueError as error:  # its value is not shown: it may hold a password
-            raise ToolError(
-                ErrorCode.UNSUPPORTED, f"{URL} is not a URL that can be asked, because {error}. Set another."
-            ) from None
+        self._client = http.for_url(url, URL, max_bytes=_MAX_REPLY_BYTES)
         self._url = url.rstrip("/")
         self._key = key
         self._seconds = seconds
         self._prefix = f"toolroll-{_short(workspace)}-"
-        self._name = f"{target.host}:{target.port}"
-        # The operator names it, so it may be inside their network; but for this alone.
-        self._client = http.for_host(self._name, max_bytes=_MAX_REPLY_BYTES)
-
-    @property
-    def name(self) -> str:
-        return self._name
+        target = urls.parse(url)
+        self.name = f"{target.host}:{target.port}"
 
     def check(self, token: CancelToken) -> None:
         """ToolError if it is not there, or refuses."""
         self._collections(token)
 
     def put(self, model: str, vectors: Mapping[int, Floats], token: CancelToken) -> None:
-        """Keep vectors by their numbers, in the place of older ones."""
         points = [{"id": number, "vector": vector.tolist()} for number, vector in vectors.items()]
         if not points:
             return
@@ -67,13 +57,11 @@ class QdrantServer:
             self._asked("PUT", f"{path}/points?wait=true", {"points": points[at : at + _BATCH_VECTORS]}, token)
 
     def drop(self, numbers: Sequence[int], token: CancelToken) -> None:
-        """Forget the vectors with these numbers, of all models."""
         if numbers:
             for path in self._collections(token):
                 self._asked("POST", f"{path}/points/delete?wait=true", {"points": list(numbers)}, token, but=(404,))
 
     def search(self, model: str, vector: Floats, limit: int, token: CancelToken) -> list[tuple[int, float]]:
-        """The numbers of the nearest vectors with their cosines, the nearest first. None is passed over."""
         asked = {"query": vector.tolist(), "limit": limit, "params": {"exact": True}}
         path = self._path(model)
         found = self._asked("POST", f"{path}/points/query", asked, token, but=(400, 404))
@@ -81,18 +69,13 @@ class QdrantServer:
             if self._size(path, token) == len(vector):
                 raise _failed("answers with the status 400")
             return []
-        made: list[tuple[int, float]] = _read(
-            lambda: [(int(one["id"]), float(one["score"])) for one in found["points"]]
-        )
-        return made
+        return _read(lambda: [(int(one["id"]), float(one["score"])) for one in found["points"]])
 
     def count(self, model: str, token: CancelToken) -> int:
-        """How many vectors of a model there are."""
         found = self._asked("POST", f"{self._path(model)}/points/count", {"exact": True}, token, but=(404,))
         return 0 if found is None else _read(lambda: int(found["count"]))
 
     def clear(self, token: CancelToken) -> None:
-        """Forget all vectors of all models."""
         for path in self._collections(token):
             self._asked("DELETE", path, None, token, but=(404,))
 
@@ -137,7 +120,7 @@ def _result(response: Response) -> Any:
     return _read(lambda: json.loads(response.body)["result"])
 
 
-def _read(work: Any) -> Any:
+def _read(work: Callable[[], _T]) -> _T:
     try:
         return work()
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):

@@ -20,9 +20,8 @@ class VectorStore(Protocol):
     Each method raises a ToolError that says what to do when the store cannot be used.
     """
 
-    @property
-    def name(self) -> str:
-        """Of the store: what one holds says nothing about another."""
+    name: str
+    """Of the store: what one holds says nothing about another."""
 
     def check(self, token: CancelToken) -> None:
         """ToolError if it cannot be used now."""

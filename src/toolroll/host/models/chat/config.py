@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -65,19 +64,13 @@ def load_model(environment: Mapping[str, str], http: Client, name: str | None = 
     if not key and not url:
         needed = f"{provider.key_variable} in the environment. Set it, or {provider.url_variable}"
         raise _unsupported(f"The model {model!r} needs {needed}.")
-    try:
-        target = urls.parse(url or provider.url)
-    except ValueError as error:  # without the value, which may hold a password
-        raise _unsupported(f"{provider.url_variable} is not a usable URL, because {error}. Set another.") from None
     protocol = _load_protocol(provider.name)
     if find_spec(protocol.PACKAGE) is None:
         needed = f"the package {protocol.PACKAGE!r}. Install it: pip install 'toolroll[{EXTRA}]'"
         raise _unsupported(f"The model {model!r} needs {needed}.")
-    # The operator names this server, so it may be inside their network.
-    client = http.for_host(f"{target.host}:{target.port}", max_bytes=_MAX_ANSWER_BYTES)
-    endpoint = Endpoint(
-        provider.name, (url or provider.url).rstrip("/"), key, provider.key_variable, provider.url_variable
-    )
+    url = url or provider.url
+    client = http.for_url(url, provider.url_variable, max_bytes=_MAX_ANSWER_BYTES)
+    endpoint = Endpoint(provider.name, url.rstrip("/"), key, provider.key_variable, provider.url_variable)
     return ChatModel(model, endpoint, protocol, client, max_tokens=_read_max_tokens(environment))
 
 
@@ -86,9 +79,8 @@ def _choose_provider(wanted: str, environment: Mapping[str, str]) -> tuple[Provi
     before, colon, after = wanted.partition(":")
     if colon and before.lower() in PROVIDERS and after:  # a colon may also belong to the name, as in qwen3:8b
         return PROVIDERS[before.lower()], after
-    ready = [
-        one for one in PROVIDERS.values() if environment.get(one.key_variable) or environment.get(one.url_variable)
-    ]
+    set_up = {name for name, value in environment.items() if value}
+    ready = [one for one in PROVIDERS.values() if set_up & {one.key_variable, one.url_variable}]
     fitting = [one for one in PROVIDERS.values() if wanted.lower().startswith(one.prefixes)]
     both = [one for one in fitting if one in ready]
     # A server with a URL of its own may have models of any name, and most such servers speak the protocol of OpenAI.

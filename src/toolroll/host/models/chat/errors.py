@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -112,18 +111,3 @@ def quote_error(error: Mapping[str, Any]) -> str:
     """The server's own message, short and on one line."""
     text = _CONTROL.sub(" ", str(error.get("message") or error.get("detail") or "")).strip()
     return text if len(text) <= _MAX_QUOTED_CHARS else f"{text[:_MAX_QUOTED_CHARS]}..."
-
-
-def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait: given in milliseconds, in seconds, or as a date."""
-    from email.utils import parsedate_to_datetime
-
-    try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        value = headers.get("retry-after", "").strip()
-        if value.replace(".", "", 1).isdecimal():
-            return float(value[:9])
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None

@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolroll.host.http.deadline import Deadline
-from toolroll.host.models.chat.errors import (
-    RETRYABLE,
-    ModelError,
-    ModelErrorKind,
-    classify_error,
-    find_error,
-    quote_error,
-    read_retry_after,
-)
+from toolroll.host.http.request import read_retry_after
+from toolroll.host.models.chat import errors
+from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
 from toolroll.host.models.chat.messages import ChatMessage, ChatRequest, Turn, estimate_usage
 from toolroll.host.models.chat.protocol import UNREADABLE
 from toolroll.result import ErrorCode, ToolError
@@ -109,7 +103,7 @@ class ChatModel:
             except ModelError as error:
                 wait = error.wait if error.wait is not None else self._first_wait * 2**attempt
                 attempt += 1
-                if error.kind not in RETRYABLE or attempt == self._max_tries or wait > _MAX_WAIT_SECONDS:
+                if error.kind not in errors.RETRYABLE or attempt == self._max_tries or wait > _MAX_WAIT_SECONDS:
                     raise
                 if on_text is not None and error.kind in (ModelErrorKind.CUT, ModelErrorKind.GARBLED):
                     on_text("\n[The answer was cut off; asking again.]\n")
@@ -211,9 +205,9 @@ class ChatModel:
 
     def _explain_refusal(self, status: int | None, body: object, wait: float | None = None) -> ModelError:
         """The ModelError for an answer with an error status, or for an error inside a stream."""
-        error = find_error(body)
-        kind = classify_error(status, error)
-        quote = self._hide_key(quote_error(error))
+        error = errors.find_error(body)
+        kind = errors.classify_error(status, error)
+        quote = self._hide_key(errors.quote_error(error))
         text = _REFUSALS.get(kind, _REFUSALS[ModelErrorKind.REQUEST]).format(
             title=self._title,
             status=f" ({status})" if status else "",

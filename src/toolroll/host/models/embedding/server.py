@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from toolroll.host.http.deadline import Deadline
 from toolroll.host.http.request import prepare
-from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -41,17 +40,10 @@ class ModelServer:
 
     def __init__(self, http: Client, url: str, path: str, key: str, settings: ServerSettings) -> None:
         """ToolError if the URL is not allowed in a request."""
-        try:
-            target = urls.parse(url)
-        except ValueError as error:  # without the value, which may hold a password
-            raise ToolError(
-                ErrorCode.UNSUPPORTED, f"{settings.url} is not a URL that can be asked, because {error}. Set another."
-            ) from None
         self._settings = settings
         self._url = f"{url.rstrip('/')}/{path}"
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
-        # The operator names this server, so it may be inside their network.
-        self._client = http.for_host(f"{target.host}:{target.port}", max_bytes=settings.max_bytes)
+        self._client = http.for_url(url, settings.url, max_bytes=settings.max_bytes)
 
     def post(self, body: dict[str, Any], token: CancelToken) -> Any:
         """The decoded answer to a request; ToolError with what to do if there is none. It quotes no server text."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from toolroll.host.files.openat import PATH
-from toolroll.host.sandbox import dir_entries as entries
-from toolroll.host.sandbox.dir_entries import DirEntry, Parts, open_dir
+from toolroll.host.runtime import dir_entries as entries
+from toolroll.host.runtime.dir_entries import DirEntry, Parts, open_dir
 
 GIT: Parts = (".git",)
 SPOTS: tuple[Parts, ...] = (

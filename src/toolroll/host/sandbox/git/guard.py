@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,18 +22,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolroll.host.files.openat import LIST
-from toolroll.host.runtime.stamps import Stamp, are_old, take_stamps
-from toolroll.host.sandbox.dir_entries import Parts
+from toolroll.host.runtime.dir_entries import Parts, Stamp, are_old, open_dir, take_stamps
+from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
 from toolroll.host.sandbox.git.baseline import GIT, Baseline, take_baseline
-from toolroll.host.sandbox.git.objects import KeptObjects
-from toolroll.host.sandbox.git.refs import KeptRefs
 from toolroll.host.sandbox.git.restore import Restorer
+from toolroll.host.sandbox.git.vault import Vault
 
 if TYPE_CHECKING:
     from toolroll.host.files.root import Root
     from toolroll.host.runtime.state import State
-    from toolroll.host.sandbox.dir_entries import Parts
-    from toolroll.host.sandbox.git.watch import GitWatch
 
 _RUNNING = "running"
 
@@ -94,62 +92,6 @@ class InUse:
     def _open(self, name: str) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(name, flags, 0o600, dir_fd=self._folder)
-
-
-_REFRESH_S = 0.25  # for all repositories together; the rest is kept the next time
-
-
-class Vault:
-    """The objects and refs of a workspace's repositories, in folders of the state. For one thread at a time."""
-
-    def __init__(self, root: int, folder: int) -> None:
-        """`root` is the workspace, `folder` one of the state; both descriptors stay the caller's."""
-        self._root = root
-        self._folder = folder
-        self._kept: dict[Parts, tuple[KeptObjects, KeptRefs]] = {}
-        self._stores: list[int] = []
-
-    def refresh(self, repositories: Sequence[Parts]) -> None:
-        """Keep what there is now. Only while nothing runs."""
-        deadline = time.monotonic() + _REFRESH_S
-        for repository in repositories:
-            objects, refs = self._of(repository)
-            if refs.refresh() or not objects.whole:  # git changes the index or a branch with every object
-                objects.refresh(deadline)
-
-    def load(self, repositories: Sequence[Parts]) -> None:
-        """Expect what another kit has kept, which was killed or still runs something."""
-        for repository in repositories:
-            for one in self._of(repository):
-                one.load()
-
-    def put_back(self, repositories: Sequence[Parts]) -> list[str]:
-        """Put back what a command has lost; a sentence for each."""
-        return [said for repository in repositories for one in self._of(repository) for said in one.put_back()]
-
-    def close(self) -> None:
-        """Give the descriptors back."""
-        stores, self._stores, self._kept = self._stores, [], {}
-        for fd in stores:
-            os.close(fd)
-
-    def _of(self, repository: Parts) -> tuple[KeptObjects, KeptRefs]:
-        if repository not in self._kept:
-            import hashlib
-
-            name = hashlib.blake2b(os.fsencode("/".join(repository)), digest_size=8).hexdigest()
-            objects, refs = (self._store(f"{name}-{what}") for what in ("objects", "refs"))
-            self._kept[repository] = (
-                KeptObjects(self._root, repository, objects),
-                KeptRefs(self._root, repository, refs),
-            )
-        return self._kept[repository]
-
-    def _store(self, name: str) -> int:
-        with suppress(FileExistsError):
-            os.mkdir(name, 0o700, dir_fd=self._folder)
-        self._stores.append(os.open(name, LIST | os.O_NOFOLLOW, dir_fd=self._folder))
-        return self._stores[-1]
 
 
 _FOLDER = "git"
@@ -378,8 +320,6 @@ class GitGuard:
         self._written = self._baseline, os.stat(path)
 
     def _start_watch(self) -> None:
-        from toolroll.host.sandbox.git.watch import GitWatch
-
         if self._watch is None:
             self._watch = GitWatch(self._root.fd, self.check)
         self._watch.follow(self._watched)
@@ -409,3 +349,128 @@ def _is_same(one: Baseline, other: Baseline) -> bool:
     if one.entries.keys() != other.entries.keys():
         return False
     return all(entry.same(other.entries[parts]) for parts, entry in one.entries.items())
+
+
+_TOGETHER_S = 0.002  # changes that come so close to each other are looked at once
+_POLL_S = 0.05  # where the kernel does not report changes
+_LOOK_S = 1.0  # where it does: a file that is mapped into memory, or has a name elsewhere, changes unreported
+
+
+class GitWatch:
+    """Watches folders until it is closed; `changed` is called in its thread."""
+
+    def __init__(self, root: int, changed: Callable[[], None]) -> None:
+        """`root` is a descriptor of the workspace; it stays the caller's."""
+        self._root = root
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._folders: Mapping[Parts, set[str] | None] = {}
+        self._numbers: dict[int, Parts] = {}
+        self._polls = False
+        self._rests = True
+        self._sleeps = False
+        self._closed = False
+        self._wake, self._waker = os.pipe()
+        os.set_blocking(self._wake, False)
+        try:
+            self._watch: FolderWatch | None = FolderWatch()
+        except OSError:
+            self._watch = None
+        self._thread = threading.Thread(target=self._live, name="toolroll git", daemon=True)
+        self._thread.start()
+
+    def follow(self, folders: Mapping[Parts, set[str] | None]) -> None:
+        """Watch these folders, each for some names or for all."""
+        with self._lock:
+            self._rests = False
+            if folders != self._folders or self._polls:
+                self._folders = folders
+                self._add()
+            if self._sleeps:
+                self._sleeps = False
+                os.write(self._waker, b"x")
+
+    def rest(self) -> None:
+        """Nothing runs any more; the folders stay watched for the next time."""
+        self._rests = True
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._lock:  # the thread lets go of the descriptors only after this
+            if not self._closed:
+                self._closed = True
+                os.write(self._waker, b"x")
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _add(self) -> None:
+        """Watch every folder that is there now; one that is watched already stays so."""
+        self._polls = self._watch is None
+        numbers = {}
+        for parts in self._folders:
+            try:
+                with open_dir(self._root, parts) as path:
+                    fd = os.open(".", LIST, dir_fd=path)
+            except OSError:
+                continue  # it is not there: the folder above is watched for it
+            try:
+                if self._watch is not None:
+                    numbers[self._watch.add(fd, os.fstat(fd).st_dev)] = parts
+            except OSError:
+                self._polls = True  # too many watches, or a file system that does not report changes
+            finally:
+                os.close(fd)
+        if self._watch is not None:
+            for number in self._numbers.keys() - numbers.keys():
+                self._watch.remove(number)
+        self._numbers = numbers
+
+    def _live(self) -> None:
+        try:
+            while not self._closed:
+                reported = self._wait()
+                if not self._closed and self._is_needed(reported):
+                    with self._lock:
+                        self._add()  # a folder may be another one now; it is watched before it is looked at
+                    with suppress(OSError):  # a full disk: the end of the command says so, and the watch goes on
+                        self._changed()
+        finally:
+            with self._lock:
+                self._closed = True
+                if self._watch is not None:
+                    self._watch.close()
+                os.close(self._wake)
+                os.close(self._waker)
+
+    def _wait(self) -> bool:
+        """Wait for a change, or for the time to look without one; whether it was a change."""
+        waiting = select.poll()
+        waiting.register(self._wake, select.POLLIN)
+        if self._watch is not None:
+            waiting.register(self._watch.fd, select.POLLIN)
+        if waiting.poll(1000 * (_POLL_S if self._polls else _LOOK_S)):
+            time.sleep(_TOGETHER_S)
+            return True
+        with self._lock:
+            self._sleeps = self._rests
+        if self._sleeps:
+            waiting.poll()
+        return False
+
+    def _is_needed(self, reported: bool) -> bool:
+        """Whether it is time to look at the repository."""
+        with suppress(BlockingIOError):
+            os.read(self._wake, 1000)
+        try:
+            changes = {} if self._watch is None else self._watch.take()
+        except EventsLostError:
+            return True
+        with self._lock:
+            return not reported or any(self._matters(number, names) for number, names in changes.items())
+
+    def _matters(self, number: int, names: Mapping[bytes, bool]) -> bool:
+        if number not in self._numbers:
+            return False
+        wanted = self._folders.get(self._numbers[number], set())
+        # The empty name is the folder itself, which is moved or gone.
+        return wanted is None or any(not name or os.fsdecode(name) in wanted for name in names)

@@ -16,8 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from toolroll.host.files.openat import LIST
-from toolroll.host.runtime.stamps import Stamp, are_old, take_stamp, take_stamps
-from toolroll.host.sandbox.dir_entries import Parts, open_dir
+from toolroll.host.runtime.dir_entries import Parts, Stamp, are_old, open_dir, take_stamp, take_stamps
 
 _MAGIC = b"\xfftOc\x00\x00\x00\x02"
 _FANOUT = struct.Struct(">256I")

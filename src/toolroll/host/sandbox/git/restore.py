@@ -11,8 +11,8 @@ import stat
 from collections.abc import Iterator
 
 from toolroll.host.files.openat import PATH
-from toolroll.host.sandbox import dir_entries
-from toolroll.host.sandbox.dir_entries import DirEntry, Parts, open_dir
+from toolroll.host.runtime import dir_entries
+from toolroll.host.runtime.dir_entries import DirEntry, Parts, open_dir
 from toolroll.host.sandbox.git.baseline import (
     GIT,
     MAX_BYTES,

@@ -51,19 +51,14 @@ class Graph:
         """How many files use a name."""
         return self._users[name]
 
-    def rank(self, start: Mapping[str, float] | None = None) -> dict[str, float]:
-        """The PageRank of each file, personalised by `start` if that is given."""
-        if start is None:
-            if not self._even:
-                self._even = self._page_rank(dict.fromkeys(self._defined, 1.0), _MAX_ROUNDS)
-            return self._even
-        return self._page_rank(start, _MAX_ROUNDS)
+    def rank(self) -> dict[str, float]:
+        """The PageRank of each file."""
+        if not self._even:
+            self._even = self.rank_from(dict.fromkeys(self._defined, 1.0))
+        return self._even
 
-    def rank_near(self, start: Mapping[str, float], rounds: int = 3) -> dict[str, float]:
-        """As `rank`, for a few rounds only: reaches close dependencies at little cost."""
-        return self._page_rank(start, rounds)
-
-    def _page_rank(self, start: Mapping[str, float], rounds: int) -> dict[str, float]:
+    def rank_from(self, start: Mapping[str, float], rounds: int = _MAX_ROUNDS) -> dict[str, float]:
+        """The PageRank personalised by `start`; a few rounds reach close dependencies at little cost."""
         total = sum(start.values())
         if not total:
             return {}

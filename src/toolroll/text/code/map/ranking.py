@@ -17,6 +17,7 @@ from toolroll.text.ranking.bm25 import Bm25Index
 from toolroll.text.ranking.weights import ASIDE, CHORES, KINDS, WEIGHTS, Weights, find_aside
 
 _BEST_FILES = 20  # from which dependencies are followed
+_NEAR_ROUNDS = 3  # from a file to its dependencies
 _FULL_SHARE = 0.5  # of the question in a name; more does not raise its value
 _REST_SHARE = 0.05  # of the score of a file that the files in play do not depend on
 _MIN_SHARE = 0.1  # for a definition that shares no word with the question
@@ -95,7 +96,9 @@ class FileRanker:
         found = self._of_most(self._graph.rank())
         start = {path: 1.0 for path in sorted(play) if path in self._held}
         if start:
-            near = self._of_most({path: share for path, share in self._graph.rank(start).items() if path not in start})
+            near = self._of_most(
+                {path: share for path, share in self._graph.rank_from(start).items() if path not in start}
+            )
             found = {path: near.get(path, 0.0) + _REST_SHARE * score for path, score in found.items()}
         return _ranking(self._set_aside(found, {}), play, {})
 
@@ -177,10 +180,9 @@ class FileRanker:
         """Add the files that the best ones, and those in play, depend on."""
         best = nsmallest(_BEST_FILES, found, key=lambda path: (-found[path], path))
         top = found[best[0]]
-        start = {path: (found[path] / top) ** 2 for path in best} | {
-            path: 1.0 for path in sorted(play) if path in self._held
-        }
-        shares = self._graph.rank_near(start)
+        start = {path: (found[path] / top) ** 2 for path in best}
+        start |= {path: 1.0 for path in sorted(play) if path in self._held}
+        shares = self._graph.rank_from(start, _NEAR_ROUNDS)
         most = max(shares.values(), default=0.0)
         for path, flow in shares.items():
             found[path] = found.get(path, 0.0) + weight * top * flow / most
@@ -202,9 +204,7 @@ class FileRanker:
 
 
 def _ranking(found: Mapping[str, float], play: Collection[str], asked: Mapping[str, float]) -> FileRanking:
-    rows = sorted(
-        ((path, score) for path, score in found.items() if path not in play), key=lambda row: (-row[1], row[0])
-    )
+    rows = sorted((row for row in found.items() if row[0] not in play), key=lambda row: (-row[1], row[0]))
     top = rows[0][1] if rows else 0.0
     return FileRanking([(path, score / top if top else 1.0) for path, score in rows], asked)
 

@@ -1,4 +1,4 @@
-"""Read, restore and set aside single entries of a folder that others may write, by descriptors alone.
+"""Entries of folders that others may write: stamp, read, restore and set them aside, by descriptors alone.
 
 No name is ever followed through a link, so that a name swapped meanwhile leads nowhere outside.
 """
@@ -8,18 +8,41 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from toolroll.host.files.openat import LIST, PATH
-
 Parts = tuple[str, ...]
+Stamp = tuple[int, ...]
+"""The fields of `stat` that show a change: mode, device, inode, size, mtime, ctime."""
 
-_YOUNG = 100_000_000  # nanoseconds; two changes closer to each other than that may carry the same time
-_FOLDER = PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SETTLED_NS = 100_000_000  # two changes within this time may carry the same timestamp
+_PATH: int = getattr(os, "O_PATH", 0)
+_FOLDER = _PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def take_stamp(folder: int, path: str) -> Stamp | None:
+    """The stamp of a path beneath a folder; None if nothing is there. A link is not followed at the end."""
+    try:
+        return _stamp(os.stat(path, dir_fd=folder, follow_symlinks=False))
+    except OSError:
+        return None
+
+
+def take_stamps(folder: int, paths: Iterable[str]) -> list[Stamp | None]:
+    return [take_stamp(folder, path) for path in paths]
+
+
+def are_old(found: Iterable[Stamp | None]) -> bool:
+    """Whether the next change of each of these is certain to change its stamp."""
+    latest = time.time_ns() - _SETTLED_NS
+    return all(one is None or one[5] < latest for one in found)
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return found.st_mode, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +51,7 @@ class DirEntry:
 
     mode: int
     owner: tuple[int, int]
-    stamp: tuple[int, ...]
+    stamp: Stamp
     """Changes whenever the thing does; empty if it is too young to tell."""
     data: bytes | None = None
     """The bytes of a file or the target of a link; None for the rest, and for what could not be kept."""
@@ -66,7 +89,7 @@ def open_dir(root: int, parts: Parts) -> Iterator[int]:
 def names(folder: int, name: str, most: int) -> list[str] | None:
     """The sorted names in the folder `name`, none if it is not a folder; None if there are more than `most`."""
     try:
-        fd = os.open(name, LIST | os.O_NOFOLLOW, dir_fd=folder)
+        fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
     try:
@@ -87,10 +110,10 @@ def look(folder: int, name: str, known: DirEntry | None, most: int) -> DirEntry 
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    stamp = (found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    stamp = _stamp(found)
     if known is not None and known.stamp == stamp:
         return known
-    young = abs(time.time_ns() - found.st_ctime_ns) < _YOUNG
+    young = abs(time.time_ns() - found.st_ctime_ns) < _SETTLED_NS
     data = None
     if stat.S_ISLNK(found.st_mode):
         data = os.fsencode(os.readlink(name, dir_fd=folder))
@@ -139,7 +162,7 @@ def change_mode(folder: int, name: str, mode: int) -> None:
     """Give the folder `name` this mode, even if the present one denies access."""
     fd = os.open(name, _FOLDER, dir_fd=folder)
     try:
-        if PATH:
+        if _PATH:
             os.chmod(f"/proc/self/fd/{fd}", mode)  # a descriptor that only names a thing cannot be changed itself
         else:
             os.fchmod(fd, mode)
