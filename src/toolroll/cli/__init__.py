@@ -29,6 +29,7 @@ _WHERE = {
     "approve": "approve.COMMAND",
     "sessions": "sessions.COMMAND",
     "models": "models.COMMAND",
+    "config": "config.COMMAND",
     "doctor": "doctor.COMMAND",
     "completion": "completion.COMMAND",
 }
