@@ -21,19 +21,32 @@ from toolroll.result import ToolError
 Log = Callable[[str, str], None]
 Work = Callable[[Callable[[], None], bool], bool]
 OnRoots = Callable[[list[str] | None], None]
+OnClient = Callable[[Item], None]
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 class StdioSession:
     """Answers the messages of one client. Several threads may handle messages at once."""
 
-    def __init__(self, backend: Backend, send: Send, work: Work, log: Log, on_roots: OnRoots | None = None) -> None:
-        """`work` runs a job, with a flag for jobs that take long; `on_roots` gets the client's roots."""
+    def __init__(
+        self,
+        backend: Backend,
+        send: Send,
+        work: Work,
+        log: Log,
+        on_roots: OnRoots | None = None,
+        on_client: OnClient | None = None,
+    ) -> None:
+        """`work` runs a job, with a flag for jobs that take long; `on_roots` gets the client's roots.
+
+        `on_client` gets the parameters of `initialize`.
+        """
         self.backend = backend
         self._send = send
         self._work = work
         self._log = log
         self._on_roots = on_roots
+        self._on_client = on_client
         self._version = ""
         self._is_dated = False  # the version has no resource links
         self._capabilities: Item = {}
@@ -244,6 +257,8 @@ class StdioSession:
         self._capabilities = request.table("capabilities")
         self._version = version
         self._is_dated = version < versions.LINKS
+        if self._on_client is not None:
+            self._on_client(request.params)
         return versions.initialize_result(self.backend, version)
 
     def discover(self, request: RpcRequest) -> Item:

@@ -136,7 +136,7 @@ def test_duckduckgo_wants_a_person(run: Run) -> None:
     error = refused({"TOOLROLL_DUCKDUCKGO_URL": server.url("/html/")}, "duckduckgo")
     assert error.code is ErrorCode.NETWORK
     assert error.message == (
-        "duckduckgo does not answer. It wants to see that a person is searching, as it does after many searches from one address."
+        "duckduckgo does not answer. It asks for proof of a person, as it does after many searches from one address."
         f"{MORE}tavily with TAVILY_API_KEY, serpapi with SERPAPI_API_KEY, google with GOOGLE_API_KEY and GOOGLE_CSE_ID, "
         "bing with BING_SEARCH_API_KEY, perplexity with PERPLEXITY_API_KEY, searxng with TOOLROLL_SEARXNG_URL."
     )

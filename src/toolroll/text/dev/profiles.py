@@ -132,7 +132,7 @@ def timing(told: Mapping[str, Any]) -> Timing | None:
 def memory(told: Mapping[str, Any], workspace: str) -> MemoryProfile:
     """The figures as a table."""
     rows = [
-        AllocationSite(*_place(row, workspace), row["bytes"], row["blocks"], row["text"][:80]) for row in told["rows"]
+        AllocationSite(*_place(one, workspace), one["bytes"], one["blocks"], one["text"][:80]) for one in told["rows"]
     ]
     return MemoryProfile(told["peak"], told["held"], rows, _ended(told))
 

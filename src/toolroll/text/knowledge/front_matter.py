@@ -36,7 +36,6 @@ class FrontMatterEntry:
 
     @property
     def value(self) -> Value:
-        """The text or the list that the lines say."""
         found = _KEY.match(self.lines[0])
         first = (found[2] or "") if found else ""
         return _value(first, [line for line in self.lines[1:] if not line.lstrip().startswith("#")])

@@ -60,7 +60,6 @@ class LibraryDocument:
     source: str
     form: Form
     digest: str
-    """Of its bytes."""
     bytes: int
 
 

@@ -65,7 +65,6 @@ class CommitHistory:
         return made
 
     def popularity(self, path: str) -> float:
-        """The logarithm of how often a file changed."""
         return log(1 + self._changes[path])
 
 

@@ -34,7 +34,6 @@ class Mark(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The dotted path of the definition."""
         return f"{self.parent}.{self.name}" if self.parent else self.name
 
 
@@ -44,7 +43,6 @@ class FileFacts:
 
     terms: dict[str, int]
     names: dict[str, int]
-    """The terms of the names that are defined."""
     defined: tuple[str, ...] = ()
     """Without methods: the name alone does not show whose method is called."""
     used: dict[str, int] | None = None

@@ -31,7 +31,6 @@ class FileRanking:
     asked: Mapping[str, float]
     """The terms of the question with their weights; empty without a question."""
     shares: dict[str, float] = field(default_factory=dict)
-    """Cache of `share` by name."""
 
     def share(self, name: str) -> float:
         """The weight of the terms that a name shares with the question."""
@@ -68,7 +67,6 @@ class FileRanker:
         return path in self._held
 
     def put(self, path: str, facts: FileFacts) -> None:
-        """Add a file, or its new state."""
         if path in self._held:
             self._unindex(path)
         else:
@@ -81,14 +79,12 @@ class FileRanker:
         self._graph.put(path, facts.defined, facts.used or {})
 
     def drop(self, path: str) -> None:
-        """Remove a file."""
         self._unindex(path)
         del self._held[path]
         self._compound_words = None
         self._graph.drop(path)
 
     def marks(self, path: str) -> Sequence[Mark]:
-        """The definitions in a file, in the order of the source."""
         return marks_of(self._held[path].marks)
 
     def by_graph(self, play: Collection[str] = ()) -> FileRanking:
@@ -150,7 +146,6 @@ class FileRanker:
         return self._compound_words
 
     def _set_aside(self, found: Mapping[str, float], asked: Mapping[str, float]) -> dict[str, float]:
-        """The scores, lowered for files that are rarely meant."""
         left = [1.0 if row.unless & asked.keys() else row.left for row in ASIDE]
         held = self._held
         return {path: score if (at := held[path].aside) is None else score * left[at] for path, score in found.items()}
@@ -210,7 +205,6 @@ def _ranking(found: Mapping[str, float], play: Collection[str], asked: Mapping[s
 
 
 def _path_words(path: str) -> str:
-    """A path as words, without its suffix."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}{name.rpartition('.')[0] or name}".replace("/", " ").replace(".", " ")
 

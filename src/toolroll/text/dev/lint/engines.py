@@ -26,9 +26,7 @@ class LintRequest:
     report: str = ""
     """A temporary file that it may write to."""
     edition: str = "2021"
-    """Of Rust."""
     script: str = ""
-    """Our own driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +178,6 @@ ENGINES: tuple[LintEngine, ...] = (
 )
 
 ADD: dict[str, str] = {one.language: one.add for one in ENGINES if one.add}
-"""How to add an engine where a language has none."""
 
 LOOP = """
 mkdir -p "$1" || exit 1

@@ -35,7 +35,6 @@ class LintOutput:
     """The workspace, where it ran."""
 
     def relative(self, path: str) -> str:
-        """A path from the workspace."""
         return path.removeprefix(f"{self.root}/").removeprefix("./")
 
 

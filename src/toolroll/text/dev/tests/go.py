@@ -92,9 +92,8 @@ def _error(package: str, said: list[str], built: list[str], raw: Raw) -> Failure
 def _failure(known: str, folder: str, said: list[str], raw: Raw) -> Failure:
     text, _, stack = "\n".join(said).partition("\ngoroutine ")
     frames = [Frame(_beneath(folder, at["file"]), int(at["line"])) for at in _AT.finditer(text)][:1]
-    called = [
-        Frame(raw.relative(at["file"]), int(at["line"])) for at in _STACK.finditer(stack) if raw.inside(at["file"])
-    ]
+    inner = (at for at in _STACK.finditer(stack) if raw.inside(at["file"]))
+    called = [Frame(raw.relative(at["file"]), int(at["line"])) for at in inner]
     frames = called[::-1] or frames
     message = "\n".join(line.strip() if _AT.match(line) else line for line in text.split("\n")).strip()
     path, line = (frames[-1].path, frames[-1].line) if frames else (folder, None)
@@ -140,6 +139,4 @@ def _profile(raw: Raw) -> list[Covered]:
         reached = lines.setdefault(path, {})
         for line in range(int(block["first"]), int(block["last"]) + 1):
             reached[line] = reached.get(line, False) or block["count"] != "0"
-    return [
-        Covered(path, len(one), sorted(n for n, hit in one.items() if not hit)) for path, one in sorted(lines.items())
-    ]
+    return [Covered(path, len(hits), sorted(n for n in hits if not hits[n])) for path, hits in sorted(lines.items())]

@@ -44,7 +44,6 @@ class Failure:
     message: str
     trace: list[Frame] = field(default_factory=list)
     output: str = ""
-    """What the test printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,6 @@ class Covered:
     path: str
     statements: int
     missing: list[int]
-    """Lines."""
 
     @property
     def percent(self) -> float:
@@ -71,7 +69,6 @@ class Run:
     failures: list[Failure] = field(default_factory=list)
     coverage: list[Covered] | None = None
     engine: str = ""
-    """What measured the coverage."""
     touched: dict[str, list[str]] = field(default_factory=dict)
     """Test file to the files that its tests reached."""
     found: int | None = None
@@ -86,7 +83,6 @@ class Run:
     """A package that the run needs and has not."""
 
     def count(self, *outcomes: Outcome) -> int:
-        """How many tests ended so."""
         return sum(one.outcome in outcomes for one in self.tests)
 
 
@@ -96,7 +92,6 @@ class Raw:
 
     action: Action
     root: str
-    """The workspace."""
     folder: str
     """Where it ran, relative to the workspace; "." for itself."""
     report: str

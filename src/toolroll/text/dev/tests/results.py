@@ -54,7 +54,6 @@ class Tested:
     slowest: list[Case]
     coverage: list[Covered] | None = None
     covered: float | None = None
-    """Percent of all statements."""
     tests: list[Case] | None = None
     """Every test, when that was asked for."""
     note: str = ""

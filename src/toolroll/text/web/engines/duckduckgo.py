@@ -49,9 +49,7 @@ def _read(body: str) -> list[Hit]:
         return hits
     # Only now: a page of results may well be about the very words that mark the others.
     if page.select_one("[class*=anomaly-modal], [action*='anomaly.js'], #challenge-form"):
-        raise BlockedError(
-            "It wants to see that a person is searching, as it does after many searches from one address"
-        )
+        raise BlockedError("It asks for proof of a person, as it does after many searches from one address")
     if not cards and not page.select_one("[class*=no-results], [class*=result--no-result]"):
         raise UnreadableError("it holds no results, and does not say that there are none")
     return []

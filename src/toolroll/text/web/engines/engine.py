@@ -44,13 +44,11 @@ class WebEngine:
     places: tuple[str, ...] = ()
     """Variables that may name its endpoint, besides the one that every engine has."""
     lacks: frozenset[Filter] = frozenset()
-    """Filters that it does not know."""
     hints: Mapping[int, str] = field(default_factory=dict)
     """What a status of this engine means, where that is not what it means elsewhere."""
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The usual variable for each thing that it needs."""
         usual = tuple(names[0] for names in self.needs.values())
         return usual if self.url else (self.place, *usual)
 

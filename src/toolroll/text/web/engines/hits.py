@@ -85,7 +85,6 @@ def made(title: object, url: object, snippet: object = "", date: object = None) 
 
 
 def _tidy(text: object, most: int) -> str:
-    """One line without controls, and not too long."""
     if not isinstance(text, str):
         return ""
     line = terminal.clean(" ".join(text[: 20 * most].split()).encode("utf-8", "replace"))

@@ -36,7 +36,6 @@ class WebQuery:
 
     @property
     def host(self) -> str:
-        """The host of the site."""
         return self.site.partition("/")[0]
 
     def text(self, *, site: bool = True, exclude: bool = True) -> str:
