@@ -247,11 +247,6 @@ def _pop(asked: GitRequest) -> Plan:
 
 
 def _drop(asked: GitRequest) -> Plan:
-    if not asked.force:
-        raise ToolError(
-            ErrorCode.SECURITY,
-            "Dropping a stash loses what is in it, and is blocked: ask the user. If they agree, set `force`.",
-        )
     yield GitCommand(("stash", "drop", "--quiet", _stash(asked)), changes=True)
     return GitChange(f"Dropped {_stash(asked)}.", history.parse_stashes((yield _STASH_LIST).out))
 
