@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, Result, ToolError
 from toolroll.schema import Checker, Parameter, object_schema
+from toolroll.spellings import read_arguments
 from toolroll.text.truncate import Keep
 from toolroll.tool import Metadata, Tool
 
@@ -28,6 +29,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list, tuple),
     "object": (dict,),
 }
+_OWN_TOOLS = "toolroll.tools."
 _MIN_SECONDS = 0.1  # the shortest time that tools take
 _HUGE = 10**12  # larger than any bound: shows whether a conversion bounds its result
 
@@ -132,12 +134,17 @@ class View:
             name == one.name and look.default is _OWN and look.decode is None
             for name, (one, look) in self._shown.items()
         )
+        self._bindable = frozenset(self._shown)
+        self._read: partial[Any] | None = None
 
     @classmethod
     def native(cls, tool: Tool) -> View:
-        """The tool under its own name, with every parameter that it shows by itself."""
+        """The tool under its own name, with every parameter that it shows by itself; it takes other spellings."""
         view = cls(tool.name, tool, {one.name: one.name for one in tool.parameters if one.shown})
         view.schema = tool.schema or view.schema
+        if tool.module.startswith(_OWN_TOOLS):
+            view._read = partial(read_arguments, tool.name)
+            view._bindable = frozenset(one.name for one in tool.parameters)
         return view
 
     def _choose(self, params: Mapping[str, str | Param]) -> dict[str, tuple[Parameter, Param]]:
@@ -172,7 +179,8 @@ class View:
 
     @cached_property
     def checker(self) -> Checker:
-        return Checker(self._object_schema(self._shown))
+        whole = all(look.listed for _, look in self._shown.values())
+        return Checker(self.schema if whole else self._object_schema(self._shown), read=self._read)
 
     @property
     def safe(self) -> bool:
@@ -201,7 +209,7 @@ class View:
 
     def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Checked arguments as the tool's own."""
-        if not self._shown or (self._plain and arguments.keys() <= self._shown.keys()):
+        if not self._shown or (self._plain and arguments.keys() <= self._bindable):
             return {**arguments, **self.fixed}
         bound = dict(self.fixed)
         for name, (one, look) in self._shown.items():

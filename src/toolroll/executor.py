@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
 from time import perf_counter
@@ -16,7 +16,6 @@ from toolroll.host.approval.auto_run import note
 from toolroll.host.approval.guard import Guard
 from toolroll.host.context import Context
 from toolroll.host.files.spill import Spill
-from toolroll.host.runtime.call import Call
 from toolroll.result import ErrorCode, Fault, Result, Suggestion, ToolError, as_tool_error
 from toolroll.steps import Authorization, Observer, Record, Step, build_chain
 from toolroll.text import names
@@ -26,11 +25,24 @@ from toolroll.wording import DialectWording
 Arguments = Mapping[str, Any] | str | None
 """An object, or its JSON text."""
 _OBJECT = (dict, Mapping)  # isinstance of dict is faster
+CallReader = Callable[[str, Mapping[str, Any], Collection[str]], tuple[str, dict[str, Any]] | None]
+"""Gives the known tool and the arguments that a call of an unknown one means."""
 _JSON = (dict, list, int, float, bool)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 # What an output says of itself beside its data; see `Tool`.
 _SAID = ("status", "control", "images", "meta", "note", "more", "whole")
 _ASIDE = frozenset({*_SAID, "form"})
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a call would be, without being made: as the tool takes it, what was read otherwise, what is wrong."""
+
+    ok: bool
+    name: str
+    arguments: Mapping[str, Any]
+    coerced: Sequence[str] = ()
+    faults: Sequence[str] = ()
 
 
 class Executor:
@@ -44,8 +56,11 @@ class Executor:
         spill: Spill,
         steps: tuple[Step, ...],
         observers: tuple[Observer, ...],
+        read_call: CallReader | None = None,
     ) -> None:
+        """`read_call` understands other names of tools."""
         self.entries = entries
+        self._read_call = read_call
         self._keep = profile.keep
         self._wire = profile.wire
         self._spill = spill
@@ -78,16 +93,18 @@ class Executor:
     def _run(self, given: Arguments, ctx: Context) -> Result:
         """Run the call that the context names; an error that the model can act on is a result too."""
         call = ctx.call
+        renamed: list[str] = []
         view: View | None = None
         bound: dict[str, Any] = {}
         coerced: list[str] = []
         try:
             entry = self.entries.get(call.name)
             if entry is None or isinstance(entry, Relay):
-                entry, given = self._resolve_relay(entry, given, call)
+                entry, call.name, given, renamed = self._find(call.name, given)
             if not isinstance(given, dict):
                 given = parse_arguments(given)
-            call.arguments, coerced = entry.checker.check(given)
+            call.arguments, coerced = entry.checker.check(given, call.name)
+            coerced = renamed + coerced
             view = entry if isinstance(entry, View) else entry.pick(call.arguments)
             bound = view.bind(call.arguments)
             result = render(self._chains[view](ctx, bound), view, self._wording)
@@ -104,16 +121,36 @@ class Executor:
             result.meta["auto_run"] = ctx.auto_run
         return result
 
-    def _resolve_relay(self, relay: Relay | None, given: Arguments, call: Call) -> tuple[View | Bundle, Arguments]:
-        """The entry and the arguments that a relayed call stands for; the call takes its name."""
-        if relay is None:
-            raise self._unknown(call.name)
-        name, given = relay.read_call(parse_arguments(given))
+    def check(self, name: str, given: Arguments) -> Checked:
+        """What the call would be; nothing runs, and no file needs to exist."""
+        arguments: Mapping[str, Any] = {}
+        try:
+            arguments = parse_arguments(given)
+            entry, found, given, renamed = self._find(name, arguments)
+            arguments, coerced = entry.checker.check(parse_arguments(given), found)
+            if isinstance(entry, Bundle):
+                entry.pick(arguments)
+        except ToolError as error:
+            faults = error.details if isinstance(error.details, list) else [error.message]
+            return Checked(False, name, arguments, faults=faults)
+        return Checked(True, found, arguments, renamed + coerced)
+
+    def _find(self, name: str, given: Arguments) -> tuple[View | Bundle, str, Arguments, list[str]]:
+        """The entry, name and arguments that a call stands for, relayed or by another name, which is noted."""
+        notes: list[str] = []
         entry = self.entries.get(name)
+        if isinstance(entry, Relay):
+            name, given = entry.read_call(parse_arguments(given))
+            entry = self.entries.get(name)
+        if entry is None and self._read_call is not None:
+            meant = self._read_call(name, parse_arguments(given), self.entries)
+            if meant is not None:
+                notes = [f"{name} read as {meant[0]}"]
+                name, given = meant
+                entry = self.entries[name]
         if entry is None or isinstance(entry, Relay):
             raise self._unknown(name)
-        call.name = name
-        return entry, given
+        return entry, name, given, notes
 
     def _unknown(self, name: str) -> ToolError:
         import difflib
@@ -124,9 +161,10 @@ class Executor:
         return ToolError(ErrorCode.NOT_FOUND, f"Tool not found: there is no tool {name!r}. {names}")
 
     def _failure(self, error: ToolError, view: View | None, bound: Mapping[str, Any]) -> Result:
-        message = error.message  # before there is a view, all was said in the words of the dialect
-        if view is not None:
-            message = self._wording.message(message, view)
+        message = error.message
+        if view is None:  # before there is a view, all was said in the words of the dialect
+            return Result("error", message, error=Fault(error.code, message, error.details, error.suggest))
+        message = self._wording.message(message, view)
         shown = (self._wording.suggestion(_with_paths(call, view, bound)) for call in error.suggest)
         suggest = tuple(call for call in shown if call is not None)
         first, _, advice = message.partition("\n")
@@ -148,9 +186,9 @@ class Executor:
         result.text = f"{shown.text}\n{note}"
 
 
-def _with_paths(call: Suggestion, view: View | None, bound: Mapping[str, Any]) -> Suggestion:
+def _with_paths(call: Suggestion, view: View, bound: Mapping[str, Any]) -> Suggestion:
     """A suggestion for the tool that was called is about the same files, unless it names others."""
-    if view is None or call.name != view.tool.name:
+    if call.name != view.tool.name:
         return call
     paths = {name: bound[name] for name in view.tool.paths if name in bound}
     return Suggestion(call.name, {**paths, **call.arguments})

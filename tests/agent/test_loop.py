@@ -366,3 +366,12 @@ def test_a_system_error_is_raised_and_the_end_is_told(serve: Serve, agent_at: An
     with pytest.raises(ZeroDivisionError):
         agent.run("x")
     assert told[-1] == EndRecord(False, "raised", "The run was interrupted.", 1, 100, 10)
+
+
+def test_what_was_said_is_in_the_history(serve: Serve, agent_at: Any) -> None:
+    agent, _ = agent_at(
+        serve("openai", Say("I list it.", (("ls", {}),)), call("finish", result="There are no zebras."))
+    )
+    agent.run("Count the zebras.")
+    found = agent.kit.call("history", {"query": "zebras list", "limit": 9}).data["passages"]
+    assert sorted(one["citation"] for one in found) == ["said by assistant", "said by assistant", "said by user"]

@@ -37,6 +37,8 @@ class StdioPeer:
     def __init__(self, request: RpcRequest, capabilities: Item, ask: Ask | None) -> None:
         """Without `ask` the client is stateless: it gets questions only as results."""
         self.token = request.token
+        meta = request.params.get("_meta")
+        self.meta: Item = meta if isinstance(meta, dict) else {}
         self._request = request
         self._capabilities = capabilities
         self._ask = ask
@@ -69,8 +71,7 @@ class StdioPeer:
 
     def progress(self, done: float, total: float | None, note: str) -> None:
         """Report progress: growing values only, and not too many."""
-        meta = self._request.params.get("_meta")
-        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        token = self.meta.get("progressToken")
         now = time.monotonic()
         before, at = self._last
         if token is None or done <= before or (now - at < _PROGRESS_INTERVAL_S and done != total):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema.repair import repair
 from toolroll.schema.signature import Schema
 
@@ -23,24 +23,45 @@ class Checker:
     """Checks arguments for one schema. Compiled on first use, so unused tools cost nothing."""
 
     def __init__(
-        self, schema: Schema, unused: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _arguments: ()
+        self,
+        schema: Schema,
+        unused: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _arguments: (),
+        read: Callable[[Mapping[str, Any]], tuple[dict[str, Any], dict[str, Any], list[str]]] | None = None,
     ) -> None:
-        """`unused`: those of some arguments that say nothing in such a call; a fault of theirs is none."""
+        """`unused`: those of some arguments that say nothing in such a call; a fault of theirs is none.
+
+        `read` understands other spellings: it gives the arguments that it leaves as they are, those that it has read,
+        which may be parameters that the schema does not show, and a note for each.
+        """
         self.schema = schema
         self._unused = unused
+        self._read = read
 
-    def check(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """The arguments, repaired if need be, and what was repaired; raises ToolError with every fault."""
+    def check(self, arguments: Mapping[str, Any], name: str = "") -> tuple[dict[str, Any], list[str]]:
+        """The arguments, repaired if need be, and what was repaired; raises ToolError with every fault.
+
+        The error suggests the corrected call of the tool `name` where there is exactly one.
+        """
         if self._valid(arguments):
             return dict(arguments), []
-        repaired, notes = repair(self.schema, arguments)
-        for name in self._unused(repaired):
-            del repaired[name]
-            notes.append(f"{name}: not used, left out")
-        if notes and self._valid(repaired):
-            return repaired, notes
+        hidden: dict[str, Any] = {}
+        notes: list[str] = []
+        if self._read is not None:
+            left, read, notes = self._read(arguments)
+            hidden = {name: value for name, value in read.items() if name not in self.schema["properties"]}
+            arguments = left | {name: value for name, value in read.items() if name not in hidden}
+        repaired, more = repair(self.schema, arguments)
+        notes += more
+        for unused in self._unused(repaired):
+            del repaired[unused]
+            notes.append(f"{unused}: not used, left out")
+        if (notes or hidden) and self._valid(repaired):
+            return repaired | hidden, notes
         faults = self.faults(repaired)
-        raise ToolError(ErrorCode.VALIDATION, "Invalid arguments. " + " ".join(faults), details=faults)
+        corrected = _correct(repaired, self.schema.get("properties", {}))
+        suggest = (Suggestion(name, corrected | hidden),) if name and self._valid(corrected) else ()
+        message = "Invalid arguments. " + " ".join(faults)
+        raise ToolError(ErrorCode.VALIDATION, message, details=faults, suggest=suggest)
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each fault, none when the arguments fit."""
@@ -61,6 +82,32 @@ class Checker:
         import jsonschema_rs
 
         return jsonschema_rs.validator_for(self.schema, retriever=_refuse)
+
+
+def _correct(arguments: Mapping[str, Any], properties: Mapping[str, Schema]) -> dict[str, Any]:
+    """The arguments with misspelled names and choices as the nearest ones, and numbers within their bounds."""
+    corrected = {}
+    for given, value in arguments.items():
+        free = [one for one in properties if one not in arguments]
+        name = given if given in properties else _nearest(given, free)
+        corrected[name] = _nearest_value(value, properties.get(name, {}))
+    return corrected
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    """The one that is near; the word itself if none is, or several are."""
+    import difflib
+
+    near = difflib.get_close_matches(str(word)[:100], known, n=2, cutoff=0.7)
+    return near[0] if len(near) == 1 else word
+
+
+def _nearest_value(value: Any, schema: Schema) -> Any:
+    if isinstance(value, str) and "enum" in schema and value not in schema["enum"]:
+        return _nearest(value, [one for one in schema["enum"] if isinstance(one, str)])
+    if type(value) in (int, float):
+        return max(schema.get("minimum", value), min(value, schema.get("maximum", value)))
+    return value
 
 
 def _sentence(error: jsonschema_rs.ValidationError, schema: Schema) -> str:

@@ -82,3 +82,16 @@ def test_a_state_that_has_no_room_costs_nothing_else(open_kit):
     assert kit.call("time", {}).ok
     assert kit.call("bash", {"command": "echo hi"}).text == "hi"
     assert not kit.call("history", {"query": "hi"}).text.startswith("[1]")
+
+
+def test_turns_are_kept_once_in_pieces_and_without_secrets(tmp_path):
+    state = State(str(tmp_path))
+    log = CallLog(state, {"DEPLOY_TOKEN": "tr-9f8e7d6c5b4a"})
+    for _ in range(2):
+        log.keep_turn("user", f"the token is tr-9f8e7d6c5b4a {'x' * 3000} and the end\n", "s")
+    log.keep_turn("assistant", "  ", "s")
+    found = log.all()
+    assert [(one.tool, one.outcome, one.session) for one in found] == [("user", "said", "s")] * 2
+    assert "tr-9f8e" not in found[0].arguments
+    assert found[1].arguments.endswith("and the end")
+    state.close()

@@ -1,4 +1,4 @@
-"""Log of the calls that are not in the journal: commands, network requests, changes of state.
+"""Log of what is not in the journal: commands, network requests, changes of state, and turns of the conversation.
 
 Lines of a file in the state folder, with secrets redacted. The oldest are dropped when it gets long.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -22,18 +23,23 @@ if TYPE_CHECKING:
 
 _FOLDER, _NOW, _BEFORE = "calls", "calls.jsonl", "calls.1.jsonl"
 _MAX_FILE_BYTES = 2_000_000  # of a file; there are two
-_MAX_TEXT_CHARS = 2_000  # characters of the arguments of one call
+_MAX_TEXT_CHARS = 2_000  # characters of the arguments of one call, or of one line of a turn
+_MAX_TURN_CHARS = 20_000
+_MAX_RECENT_TURNS = 1_000  # by which a client that sends the whole conversation with each call is noticed
+SAID = "said"
+"""The outcome of a turn."""
 
 
 class LoggedCall(msgspec.Struct, frozen=True):
-    """One call."""
+    """One call, or a piece of one turn."""
 
     time: float
     tool: str
+    """Of a turn: who said it."""
     arguments: str
-    """As JSON, cut where it is long."""
+    """As JSON, cut where it is long; of a turn: the text."""
     outcome: str
-    """"success", or the code of the error."""
+    """"success", or the code of the error; "said" for a turn."""
     session: str = ""
     message: str = ""
 
@@ -44,6 +50,7 @@ class CallLog:
     def __init__(self, state: State, environment: Mapping[str, str]) -> None:
         self._state = state
         self._environment = environment
+        self._recent: deque[int] = deque(maxlen=_MAX_RECENT_TURNS)
 
     def keep(self, call: Call, outcome: str) -> None:
         """Append the call. A full disk is no error: the call itself has succeeded."""
@@ -52,6 +59,19 @@ class CallLog:
         line = msgspec.json.encode(LoggedCall(time.time(), *said)) + b"\n"
         with suppress(OSError):
             self._append(line)
+
+    def keep_turn(self, role: str, text: str, session: str) -> None:
+        """Append what was said, in pieces; not again what was said before."""
+        text = text.strip()[:_MAX_TURN_CHARS]
+        known_by = hash((role, text))
+        if known_by in self._recent:
+            return
+        self._recent.append(known_by)
+        text, now = self._redacted(text), time.time()
+        pieces = (text[at : at + _MAX_TEXT_CHARS] for at in range(0, len(text), _MAX_TEXT_CHARS))
+        for piece in pieces:
+            with suppress(OSError):
+                self._append(msgspec.json.encode(LoggedCall(now, role, piece, SAID, session)) + b"\n")
 
     def _append(self, line: bytes) -> None:
         folder = self._state.folder(_FOLDER)

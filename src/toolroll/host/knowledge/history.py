@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.journal.log import undone_numbers
-from toolroll.host.knowledge.call_log import LoggedCall
+from toolroll.host.knowledge.call_log import SAID, LoggedCall
 from toolroll.host.knowledge.note_store import NoteStore, path
 from toolroll.text.knowledge import fusion, passages
 from toolroll.text.knowledge.chunks import split_markdown
@@ -42,7 +42,7 @@ class History:
     call: Call
 
     def calls(self) -> list[Passage]:
-        """The calls that changed files, ran programs or asked others, the oldest first."""
+        """What was said, and the calls that changed files, ran programs or asked others, the oldest first."""
         entries = self.journal.entries()
         gone = undone_numbers(entries)
         made = [(one.time, _call(one, one.number in gone)) for one in entries[-_MAX_CALLS:]]
@@ -71,10 +71,11 @@ class History:
 
 
 def _called(one: LoggedCall) -> Passage:
-    ended = "" if one.outcome == "success" else f"; it failed with {one.outcome}"
+    ended = "" if one.outcome in ("success", SAID) else f"; it failed with {one.outcome}"
     session = f"; in session {one.session}" if one.session else ""
     said = f"{_at(one.time)} {one.tool}: {one.arguments}{ended}{session}"
-    return Passage(f"call of {one.tool}", "", "\n".join(filter(None, [said, one.message])), 0.0)
+    source = f"said by {one.tool}" if one.outcome == SAID else f"call of {one.tool}"
+    return Passage(source, "", "\n".join(filter(None, [said, one.message])), 0.0)
 
 
 def _at(moment: float) -> str:

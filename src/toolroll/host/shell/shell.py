@@ -100,24 +100,30 @@ class Shell:
         seconds: float,
         program: str = "bash",
         merge: bool = True,
-        detach: bool = False,
+        detach_after: float | None = None,
     ) -> CommandRun:
-        """Run a text of shell, if the policy lets it; `detach` lets it go on as a job when it takes long."""
+        """Run a text of shell, if the policy lets it; after `detach_after` seconds it goes on as a job."""
         self._authorise_text(text, cwd, program)
         with self._argv(text, program) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach=detach)
+            return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach_after=detach_after)
 
-    def look(self, text: str, *, cwd: str = ".", seconds: float, table: str) -> CommandRun:
-        """Run a text of shell that only reads, by the rows of `table`, and cannot write."""
-        from toolroll.policy.commands import PRESETS, judge
+    def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
+        """Run a text of shell that only reads, by the terminal's table, and cannot write."""
+        self.authorise_look(text, cwd)
+        with self._argv(text) as argv:
+            return self.program(argv, cwd=cwd, seconds=seconds, writes="nothing")
+
+    def authorise_look(self, text: str, cwd: str) -> None:
+        """Return if `look` may run the text; raise ToolError if not."""
+        from toolroll.policy.commands import TERMINAL, judge
+        from toolroll.policy.decision import Rule
 
         _check(text)
-        judgement = judge(text, PRESETS[table])
+        no_cd = Rule("deny", command=("cd",), reason="'cd' is not allowed here. Give paths from the workspace.")
+        judgement = judge(text, TERMINAL if self._guard.policy.allow_cd else replace(TERMINAL, user=(no_cd,)))
         if judgement.decision != "allow":
             raise ToolError(ErrorCode.SECURITY, judgement.reason)
         self._authorise_text(text, cwd)
-        with self._argv(text) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, writes="nothing")
 
     def words(
         self,
@@ -163,18 +169,16 @@ class Shell:
         cwd: str = ".",
         seconds: float,
         merge: bool = True,
-        detach: bool = False,
+        detach_after: float | None = None,
         writes: Writes = "workspace",
         extra: Mapping[str, Word] | None = None,
     ) -> CommandRun:
         """Run a program that a tool has put together itself: confined and bounded, not judged."""
-        moves = detach and seconds > self._limits.foreground_seconds
+        moves = detach_after is not None and seconds > detach_after
         launched = self._start(
             argv, cwd=cwd, seconds=None if moves else seconds, merge=merge, writes=writes, extra=extra
         )
-        return self._settled(
-            launched, display_word(argv[-1]), patience=self._limits.foreground_seconds if moves else None
-        )
+        return self._settled(launched, display_word(argv[-1]), patience=detach_after if moves else None)
 
     def install(self, argv: Sequence[str], why: str, *, seconds: float) -> CommandRun | None:
         """Run an installation, unconfined and outside the workspace, if the approver agrees to it; None if not."""
@@ -291,14 +295,17 @@ class Shell:
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program)
 
     def _rules(self) -> CommandRules:
-        return _command_rules(self._table, tuple(self._guard.policy.rules))
+        policy = self._guard.policy
+        return _command_rules(self._table, tuple(policy.rules), policy.allow_destructive)
 
 
 @lru_cache(maxsize=8)  # the rules index their tables
-def _command_rules(table: str, rules: tuple[Rule, ...]) -> CommandRules:
+def _command_rules(table: str, rules: tuple[Rule, ...], allow_destructive: bool) -> CommandRules:
     from toolroll.policy.commands import PRESETS
 
-    return replace(PRESETS[table], user=tuple(rule for rule in rules if rule.command))
+    found = PRESETS[table]
+    losses = "none" if allow_destructive else found.git_losses
+    return replace(found, user=tuple(rule for rule in rules if rule.command), git_losses=losses)
 
 
 def _check(text: str) -> None:

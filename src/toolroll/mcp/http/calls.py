@@ -90,7 +90,7 @@ class ToolCalls:
             threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self, context: RequestContext, params: types.CallToolRequestParams) -> HttpCall:
-        peer = HttpPeer(context, params.input_responses or {})
+        peer = HttpPeer(context, params.input_responses or {}, params.meta)
         name, arguments = params.name, params.arguments or {}
 
         def run() -> Item:

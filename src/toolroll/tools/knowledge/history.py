@@ -22,11 +22,12 @@ def history(
     ctx: Context,
     query: Annotated[str, Field(min_length=1), "What to look for."],
     source: Annotated[
-        Source, "calls: changes, commands and notes; documents: those in the library; guidance: how to use the tools."
+        Source,
+        "calls: what was said and done, and notes; documents: those in the library; guidance: how to use the tools.",
     ] = "calls",
     limit: Annotated[int, Field(ge=1, le=50), "Most passages."] = 5,
 ) -> PassageResults:
-    """Search earlier changes, commands and notes here, the documents in the library, or guidance on these tools."""
+    """Search what was said and done here, the documents in the library, or guidance on these tools."""
     if source == "documents":
         from toolroll.host.knowledge.library import Library
 

@@ -28,6 +28,7 @@ def bash(
     shell: Annotated[Literal["bash", "zsh"], "Shell type."] = "bash",
     description: Annotated[str, "What the command is for, in a few words."] = "",  # noqa: ARG001 for the approver
     detach: Annotated[bool, "Let a command that takes long go on as a job."] = True,
+    wait: Annotated[float | None, Field(ge=0), "Seconds after which it goes on as a job."] = None,
     apart: Annotated[bool, "Keep stderr apart from stdout."] = False,
     most: Annotated[int, "Characters of output to show."] = 30_000,
     keep: Annotated[Keep, "Which part of a long output is shown."] = "middle",
@@ -47,7 +48,11 @@ def bash(
         elif background:
             ran = ctx.shell.background(command, cwd=where)
         else:
-            ran = ctx.shell.run(command, cwd=where, seconds=timeout, program=shell, merge=not apart, detach=detach)
+            after = ctx.limits.foreground_seconds if wait is None else min(wait, ctx.limits.foreground_seconds)
+            detach_after = after if detach else None
+            ran = ctx.shell.run(
+                command, cwd=where, seconds=timeout, program=shell, merge=not apart, detach_after=detach_after
+            )
         return build_result(ran, most, keep)
 
     done = run()

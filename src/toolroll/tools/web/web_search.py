@@ -1,4 +1,4 @@
-"""EngineRequest a search engine."""
+"""Ask a search engine."""
 
 from __future__ import annotations
 

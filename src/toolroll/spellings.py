@@ -1,0 +1,326 @@
+"""How other harnesses spell calls of our tools: their tool names, parameters, units and shapes, as data.
+
+Models are trained on many harnesses and mix them up. Each rule here reads a spelling that has one meaning only; what
+could be read in two ways is left as it is, and refused. Native tools alone are forgiving: a dialect has its own names.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+Reading = Callable[[Any], Mapping[str, Any] | None]
+"""A parameter's value as parameters of our own; None when it has no clear meaning."""
+
+_CHARS_PER_TOKEN = 4
+_DAY_MS = 86_400_000
+_RANGE = re.compile(r"\[? *(\d+) *[,-] *(-?\d+) *\]?")
+_SHELLS = ("bash", "sh", "zsh")
+# Where a file type has more or other extensions than its own name.
+_TYPES = {
+    "bash": "*.{sh,bash}",
+    "c": "*.{c,h}",
+    "cpp": "*.{cpp,cc,cxx,hpp,hh,hxx,h}",
+    "csharp": "*.cs",
+    "html": "*.{html,htm}",
+    "javascript": "*.{js,jsx,mjs,cjs}",
+    "js": "*.{js,jsx,mjs,cjs}",
+    "kotlin": "*.{kt,kts}",
+    "markdown": "*.{md,markdown}",
+    "md": "*.{md,markdown}",
+    "py": "*.{py,pyi}",
+    "python": "*.{py,pyi}",
+    "ruby": "*.rb",
+    "rust": "*.rs",
+    "sh": "*.{sh,bash}",
+    "ts": "*.{ts,tsx,mts,cts}",
+    "typescript": "*.{ts,tsx,mts,cts}",
+    "yaml": "*.{yaml,yml}",
+}
+
+
+def _as(name: str, *kinds: type) -> Reading:
+    """Another name for a parameter, for values of some types."""
+    return lambda value: {name: value} if type(value) in kinds else None
+
+
+def _idle(_value: Any) -> Mapping[str, Any]:
+    """It says nothing that changes the call."""
+    return {}
+
+
+def _only(expected: Any) -> Reading:
+    """Idle with the value that asks for what is done anyway."""
+    return lambda value: {} if value == expected else None
+
+
+def _choice(name: str, values: Mapping[str, str]) -> Reading:
+    return lambda value: {name: values[value]} if isinstance(value, str) and value in values else None
+
+
+def _switch(name: str, chosen: Any, default: Any) -> Reading:
+    """A flag that stands for a choice."""
+    return lambda value: {name: chosen if value else default} if isinstance(value, bool) else None
+
+
+def _milliseconds(name: str) -> Reading:
+    return lambda value: {name: max(0.1, value / 1000)} if _is_count(value) else None
+
+
+def _seconds(most: float) -> Reading:
+    """A timeout: a number that is too large for seconds is one of milliseconds."""
+    return lambda value: {"timeout": min(value / 1000, most)} if _is_count(value) and most < value <= _DAY_MS else None
+
+
+def _characters(value: Any) -> Mapping[str, Any] | None:
+    return {"most": value * _CHARS_PER_TOKEN} if _is_count(value) else None
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) in (int, float) and value > 0
+
+
+def _command(value: Any) -> Mapping[str, Any] | None:
+    """A command given as words: that of a shell is its text."""
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        return None
+    is_shell = len(value) == 3 and value[0].rpartition("/")[2] in _SHELLS and value[1] in ("-c", "-lc")
+    return {"command": value[2] if is_shell else shlex.join(value)}
+
+
+def _one_path(value: Any) -> Mapping[str, Any] | None:
+    return {"path": value[0]} if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else None
+
+
+def _file_type(value: Any) -> Mapping[str, Any] | None:
+    return {"include": _TYPES.get(value, f"*.{value}")} if isinstance(value, str) and value.isalnum() else None
+
+
+def _lines(value: Any) -> Mapping[str, Any] | None:
+    """A range of lines, from and to; -1 is the end of the file."""
+    if isinstance(value, str) and (numbers := _RANGE.fullmatch(value)):
+        value = [int(numbers[1]), int(numbers[2])]
+    if not isinstance(value, list) or len(value) != 2 or any(type(one) is not int for one in value):
+        return None
+    first, last = value
+    if first < 0 or (last != -1 and last < first):
+        return None
+    return {"offset": max(1, first)} | ({} if last == -1 else {"end": max(1, last)})
+
+
+def _last_line(value: Any) -> Mapping[str, Any] | None:
+    if value == -1:
+        return {}
+    return {"end": value} if type(value) is int and value > 0 else None
+
+
+def _plan(value: Any) -> Mapping[str, Any] | None:
+    """A plan of steps as a todo list."""
+    if not isinstance(value, list) or not all(
+        isinstance(one, dict) and isinstance(one.get("step"), str) for one in value
+    ):
+        return None
+    return {"todos": [{"content": one["step"], "status": one.get("status", "pending")} for one in value]}
+
+
+def _todos(value: Any) -> Mapping[str, Any] | None:
+    """A todo list whose items have more than ours: the form for the time while they are worked on."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        return None
+    kept = [{name: one[name] for name in ("content", "status", "priority", "id") if name in one} for one in value]
+    return {"todos": kept}
+
+
+_OUTPUT = {"files_with_matches": "files", "files_only": "files", "counts": "count", "lines": "content"}
+_ANY: dict[str, Reading] = {"description": _idle, "explanation": _idle, "justification": _idle, "securityrisk": _idle}
+_EDIT: dict[str, Reading] = {
+    "instruction": _idle,
+    "expectedreplacements": _only(1),
+    "allowmultiple": _as("replace_all", bool),
+}
+# By tool, then by parameter, compared without case, `_` and `-`; flags such as -A as they are.
+_PARAMETERS: dict[str, dict[str, Reading]] = {
+    "bash": {
+        "command": _command,
+        "cmd": _command,
+        "timeout": _seconds(600),
+        "timeoutms": _milliseconds("timeout"),
+        "yieldtimems": _milliseconds("wait"),
+        "maxoutputtokens": _characters,
+        "workdir": _as("cwd", str),
+        "workingdirectory": _as("cwd", str),
+        "workingdir": _as("cwd", str),
+        "directory": _as("cwd", str),
+        "dirpath": _as("cwd", str),
+        "dir": _as("cwd", str),
+        "description": _as("description", str),
+        "runinbackground": _as("background", bool),
+        "isbackground": _as("background", bool),
+        "isinput": _only("false"),
+        "dangerouslydisablesandbox": _idle,
+        "withescalatedpermissions": _idle,
+        "sandboxpermissions": _idle,
+        "prefixrule": _idle,
+        "login": _idle,
+        "shell": _idle,
+        "tty": _idle,
+        "blocking": _only(True),
+    },
+    "read": {
+        "path": _one_path,
+        "paths": _one_path,
+        "offset": _only(0),
+        "viewrange": _lines,
+        "linerange": _lines,
+        "endline": _last_line,
+        "endlineoneindexedinclusive": _last_line,
+        "startlineoneindexed": _as("offset", int),
+        "shouldreadentirefile": _only(False),
+    },
+    "grep": {
+        "paths": _one_path,
+        "path": _one_path,
+        "dirpath": _as("path", str),
+        "outputmode": _choice("output", {**_OUTPUT, "content": "content", "count": "count"}),
+        "output": _choice("output", _OUTPUT),
+        "-n": _idle,
+        "shownumbers": _idle,
+        "-i": _as("ignore_case", bool),
+        "casesensitive": lambda value: {"ignore_case": not value} if isinstance(value, bool) else None,
+        "-w": _as("whole_word", bool),
+        "-F": _as("literal", bool),
+        "-l": _switch("output", "files", "content"),
+        "-c": _switch("output", "count", "content"),
+        "-A": _as("context", int),
+        "-B": _as("context", int),
+        "-C": _as("context", int),
+        "before": _as("context", int),
+        "after": _as("context", int),
+        "type": _file_type,
+        "offset": _only(0),
+    },
+    "find": {
+        "paths": _one_path,
+        "path": _one_path,
+        "dirpath": _as("path", str),
+        "targetdirectory": _as("path", str),
+        "globpattern": _as("pattern", str),
+        "casesensitive": _only(True),
+        "respectgitignore": lambda value: {"ignored": not value} if isinstance(value, bool) else None,
+    },
+    "ls": {
+        "paths": _one_path,
+        "dirpath": _as("path", str),
+        "targetdirectory": _as("path", str),
+        "respectgitignore": _idle,
+    },
+    "edit": _EDIT,
+    "patch": {"input": _as("patch", str), "patchtext": _as("patch", str), "diff": _as("patch", str)},
+    "insert": {
+        # Ours is the line that the text goes before; that of others is the line it goes after.
+        "insertline": lambda value: {"line": value + 1} if type(value) is int else None,
+        "newstr": _as("content", str),
+        "inserttext": _as("content", str),
+    },
+    "todo_write": {"plan": _plan, "todos": _todos},
+    "fetch": {"prompt": _idle, "format": _idle, "timeout": _seconds(300)},
+    "job": {
+        "bashid": _as("id", int, str),
+        "shellid": _as("id", int, str),
+        "sessionid": _as("id", int, str),
+        "chars": _as("input", str),
+        "yieldtimems": _milliseconds("wait"),
+        "maxoutputtokens": _idle,
+    },
+}
+# Other harnesses' names of our tools, with the arguments that such a name stands for.
+_TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
+    **dict.fromkeys(("readfile", "viewfile", "view", "openfile", "cat", "viewimage"), ("read", {})),
+    **dict.fromkeys(("writefile", "createfile", "create", "writetofile"), ("write", {})),
+    **dict.fromkeys(("editfile", "strreplace", "replace", "searchreplace", "strreplaceedit"), ("edit", {})),
+    **dict.fromkeys(("applypatch", "applydiff"), ("patch", {})),
+    **dict.fromkeys(("glob", "globfiles", "findfiles", "filesearch", "globfilesearch"), ("find", {})),
+    **dict.fromkeys(("grepsearch", "searchfilecontent", "searchfiles", "ripgrep", "rg", "greptool"), ("grep", {})),
+    **dict.fromkeys(("list", "listdir", "listdirectory", "listfiles"), ("ls", {})),
+    **dict.fromkeys(
+        ("shell", "shellcommand", "execcommand", "runshellcommand", "executebash", "localshell", "containerexec"),
+        ("bash", {}),
+    ),
+    **dict.fromkeys(("runcommand", "executecommand", "runterminalcmd", "runinterminal"), ("bash", {})),
+    **dict.fromkeys(("bashoutput", "taskoutput"), ("job", {"action": "output"})),
+    **dict.fromkeys(("killshell", "killbash"), ("job", {"action": "kill"})),
+    "writestdin": ("job", {"action": "input"}),
+    **dict.fromkeys(("todowrite", "updateplan", "writetodos"), ("todo_write", {})),
+    "todoread": ("todo_read", {}),
+    **dict.fromkeys(("webfetch", "fetchurl"), ("fetch", {})),
+    **dict.fromkeys(("websearch", "googlewebsearch"), ("web_search", {})),
+}
+# An editor with commands: which tool each command is.
+_EDITORS = ("strreplaceeditor", "strreplacebasededittool", "fileeditor")
+_COMMANDS = {"view": "read", "create": "write", "str_replace": "edit", "insert": "insert", "undo_edit": "undo"}
+_PREFIXES = ("mcp__toolroll__", "functions.", "toolroll_", "toolroll.")
+
+
+def read_call(name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> tuple[str, dict[str, Any]] | None:
+    """The tool and the arguments that a call of an unknown tool means; None when that is not clear."""
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    flat = _flat(name)
+    if flat in _EDITORS:
+        command = arguments.get("command")
+        if not isinstance(command, str) or command not in _COMMANDS:
+            return None
+        return _COMMANDS[command], {key: value for key, value in arguments.items() if key != "command"}
+    same = [one for one in known if _flat(one) == flat]
+    tool, fixed = (same[0], {}) if same else _TOOLS.get(flat, ("", {}))
+    return (tool, {**arguments, **fixed}) if tool in known else None
+
+
+def read_arguments(tool: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """The arguments that are left as they are, those that were read, in our spelling, and a note for each of these."""
+    rules = _PARAMETERS.get(tool, {})
+    left = dict(arguments)
+    read: dict[str, Any] = {}
+    notes: list[str] = []
+    for given, value in arguments.items():
+        rule = _rule(rules, given)
+        reading = rule(value) if rule else None
+        others = read | {name: one for name, one in left.items() if name != given}
+        if reading is None or not _agree(others, reading):
+            continue
+        del left[given]
+        if "context" in reading:
+            reading = {"context": max(reading["context"], read.get("context", 0), left.pop("context", 0))}
+        read.update(reading)
+        if reading != {given: value}:
+            notes.append(_note(given, reading))
+    return left, read, notes
+
+
+def _rule(rules: Mapping[str, Reading], given: Any) -> Reading | None:
+    if not isinstance(given, str):
+        return None
+    if given.startswith("-"):
+        return rules.get(given)
+    flat = _flat(given)
+    return rules.get(flat) or _ANY.get(flat)
+
+
+def _agree(found: Mapping[str, Any], reading: Mapping[str, Any]) -> bool:
+    """Whether what was given so far says nothing else; more lines of context hold fewer."""
+    return all(
+        type(found.get(name, 0)) is int if name == "context" else found.get(name, own) == own
+        for name, own in reading.items()
+    )
+
+
+def _note(given: str, reading: Mapping[str, Any]) -> str:
+    if not reading:
+        return f"{given} left out"
+    return f"{given} read as " + ", ".join(f"{name}={own!r:.80}" for name, own in reading.items())
+
+
+def _flat(name: str) -> str:
+    return name.replace("_", "").replace("-", "").replace(".", "").lower()
