@@ -50,7 +50,7 @@ def _configuration(workspace: str) -> Fact:
 
 def _index(workspace: str) -> Fact:
     from toolroll.host.doctor import Fact
-    from toolroll.host.search.index.status import describe_index
+    from toolroll.host.search.index.live import describe_index
 
     return Fact("search", "index", *describe_index(workspace))
 
