@@ -21,7 +21,7 @@ HELP = [(), ("--help",), ("-h",), ("help",)]
 def test_help_lists_the_commands(quick: Run, words: tuple[str, ...]) -> None:
     status, out, err = quick(*words)
     assert (status, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines() if line.startswith("  ")][:11] == [
+    assert [line.split()[0] for line in out.splitlines() if line.startswith("  ")][:12] == [
         "tools",
         "call",
         "mcp",
@@ -31,6 +31,7 @@ def test_help_lists_the_commands(quick: Run, words: tuple[str, ...]) -> None:
         "undo",
         "sessions",
         "models",
+        "config",
         "doctor",
         "completion",
     ]
