@@ -6,6 +6,8 @@ import pytest
 
 from tests.mcp.pipes import running, until
 from toolroll import Effect, Kit, Token, ToolError, tool
+from toolroll.host.approval.waiting import WaitingApprovals
+from toolroll.host.runtime.state import State
 from toolroll.mcp.backend import UnknownItemError
 from toolroll.mcp.kit_backend import KitBackend
 
@@ -226,3 +228,27 @@ def test_a_client_can_give_the_conversation(backend):
     backend.call("ls", {}, Peer(**{"toolroll/turns": "shed"}))
     found = backend.call("history", {"query": "shed", "limit": 9}, Peer())["structuredContent"]["passages"]
     assert sorted(one["citation"] for one in found) == ["said by assistant", "said by user"]
+
+
+def test_what_the_client_cannot_ask_waits_for_the_command(ws, tmp_path):
+    commands = []
+    state = State(str(tmp_path / "state"))
+
+    def open_kit(folder, approve):
+        return Kit(folder or ws, state_dir=tmp_path / "state", approve=approve, policy="ask")
+
+    backend = KitBackend(open_kit, on_waiting=commands.append)
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(backend.call("write", {"path": "a.txt", "content": "x"}, Peer()))
+    )
+    thread.start()
+    until(lambda: commands)
+    waiting = WaitingApprovals(state)
+    [request] = waiting.all()
+    assert commands == [f"toolroll approve -C {ws} {request.id} once"]
+    assert not (ws / "a.txt").exists()
+    assert waiting.answer(request, "once")
+    thread.join(10)
+    backend.close()
+    assert (answers[0]["isError"], (ws / "a.txt").read_text()) == (False, "x")

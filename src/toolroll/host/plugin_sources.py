@@ -50,7 +50,7 @@ def find_plugins(workspace: str | os.PathLike[str], chosen: PluginSettings) -> l
     """Every plugin that is not disabled; none is taken from the workspace, and none will import from there."""
     if not chosen.enabled or not any(_all()):
         return []
-    drop_imports(os.path.realpath(workspace))
+    drop_imports(os.fspath(workspace))
     left_out = set(chosen.disabled)
     return [one for one in dict.fromkeys(_all()) if one.name not in left_out and one.package not in left_out]
 

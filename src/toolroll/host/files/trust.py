@@ -145,7 +145,7 @@ def drop_imports(workspace: str, locked: Iterable[str] = ()) -> None:
     Anything could be written there, under the name of a module that is imported later. Modules that are
     imported already stay. `locked` are paths that no tool or command changes.
     """
-    kept = _runs_from()
+    kept, workspace = _runs_from(), os.path.realpath(workspace)
 
     def stays(entry: str) -> bool:
         if entry in kept:
