@@ -89,6 +89,19 @@ def fields(**names: str) -> Callable[[Any], dict[str, Any]]:
     return shaped
 
 
+def characters_from_zero(shape: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The data of a `shape` with characters that the dialect counts from 0."""
+
+    def count(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {key: count(one, key) for key, one in value.items()}
+        if isinstance(value, list):
+            return [count(one) for one in value]
+        return value - 1 if name in ("character", "end_character") else value
+
+    return lambda output: count(shape(output))
+
+
 def plain(value: Any) -> Any:
     """A value as JSON has it."""
     import msgspec

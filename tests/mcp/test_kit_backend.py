@@ -62,6 +62,40 @@ def test_the_kit_is_opened_once_and_when_it_is_needed(backend, opened):
     assert len(opened) == 1
 
 
+class Store:
+    """A list of an earlier run, and what is done with it."""
+
+    def __init__(self, tools):
+        self.tools, self.loads, self.saved = tools, 0, []
+
+    def load(self):
+        self.loads += 1
+        return self.tools
+
+    def save(self, tools):
+        self.saved.append(tools)
+
+
+@pytest.mark.parametrize("old", [None, [{"name": "old"}]], ids=["no list", "an old list"])
+def test_the_list_of_an_earlier_run_is_given_until_the_kit_is_open(ws, tmp_path, old):
+    store, told, kits = Store(old), [], []
+
+    def open_kit(folder, approve):
+        kits.append(Kit(folder or ws, state_dir=tmp_path / "state", approve=approve))
+        return kits[-1]
+
+    backend = KitBackend(open_kit, tool_list=store)
+    backend.watch(told.append)
+    first = backend.tools()
+    assert len(kits) == (old is None)
+    assert backend.tools() == first
+    backend.open_ahead()
+    now = kits[0].definitions("mcp")
+    assert (first, backend.tools()) == (old or now, now)
+    assert (store.loads, store.saved, told) == (1, [now], [] if old is None else ["tools"])
+    backend.close()
+
+
 def test_a_tool_that_there_is_not(backend):
     with pytest.raises(UnknownItemError, match=r"There is no tool 'nope'. There are: "):
         backend.call("nope", {}, Peer())

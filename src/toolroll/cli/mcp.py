@@ -162,7 +162,7 @@ def _state_home() -> str:
 
 
 def _install(args: Namespace) -> int:
-    from toolroll.cli.install import CLIENTS, ClientEntry, own_command
+    from toolroll.cli.clients.install import CLIENTS, ClientEntry, own_command
 
     client = CLIENTS[args.install]
     command, *more = own_command()
@@ -193,7 +193,7 @@ def _server_options(args: Namespace, workspace: str | None) -> list[str]:
 
 
 def _clients() -> Sequence[str]:
-    from toolroll.cli.install import CLIENTS
+    from toolroll.cli.clients.install import CLIENTS
 
     return list(CLIENTS)
 
