@@ -13,7 +13,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from toolroll.cli.command import Command, UsageError, make_parser, parse, suggest_name
+from toolroll.cli.command import Command, UsageError, make_parser, parse
+from toolroll.text.names import suggest_name
 
 __all__ = ["COMMANDS", "main"]
 
@@ -25,8 +26,10 @@ _WHERE = {
     "swarm": "swarm.COMMAND",
     "journal": "journal.JOURNAL",
     "undo": "journal.UNDO",
+    "approve": "approve.COMMAND",
     "sessions": "sessions.COMMAND",
     "models": "models.COMMAND",
+    "config": "config.COMMAND",
     "doctor": "doctor.COMMAND",
     "completion": "completion.COMMAND",
 }
@@ -111,9 +114,9 @@ def _run(argv: list[str]) -> int:
         case ["help", name, *more]:
             return _run([name, *more, "--help"])
         case ["__complete", *words]:
-            from toolroll.cli import complete
+            from toolroll.cli.completion import print_candidates
 
-            return complete.run(COMMANDS, words)
+            return print_candidates(COMMANDS, words)
     command = COMMANDS.get(argv[0])
     if command is None:
         hint = " Options come behind the command." if argv[0].startswith("-") else suggest_name(argv[0], COMMANDS)

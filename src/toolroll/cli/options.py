@@ -3,41 +3,50 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from toolroll.cli.command import Option, UsageError
 from toolroll.cli.screen import complain
 from toolroll.policy.rules import MODES, Confinement
+from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.catalogue import Choice
+    from toolroll.host.settings import Configuration, Layer
     from toolroll.kit import Kit
 
 
-def _dialects() -> Sequence[str]:
+def dialect_names() -> Sequence[str]:
+    """Our own dialects, and those of plugins."""
     from toolroll import dialects
+    from toolroll.host.settings import SettingsError, load_settings
+    from toolroll.plugins import combine, load_plugins
 
-    return dialects.names()
+    own = dialects.names()
+    try:
+        return [*own, *combine(load_plugins(".", load_settings().plugins), (), own, "").dialects]
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
 
 
-DIALECT = Option(("--dialect", "-d"), "Tool language (default: native).", "NAME", "native", choices=_dialects)
+DIALECT = Option(
+    ("--dialect", "-d"), "Tool language (default: as configured, else native).", "NAME", choices=dialect_names
+)
 MODE = Option(
     ("--mode", "-m"),
-    "What tools may do: code or thinking (default: code).",
+    "What tools may do: code or thinking (default: as configured, else code).",
     "NAME",
-    "code",
     choices=lambda: list(MODES),
 )
 SANDBOX = Option(
     ("--sandbox",),
-    "Confinement of commands: required, bubblewrap, landlock or none (default: required).",
+    "Confinement of commands: required, bubblewrap, landlock or none (default: as configured, else required).",
     "NAME",
-    "required",
     choices=lambda: list(get_args(Confinement)),
 )
 WORKSPACE = Option(("--workspace", "-C"), "Workspace folder (default: the current folder).", "DIR", ".")
@@ -48,6 +57,18 @@ SESSION = Option(
 JSON = Option(("--json",), "Print JSON for programs.")
 
 
+def read_settings(args: Namespace, workspace: str, *over: Layer) -> Configuration:
+    """The user's configuration for a workspace with these options over it; UsageError when it is wrong."""
+    from toolroll.host.settings import Layer, SettingsError, configure
+
+    given = {one.flags[0]: (one.name, getattr(args, one.name, None)) for one in (DIALECT, MODE, SANDBOX, WIDE)}
+    options = [Layer(flag, {name: value}) for flag, (name, value) in given.items() if value]
+    try:
+        return configure(workspace, (*options, *over))
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
+
+
 def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = False) -> Kit:
     """Open the kit of these options; UsageError when its workspace cannot be opened.
 
@@ -56,20 +77,16 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     if not args.workspace:  # an unset variable in a script must not mean the current folder
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     # Half of the start-up time; help and completion do not need it.
-    from toolroll.kit import Kit, preset
+    from toolroll.host.settings import Layer
+    from toolroll.kit import Kit
 
-    confinement: Confinement = getattr(args, SANDBOX.name, "required")
-    wide = listing or args.wide
+    over = [Layer("", {"wide": True})] if listing else []
+    configuration = read_settings(args, args.workspace, *over)
+    for hint in (*configuration.hints, *_suggestion_hint(args.workspace)):
+        complain(hint, "note")
     session = None if listing else choose_session(args)
     try:
-        kit = Kit(
-            args.workspace,
-            getattr(args, DIALECT.name, "native"),
-            getattr(args, MODE.name, "code"),
-            policy=replace(preset("standard"), sandbox=confinement, wide=wide),
-            session=session,
-            tools=tools,
-        )
+        kit = Kit(args.workspace, session=session, tools=tools, settings=configuration.settings)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -77,6 +94,16 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     if session and (lost := kit.resume()):
         complain(lost, "note")
     return kit
+
+
+def _suggestion_hint(workspace: str) -> Iterator[str]:
+    """Where to look when a person is there to answer what the workspace suggests."""
+    from toolroll.host.settings import SUGGESTED, SettingsError, read_suggestion
+
+    if sys.stderr.isatty() and os.path.lexists(os.path.join(workspace, SUGGESTED)):
+        with suppress(SettingsError, ToolError, OSError):
+            if (found := read_suggestion(workspace)) is not None and not found.answered:
+                yield "This workspace suggests settings. See: toolroll config"
 
 
 def choose_session(args: Namespace) -> str | None:

@@ -57,10 +57,8 @@ def beneath(path: str, root: str) -> tuple[str, ...] | None:
 
 def outside(path: str, root: str) -> ToolError:
     """The error for a path that leaves the workspace, by its text, by "..", or by a link."""
-    return ToolError(
-        ErrorCode.SECURITY,
-        f"{path!r} is outside the workspace {root!r}. Use a path relative to the workspace.",
-    )
+    text = f"{path!r} is outside the workspace {root!r}. Use a path relative to the workspace."
+    return ToolError(ErrorCode.SECURITY, text)
 
 
 def find_protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> str | None:
@@ -75,6 +73,16 @@ def components(path: str) -> tuple[str, ...]:
     return tuple([name for name in path.split("/") if name and name != "."])
 
 
+def climbs(path: str) -> bool:
+    """Whether the path leads above where it starts."""
+    depth = 0
+    for part in components(path):
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return True
+    return False
+
+
 def ends_in_folder(path: str) -> bool:
     """Whether the text ends in a way that only suits a folder."""
     return path.rpartition("/")[2] in ("", ".", "..")
@@ -84,10 +92,8 @@ def _check_encodable(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise ToolError(
-            ErrorCode.VALIDATION,
-            f"The path {path!r} is not valid Unicode text. Give it without lone surrogates.",
-        ) from None
+        text = f"The path {path!r} is not valid Unicode text. Give it without lone surrogates."
+        raise ToolError(ErrorCode.VALIDATION, text) from None
 
 
 def readings(part: str) -> set[str]:

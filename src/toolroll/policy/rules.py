@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
+import msgspec
+
 from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
 
@@ -18,6 +20,20 @@ MODES: dict[str, Effect] = {
     "code": EVERYTHING,
     "thinking": Effect.READ | Effect.NETWORK,
 }
+
+
+class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"pass_": "pass"}):
+    """The operator's say over the variables that commands get. Names may have wildcards: `NPM_*`."""
+
+    pass_: tuple[str, ...] = ()
+    """Passed on although they look like secrets."""
+    set: dict[str, str] = {}
+    """Set for every command, over all others."""
+    only: tuple[str, ...] = ()
+    """When set, only these of the others are passed on."""
+
+
+_EVERY_VARIABLE = Environment()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +55,18 @@ class Policy:
     """How commands are confined. "none" is the opt-out: they may then do whatever the user may."""
     network: bool = False
     """Whether commands may use the network."""
+    allow_destructive: bool = False
+    """Whether git commands that lose work, such as `stash drop`, run without the user's consent."""
+    allow_cd: bool = True
+    """Whether `terminal` may change its folder."""
     hosts: tuple[str, ...] = ()
     """Private or local hosts that may be fetched from nevertheless, such as "127.0.0.1:8080"."""
     readable: tuple[str, ...] = ()
     """Folders outside the workspace that commands may read, besides the system and its toolchains."""
     wide: bool = False
     """Whether the workspace may be a home folder, or hold one, up to the whole machine; secrets in it stay hidden."""
+    environment: Environment = _EVERY_VARIABLE
+    """Which variables commands get."""
     taint: Literal["secrets", "foreign"] = "secrets"
     """After what was read a request that could carry it asks: secrets, or also text from other machines."""
 

@@ -104,6 +104,23 @@ def test_destroying_may_be_allowed_by_name_but_never_reaching_out():
             assert decision(text, destructive=True) == "deny", text
 
 
+def test_a_loss_is_found_behind_the_options_of_git_itself():
+    for before in ("", "-C sub ", "-c a=b ", "--git-dir x --no-pager ", "--work-tree=/ "):
+        assert git.find_loss(shlex.split(f"git {before}stash drop")) == "`git stash drop` throws stashed work away."
+    for text in (
+        "git",
+        "git -C",
+        "git stash pop",
+        "git log --output=x",
+        "git commit -m 'stash drop'",
+        "git checkout main",
+    ):
+        assert git.find_loss(shlex.split(text)) is None, text
+    assert git.find_loss(["git", "rebase", "main"]) == "`git rebase` rewrites history."
+    assert git.find_loss(["git", "rebase", "main"], final=True) is None
+    assert git.find_loss(["git", "stash", "clear"], final=True) == "`git stash clear` throws stashed work away."
+
+
 def test_nothing_at_all_is_only_help():
     assert (decision(""), decision("git"), decision("/usr/bin/git")) == ("allow", "allow", "allow")
 
@@ -265,3 +282,20 @@ def test_options_take_values_as_git_says(verb):
     theirs = usage(verb)
     both = {name: kind.replace("@", ":") for name, kind in ours.items() if name in theirs}
     assert both == {name: theirs[name] for name in both}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("add a", "`git add` changes the repository."),
+        ("submodule init", "`git submodule init` changes the repository."),
+        ("no-such-verb", "`git no-such-verb` is not known to only look."),
+        ("add --help", "`git add` may open its manual."),
+        ("log --no-such-option", "`git log --no-such-option` is not known to only look."),
+        ("log --format=%GS", "`git log --format` is not known to only look."),
+        ("branch new", "`git branch` with a name changes the repository."),
+        ("-C sub status", "`git -C` may lead into a repository of its own."),
+    ],
+)
+def test_a_question_says_why_it_is_one(text, reason):
+    assert (decision(text), git.judge(shlex.split(text)).reason) == ("ask", reason)

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from toolroll.host.files.reader import FileReader
     from toolroll.host.runtime.cancellation import CancelToken
 
-NO_TEXT = b""
-"""The key of a file that is not text and has no facts."""
-BY_PATH = b"path"
-"""The key of a file that is known by its path alone."""
+NO_TEXT = b""  # the key of a file that is not text and has no facts
+BY_PATH = b"path"  # the key of a file that is known by its path alone
 
 _MAX_HERE = 4  # plain texts that are not worth the start of a parser
 _ENDING = frozenset({ErrorCode.CANCELLED, ErrorCode.TIMEOUT})
@@ -40,10 +38,8 @@ class SourceFile:
     language: str = ""
     """Name of its language if it is parsed; else empty."""
     source: bytes = b""
-    """Its text, in UTF-8."""
     facts: FileFacts | None = None
     packed: bytes = b""
-    """The facts, as the store keeps them."""
     lasting: bool = True
     """False if the same content may give other facts another time."""
 

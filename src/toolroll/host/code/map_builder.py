@@ -29,8 +29,7 @@ _READ_TIMEOUT_S = 60.0  # the next call reads the rest
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer
 _PLAIN = (NO_TEXT, BY_PATH)
 
-State = tuple[str, Stamp | None]
-"""A path and the stamp of its file."""
+State = tuple[str, Stamp | None]  # a path and the stamp of its file
 
 
 @dataclass(slots=True)
@@ -39,11 +38,9 @@ class BuiltMap:
 
     ranker: FileRanker
     files: int
-    """Number of listed files."""
     whole: bool
     """False if the tree is too large to list."""
     read: int = 0
-    """Files that were read."""
     made: int = 0
     """Files whose facts were made."""
     left: int = 0
@@ -56,10 +53,8 @@ class BuiltMap:
 class _Tree:
     ranker: FileRanker = field(default_factory=FileRanker)
     keys: dict[str, bytes] = field(default_factory=dict)
-    """The key of each file in the map."""
     tidied: bool = False
-    seen: tuple[FileList, BuiltMap] | None = None
-    """The file list of a watched tree, and its map, if that is whole."""
+    seen: tuple[FileList, BuiltMap] | None = None  # the file list of a watched tree, and its map, if that is whole
 
     def put(self, path: str, key: bytes, facts: FileFacts) -> None:
         self.keys[path] = key
@@ -92,7 +87,6 @@ class MapBuilder:
         return self._update(tree, path, token, progress)
 
     def close(self) -> None:
-        """Close the fact store."""
         self._store.close()
 
     def _update(self, tree: _Tree, path: str, token: CancelToken | None, progress: Progress | None) -> BuiltMap:
@@ -146,7 +140,6 @@ class MapBuilder:
     def _read(
         self, tree: _Tree, states: Sequence[State], now: BuiltMap, deadline: float, token: CancelToken | None
     ) -> None:
-        """Read files, add new ones to the map, and store their facts."""
         copies = [copy for path, stamp in states if (copy := self._reader.read(path, stamp)) is not None]
         now.read += len(copies)
         now.unreadable += len(states) - len(copies)

@@ -55,7 +55,6 @@ class StructureScan(Generic[T]):
     """The structure of a file, or of the files of a folder, and which files were left out."""
 
     found: list[tuple[str, T]] = field(default_factory=list)
-    """The parsed files, by path, with the result for each."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Files that could not be parsed, by reason."""
     others: Counter[str] = field(default_factory=Counter)
@@ -85,8 +84,7 @@ class _Copy(NamedTuple):
     key: Key
 
 
-_Outcome = tuple[str, T | None, str]
-"""A path with its result, or with the reason why there is none."""
+_Outcome = tuple[str, T | None, str]  # a path with its result, or with the reason why there is none
 
 
 class Structure:
@@ -144,9 +142,9 @@ class Structure:
             def ask(copies: Sequence[_Copy]) -> Sequence[list[PatternMatch] | Exception]:
                 return self.parsers.every_match([(one.language.name, one.data) for one in copies], pattern, token)
 
-            return self._ask(paths, lambda copy: bool(copy.language.pattern), ask)
+            return self._ask(paths, lambda copy: copy.language.patterns, ask)
 
-        return self._scan(Scope(path), holds, lambda language: bool(language.pattern), fits, token)
+        return self._scan(Scope(path), holds, lambda language: language.patterns, fits, token)
 
     def resolve_path(self, files: FileReader, path: str) -> str:
         """The path of a call relative to the workspace; ToolError for a kept output, which has no structure."""
@@ -172,7 +170,6 @@ class Structure:
         return False
 
     def close(self) -> None:
-        """End the parser children."""
         self.parsers.close()
 
     def _scan(
@@ -240,7 +237,6 @@ class Structure:
     def _each(
         self, paths: Sequence[str], work: Callable[[Sequence[str]], list[T | Exception | None]], deadline: float
     ) -> Iterator[_Outcome[T]]:
-        """The result for each path, in order."""
 
         def some(chosen: Sequence[str]) -> list[_Outcome[T]]:
             if time.monotonic() > deadline:
@@ -294,7 +290,6 @@ class Structure:
         return [made[path] for path in paths]
 
     def _read(self, path: str) -> _Copy | None:
-        """A file with its text in UTF-8; None if its language is unknown."""
         where = self._files.root.text(path)
         stamp = self._tag_cache.stamp(where)
         if languages.by_name(path) is None and not languages.may_be_script(path):
@@ -309,7 +304,6 @@ class Structure:
 
 
 def _globs() -> tuple[str, ...]:
-    """Globs of the files of all languages."""
     every = ((*(f"*{suffix}" for suffix in one.suffixes), *one.files) for one in languages.every())
     return tuple(chain.from_iterable(every))
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.versions import Stamp
     from toolroll.text.code.syntax.model import Tags
 
-Key = tuple[str, bytes]
-"""A language, and the digest of a source."""
+Key = tuple[str, bytes]  # a language, and the digest of a source
 
 _MAX_TAG_BYTES = 96 << 20
 _MAX_PATHS = 200_000
@@ -57,7 +56,6 @@ class TagCache:
         return found
 
     def get(self, key: Key, *, whole: bool) -> Tags | None:
-        """The tags of a source."""
         with self._lock:
             return self._get(key, whole)
 
@@ -83,7 +81,6 @@ class TagCache:
                 self._weight -= self._tags.popitem(last=False)[1].weight
 
     def names(self) -> list[str]:
-        """All names that cached sources define."""
         with self._lock:
             return [tag.name for tags in self._tags.values() for tag in tags.definitions]
 

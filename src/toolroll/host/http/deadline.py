@@ -8,8 +8,7 @@ import time
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
-SILENCE_S = 60.0
-"""How long a server may send nothing."""
+SILENCE_S = 60.0  # how long a server may send nothing
 
 
 class Deadline:
@@ -26,9 +25,8 @@ class Deadline:
         self._token.check()
         left = self._end - time.monotonic()
         if left <= 0:
-            raise ToolError(
-                ErrorCode.TIMEOUT, f"No complete answer within {self._seconds:g} s. Try again with a larger `timeout`."
-            )
+            why = f"No complete answer within {self._seconds:g} s. Try again with a larger `timeout`."
+            raise ToolError(ErrorCode.TIMEOUT, why)
         return left
 
     def wait_ready(self, fd: int, events: int, seconds: float) -> bool:

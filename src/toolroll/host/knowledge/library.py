@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]
 """From a question and its best passages to the score of each."""
 
-MAX_DOCUMENTS, MAX_PIECES, MAX_CHARACTERS = 20_000, 200_000, 500_000_000
-"""What a library holds at most."""
+MAX_DOCUMENTS, MAX_PIECES, MAX_CHARACTERS = 20_000, 200_000, 500_000_000  # what a library holds at most
 
 _TABLES = (
     "create table documents (number integer primary key autoincrement, kind text not null, source text not null, "
@@ -63,7 +62,6 @@ class LibrarySize:
     forms: dict[str, int] = field(default_factory=dict)
     """How many documents of each form."""
     bytes: int = 0
-    """Of the library on disk."""
     waiting: int = 0
     """Pieces that no vector was made of yet."""
 
@@ -115,7 +113,6 @@ class Library:
         return replaced
 
     def drop(self, kind: Kind, source: str) -> bool:
-        """Forget one document; False if there was none."""
         if not self._base.exists:
             return False
         with self._base.transaction() as base:
@@ -184,14 +181,12 @@ class Library:
         return [replace(one, score=round(score, 4)) for one, score in judged], _RERANKED_NOTE
 
     def stats(self) -> LibrarySize:
-        """What it holds."""
         if not self._base.exists:
             return LibrarySize()
         with self._base.connect() as base:
             return replace(_stats(base), waiting=self._behind.waiting(base))
 
     def clear(self) -> LibrarySize:
-        """Forget all; what it held."""
         if not self._base.exists:
             return LibrarySize()
         self._behind.check()

@@ -38,29 +38,21 @@ class RunningServer:
     """Bytes, with its children."""
 
 
+@dataclass(eq=False)
 class LspPool:
     """Starts servers, keeps them running, restarts them after a failure, and ends them."""
 
-    def __init__(
-        self,
-        root: Root,
-        read: Callable[[str], str | None],
-        *,
-        spawn: Spawn,
-        choice: Mapping[str, str],
-        seconds: float,
-        start_seconds: float,
-        memory: int | None,
-    ) -> None:
-        """`read` returns the current text of a file, None where it has none."""
-        self._root = root
-        self._read = read
-        self._spawn = spawn
-        self._choice = choice
-        self._start_seconds = start_seconds
-        self._memory = memory
-        self.seconds = seconds
-        """Time limit of an answer."""
+    root: Root
+    read: Callable[[str], str | None]
+    """Returns the current text of a file, None where it has none."""
+    spawn: Spawn
+    choice: Mapping[str, str]
+    seconds: float
+    """Time limit of an answer."""
+    start_seconds: float
+    memory: int | None
+
+    def __post_init__(self) -> None:
         self._closed = False
         self._lock = threading.Lock()
         self._starting: dict[str, threading.Lock] = {}
@@ -70,7 +62,7 @@ class LspPool:
         """The server for a file; a ToolError says what to install."""
         wanted = _language(path, language)
         known = [one for one in SERVERS if one.language == wanted]
-        chosen = self._choice.get(wanted)
+        chosen = self.choice.get(wanted)
         usable = [one for one in known if (one.program == chosen if chosen else not one.chosen_only)]
         if not usable:
             names = ", ".join(one.program for one in known)
@@ -78,7 +70,7 @@ class LspPool:
         running = self._clients.get(wanted)
         if running is not None and running.connection.gone is None and running.server in usable:
             return running.server
-        found = next((one for one in usable if find_program(one, self._root.path)), None)
+        found = next((one for one in usable if find_program(one, self.root.path)), None)
         if found is None:
             raise _missing_error(usable)
         return found
@@ -105,12 +97,8 @@ class LspPool:
             return []
         from toolroll.host.jsonrpc.connection import measure_memory
 
-        return [
-            RunningServer(
-                one.server.program, one.server.language, one.connection.pid, measure_memory(one.connection.pid)
-            )
-            for one in clients
-        ]
+        pids = {one.connection.pid: one.server for one in clients}
+        return [RunningServer(one.program, one.language, pid, measure_memory(pid)) for pid, one in pids.items()]
 
     def close(self) -> None:
         with self._lock:
@@ -127,7 +115,7 @@ class LspPool:
         from toolroll.host.lsp.file_changes import take_snapshot
 
         with self._exclusive(server.language, token):
-            snapshot = take_snapshot(self._root, server, token)
+            snapshot = take_snapshot(self.root, server, token)
             client = self._clients.get(server.language)
             # A server that never answers hangs; configuration and packages are read once, at the start.
             if client is not None and (client.timeouts > 1 or client.snapshot.config != snapshot.config):
@@ -143,7 +131,7 @@ class LspPool:
                     client.close()
                     raise _closed_error()
             else:
-                client.update_files(snapshot, self._read)
+                client.update_files(snapshot, self.read)
             return client
 
     def _start_with_retry(self, server: LanguageServer, token: CancelToken) -> LspClient:
@@ -161,22 +149,20 @@ class LspPool:
             except RefusedError as refused:
                 raise _unusable_error(server, f"refuses to start ({refused})") from None
             except LateError:
-                raise ToolError(
-                    ErrorCode.TIMEOUT,
-                    f"The language server {server.program} did not start in {self._start_seconds:g} s.",
-                ) from None
+                message = f"The language server {server.program} did not start in {self.start_seconds:g} s."
+                raise ToolError(ErrorCode.TIMEOUT, message) from None
         raise AssertionError
 
     def _start(self, server: LanguageServer, token: CancelToken) -> LspClient:
         from toolroll.host.lsp.client import LspClient
 
-        program = find_program(server, self._root.path)
+        program = find_program(server, self.root.path)
         if program is None:
             raise _missing_error([server])
-        process = self._spawn([program, *server.arguments], self._root.fd, make_environment())
-        client = LspClient(server, process, self._root.path, self._memory or _default_memory())
+        process = self.spawn([program, *server.arguments], self.root.fd, make_environment())
+        client = LspClient(server, process, self.root.path, self.memory or _default_memory())
         try:
-            client.start(token, time.monotonic() + min(self._start_seconds, max(0.0, token.remaining())))
+            client.start(token, time.monotonic() + min(self.start_seconds, max(0.0, token.remaining())))
         except BaseException:
             client.connection.close()
             raise
@@ -200,11 +186,8 @@ def make_environment() -> dict[str, str]:
     """The environment of a server: where programs are, and its home folder."""
     import os
 
-    return {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": os.environ.get("HOME", "/"),
-        "LANG": "C.UTF-8",
-    }
+    found = os.environ
+    return {"PATH": found.get("PATH", os.defpath), "HOME": found.get("HOME", "/"), "LANG": "C.UTF-8"}
 
 
 def _language(path: str, given: str | None) -> str:
@@ -212,16 +195,14 @@ def _language(path: str, given: str | None) -> str:
     if given is not None:
         name = ALIASES.get(given.lower(), given.lower())
         if name not in known:
-            raise ToolError(
-                ErrorCode.UNSUPPORTED, f"There is no language server for {given!r}. There are: {', '.join(known)}."
-            )
+            message = f"There is no language server for {given!r}. There are: {', '.join(known)}."
+            raise ToolError(ErrorCode.UNSUPPORTED, message)
         return name
     found = language_of(path)
     if found is None:
         endings = " ".join(dict.fromkeys(ending for one in SERVERS for ending in one.files))
-        raise ToolError(
-            ErrorCode.UNSUPPORTED, f"There is no language server for {path!r}. There are some for: {endings}."
-        )
+        message = f"There is no language server for {path!r}. There are some for: {endings}."
+        raise ToolError(ErrorCode.UNSUPPORTED, message)
     return found
 
 
@@ -244,10 +225,8 @@ def _end_error(server: LanguageServer, gone: GoneError) -> ToolError:
 
 
 def _unusable_error(server: LanguageServer, how: str) -> ToolError:
-    return ToolError(
-        ErrorCode.UNSUPPORTED,
-        f"The language server {server.program} {how}, right at its start. To add it: {server.install}",
-    )
+    text = f"The language server {server.program} {how}, right at its start. To add it: {server.install}"
+    return ToolError(ErrorCode.UNSUPPORTED, text)
 
 
 def _count_timeouts(client: LspClient, action: Callable[[LspClient], T]) -> T:

@@ -7,9 +7,8 @@ import stat
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Literal
 
-from toolroll.host.files.walk import WalkEntry
-from toolroll.host.search.candidates import Candidates
-from toolroll.host.search.query import Hit, Query, Scope, SearchRoot
+from toolroll.host.search.in_process import with_context
+from toolroll.host.search.query import Candidates, Hit, Query, Scope, SearchRoot
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.search import patterns
@@ -68,20 +67,18 @@ class PythonEngine:
             os.lseek(root.fd, 0, os.SEEK_SET)
             yield "", _to_utf8(_read(root.fd))
             return
-        named = None if only is None else frozenset(only)
-        for seen in root.walk(scope):
-            if seen.kind != "file" or (named is not None and seen.path not in named):
-                continue
+        paths = only if only is not None else (seen.path for seen in root.walk(scope) if seen.kind == "file")
+        for path in paths:
             try:
-                data = self._file(seen)
+                data = self._file(root, path)
             except OSError:
                 root.unreadable += 1
                 continue
             if data is not None:
-                yield seen.path, _to_utf8(data)
+                yield path, _to_utf8(data)
 
-    def _file(self, seen: WalkEntry) -> bytes | None:
-        fd = seen.open()
+    def _file(self, root: SearchRoot, path: str) -> bytes | None:
+        fd = root.open(path)
         try:
             about = os.fstat(fd)
             fits = stat.S_ISREG(about.st_mode) and about.st_size <= self._limits.search_bytes
@@ -107,15 +104,7 @@ class _Pattern:
         """Line, column and text of the matching lines and of their context."""
         data = self.readable(data)
         found = dict(self.matches(data, root))
-        if not found:
-            return
-        lines = data.removesuffix(b"\n").split(b"\n")
-        shown = 0
-        for line in found:
-            first = max(shown + 1, line - self._query.before)
-            shown = max(shown, min(len(lines), line + self._query.after))
-            for number in range(first, shown + 1):
-                yield number, found.get(number, 0), lines[number - 1]
+        return with_context(data, found, self._query.before, self._query.after) if found else iter(())
 
     def matches(self, data: bytes, root: SearchRoot) -> Iterator[tuple[int, int]]:
         """Line and column of each line with a match, in order."""

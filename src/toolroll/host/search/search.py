@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from toolroll.host.files import ignore
+from toolroll.host.files.openat import PATH
 from toolroll.host.runtime.launcher import AccessRules, folder_path
 from toolroll.host.search.grep import GrepRun
-from toolroll.host.search.hits import shown_path, shown_paths, sort_entries, sort_paths, stat_file
-from toolroll.host.search.in_process import MAX_FILES, LineMatcher, compile_matcher
-from toolroll.host.search.list_files import list_newest, list_paths, list_small_tree
+from toolroll.host.search.in_process import MAX_FILES, MAX_FIRST_FILES, LineMatcher, compile_matcher
+from toolroll.host.search.list_files import list_aged, list_paths, list_small_tree
 from toolroll.host.search.query import (
+    Candidates,
     CountingEngine,
     FileEntry,
     FindResult,
@@ -25,6 +27,7 @@ from toolroll.host.search.query import (
     Query,
     Scope,
     SearchRoot,
+    SkippedFiles,
     Sort,
     Stopped,
     Survey,
@@ -34,6 +37,7 @@ from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, has_paths, judge_path
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text import names
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
@@ -41,7 +45,6 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
-    from toolroll.host.search.candidates import Candidates, SkippedFiles
     from toolroll.host.search.index.live import LiveIndex, NewestFiles
     from toolroll.text.edit.replace import Expression
 
@@ -78,6 +81,7 @@ class Search:
         limiting = policy is not None and (has_paths(policy) or policy.extensions is not None)
         self._policy = policy if limiting else None
         self._program = program
+        self._engine: CountingEngine | None = None
         self._large: set[tuple[str, ...]] = set()
 
     def of(self, root: Root, path: str) -> tuple[Search, str]:
@@ -86,9 +90,13 @@ class Search:
             return self, path
         return Search(root, limits=self._limits, launcher=self._launcher, program=self._program), path
 
-    @cached_property
     def engine(self) -> CountingEngine:
         """The engine of this machine: ripgrep, or Python."""
+        if self._engine is None:
+            self._engine = self._make_engine()
+        return self._engine
+
+    def _make_engine(self) -> CountingEngine:
         if self._ripgrep is None or self._root.trust.hides:  # ripgrep opens by name: a link could lead it there
             from toolroll.host.search.python_engine import PythonEngine
 
@@ -146,18 +154,21 @@ class Search:
             if self._policy is not None:
                 hits = {path: found for path, found in hits.items() if self.may_read(found[0].path)}
             rows = [row for path in sort_paths(root, hits, sort) for row in hits[path]]
-            if self.index is not None and not root.is_file and self.engine.name == "ripgrep":
+            if self.index is not None and not root.is_file and not self._root.trust.hides:
                 self.index.update_in_background()  # after the search, so that it does not compete with it
+            survey = None
             reports = not rows or stopped == "time" or (stopped == "rows" and limit is None)
             skipped = candidates.skipped if candidates and (candidates.all_text or stopped is None) else None
+            if reports:
+                survey = self._report_grep(root, query, scope, matcher, skipped)
+                survey.other_case = not rows and stopped is None and self._matches_other_case(root, query, scope)
             return GrepResult(
                 rows=rows,
                 matches=sum([row.column > 0 for row in rows]),
                 files=len(hits),
                 complete=stopped is None,
                 stopped=stopped,
-                survey=self._report_grep(root, query, scope, matcher, skipped) if reports else None,
-                engine=self.engine.name,
+                survey=survey,
                 unreadable=root.unreadable,
             )
 
@@ -175,15 +186,6 @@ class Search:
                 raise
             return found
 
-    def survey(self, query: Query, scope: Scope = _EVERYWHERE, *, token: CancelToken | None = None) -> Survey:
-        """What a `grep` for this does not show. `grep` makes this report itself for an empty or cut answer."""
-        scope = self._checked(scope)
-        with self._open_root(scope, token) as root:
-            scope = self._without_hidden(scope, root)
-            matcher, candidates = self._candidates(root, query, scope)
-            skipped = candidates.skipped if candidates and candidates.all_text else None
-            return self._report_grep(root, query, scope, matcher, skipped)
-
     def find(
         self,
         pattern: str,
@@ -192,11 +194,13 @@ class Search:
         kind: Wanted = "file",
         sort: Sort = "modified",
         limit: int | None = None,
+        links: bool = False,
         token: CancelToken | None = None,
     ) -> FindResult:
         """The files or folders whose name or path matches, in exact order even if not all are listed.
 
-        With a `limit`, entries after the first `limit` may come by their paths alone, if that is faster.
+        With a `limit`, entries after the first `limit` may come by their paths alone, if that is faster. With `links`,
+        links to files count as files.
         """
         with self._open_root(scope, token, folder=True) as root:
             pattern = self._relative(pattern, root)
@@ -204,45 +208,68 @@ class Search:
             scope = self._without_hidden(self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot)), root)
             most = self._limits.search_rows
             first = limit if sort == "modified" else None
-            entries, total, whole, stopped = self._listed(root, scope, kind, matcher, first)
-            if kind != "file" or sort != "modified":  # else they are sorted
+            found, total, whole, stopped, linked = self._listed(root, scope, kind, matcher, first)
+            entries, dead = list(found), list[str]()
+            if links and linked:
+                more, dead = self._follow(root, linked)
+                entries, total = entries + more, total + len(more)
+                whole = "\n".join([whole, *(names.show_name(one.path) for one in more)]) if whole else ""
+            if kind != "file" or sort != "modified" or len(entries) > len(found):  # else they are sorted
                 entries = sort_entries(entries, sort)
             stopped = stopped or ("rows" if total > most else None)
             return FindResult(
-                entries=list(entries[:most]),
+                entries=entries[:most],
                 whole=whole,
                 total=total,
                 complete=stopped is None,
                 stopped=stopped,
-                survey=self._report_find(root, scope, kind, matcher) if stopped == "time" or not entries else None,
-                engine=self.engine.name,
+                survey=self._report_find(root, scope, kind, pattern) if stopped == "time" or not entries else None,
+                dead_links=dead,
                 unreadable=root.unreadable,
             )
 
     def _listed(
         self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher, first: int | None
-    ) -> tuple[Sequence[FileEntry], int, str, Stopped | None]:
-        """The first entries, the number of all, the paths of all if there are more, and why it stopped early."""
+    ) -> tuple[Sequence[FileEntry], int, str, Stopped | None, list[str]]:
+        """The first entries, the number of all, the paths of all if there are more, why it stopped early, and links."""
         if kind != "file":
             entries, stopped = self._matching(root, scope, kind, matcher)
-            return entries, len(entries), "", stopped
+            return entries, len(entries), "", stopped, []
         if (known := self._known(first, root, scope, matcher)) is not None:
-            return *known, None
-        aged, whole = list_newest(root, scope, matcher)
-        entries = [FileEntry(shown_path(root, path), "file", size, -age) for age, path, size in aged[:first]]
+            return known.entries, known.total, known.whole, None, known.links
+        links: list[str] = []
+        aged, whole = list_aged(root, scope, matcher, links)
+        aged.sort()
+        entries = [FileEntry(root.shown(path), "file", size, -age) for age, path, size in aged[:first]]
         most = 0 if len(entries) == len(aged) else self._limits.search_rows
-        return entries, len(aged), shown_paths(root, [one[1] for one in aged[:most]]), None if whole else "time"
+        every = "\n".join([names.show_name(root.shown(path)) for _, path, _ in aged[:most]])
+        return entries, len(aged), every, None if whole else "time", links
+
+    def _follow(self, root: SearchRoot, links: Sequence[str]) -> tuple[list[FileEntry], list[str]]:
+        """Those links that lead to files, and the paths of those that lead nowhere or out of the workspace."""
+        found, dead = list[FileEntry](), list[str]()
+        for path in links:
+            try:
+                fd = self._root.open("/".join((*root.parts, path)), PATH)
+            except (OSError, ToolError):
+                dead.append(root.shown(path))
+                continue
+            is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+            os.close(fd)
+            if is_file and (about := root.stat(path)):
+                found.append(FileEntry(root.shown(path), "link", about.st_size, about.st_mtime_ns))
+        return found, dead
 
     def _candidates(self, root: SearchRoot, query: Query, scope: Scope) -> tuple[LineMatcher | None, Candidates | None]:
         """The matcher for the in-process engine, and the files that can match, by the index or in a small folder."""
-        if root.is_file or self.engine.name != "ripgrep":
+        if root.is_file or self._root.trust.hides:
             return None, None
         matcher = compile_matcher(query)
         if self.index is None:
             return matcher, None
         found = self.index.candidates(query, scope, root.parts)
         if found is None and matcher is not None and root.parts not in self._large:
-            found = list_small_tree(root, scope, MAX_FILES)
+            found = list_small_tree(root, scope, MAX_FIRST_FILES if self._engine is None else MAX_FILES)
             if found is None:
                 self._large.add(root.parts)  # it is never wrong to let ripgrep search it
         return matcher, found
@@ -253,8 +280,8 @@ class Search:
         entries: list[FileEntry] = []
         try:
             for seen in root.walk(scope):
-                if kind in ("both", seen.kind) and matcher.matches(seen.path) and (found := stat_file(root, seen.path)):
-                    entries.append(FileEntry(shown_path(root, seen.path), seen.kind, found.st_size, found.st_mtime_ns))
+                if kind in ("both", seen.kind) and matcher.matches(seen.path) and (found := root.stat(seen.path)):
+                    entries.append(FileEntry(root.shown(seen.path), seen.kind, found.st_size, found.st_mtime_ns))
         except TimeoutError:
             return entries, "time"
         return entries, None
@@ -273,9 +300,22 @@ class Search:
         from toolroll.host.search.skipped import SECONDS, report_grep
 
         soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
-        return report_grep(self.engine, soon, query, scope, matcher, skipped, self._limits.search_bytes)
+        return report_grep(self.engine(), soon, query, scope, matcher, skipped, self._limits.search_bytes)
 
-    def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher) -> Survey:
+    def _matches_other_case(self, root: SearchRoot, query: Query, scope: Scope) -> bool:
+        """Whether anything matches if case is ignored."""
+        if query.ignore_case or query.pattern.lower() == query.pattern.upper():
+            return False
+        from toolroll.host.search.skipped import SECONDS
+
+        query = replace(query, ignore_case=True)
+        soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
+        matcher, candidates = self._candidates(soon, query, scope)
+        run = GrepRun(self.engine, self._limits, soon, query, scope, candidates, matcher)
+        hits, _ = run.collect(1 if self._policy is None else None)
+        return any(self.may_read(found[0].path) for found in hits.values())
+
+    def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, pattern: str) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_find
 
         soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
@@ -285,7 +325,10 @@ class Search:
                 return list_paths(soon, where)
             return (seen.path for seen in soon.walk(where) if kind in ("both", seen.kind))
 
-        return report_find(names, matcher.matches, scope, root.unreadable)
+        near = globs.compile(globs.widen(pattern), case=False)
+        survey = report_find(names, globs.compile(pattern).matches, near.matches, scope, root.unreadable)
+        survey.near = [root.shown(path) for path in survey.near]
+        return survey
 
     @contextmanager
     def _open_root(self, scope: Scope, token: CancelToken | None, *, folder: bool = False) -> Iterator[SearchRoot]:
@@ -300,7 +343,7 @@ class Search:
             yield SearchRoot(
                 fd=fd,
                 folder=self._root.fd if is_file else fd,
-                parts=(parts := self._parts(fd, scope.path, is_file)),
+                parts=(parts := self._root.real(fd)),
                 is_file=is_file,
                 rules=[] if is_file or scope.ignored else ignore.inherited_rules(self._root, parts),
                 token=token,
@@ -310,15 +353,14 @@ class Search:
         finally:
             os.close(fd)
 
-    def _parts(self, fd: int, path: str, is_file: bool) -> tuple[str, ...]:
-        if not is_file:
-            return self._root.real(fd)
-        with self._root.place(path) as place:
-            return place.parts
-
     def _checked(self, scope: Scope) -> Scope:
         """The scope, with hidden files if a glob names some; ToolError for a glob that leads out of the workspace."""
+        if without := tuple(text[1:] for text in scope.include if text.startswith("!")):
+            include = tuple(text for text in scope.include if not text.startswith("!"))
+            scope = replace(scope, include=include, exclude=(*scope.exclude, *without))
         for text in (*scope.include, *scope.exclude):
+            if text.startswith("!"):
+                raise ToolError(ErrorCode.VALIDATION, f"`exclude` begins with '!': {text!r}. Use `include` instead.")
             if globs.escapes(text.lstrip("/")):
                 raise paths.outside(text, self._root.path)
         dot = any(globs.compile(text).names_dot for text in scope.include)
@@ -326,10 +368,10 @@ class Search:
 
     def _without_hidden(self, scope: Scope, root: SearchRoot) -> Scope:
         """The scope without the paths that this workspace hides."""
-        hidden = [] if root.is_file else self._root.trust.hidden_in(root.parts)
-        return (
-            replace(scope, exclude=(*scope.exclude, *(f"/{globs.quote(one)}" for one in hidden))) if hidden else scope
-        )
+        if root.is_file or not self._root.trust.hides:
+            return scope
+        hidden = self._root.trust.hidden_in(root.parts)
+        return replace(scope, exclude=(*scope.exclude, *(f"/{globs.quote(one)}" for one in hidden)))
 
     def _relative(self, pattern: str, root: SearchRoot) -> str:
         """The pattern relative to the searched folder; SecurityError for one that leads out of the workspace."""
@@ -360,3 +402,27 @@ def _live_index(root: Root, state: State, limits: Limits, launcher: Launcher) ->
 def _deadline(seconds: float, token: CancelToken | None, share: float = _SEARCH_SHARE) -> float:
     left = seconds if token is None else min(seconds, share * token.remaining())
     return time.monotonic() + left
+
+
+def sort_paths(root: SearchRoot, paths: Iterable[str], sort: str) -> list[str]:
+    """Sort the paths of files, newest first or by path."""
+
+    def age(path: str) -> tuple[int, str]:
+        known = root.ages.get(path)
+        if known is not None:
+            return known, path
+        found = root.stat(path)
+        return -found.st_mtime_ns if found else 0, path
+
+    return sorted(paths) if sort == "path" or root.is_file else sorted(paths, key=age)
+
+
+def sort_entries(entries: Sequence[FileEntry], sort: Sort) -> list[FileEntry]:
+    """Sort entries as asked for."""
+    if sort == "modified":
+        return sorted(entries, key=lambda entry: (-entry.mtime, entry.path))
+    if sort == "size":
+        return sorted(entries, key=lambda entry: (-entry.size, entry.path))
+    if sort == "name":
+        return sorted(entries, key=lambda entry: (entry.path.rpartition("/")[2], entry.path))
+    return sorted(entries, key=lambda entry: entry.path)

@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from toolroll.host.files.walk import Kind, Walk, enter
-from toolroll.host.search.in_process import MAX_FILES, LineMatcher, read_text
+from toolroll.host.search.in_process import MAX_FILES, LineMatcher, is_text, read_text
 from toolroll.host.search.list_files import list_paths
 from toolroll.host.search.query import CountingEngine, Query, Scope, SearchRoot, Survey, is_hidden
 from toolroll.host.search.ripgrep_output import read_log
-from toolroll.host.search.text_files import is_text
 
 if TYPE_CHECKING:
-    from toolroll.host.search.candidates import SkippedFiles
+    from toolroll.host.search.query import SkippedFiles
     from toolroll.host.search.ripgrep import Ripgrep
 
 SECONDS = 2.0
 """What a report may take on top of the search itself."""
 
 _MAX_NAMED = 2_000  # files and folders
+_MAX_NEAR = 5
 
 
 def report_grep(
@@ -174,14 +175,24 @@ class _Counter:
 
 
 def report_find(
-    names: Callable[[Scope], Iterable[str]], matches: Callable[[str], bool], scope: Scope, unreadable: int
+    names: Callable[[Scope], Iterable[str]],
+    matches: Callable[[str], bool],
+    is_near: Callable[[str], bool],
+    scope: Scope,
+    unreadable: int,
 ) -> Survey:
-    """The report of a search for names; `names` lists all in a scope, and `unreadable` counts folders."""
+    """The report of a search for names; `names` lists all in a scope, and `unreadable` counts folders.
+
+    If nothing matches, it names some that are near.
+    """
     survey = Survey()
     _note_unreadable(survey, unreadable)
     try:
         inside = set(names(scope))
         survey.searched = len(inside)
+        folders = {path[: at + 1] for path in inside for at, char in enumerate(path) if char == "/"}
+        every = sorted([*inside, *folders])
+        survey.near = list(islice((path for path in every if is_near(path.removesuffix("/"))), _MAX_NEAR))
         for path in names(wide(scope)):
             if path not in inside:
                 _add(survey, _reason(path), int(matches(path)))
@@ -211,7 +222,5 @@ def _note_unreadable(survey: Survey, folders: int) -> None:
 
 
 def _size(root: SearchRoot, path: str) -> int:
-    try:
-        return os.stat(path, dir_fd=root.fd, follow_symlinks=False).st_size
-    except OSError:
-        return 0
+    about = root.stat(path)
+    return 0 if about is None else about.st_size

@@ -1,14 +1,12 @@
-"""Headings that are underlined, as in reStructuredText and in many plain texts."""
+"""Find underlined headings, as in reStructuredText and many plain texts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-Heading = tuple[int, int, int, str]
-"""Its first and last line, counted from 1, its level and its words."""
+Heading = tuple[int, int, int, str]  # its first and last line, counted from 1, its level and its words
 _LINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
-"""One sign three times or more, and nothing else."""
 _MAX_HEADING_CHARS = 200  # characters of a heading
 
 

@@ -24,6 +24,7 @@ Name = Literal["auto", "pytest", "unittest", "jest", "vitest", "node", "go", "ca
 
 _MAX_OUTPUT_CHARS = 3_000  # characters of the output of a run that could not be understood
 _USAGE_ERROR = 4  # what pytest says of a target that it does not know
+_USAGE = re.compile(r"^(ERROR: |not found: ).*", re.M | re.S)
 _STOPPED = (2, 3)  # what pytest says when it was interrupted, and when it failed itself
 _DISCOVER = Suggestion("tests", {"action": "discover"})
 
@@ -41,34 +42,31 @@ def tests(
     verbose: Annotated[bool, "List the tests that passed too."] = False,
 ) -> DiscoveredTests | Tested:
     """Discover or run tests, or measure their coverage: counts, every failure with its place, slowest tests."""
-    from toolroll.host.dev import tests as testing
+    from toolroll.host.dev import tests as test_runs
     from toolroll.host.shell.command_result import build_result
 
     place, _, name = path.partition("::")
     projects = ctx.projects
-    project = testing.find(projects, place or ".", framework)
+    project = test_runs.find(projects, place or ".", framework)
     if action == "coverage" and not project.framework.covers:
-        what = project.framework.name
-        raise ToolError(
-            ErrorCode.UNSUPPORTED, f"Coverage of {what} is not measured here. Use a tool for it with `bash`."
-        )
-    chosen = testing.ChosenTests(_targets(ctx, project.folder, place, name))
+        why = f"Coverage of {project.framework.name} is not measured here. Use a tool for it with `bash`."
+        raise ToolError(ErrorCode.UNSUPPORTED, why)
+    chosen = test_runs.ChosenTests(_targets(ctx, project.folder, place, name))
     if affected:
-        chosen = testing.choose(projects, project, chosen.targets)
+        chosen = test_runs.choose(projects, project, chosen.targets)
         if chosen.nothing:
-            return results.report(testing.empty_run(project), 0.0, chosen.note, whole=True, verbose=False)
+            return results.report(test_runs.empty_run(project), 0.0, chosen.note, whole=True, verbose=False)
     notes = [*filter(None, [project.note, chosen.note])]
     if action == "discover" and project.framework.files:
-        return results.found(testing.list_titles(projects, project, chosen, keyword), "\n".join(notes))
-    done = testing.run(projects, project, action, chosen, keyword, timeout)
+        return results.found(test_runs.list_titles(projects, project, chosen, keyword), "\n".join(notes))
+    done = test_runs.run(projects, project, action, chosen, keyword, timeout)
     ended = build_result(done.ran, _MAX_OUTPUT_CHARS, "tail")
     if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
-        return results.report(
-            done.run, ended.seconds, f"{chosen.note} There is no such test.", whole=True, verbose=False
-        )
+        note = f"{chosen.note} There is no such test."
+        return results.report(done.run, ended.seconds, note, whole=True, verbose=False)
     _check(done, ended, project, keyword, name)
     if done.run.touched:
-        testing.store_reached(projects, done.run.touched)
+        test_runs.store_reached(projects, done.run.touched)
     notes += _notes(done.run, ended)
     if action == "discover":
         return results.found(done.run, "\n".join(notes))
@@ -90,9 +88,7 @@ def _check(done: TestRun, ended: CommandResult, project: Project, keyword: str, 
         return
     ended.checked()
     if run.status == _USAGE_ERROR or not (run.ended or run.missing):
-        usage = (
-            re.search(r"^(ERROR: |not found: ).*", ended.output, re.M | re.S) if run.status == _USAGE_ERROR else None
-        )
+        usage = _USAGE.search(ended.output) if run.status == _USAGE_ERROR else None
         said = usage[0].partition("\n\n")[0].strip() if usage else str(ended)
         if usage and name and "not found: " in said:
             message = f"There is no test {name!r} there. Discover them to see their names."

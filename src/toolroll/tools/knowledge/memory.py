@@ -127,9 +127,9 @@ def memory(
 
 
 def _updated(
-    kept: MemoryStore, id: str, content: str | None, type: Type | None, importance: float | None
+    kept: MemoryStore, id: str, content: str | None, type: Type | None, importance: Share | None
 ) -> StoredMemory:
-    if (content, type, importance) == (None, None, None):
+    if content is None and type is None and importance is None:
         raise ToolError(ErrorCode.VALIDATION, "Nothing to update: give `content`, `type` or `importance`.")
     return _remembered("Updated", *kept.update(id, content, type, importance))
 

@@ -15,9 +15,6 @@ import coverage
 class CoverageMeter:
     """A context that measures what runs in it, as the project configures coverage.py, and reports it at its end."""
 
-    in_process = True
-    """Other processes are not measured."""
-
     def __init__(self, report: Any, folder: str) -> None:
         self._report = report
         self._cov = coverage.Coverage(data_file=None)
@@ -32,7 +29,6 @@ class CoverageMeter:
         self._cov.start()
 
     def enter(self, file: str) -> None:
-        """Count what is reached from now on for the tests of this file."""
         self._cov.switch_context(file)
 
     def __exit__(self, *_: object) -> None:

@@ -6,6 +6,7 @@ standard library, pytest and coverage, and keeps to what Python 3.8 and pytest 6
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -50,22 +51,19 @@ class Watcher:
     def pytest_configure(self, config: Any) -> None:
         """Remember where ids start; what is measured runs in this process."""
         self._root = str(getattr(config, "rootpath", None) or config.rootdir)
-        if self._measure.in_process and hasattr(config.option, "dist"):
+        if self._measure and hasattr(config.option, "dist"):
             config.option.dist = "no"
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """Tell what there is."""
         self._report("found", count=len(session.items))
         if session.config.option.collectonly:
             for item in session.items:
                 self._report("item", **self._place(item.nodeid, item.location))
 
     def pytest_deselected(self, items: Any) -> None:
-        """Tell how many are left out."""
         self._report("deselected", count=len(items))
 
     def pytest_collectstart(self, collector: Any) -> None:
-        """Remember what is loaded now."""
         if "." in collector.nodeid:
             self._now = self._place(collector.nodeid, (collector.nodeid.split("::")[0], None, ""))
 
@@ -74,7 +72,6 @@ class Watcher:
         self._stopped(excinfo)
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
-        """Tell what broke the run off."""
         self._stopped(excinfo)
 
     def _stopped(self, excinfo: Any) -> None:
@@ -83,20 +80,18 @@ class Watcher:
         self._report("failure", kind="error", **self._now, message=excinfo.exconly()[:_MOST], frames=frames)
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Tell a file that could not be loaded."""
         if report.failed and report.nodeid not in self._unloaded:  # each process of xdist loads it again
             self._unloaded.add(report.nodeid)
             place = self._place(report.nodeid, (report.nodeid.split("::")[0], None, ""))
             self._report("failure", kind="error", **place, **_explained(report.longrepr))
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        """Tell what runs now."""
         place = self._now = self._place(nodeid, location)
-        self._measure.enter(place["file"])
+        if self._measure:
+            self._measure.enter(place["file"])
         self._report("begin", **place)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Tell a failure at once, and a test when it is over."""
         if report.outcome == "rerun":
             return
         known = report.nodeid
@@ -176,23 +171,8 @@ def run_pytest(options: dict[str, Any], targets: list[str], report: EventLog, me
         args.append("-k=" + options["keyword"])
     args += targets
     sys.argv = ["pytest", *args]
-    with measure:
+    with measure or contextlib.nullcontext():
         return int(pytest.main(args, plugins=[Watcher(report, measure)]))
-
-
-class NoMeter:
-    """Measures nothing."""
-
-    in_process = False
-
-    def enter(self, file: str) -> None:
-        """A test of this file begins."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def _beside(options: dict[str, Any], name: str) -> Any:
@@ -217,7 +197,7 @@ def main() -> int:
     elif framework == "pytest" and not importlib.util.find_spec("pytest"):
         report("missing", name="pytest")
         return 6
-    measure: Any = NoMeter()
+    measure: Any = None
     if options["action"] == "coverage":
         if not importlib.util.find_spec("coverage"):
             report("missing", name="coverage")

@@ -5,6 +5,7 @@ Loaded by `run_pytest.py` in the project's own interpreter; it keeps to what Pyt
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -32,11 +33,11 @@ class ReportingResult(unittest.TestResult):
         self._outcome = ""
 
     def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802
-        """A test begins."""
         super().startTest(test)
         self._began, self._outcome = time.perf_counter(), ""
         place = where_of(test)
-        self._measure.enter(place["file"])
+        if self._measure:
+            self._measure.enter(place["file"])
         self._report("begin", **place)
 
     def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802
@@ -47,39 +48,32 @@ class ReportingResult(unittest.TestResult):
         super().stopTest(test)
 
     def addSuccess(self, test: Any) -> None:  # noqa: N802
-        """A test went well."""
         self._outcome = "passed"
         super().addSuccess(test)
 
     def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
-        """An assertion does not hold."""
         self._tell(test, "failed", err)
         super().addFailure(test, err)
 
     def addError(self, test: Any, err: Any) -> None:  # noqa: N802
-        """A test, or what prepares it, raised something else."""
         self._tell(test, "error", err)
         super().addError(test, err)
 
     def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
-        """A part of a test is over."""
         if err is not None:
             kind = "failed" if issubclass(err[0], test.failureException) else "error"
             self._tell(test, kind, err, " " + subtest._subDescription())
         super().addSubTest(test, subtest, err)
 
     def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
-        """A test is left out."""
         self._outcome = "skipped"
         super().addSkip(test, reason)
 
     def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
-        """A test fails as it should."""
         self._outcome = "xfailed"
         super().addExpectedFailure(test, err)
 
     def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
-        """A test should have failed."""
         self._outcome = "failed"
         self._report("failure", kind="failed", message="It passed, but was expected to fail.", **where_of(test))
         super().addUnexpectedSuccess(test)
@@ -125,7 +119,7 @@ def run(options: dict[str, Any], targets: list[str], report: Any, measure: Any) 
     except (SyntaxError, TypeError):
         print(f"ERROR: {options['keyword']!r} is no expression of words with and, or, not")
         return 4
-    with measure:
+    with measure or contextlib.nullcontext():
         loaded = {target: _load(target, report) for target in targets or ["."]}
         unknown = [target for target, found in loaded.items() if "::" in target and not found]
         if unknown:

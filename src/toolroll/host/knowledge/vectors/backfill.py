@@ -29,8 +29,7 @@ TABLES = (
     "create table gone (number integer primary key)",
 )
 
-MAX_NEAREST = 200
-"""How many nearest pieces a search asks for."""
+MAX_NEAREST = 200  # how many nearest pieces a search asks for
 
 _SEARCH_FILL_SECONDS = 1.0  # seconds for which a search makes vectors
 _BATCH_PIECES = 16  # pieces between two reports of progress
@@ -55,7 +54,6 @@ class VectorBackfill:
             self._checked = True
 
     def near(self, query: str) -> tuple[dict[int, float], RankingMethod]:
-        """The nearest pieces by number with their similarity, and the ranking method."""
         meaning = self._meaning
         if meaning is None or meaning.unavailable_reason:
             return {}, RankingMethod(reason=meaning.unavailable_reason if meaning is not None else "")

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SIZE = 384
-"""Dimensions of a vector."""
-TOKENS = 256
-"""Maximum length of a text: the model was not trained on more."""
+TOKENS = 256  # maximum length of a text: the model was not trained on more
 
 _LAYERS, _HEADS = 6, 12
 _TINY = 1e-12
@@ -57,8 +55,7 @@ class _Norm:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    attend: _Linear
-    """The projections to queries, keys and values, side by side."""
+    attend: _Linear  # the projections to queries, keys and values, side by side
     mix: _Linear
     mixed: _Norm
     widen: _Linear
@@ -105,7 +102,6 @@ class MiniLM:
 
 
 def _attend(rows: Floats, ends: Sequence[int]) -> Floats:
-    """Self-attention of the tokens of each text."""
     import numpy as np
 
     made = np.empty((len(rows), SIZE), np.float32)

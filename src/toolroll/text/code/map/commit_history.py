@@ -8,13 +8,11 @@ from heapq import nsmallest
 from math import log, sqrt
 from typing import NamedTuple
 
-from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.bm25 import Bm25Index
+from toolroll.text.ranking.terms import count_terms
 
-MAX_COMMITS = 3_000
-"""How many of the newest commits are read."""
-FORMAT = "%x01%B%x02"
-"""Format for `git log -z --name-only`."""
+MAX_COMMITS = 3_000  # how many of the newest commits are read
+FORMAT = "%x01%B%x02"  # format for `git log -z --name-only`
 
 _SIMILAR_COMMITS = 20  # that a question is compared with
 _MAX_FILES = 20  # a commit of more files is about none of them
@@ -39,7 +37,7 @@ class CommitHistory:
         for commit in commits:
             if not 0 < len(commit.files) <= _MAX_FILES:
                 continue
-            found = words.count_terms(commit.message)
+            found = count_terms(commit.message)
             self._messages.add(found)
             self._touched.append(commit.files)
             for path in commit.files:
@@ -65,7 +63,6 @@ class CommitHistory:
         return made
 
     def popularity(self, path: str) -> float:
-        """The logarithm of how often a file changed."""
         return log(1 + self._changes[path])
 
 

@@ -27,11 +27,9 @@ class MapPart:
 
 
 class _Item(NamedTuple):
-    worth: float
-    """Negative, so that the best sorts first."""
+    worth: float  # negative, so that the best sorts first
     file: int
-    mark: int
-    """-1 for the file itself."""
+    mark: int  # -1 for the file itself
 
 
 class MapLayout:
@@ -111,7 +109,6 @@ class MapLayout:
             chosen.update(self._with_parents(self._files[item.file][0], item.mark))
 
     def _with_parents(self, path: str, at: int) -> Iterator[int]:
-        """A definition and its parents."""
         marks = self._marks[path]
         yield at
         wanted = marks[at].parent

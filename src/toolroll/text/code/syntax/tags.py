@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _Captures = dict[str, list["Node"]]
 _Span = tuple[int, int]
-_Use = tuple[int, int, int]
-"""Start, index into USES, and end."""
+_Use = tuple[int, int, int]  # start, index into USES, and end
 
 _NAME_BYTES = 200
 _UNNAMED = frozenset({"import", "decorator", "scope"})
@@ -32,12 +31,9 @@ _INK = re.compile(rb"[^\r\n]")
 
 
 class _Read(NamedTuple):
-    """What was captured in a source."""
-
     where: SourceText
     found: _Captures
     names: set[int]
-    """Where the names of definitions are."""
     definitions: Sequence[Tag]
 
 
@@ -130,7 +126,6 @@ def _uses(read: _Read) -> list[_Use]:
 
 
 def _words(where: SourceText, uses: Sequence[_Use]) -> tuple[tuple[str, ...], bytes, bytes]:
-    """The first three fields of `Uses`."""
     words: dict[bytes, int] = {}
     data = where.data
     which = array("I", (words.setdefault(data[start:end], len(words)) for start, _, end in uses))

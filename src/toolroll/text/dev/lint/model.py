@@ -1,16 +1,15 @@
-"""What linters find, and what formatters change."""
+"""Findings of linters, and files that formatters change."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-SYNTAX = "syntax"
-"""The code of a finding that a file does not parse."""
+SYNTAX = "syntax"  # the code of a finding that a file does not parse
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a linter has to say of a file."""
+    """One finding of a linter in a file."""
 
     path: str
     line: int
@@ -35,7 +34,6 @@ class LintOutput:
     """The workspace, where it ran."""
 
     def relative(self, path: str) -> str:
-        """A path from the workspace."""
         return path.removeprefix(f"{self.root}/").removeprefix("./")
 
 

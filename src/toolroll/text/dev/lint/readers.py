@@ -1,4 +1,4 @@
-"""Reads what linters and formatters print."""
+"""Parse the output of linters and formatters."""
 
 from __future__ import annotations
 
@@ -52,6 +52,11 @@ def ruff(printed: LintOutput) -> list[Finding]:
         path = printed.relative(one.filename)
         found.append(Finding(path, one.location.row, one.location.column, code or SYNTAX, said, fixable))
     return found
+
+
+def ruff_fixable(printed: LintOutput) -> list[str]:
+    """The files with a finding that `ruff check` would fix."""
+    return sorted({one.path for one in ruff(printed) if one.fixable})
 
 
 def flake8(printed: LintOutput) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""What is searched for, checked and in plain words, before any engine is chosen."""
+"""Check a web search before an engine is chosen."""
 
 from __future__ import annotations
 
@@ -36,17 +36,14 @@ class WebQuery:
 
     @property
     def host(self) -> str:
-        """The host of the site."""
         return self.site.partition("/")[0]
 
-    def text(self, *, site: bool = True, exclude: bool = True) -> str:
+    def text(self, *, site: bool = True) -> str:
         """The words, with those filters that the engine reads from among them."""
         words = [self.words]
         if site and self.site:
             words.append(f"site:{self.site}")
-        if exclude:
-            words += [f'-"{term}"' if " " in term else f"-{term}" for term in self.exclude]
-        return " ".join(words)
+        return " ".join([*words, *(f'-"{term}"' if " " in term else f"-{term}" for term in self.exclude)])
 
 
 def prepare(
