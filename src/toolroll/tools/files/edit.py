@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines as text_lines
 from toolroll.text.edit import match as text_match
+from toolroll.text.edit import omissions
 from toolroll.tool import Effect, tool
 
 
@@ -27,6 +28,8 @@ class Edited:
     """First and last line of the old file that were touched."""
     backup: str | None = None
     """The copy of the old file, if one was asked for."""
+    note: str = ""
+    """What else is to be known: a change by others since it was read, and where it does not parse any more."""
 
     @property
     def backed_up(self) -> bool:
@@ -59,7 +62,15 @@ def edit(
     """Replace text in a file. It must fit one place, or say which with near_line or replace_all."""
     if create and not old:
         return _created(ctx, path, new)
-    draft = ctx.files.draft(path, encoding)
+    if not old and not ctx.tree.is_file(path):
+        raise ToolError(
+            ErrorCode.NOT_FOUND,
+            f"There is no {path!r} to edit. To make it, use `write`.",
+            suggest=(Suggestion("write", {"path": path, "content": new}),),
+        )
+    draft = ctx.files.draft(path, encoding, quoted=True)
+    omissions.check(new, lambda: draft.text, path)
+    ctx.files.check_quote(draft, _as_ended(draft.text, old))
     replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
         draft.text,
         old if match != "exact" else _as_ended(draft.text, old),
@@ -81,6 +92,7 @@ def edit(
         relation=replaced.relation,
         lines=replaced.lines,
         backup=kept,
+        note="\n".join(filter(None, [draft.since, change.verdict])),
     )
 
 
