@@ -17,7 +17,9 @@ from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
+from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.progress import silent
 from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.limits import Limits
@@ -38,6 +40,7 @@ from toolroll.steps import (
     Record,
     Step,
     ToolMetrics,
+    WhileOpen,
     ask_before_sending,
     time_limit,
 )
@@ -155,7 +158,7 @@ class Kit:
         services = self._services
         at_once = ConcurrencyLimit(self.limits.concurrency)
         kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
-        return services.while_open, ask_before_sending, time_limit, at_once, PathLocks(), *kept
+        return WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks(), *kept
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         services = self._services
@@ -210,7 +213,24 @@ class Kit:
         `message` is that of the conversation which the call belongs to; `cwd` is where relative paths begin; `token`
         cancels it; `progress` gets its progress.
         """
-        return self._services.context(**options)
+        own, cwd = self._services, options.get("cwd", ".")
+        token, progress = options.get("token") or CancelToken(), options.get("progress", silent)
+        return Context(
+            own.files if cwd == "." else own.files.at(cwd),
+            own.search,
+            own.journal,
+            own.launcher,
+            own.shell,
+            own.servers,
+            own.structure,
+            own.repo_maps,
+            own.http,
+            own.remote,
+            own.meaning,
+            own.taint,
+            Call(self.limits, token, self.session, options.get("message", ""), progress, own.loop),
+            cwd,
+        )
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
@@ -219,7 +239,7 @@ class Kit:
 
         Options are those of `context`.
         """
-        return self._executor.call(name, arguments, self._services.context(**options))
+        return self._executor.call(name, arguments, self.context(**options))
 
     def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
         """Whether a call would be taken, and as what; it is not made."""
