@@ -5,9 +5,10 @@ A view, a profile and a dialect check themselves when they are made: ValueError 
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
@@ -130,10 +131,6 @@ class View:
         self.data = data
         self.effects = tool.effects | also
         self._shown = self._choose(params or {})
-        self._plain = all(
-            name == one.name and look.default is _OWN and look.decode is None
-            for name, (one, look) in self._shown.items()
-        )
         self._bindable = frozenset(self._shown)
         self._read: partial[Any] | None = None
 
@@ -166,6 +163,12 @@ class View:
         return shown
 
     @cached_property
+    def _plain(self) -> bool:
+        """Whether arguments are passed to the tool as they are."""
+        shown = self._shown.items()
+        return all(name == one.name and look.default is _OWN and look.decode is None for name, (one, look) in shown)
+
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """What the model sees, and what its arguments are checked against."""
         return self._object_schema({name for name, (_, look) in self._shown.items() if look.listed})
@@ -184,13 +187,26 @@ class View:
 
     @property
     def safe(self) -> bool:
-        """Whether it only looks at the workspace."""
         return self.tool.safe
 
     @property
     def metadata(self) -> Metadata:
-        """What a registry shows of it."""
         return Metadata(self.name, self.category, self.description, self.safe)
+
+    def changed(self, values: Mapping[str, Any]) -> View:
+        """The same view with other fixed values and defaults, by the tool's own parameter names and units."""
+        looks: dict[str, str | Param] = {
+            one.name: replace(look, name=name) for name, (one, look) in self._shown.items()
+        }
+        for name, value in values.items():
+            if isinstance(look := looks.get(name), Param):
+                looks[name] = replace(look, default=look.encode(value) if look.encode else value)
+        made = copy.copy(self)
+        for name in ("schema", "checker", "_plain"):
+            vars(made).pop(name, None)
+        made.fixed = self.fixed | {name: value for name, value in values.items() if name not in looks}
+        made._shown = made._choose(looks)
+        return made
 
     def pick(self, _arguments: Mapping[str, Any]) -> View:
         return self
@@ -356,6 +372,17 @@ class Bundle:
             raise ToolError(ErrorCode.VALIDATION, f"Action {arguments[self.selector]!r} also needs {needs}.")
         return view
 
+    def changed(self, values: Mapping[str, Any]) -> Bundle:
+        """The same bundle; each value goes to the actions whose tool has such a parameter."""
+        actions, unused = {}, set(values)
+        for action, view in self.actions.items():
+            own = values.keys() & {one.name for one in view.tool.parameters}
+            actions[action] = view.changed({name: values[name] for name in own})
+            unused -= own
+        if unused:
+            raise ValueError(f"{self.name}: no action has a parameter {', '.join(sorted(unused))}.")
+        return Bundle(self.name, self.description, actions, self.selector)
+
     def within(self, effects: Effect) -> Bundle | None:
         """The bundle of those actions that keep to these effects."""
         actions = {name: view for name, view in self.actions.items() if view.effects in effects}
@@ -447,6 +474,19 @@ class Dialect:
     about: str
     entries: tuple[Entry, ...] | None = None
     profile: Profile = field(default_factory=Profile)
+
+    def changed(self, **values: Mapping[str, Any]) -> Dialect:
+        """The same dialect with other fixed values and defaults of its tools: `changed(file={"limit": 50})`.
+
+        Parameters have the tool's own names and units. A name that is not there is a ValueError.
+        """
+        entries = {entry.name: entry for entry in self.entries or ()}
+        for name, own in values.items():
+            entry = entries.get(name)
+            if entry is None or isinstance(entry, Relay):
+                raise ValueError(f"The dialect {self.name!r} has no tool {name!r}. It has: {', '.join(entries)}.")
+            entries[name] = entry.changed(own)
+        return replace(self, entries=tuple(entries.values()))
 
     def __post_init__(self) -> None:
         """Refuse two entries of one name, and a bundle whose actions do not go together."""

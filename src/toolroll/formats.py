@@ -191,6 +191,16 @@ def _data_url(image: Image) -> str:
     return f"data:{image.mime};base64,{_base64(image)}"
 
 
+def joined_text(names: Sequence[str], results: Sequence[Result]) -> str:
+    """The results of several calls as one text, as fosscode gives them to a model."""
+    lines = ["Executing tools to help with your request...\n"]
+    for name, result in zip(names, results, strict=True):
+        denied = result.error is not None and result.error.code is ErrorCode.SECURITY
+        error = success_object(result)["error"] if denied else result.text
+        lines.append(f"{name}: {result.text}" if result.ok else f"❌ {name}: {error}")
+    return "\n".join(lines) + "\n"
+
+
 def mcp_result(result: Result) -> dict[str, Any]:
     """A result as MCP's `tools/call` answers: text, images, structured content."""
     content: list[dict[str, Any]] = [{"type": "text", "text": result.text}]
@@ -228,6 +238,15 @@ def _message(result: Result) -> str:
     if result.message or result.data is None or len(result.text) <= _MAX_MESSAGE_CHARS:
         return result.message or result.text
     return f"Success: {len(result.text)} characters of output, in data."
+
+
+def from_zero(data: Any, name: str = "") -> Any:
+    """The same data with characters counted from 0 instead of 1."""
+    if isinstance(data, dict):
+        return {key: from_zero(one, key) for key, one in data.items()}
+    if isinstance(data, list):
+        return [from_zero(one) for one in data]
+    return data - 1 if name in ("character", "end_character") else data
 
 
 def one_glob(patterns: list[str]) -> str | None:

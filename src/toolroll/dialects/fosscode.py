@@ -1,13 +1,12 @@
 """fosscode (seed 001): camelCase, results as {success, data, error, metadata}."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from toolroll import formats
 from toolroll.dialect import Dialect, Param, Profile, View, fields, milliseconds
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
+from toolroll.text.search.context_lines import attach_context
 from toolroll.tools.code.diagnostics import diagnostics
 from toolroll.tools.code.hover import hover
 from toolroll.tools.files.edit import edit
@@ -40,6 +39,25 @@ _SEARCH: dict[str, str | Param] = {
     "exclude": "excludeTerms",
 }
 _FOUND = fields(query="query", engine="engine", totalResults="total", results="results", warning="warning", note="note")
+_COUNTS = fields(totalMatches="shown", allMatches="total", filesWithMatches="files")
+_DIAGNOSED = fields(
+    totalFiles="files",
+    totalDiagnostics="total",
+    returnedDiagnostics="shown",
+    diagnosticsByFile="by_file",
+    summary="counts",
+)
+_HOVERED = fields(
+    file="path",
+    position="position",
+    language="language",
+    symbol="symbol",
+    type="signature",
+    documentation="markdown",
+    range="range",
+    definition="definition",
+    context="context",
+)
 _TODOS = fields(
     todos="todos",
     totalTodos="total",
@@ -50,19 +68,6 @@ _TODOS = fields(
     progress="percent",
     warning="warning",
 )
-
-
-def _from_zero(shape: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same data with characters counted from 0, as `lsp-hover` takes them."""
-
-    def count(value: Any, name: str = "") -> Any:
-        if isinstance(value, dict):
-            return {key: count(one, key) for key, one in value.items()}
-        if isinstance(value, list):
-            return [count(one) for one in value]
-        return value - 1 if name in ("character", "end_character") else value
-
-    return lambda output: count(shape(output))
 
 
 DIALECT = Dialect(
@@ -102,7 +107,12 @@ DIALECT = Dialect(
             fixed={"most": _MEGABYTE},
             description="Secure file content reading with size and type restrictions.",
             data=fields(
-                filePath="path", content="exact", startLine="start", totalLines="total_lines", truncated="truncated"
+                filePath="path",
+                content="exact",
+                startLine="start",
+                endLine="last",
+                totalLines="total_lines",
+                truncated="truncated",
             ),
         ),
         View(
@@ -155,9 +165,10 @@ DIALECT = Dialect(
                     schema={"type": "boolean", "minimum": None},
                 ),
                 "limit": Param("maxResults"),
+                "context": Param(listed=False),
             },
-            description="Fast content search with regular expression support.",
-            data=fields(matches="rows", totalMatches="shown", allMatches="total", filesWithMatches="files"),
+            description="Fast content search with regular expression support. `context` gives lines around matches.",
+            data=lambda found: {"matches": attach_context(found.rows), **_COUNTS(found)},
         ),
         View(
             "list",
@@ -168,8 +179,14 @@ DIALECT = Dialect(
                 "sort": Param("sortBy"),
                 "recursive": Param(default=False),
                 "depth": Param("maxDepth", default=10, decode=lambda value: min(value, 100), schema={"maximum": None}),
+                "type": Param(
+                    decode=lambda name: {"files": "file", "dirs": "directory"}.get(name, name),
+                    schema={"enum": ["all", "files", "dirs", "file", "directory", "link"]},
+                    listed=False,
+                ),
+                "pattern": Param(listed=False),
             },
-            description="Directory listing and file system exploration.",
+            description="Directory listing and exploration of the file system, with the filters `type` and `pattern`.",
             fixed={"sizes": True},
             data=fields(path="path", items="details", totalCount="total"),
         ),
@@ -308,15 +325,7 @@ DIALECT = Dialect(
             fixed={"exactly": True},
             also=_NOT_WHILE_THINKING,
             description="Get language server diagnostics for files.",
-            data=_from_zero(
-                fields(
-                    totalFiles="files",
-                    totalDiagnostics="total",
-                    returnedDiagnostics="shown",
-                    diagnosticsByFile="by_file",
-                    summary="counts",
-                )
-            ),
+            data=lambda found: formats.from_zero(_DIAGNOSED(found)),
         ),
         View(
             "lsp-hover",
@@ -335,19 +344,7 @@ DIALECT = Dialect(
             also=_NOT_WHILE_THINKING,
             description="Get hover information for symbols.",
             text=lambda about: str(replace(about, character=about.character - 1)),
-            data=_from_zero(
-                fields(
-                    file="path",
-                    position="position",
-                    language="language",
-                    symbol="symbol",
-                    type="signature",
-                    documentation="markdown",
-                    range="range",
-                    definition="definition",
-                    context="context",
-                )
-            ),
+            data=lambda about: formats.from_zero(_HOVERED(about)),
         ),
     ),
     profile=Profile(

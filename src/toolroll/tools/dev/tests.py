@@ -36,7 +36,7 @@ def tests(
     path: Annotated[str, "File, folder or file::test."] = "",
     keyword: Annotated[str, "Only tests whose name fits, as for pytest -k."] = "",
     affected: Annotated[bool, "Only tests that uncommitted changes affect."] = False,
-    timeout: Annotated[float, Field(ge=1, le=600), "Seconds."] = 120,
+    timeout: Annotated[float | None, Field(ge=1, le=3600), "Seconds; 120 by default."] = None,
     framework: Annotated[Name, "Found by itself."] = "auto",
     *,
     verbose: Annotated[bool, "List the tests that passed too."] = False,
@@ -59,7 +59,7 @@ def tests(
     notes = [*filter(None, [project.note, chosen.note])]
     if action == "discover" and project.framework.files:
         return results.found(test_runs.list_titles(projects, project, chosen, keyword), "\n".join(notes))
-    done = test_runs.run(projects, project, action, chosen, keyword, timeout)
+    done = test_runs.run(projects, project, action, chosen, keyword, timeout or ctx.limits.test_seconds)
     ended = build_result(done.ran, _MAX_OUTPUT_CHARS, "tail")
     if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
         note = f"{chosen.note} There is no such test."
