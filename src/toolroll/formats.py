@@ -240,15 +240,6 @@ def _message(result: Result) -> str:
     return f"Success: {len(result.text)} characters of output, in data."
 
 
-def from_zero(data: Any, name: str = "") -> Any:
-    """The same data with characters counted from 0 instead of 1."""
-    if isinstance(data, dict):
-        return {key: from_zero(one, key) for key, one in data.items()}
-    if isinstance(data, list):
-        return [from_zero(one) for one in data]
-    return data - 1 if name in ("character", "end_character") else data
-
-
 def one_glob(patterns: list[str]) -> str | None:
     """Several glob patterns as one."""
     return f"{{{','.join(patterns)}}}" if len(patterns) > 1 else next(iter(patterns), None)

@@ -26,6 +26,7 @@ _WHERE = {
     "swarm": "swarm.COMMAND",
     "journal": "journal.JOURNAL",
     "undo": "journal.UNDO",
+    "approve": "approve.COMMAND",
     "sessions": "sessions.COMMAND",
     "models": "models.COMMAND",
     "config": "config.COMMAND",

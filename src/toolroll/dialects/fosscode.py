@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from toolroll import formats
-from toolroll.dialect import Dialect, Param, Profile, View, fields, milliseconds
+from toolroll.dialect import Dialect, Param, Profile, View, characters_from_zero, fields, milliseconds
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.text.search.context_lines import attach_context
@@ -40,24 +40,6 @@ _SEARCH: dict[str, str | Param] = {
 }
 _FOUND = fields(query="query", engine="engine", totalResults="total", results="results", warning="warning", note="note")
 _COUNTS = fields(totalMatches="shown", allMatches="total", filesWithMatches="files")
-_DIAGNOSED = fields(
-    totalFiles="files",
-    totalDiagnostics="total",
-    returnedDiagnostics="shown",
-    diagnosticsByFile="by_file",
-    summary="counts",
-)
-_HOVERED = fields(
-    file="path",
-    position="position",
-    language="language",
-    symbol="symbol",
-    type="signature",
-    documentation="markdown",
-    range="range",
-    definition="definition",
-    context="context",
-)
 _TODOS = fields(
     todos="todos",
     totalTodos="total",
@@ -325,7 +307,15 @@ DIALECT = Dialect(
             fixed={"exactly": True},
             also=_NOT_WHILE_THINKING,
             description="Get language server diagnostics for files.",
-            data=lambda found: formats.from_zero(_DIAGNOSED(found)),
+            data=characters_from_zero(
+                fields(
+                    totalFiles="files",
+                    totalDiagnostics="total",
+                    returnedDiagnostics="shown",
+                    diagnosticsByFile="by_file",
+                    summary="counts",
+                )
+            ),
         ),
         View(
             "lsp-hover",
@@ -344,7 +334,19 @@ DIALECT = Dialect(
             also=_NOT_WHILE_THINKING,
             description="Get hover information for symbols.",
             text=lambda about: str(replace(about, character=about.character - 1)),
-            data=lambda about: formats.from_zero(_HOVERED(about)),
+            data=characters_from_zero(
+                fields(
+                    file="path",
+                    position="position",
+                    language="language",
+                    symbol="symbol",
+                    type="signature",
+                    documentation="markdown",
+                    range="range",
+                    definition="definition",
+                    context="context",
+                )
+            ),
         ),
     ),
     profile=Profile(

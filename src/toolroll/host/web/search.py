@@ -153,7 +153,7 @@ class WebSearch:
                 raise error
         if not answered:
             raise self._none(failed)
-        best = hits.merged([found for _, found in answered])[: query.limit]
+        best = hits.merge_hits([found for _, found in answered])[: query.limit]
         asked_of = [one for one, _ in answered]
         notes = (*_messages(failed), *_unfiltered(asked_of, query))
         return WebResults(tuple(best), tuple(one.name for one in asked_of), notes)
@@ -188,7 +188,7 @@ def _ask(one: _Ready, query: WebQuery, token: CancelToken, seconds: float) -> li
         why = _FORBIDDEN.format(engine.place) if error.code is ErrorCode.SECURITY else one.hide(error.message)
         raise ToolError(error.code, f"{one.name} was not reached: {why}") from None
     found = [_clean(hit, one) for hit in _read(one, response) if _is_url(hit.url)]
-    return hits.fitting(found, query)[: query.limit]
+    return hits.filter_hits(found, query)[: query.limit]
 
 
 def _send(client: Client, request: Request, token: CancelToken, seconds: float) -> Response:

@@ -1,4 +1,4 @@
-"""A document in pieces that can be found and cited: each a section, a definition or some paragraphs, with its lines."""
+"""Split documents into pieces: sections, definitions or paragraphs, each with its lines."""
 
 from __future__ import annotations
 

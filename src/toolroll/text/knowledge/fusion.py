@@ -1,4 +1,4 @@
-"""One order of two: how well the words of passages fit a question, and how like it they are in meaning."""
+"""Fuse the ranking by words (BM25) and the ranking by meaning (cosine) into one."""
 
 from __future__ import annotations
 
@@ -46,10 +46,7 @@ def fuse(words: Mapping[int, float], near: Mapping[int, float], *, whole: bool =
 
 
 def score_wording(query: str, texts: Sequence[str]) -> list[float]:
-    """What each of the texts gets besides: how many of the question's pairs of words follow each other in it too.
-
-    Two plain words that follow each other tell nothing.
-    """
+    """A bonus for each text: the share of the question's word pairs in it. Pairs of two plain words do not count."""
     asked = {pair for pair in _pairs(query) if not STOP.issuperset(pair)}
     return [_WORDING_BONUS * len(asked.intersection(_pairs(text))) / max(_MIN_PAIRS, len(asked)) for text in texts]
 

@@ -1,4 +1,4 @@
-"""Headings that are underlined, as in reStructuredText and in many plain texts."""
+"""Find underlined headings, as in reStructuredText and many plain texts."""
 
 from __future__ import annotations
 

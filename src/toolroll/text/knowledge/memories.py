@@ -1,4 +1,4 @@
-"""Memories: which of them answer a question, which may be forgotten, which belong together, and how they are shown."""
+"""Rank, evict, merge and show memories."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class MemorySummary:
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """What makes one memory of several, and lets those last that are important."""
+    """Which memories to merge, and which to make semantic."""
 
     changed: list[Memory] = field(default_factory=list)
     promoted: list[Memory] = field(default_factory=list)
@@ -122,7 +122,7 @@ class MergePlan:
 
 @dataclass(frozen=True, slots=True)
 class EvictionPlan:
-    """What is done with working memories that are too many."""
+    """Which working memories to drop, and which to keep, when there are too many."""
 
     dropped: list[Memory] = field(default_factory=list)
     promoted: list[Memory] = field(default_factory=list)

@@ -36,7 +36,7 @@ def tests(
     path: Annotated[str, "File, folder or file::test."] = "",
     keyword: Annotated[str, "Only tests whose name fits, as for pytest -k."] = "",
     affected: Annotated[bool, "Only tests that uncommitted changes affect."] = False,
-    timeout: Annotated[float | None, Field(ge=1, le=3600), "Seconds; 120 by default."] = None,
+    timeout: Annotated[float, Field(ge=0, le=3600), "Seconds; 0: 120."] = 0,
     framework: Annotated[Name, "Found by itself."] = "auto",
     *,
     verbose: Annotated[bool, "List the tests that passed too."] = False,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from toolroll.policy.shell.parse.analysis import read_text
 from toolroll.policy.shell.parse.targets import TargetKind, kind_of_path
-from toolroll.policy.shell.parse.tree import read
 from toolroll.policy.shell.parse.words import folder_after, normalise_path, resolve
 
 
@@ -142,7 +142,7 @@ def test_resolve(where, path, found):
     ],
 )
 def test_the_folder_is_followed(text, where):
-    assert read(text).found[-1].item.where == where
+    assert read_text(text).found[-1].item.where == where
 
 
 def test_nothing_changes_the_folder_of_no_words():

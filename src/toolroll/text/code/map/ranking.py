@@ -12,8 +12,8 @@ from toolroll.text.code.map.commit_history import CommitHistory
 from toolroll.text.code.map.compound_words import CompoundWords
 from toolroll.text.code.map.file_facts import FileFacts, Mark, marks_of
 from toolroll.text.code.map.graph import Graph
-from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.bm25 import Bm25Index
+from toolroll.text.ranking.terms import count_terms, find_mentions, split_terms, weigh_question
 from toolroll.text.ranking.weights import ASIDE, CHORES, KINDS, WEIGHTS, Weights, find_aside
 
 _BEST_FILES = 20  # from which dependencies are followed
@@ -36,7 +36,7 @@ class FileRanking:
         """The weight of the terms that a name shares with the question."""
         known = self.shares.get(name)
         if known is None:
-            known = self.shares[name] = sum(self.asked.get(term, 0.0) for term in set(words.split_terms(name)))
+            known = self.shares[name] = sum(self.asked.get(term, 0.0) for term in set(split_terms(name)))
         return known
 
 
@@ -73,7 +73,7 @@ class FileRanker:
             self._compound_words = None
         number = self._contents.add(facts.terms)
         self._names.add(facts.names)
-        self._places.add(words.count_terms(_path_words(path)))
+        self._places.add(count_terms(_path_words(path)))
         self._held[path] = _Held(number, facts.marks, find_aside(path))
         self._owners[number] = path
         self._graph.put(path, facts.defined, facts.used or {})
@@ -103,12 +103,12 @@ class FileRanker:
     ) -> FileRanking:
         """The files that a question is about: by text, names, path, history and dependencies."""
         asked_text = question.plain(text)
-        asked = words.weigh_question(asked_text, weights)
-        found = self._scores(asked, words.count_terms(question.area(asked_text)).keys() - CHORES, past, weights)
+        asked = weigh_question(asked_text, weights)
+        found = self._scores(asked, count_terms(question.area(asked_text)).keys() - CHORES, past, weights)
         if found and weights.graph:
             self._follow(found, play, weights.graph)
         if found and weights.mention:
-            self._mentioned(found, words.find_mentions(asked_text), weights.mention)
+            self._mentioned(found, find_mentions(asked_text), weights.mention)
         values = {term: weight * self._contents.rarity(term) for term, weight in asked.items()}
         return _ranking(found, play, {term: value for term, value in values.items() if value > 0})
 

@@ -1,4 +1,4 @@
-"""What linters find, and what formatters change."""
+"""Findings of linters, and files that formatters change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SYNTAX = "syntax"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a linter has to say of a file."""
+    """One finding of a linter in a file."""
 
     path: str
     line: int

@@ -1,4 +1,4 @@
-"""What the tool tells of linters and formatters."""
+"""Results of the `lint` tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what `go test -json` prints, and Go's coverage profiles."""
+"""Parse `go test -json` and Go's coverage profiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Event(msgspec.Struct, rename="pascal"):
 
 
 def read(raw: Raw) -> Run:
-    """The run that the events tell of; other lines are what the compiler said."""
+    """Parse the events; other lines are compiler output."""
     if raw.action == "discover":
         return _listed(raw)
     run = Run()
@@ -69,7 +69,7 @@ def _end(run: Run, event: _Event, printed: dict[tuple[str, str], list[str]], raw
 
 
 def _unbuilt(run: Run, lines: list[str], raw: Raw) -> None:
-    """Packages that could not be built, where no event tells of them."""
+    """Add packages that failed to build, if no event reports them."""
     for match in _UNBUILT.finditer("\n".join(lines)):
         if not any(one.id == _folder(match["package"], raw) for one in run.failures):
             run.failures.append(_error(match["package"], [], lines, raw))

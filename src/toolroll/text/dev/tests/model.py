@@ -1,4 +1,4 @@
-"""What a run of tests tells: the tests, those that failed and why, and the lines that were reached."""
+"""A test run: its tests, failures and coverage."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class Run:
     found: int | None = None
     deselected: int = 0
     running: str | None = None
-    """The test that had begun and was not over."""
+    """The test that was running when the run ended early."""
     ended: bool = False
     """Whether the run came to its own end."""
     status: int = 0
-    """What it said of itself at its end."""
+    """The exit status that the driver reports."""
     missing: str = ""
-    """A package that the run needs and has not."""
+    """A package that the run needs and that is not installed."""
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(one.outcome in outcomes for one in self.tests)
@@ -88,7 +88,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """What a run left behind, for the reader of its framework."""
+    """The raw output of a run, for the parser of its framework."""
 
     action: Action
     root: str

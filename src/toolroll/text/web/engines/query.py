@@ -1,4 +1,4 @@
-"""What is searched for, checked and in plain words, before any engine is chosen."""
+"""Check a web search before an engine is chosen."""
 
 from __future__ import annotations
 
