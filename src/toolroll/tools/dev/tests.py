@@ -33,15 +33,15 @@ _DISCOVER = Suggestion("tests", {"action": "discover"})
 def tests(
     ctx: Context,
     action: Annotated[Action, "What to do."] = "run",
-    path: Annotated[str, "File, folder or file::test."] = "",
-    keyword: Annotated[str, "Only tests whose name fits, as for pytest -k."] = "",
-    affected: Annotated[bool, "Only tests that uncommitted changes affect."] = False,
+    path: Annotated[str, "File, folder, file::test."] = "",
+    keyword: Annotated[str, "As for pytest -k."] = "",
+    affected: Annotated[bool, "Only what uncommitted changes affect."] = False,
     timeout: Annotated[float, Field(ge=0, le=3600), "Seconds; 0: 120."] = 0,
     framework: Annotated[Name, "Found by itself."] = "auto",
     *,
     verbose: Annotated[bool, "List the tests that passed too."] = False,
 ) -> DiscoveredTests | Tested:
-    """Discover or run tests, or measure their coverage: counts, every failure with its place, slowest tests."""
+    """Discover or run tests, or measure coverage: counts, failures with their places, slowest tests."""
     from toolroll.host.dev import tests as test_runs
     from toolroll.host.shell.command_result import build_result
 
