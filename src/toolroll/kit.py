@@ -49,6 +49,8 @@ from toolroll.tool import Tool
 if TYPE_CHECKING:
     from toolroll.host.mcp.server import McpServer, RemoteTool
 
+_AFTER_TESTS_SECONDS = 60  # to read a report
+
 
 class Kit:
     """Every tool of one dialect on one workspace, ready to call. Also a context manager.
@@ -262,13 +264,22 @@ class Kit:
         self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "", format: formats.Format = "openai"
     ) -> list[dict[str, Any]]:
         """Carry out the tool calls of a provider's answer, side by side; what answers them there, in order."""
-        from concurrent.futures import ThreadPoolExecutor
-
         _one_of("format", format, formats.ANSWERS)
         calls = [formats.read_call(format, one) for one in tool_calls]
-        with ThreadPoolExecutor(max(1, min(len(calls), self.limits.concurrency))) as pool:
-            results = list(pool.map(lambda one: self.call(one[1], one[2], message=message), calls))
+        results = self._call_all([(name, arguments) for _, name, arguments in calls], message)
         return formats.answers(format, [(id, name) for id, name, _ in calls], results)
+
+    def execute_text(self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "") -> dict[str, Any]:
+        """Carry out OpenAI-style tool calls, answered in one text: `{"content": ..., "hasToolCalls": ...}`."""
+        calls = [(call["function"]["name"], call["function"].get("arguments")) for call in tool_calls]
+        content = formats.joined_text([name for name, _ in calls], self._call_all(calls, message))
+        return {"content": content, "hasToolCalls": bool(calls)}
+
+    def _call_all(self, calls: Sequence[tuple[str, Any]], message: str) -> list[Result]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max(1, min(len(calls), self.limits.concurrency))) as pool:
+            return list(pool.map(lambda one: self.call(*one, message=message), calls))
 
     def register(self, tool: Tool | View | Bundle | McpServer | RemoteTool) -> None:
         """Add a tool, view or bundle of your own, or what `kit.remote` gives; a taken name is refused."""
@@ -377,6 +388,8 @@ def _with_dialect(policy: Policy, profile: Profile, settings: Settings | None) -
 
 
 def _limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
+    if "test_seconds" in changes and "call_seconds" not in changes:  # the run ends before its call does
+        changes = {**changes, "call_seconds": max(limits.call_seconds, changes["test_seconds"] + _AFTER_TESTS_SECONDS)}
     try:
         return replace(limits, **changes)
     except TypeError:
