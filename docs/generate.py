@@ -160,7 +160,7 @@ def _folder(members: Sequence[Tool]) -> str:
 
 def _tool(tool: Tool) -> str:
     schema = View.native(tool).schema
-    definition = formats.FORMATS["openai"](tool.name, tool.description, schema, tool.effects)
+    definition = formats.FORMATS["openai"](tool.name, tool.description, schema, tool.effects, False)
     cost = estimate(msgspec.json.encode(definition).decode())
     may = ", ".join(effect_names(tool.effects)) or "nothing"
     parts = [

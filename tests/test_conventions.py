@@ -125,12 +125,13 @@ FORBIDDEN = (
     "os.path.realpath",
 )
 # Where the root itself is opened there is nothing above it to be beneath; the launcher looks for programs outside of it.
-# What trust.py resolves is only compared.
+# What trust.py and settings.py resolve is only compared.
 MAY_RESOLVE = {
     HOST / "files" / "root.py",
     HOST / "doctor.py",
     HOST / "files" / "trust.py",
     HOST / "runtime" / "launcher.py",
+    HOST / "settings.py",
 }
 
 

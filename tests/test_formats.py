@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from toolroll import Image, Result, formats
+from toolroll import Image, Result, dialects, formats
 
 SCHEMA = {
     "type": "object",
@@ -64,7 +64,7 @@ def test_schemas_are_plain(kit):
 
 
 def test_an_unknown_format_lists_those_there_are(kit):
-    with pytest.raises(ValueError, match="openai, anthropic, gemini, mcp"):
+    with pytest.raises(ValueError, match="openai, responses, anthropic, gemini, mcp"):
         kit.definitions("xml")
 
 
@@ -78,3 +78,106 @@ def test_an_mcp_result_has_text_image_and_structure():
         "isError": False,
         "structuredContent": {"x": 1},
     }
+
+
+STRICT_WORDS = {"type", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "description"}
+STRICT_WORDS |= {"minimum", "maximum", "pattern"}
+
+
+def objects(schema):
+    """Every schema within a schema."""
+    yield schema
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
+    for one in inner + [schema[word] for word in ("items",) if word in schema]:
+        yield from objects(one)
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize("format", ["openai", "responses"])
+def test_in_strict_mode_all_is_required_and_nothing_else_is_said(open_kit, dialect, format):
+    kit = open_kit(dialect, tools="all")
+    found = [one.get("function", one) for one in kit.definitions(format, strict=True)]
+    strict = [one for one in found if one.get("strict")]
+    assert len(strict) >= 0.8 * len(found)
+    for one in strict:
+        for schema in objects(one["parameters"]):
+            assert schema.keys() <= STRICT_WORDS, one["name"]
+            if schema.get("type") == "object":
+                assert schema["additionalProperties"] is False
+                assert schema["required"] == list(schema["properties"])
+
+
+def test_the_arguments_of_strict_mode_are_taken(open_kit, put):
+    put({"a.txt": "one\n"})
+    kit = open_kit()
+    given = {"path": "a.txt", "offset": None, "limit": None, "encoding": None}
+    assert given.keys() == one(kit, "read", "openai")["function"]["parameters"]["properties"].keys()
+    assert kit.call("read", given).ok
+
+
+def test_gemini_in_its_older_field(kit):
+    for found in kit.definitions("gemini", strict=True):
+        assert not any("additionalProperties" in schema for schema in objects(found["parameters"]))
+
+
+def test_anthropic_strict_has_no_bounds(kit):
+    found = next(d for d in kit.definitions("anthropic", strict=True) if d["name"] == "read")
+    assert found["strict"] is True
+    assert not any("minimum" in schema for schema in objects(found["input_schema"]))
+
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+DATA = base64.b64encode(PNG).decode()
+
+
+@pytest.fixture
+def picture(put):
+    put({"a.png": PNG})
+
+
+def test_execute_keeps_images_for_chat_completions(open_kit, picture):
+    calls = [
+        {"id": "1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.png"}'}},
+        {"id": "2", "type": "function", "function": {"name": "read", "arguments": '{"path": "gone"}'}},
+    ]
+    first, second, images = open_kit().execute(calls)
+    assert (first["role"], first["tool_call_id"], second["tool_call_id"]) == ("tool", "1", "2")
+    assert "gone" in second["content"]
+    assert images["role"] == "user"
+    assert images["content"][1] == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{DATA}"}}
+
+
+def test_execute_for_responses(open_kit, picture):
+    calls = [{"type": "function_call", "call_id": "1", "name": "read", "arguments": '{"path": "a.png"}'}]
+    [answer] = open_kit().execute(calls, format="responses")
+    assert (answer["type"], answer["call_id"]) == ("function_call_output", "1")
+    assert answer["output"][1] == {"type": "input_image", "image_url": f"data:image/png;base64,{DATA}"}
+
+
+def test_execute_for_anthropic(open_kit, picture):
+    calls = [
+        {"type": "tool_use", "id": "1", "name": "read", "input": {"path": "a.png"}},
+        {"type": "tool_use", "id": "2", "name": "read", "input": {"path": "gone"}},
+    ]
+    first, second = open_kit().execute(calls, format="anthropic")
+    assert first["content"][1]["source"] == {"type": "base64", "media_type": "image/png", "data": DATA}
+    assert (first["is_error"], second["is_error"], second["tool_use_id"]) == (False, True, "2")
+
+
+def test_execute_for_gemini(open_kit, picture):
+    calls = [
+        {"functionCall": {"id": "1", "name": "read", "args": {"path": "a.png"}}},
+        {"name": "read", "args": {"path": "gone"}},
+    ]
+    first, second = (one["functionResponse"] for one in open_kit().execute(calls, format="gemini"))
+    assert (first["id"], first["name"]) == ("1", "read")
+    assert first["parts"] == [{"inlineData": {"mimeType": "image/png", "data": DATA}}]
+    assert "gone" in second["response"]["error"]
+    assert "id" not in second
+
+
+def test_execute_knows_the_formats_of_calls(kit):
+    with pytest.raises(ValueError, match="There is no format 'mcp'"):
+        kit.execute([], format="mcp")

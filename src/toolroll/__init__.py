@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from toolroll.host.context import Context
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.effects import Effect
+from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, Image, Result, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.tool import Tool, tool
@@ -27,6 +28,7 @@ __all__ = [
     "FilePath",
     "Image",
     "Kit",
+    "Policy",
     "Result",
     "Suggestion",
     "Token",

@@ -179,7 +179,8 @@ class View:
 
     @cached_property
     def checker(self) -> Checker:
-        return Checker(self._object_schema(self._shown), read=self._read)
+        whole = all(look.listed for _, look in self._shown.values())
+        return Checker(self.schema if whole else self._object_schema(self._shown), read=self._read)
 
     @property
     def safe(self) -> bool:

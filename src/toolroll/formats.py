@@ -4,31 +4,47 @@ from __future__ import annotations
 
 import base64
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from toolroll.policy.effects import Effect
-from toolroll.result import ErrorCode, Result
+from toolroll.result import ErrorCode, Image, Result
 
-Format = Literal["openai", "anthropic", "gemini", "mcp"]
-Definition = Mapping[str, Any]
-
-
-def _openai(name: str, description: str, schema: dict[str, Any], _effects: Effect) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
-
-
-def _anthropic(name: str, description: str, schema: dict[str, Any], _effects: Effect) -> dict[str, Any]:
-    return {"name": name, "description": description, "input_schema": schema}
+Format = Literal["openai", "responses", "anthropic", "gemini", "mcp"]
+"""OpenAI's Chat Completions and Responses, Anthropic's Messages, Gemini, and MCP."""
+Schema = dict[str, Any]
+_STRICT_DROPS = frozenset({"default", "minLength", "maxLength"})  # keywords that OpenAI's strict mode refuses
+_BOUNDS = _STRICT_DROPS | {"minimum", "maximum", "minItems", "maxItems"}  # those of Anthropic's
 
 
-def _gemini(name: str, description: str, schema: dict[str, Any], _effects: Effect) -> dict[str, Any]:
-    return {"name": name, "description": description, "parametersJsonSchema": schema}
+def _openai(name: str, description: str, schema: Schema, _effects: Effect, strict: bool) -> dict[str, Any]:
+    function = {"name": name, "description": description, **_strict_parameters(schema, strict)}
+    return {"type": "function", "function": function}
 
 
-def _mcp(name: str, description: str, schema: dict[str, Any], effects: Effect) -> dict[str, Any]:
+def _responses(name: str, description: str, schema: Schema, _effects: Effect, strict: bool) -> dict[str, Any]:
+    # Without `strict` this API takes a schema for a strict one.
+    parameters = {"strict": False, **_strict_parameters(schema, strict)}
+    return {"type": "function", "name": name, "description": description, **parameters}
+
+
+def _anthropic(name: str, description: str, schema: Schema, _effects: Effect, strict: bool) -> dict[str, Any]:
+    definition: dict[str, Any] = {"name": name, "description": description, "input_schema": schema}
+    if strict and _is_closed(schema):
+        definition |= {"input_schema": _without(schema, _BOUNDS), "strict": True}
+    return definition
+
+
+def _gemini(name: str, description: str, schema: Schema, _effects: Effect, strict: bool) -> dict[str, Any]:
+    """With `strict` in the older field, which takes a part of OpenAPI's schemas."""
+    if not strict:
+        return {"name": name, "description": description, "parametersJsonSchema": schema}
+    return {"name": name, "description": description, "parameters": _without(schema, {"additionalProperties"})}
+
+
+def _mcp(name: str, description: str, schema: Schema, effects: Effect, _strict: bool) -> dict[str, Any]:
     changes = effects & (Effect.WRITE | Effect.DELETE | Effect.RUN | Effect.SHELL | Effect.STATE)
     annotations: dict[str, Any] = {"readOnlyHint": not changes, "openWorldHint": Effect.NETWORK in effects}
     if changes:
@@ -36,27 +52,149 @@ def _mcp(name: str, description: str, schema: dict[str, Any], effects: Effect) -
     return {"name": name, "description": description, "inputSchema": schema, "annotations": annotations}
 
 
-FORMATS: dict[str, Callable[[str, str, dict[str, Any], Effect], dict[str, Any]]] = {
+FORMATS: dict[str, Callable[[str, str, Schema, Effect, bool], dict[str, Any]]] = {
     "openai": _openai,
+    "responses": _responses,
     "anthropic": _anthropic,
     "gemini": _gemini,
     "mcp": _mcp,
 }
 
 
-def tool_message(call_id: str, result: Result) -> dict[str, Any]:
-    """A result as the message that answers an OpenAI tool call."""
-    content = result.wire if isinstance(result.wire, str) else msgspec.json.encode(result.wire).decode()
-    return {"role": "tool", "tool_call_id": call_id, "content": content}
+def _strict_parameters(schema: Schema, strict: bool) -> dict[str, Any]:
+    """Parameters for OpenAI; in strict mode all are required, and those that may be left out may be null.
+
+    Objects whose names are free cannot be strict: tools that take one stay as they are.
+    """
+    if not strict or not _is_closed(schema):
+        return {"parameters": schema}
+    return {"parameters": _all_required(_without(schema, _STRICT_DROPS)), "strict": True}
+
+
+def _is_closed(schema: Schema) -> bool:
+    """Whether the names of all objects in a schema are known, and the types of all values."""
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        return False
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
+    inner += [schema["items"]] if "items" in schema else []
+    return bool(schema.keys() & {"type", "anyOf", "enum"}) and all(map(_is_closed, inner))
+
+
+def _without(schema: Any, words: Collection[str]) -> Any:
+    """A schema without some keywords; parameters may have names that are keywords."""
+    if isinstance(schema, list):
+        return [_without(one, words) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {word: _without(value, words) for word, value in schema.items() if word not in words}
+    if "properties" in schema:
+        kept["properties"] = {name: _without(one, words) for name, one in schema["properties"].items()}
+    return kept
+
+
+def _all_required(schema: Schema) -> Schema:
+    if schema.get("type") == "array" and "items" in schema:
+        return {**schema, "items": _all_required(schema["items"])}
+    if schema.get("type") != "object":
+        return schema
+    needed = schema.get("required", ())
+    inner = {name: _all_required(one) for name, one in schema["properties"].items()}
+    properties = {name: one if name in needed else _nullable(one) for name, one in inner.items()}
+    return {**schema, "properties": properties, "required": list(properties)}
+
+
+def _nullable(schema: Schema) -> Schema:
+    if isinstance(schema.get("type"), str) and "enum" not in schema:
+        return {**schema, "type": [schema["type"], "null"]}
+    about = {"description": schema["description"]} if "description" in schema else {}
+    bare = {word: value for word, value in schema.items() if word != "description"}
+    choices = bare["anyOf"] if bare.keys() == {"anyOf"} else [bare]
+    return {**about, "anyOf": [*choices, {"type": "null"}]}
+
+
+def read_call(format: Format, call: Mapping[str, Any]) -> tuple[str, str, Any]:
+    """The id, name and arguments of a call as a provider's API gives it."""
+    if format == "openai":
+        return call["id"], call["function"]["name"], call["function"].get("arguments")
+    if format == "responses":
+        return call["call_id"], call["name"], call.get("arguments")
+    if format == "anthropic":
+        return call["id"], call["name"], call.get("input")
+    call = call.get("functionCall", call)  # of Gemini, a part or what it holds
+    return call.get("id") or "", call["name"], call.get("args")
+
+
+def answers(format: Format, calls: Sequence[tuple[str, str]], results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Results as a provider's API takes them, in order; `calls` are their ids and names.
+
+    Messages of Chat Completions hold no images for tools: they follow in one message of the user.
+    """
+    answer = ANSWERS[format]
+    found = [answer(id, name, result) for (id, name), result in zip(calls, results, strict=True)]
+    if format == "openai" and (images := [image for result in results for image in result.images]):
+        parts = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+        found.append({"role": "user", "content": [{"type": "text", "text": _IMAGES_FOLLOW}, *parts]})
+    return found
+
+
+_IMAGES_FOLLOW = "The images of the tool results above, in order."
+
+
+def _tool_message(call_id: str, _name: str, result: Result) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": wire_text(result)}
+
+
+def _function_call_output(call_id: str, _name: str, result: Result) -> dict[str, Any]:
+    images = [{"type": "input_image", "image_url": _data_url(image)} for image in result.images]
+    text = wire_text(result)
+    output = [{"type": "input_text", "text": text}, *images] if images else text
+    return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def _tool_result(call_id: str, _name: str, result: Result) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"type": "text", "text": wire_text(result)}]
+    for image in result.images:
+        content.append(
+            {"type": "image", "source": {"type": "base64", "media_type": image.mime, "data": _base64(image)}}
+        )
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": not result.ok}
+
+
+def _function_response(call_id: str, name: str, result: Result) -> dict[str, Any]:
+    response: dict[str, Any] = {"name": name, "response": {"output" if result.ok else "error": wire_text(result)}}
+    if call_id:
+        response["id"] = call_id
+    if result.images:
+        images = ({"mimeType": image.mime, "data": _base64(image)} for image in result.images)
+        response["parts"] = [{"inlineData": one} for one in images]
+    return {"functionResponse": response}
+
+
+ANSWERS: dict[str, Callable[[str, str, Result], dict[str, Any]]] = {
+    "openai": _tool_message,
+    "responses": _function_call_output,
+    "anthropic": _tool_result,
+    "gemini": _function_response,
+}
+
+
+def wire_text(result: Result) -> str:
+    """What a model reads of a result."""
+    return result.wire if isinstance(result.wire, str) else msgspec.json.encode(result.wire).decode()
+
+
+def _base64(image: Image) -> str:
+    return base64.b64encode(image.data).decode()
+
+
+def _data_url(image: Image) -> str:
+    return f"data:{image.mime};base64,{_base64(image)}"
 
 
 def mcp_result(result: Result) -> dict[str, Any]:
     """A result as MCP's `tools/call` answers: text, images, structured content."""
     content: list[dict[str, Any]] = [{"type": "text", "text": result.text}]
-    content += [
-        {"type": "image", "data": base64.b64encode(image.data).decode(), "mimeType": image.mime}
-        for image in result.images
-    ]
+    content += [{"type": "image", "data": _base64(image), "mimeType": image.mime} for image in result.images]
     answer: dict[str, Any] = {"content": content, "isError": not result.ok}
     if isinstance(result.data, dict):
         answer["structuredContent"] = result.data

@@ -15,12 +15,12 @@ from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
-from toolroll.host.approval.user_rules import read_rules
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.settings import Settings, load_settings
 from toolroll.policy.limits import Limits
-from toolroll.policy.rules import MODES, PRESETS, Policy
+from toolroll.policy.rules import MODES, Policy
 from toolroll.registry import Registry, discover
 from toolroll.result import Result
 from toolroll.services import CallOptions, Services
@@ -47,15 +47,24 @@ if TYPE_CHECKING:
 
 
 class Kit:
-    """Every tool of one dialect on one workspace, ready to call. Also a context manager."""
+    """Every tool of one dialect on one workspace, ready to call. Also a context manager.
+
+    What is not given is as the user's configuration has it: `settings`, or `toolroll.toml` and the environment.
+    A `policy` by name takes the configured rules; `approve` answers what it asks. `limits` changes single
+    limits by name; `observe` gets every call; `tools` says which definitions a model is shown: "all", "core"
+    (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
+    those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
+    `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
+    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`.
+    """
 
     def __init__(
         self,
         workspace: str | os.PathLike[str] = ".",
-        dialect: str | Dialect = "native",
-        mode: Literal["code", "thinking"] = "code",
+        dialect: str | Dialect | None = None,
+        mode: Literal["code", "thinking"] | None = None,
         *,
-        policy: str | Policy = "standard",
+        policy: str | Policy | None = None,
         approve: Approver | None = None,
         session: str | None = None,
         state_dir: str | os.PathLike[str] | None = None,
@@ -64,32 +73,44 @@ class Kit:
         observe: Callable[[Record], None] | None = None,
         servers: Mapping[str, str] | None = None,
         mcp: Config | None = None,
+        environment: Mapping[str, Any] | None = None,
+        settings: Settings | None = None,
     ) -> None:
-        """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why.
-
-        `policy` by name also takes the user's `rules.toml`; `approve` answers what it asks. `limits` changes single
-        limits by name; `observe` gets every call; `tools` says which definitions a model is shown: "all", "core"
-        (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
-        those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
-        `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents.
-        """
-        self.dialect = dialects.load(dialect) if isinstance(dialect, str) else dialect
-        self.mode = _one_of("mode", mode, MODES)
-        self.policy = _policy(policy, self.dialect.profile)
-        self.limits = _limits(self.dialect.profile.limits, limits or {})
+        """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
+        named = dialect if isinstance(dialect, str) else None
+        preset = policy if isinstance(policy, str) else None
+        self.settings = settings = (settings or load_settings(workspace)).override(
+            dialect=named,
+            mode=mode,
+            policy=preset,
+            tools=tools,
+            limits=limits,
+            mcp=mcp,
+            language_servers=servers,
+            environment=environment,
+        )
+        self.dialect = dialects.load(settings.dialect) if dialect is None or isinstance(dialect, str) else dialect
+        self.mode = _one_of("mode", settings.mode, MODES)
+        own = policy if isinstance(policy, Policy) else settings.build_policy()
+        self.policy = _with_dialect(own, self.dialect.profile, None if environment is None else settings)
+        self.limits = _limits(self.dialect.profile.limits, settings.limits)
         self.session = session or os.urandom(8).hex()
+        self._audit, self._metrics = AuditLog(), Metrics()
+        self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
+        self._open(workspace, state_dir, Guard(self.policy, self.mode, approve))
+
+    def _open(self, workspace: str | os.PathLike[str], state_dir: str | os.PathLike[str] | None, guard: Guard) -> None:
+        """Open the engines, and add the tools."""
         self.registry: Registry[View | Bundle] = Registry()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
+        tools, settings = self.settings.tools, self.settings
         choice = resolve_choice(tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
         entries = self._dialect_entries(None if isinstance(tools, str) else tools)
-        guard = Guard(self.policy, self.mode, approve)
         own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(workspace, state_dir, *own, servers, mcp)
+        self._services = services = Services(workspace, state_dir, *own, settings.language_servers, settings.mcp)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
-        self._audit, self._metrics = AuditLog(), Metrics()
-        self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
         self._steps = self._build_steps()
         self._add(entries)
         for server in self.remote.expanded():
@@ -159,11 +180,11 @@ class Kit:
         allowed = (entry.within(effects) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
-    def definitions(self, format: formats.Format = "openai") -> list[dict[str, Any]]:
-        """The definitions of the tools that a model is shown, in a provider's shape."""
+    def definitions(self, format: formats.Format = "openai", *, strict: bool = False) -> list[dict[str, Any]]:
+        """The definitions of the tools that a model is shown, in a provider's shape; `strict` for its strict mode."""
         shape = formats.FORMATS[_one_of("format", format, formats.FORMATS)]
         own = [(entry, plain(entry.schema)) for entry in self.shown()]  # which its reader may change as he likes
-        return [shape(entry.name, entry.description, schema, entry.effects) for entry, schema in own]
+        return [shape(entry.name, entry.description, schema, entry.effects, strict) for entry, schema in own]
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` whenever tools come or go; gives the way to stop that."""
@@ -203,20 +224,17 @@ class Kit:
             token.cancel()
             raise
 
-    def execute(self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "") -> list[dict[str, Any]]:
-        """Carry out OpenAI-style tool calls, side by side; the messages that answer them, in order."""
+    def execute(
+        self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "", format: formats.Format = "openai"
+    ) -> list[dict[str, Any]]:
+        """Carry out the tool calls of a provider's answer, side by side; what answers them there, in order."""
         from concurrent.futures import ThreadPoolExecutor
 
-        def answer(call: Mapping[str, Any]) -> dict[str, Any]:
-            function = call["function"]
-            return formats.tool_message(
-                call["id"], self.call(function["name"], function.get("arguments"), message=message)
-            )
-
-        if len(tool_calls) <= 1:
-            return [answer(call) for call in tool_calls]
-        with ThreadPoolExecutor(min(len(tool_calls), self.limits.concurrency)) as pool:
-            return list(pool.map(answer, tool_calls))
+        _one_of("format", format, formats.ANSWERS)
+        calls = [formats.read_call(format, one) for one in tool_calls]
+        with ThreadPoolExecutor(max(1, min(len(calls), self.limits.concurrency))) as pool:
+            results = list(pool.map(lambda one: self.call(one[1], one[2], message=message), calls))
+        return formats.answers(format, [(id, name) for id, name, _ in calls], results)
 
     def register(self, tool: Tool | McpServer | RemoteTool) -> None:
         """Add a tool of your own, or what `kit.remote` gives: a server's tools, or one; a taken name is refused."""
@@ -307,16 +325,17 @@ def _from_server(one: RemoteTool) -> Tool:
 
 
 def preset(name: str) -> Policy:
-    """A policy by its name, with the rules of the user's own configuration."""
-    return replace(PRESETS[_one_of("policy", name, PRESETS)], rules=read_rules())
+    """A policy by its name, with what the user has configured."""
+    return load_settings().build_policy(name)
 
 
-def _policy(policy: str | Policy, profile: Profile) -> Policy:
-    """The policy, with the dialect's file types where it names none."""
-    found = policy if isinstance(policy, Policy) else preset(policy)
-    if found.extensions is None and profile.extensions is not None:
-        return replace(found, extensions=profile.extensions)
-    return found
+def _with_dialect(policy: Policy, profile: Profile, settings: Settings | None) -> Policy:
+    """The policy with the dialect's file types where it names none, and the environment of these settings."""
+    if settings is not None:
+        policy = replace(policy, environment=settings.environment)
+    if policy.extensions is None and profile.extensions is not None:
+        return replace(policy, extensions=profile.extensions)
+    return policy
 
 
 def _limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:

@@ -7,21 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from toolroll import formats
-from toolroll.agent import react
+from toolroll.agent import react, records
 from toolroll.agent.calls import run_calls
 from toolroll.agent.conversation import Conversation
 from toolroll.agent.presets import PRESETS, Preset
-from toolroll.agent.records import (
-    AssistantRecord,
-    EndRecord,
-    Record,
-    RecordedCall,
-    ShortenRecord,
-    StartRecord,
-    ToolRecord,
-    UserRecord,
-    Watch,
-)
+from toolroll.agent.records import Record, Watch
 from toolroll.agent.repeats import RepeatGuard
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
 from toolroll.host.models.chat.messages import ChatMessage, ToolCall, Turn, Usage
@@ -94,7 +84,7 @@ class Agent:
             finished = reason in ("finish", "answer")
             if finished:
                 self.kit.add_turn("assistant", text)
-            self._notify(EndRecord(finished, reason, text, run.steps, run.usage.input, run.usage.output))
+            self._notify(records.EndRecord(finished, reason, text, run.steps, run.usage.input, run.usage.output))
         return RunOutcome(finished, reason, text, run.steps, run.usage)
 
     def ask(self, conversation: Conversation, token: CancelToken) -> Turn:
@@ -127,7 +117,11 @@ class _Run:
         preset, kit = agent.preset, agent.kit
         system = self._conversation.messages[0].text
         kit.add_turn("user", task)
-        notify(StartRecord(task, agent.model.name, preset.name, kit.dialect.name, preset.style, kit.names(), system))
+        notify(
+            records.StartRecord(
+                task, agent.model.name, preset.name, kit.dialect.name, preset.style, kit.names(), system
+            )
+        )
 
     def work(self) -> _End:
         """Take turns until the run ends."""
@@ -152,13 +146,13 @@ class _Run:
             except ModelError as error:
                 if error.kind is not ModelErrorKind.LONG or not (count := self._conversation.shorten()):
                     raise
-                self._notify(ShortenRecord(count))
+                self._notify(records.ShortenRecord(count))
         self.steps += 1
         self.usage += turn.usage
         message, used = _with_unique_ids(turn.message, self.steps), turn.usage
-        calls = [RecordedCall(one.id, one.name, one.arguments) for one in message.calls]
+        calls = [records.RecordedCall(one.id, one.name, one.arguments) for one in message.calls]
         blocks = [dict(one) for one in message.provider_blocks]
-        self._notify(AssistantRecord(message.text, calls, turn.stop, used.input, used.output, blocks))
+        self._notify(records.AssistantRecord(message.text, calls, turn.stop, used.input, used.output, blocks))
         if message.text:
             self._agent.kit.add_turn("assistant", message.text)
         if message.text or message.calls:
@@ -190,7 +184,7 @@ class _Run:
 
     def _say(self, text: str) -> None:
         self._conversation.add(ChatMessage("user", text))
-        self._notify(UserRecord(text))
+        self._notify(records.UserRecord(text))
 
     def _act(self, turn: Turn) -> _End | None:
         """Run the calls of a turn and send the results to the model."""
@@ -216,13 +210,13 @@ class _Run:
         return ("finish", _finish_text(end)) if end is not None else None
 
     def _add_result(self, call: ToolCall, result: Result, *, cut: bool) -> None:
-        text = str(formats.tool_message(call.id, result)["content"])
+        text = formats.wire_text(result)
         if cut and not result.ok:
             text += f"\n{_CUT_OFF}"
         self._conversation.add(ChatMessage("tool", text, call_id=call.id, failed=not result.ok, images=result.images))
         code = str(result.error.code) if result.error else None
         seconds = round(float(result.meta.get("seconds", 0.0)), 6)
-        self._notify(ToolRecord(call.id, call.name, result.status, text, code, result.control, seconds))
+        self._notify(records.ToolRecord(call.id, call.name, result.status, text, code, result.control, seconds))
 
 
 def _build_system(agent: Agent) -> str:

@@ -32,8 +32,10 @@ _REPORT = " End with a report: what you found, what you changed, what is still o
 _CODE = ("file", "code_exec", "code_search", "test_runner", "git", "linter", "profiler")
 
 
-def _worker(name: str, about: str, tools: tuple[str, ...], part: str) -> Preset:
-    return Preset(name, about, "coding-agent", tools, instructions=f"{_WORK} Your part is {part}.{_REPORT}")
+def _worker(name: str, about: str, tools: str, part: str) -> Preset:
+    return Preset(
+        name, about, "coding-agent", tuple(tools.split()), instructions=f"{_WORK} Your part is {part}.{_REPORT}"
+    )
 
 
 _ALL = (
@@ -43,25 +45,25 @@ _ALL = (
     _worker(
         "review",
         "looks for mistakes",
-        ("file", "code_search", "linter", "git"),
+        "file code_search linter git",
         "review: look for mistakes, risks and unclear code",
     ),
     _worker(
         "test",
         "writes and runs tests",
-        ("file", "code_exec", "code_search", "test_runner"),
+        "file code_exec code_search test_runner",
         "tests: find what is not tested, write tests that can fail, run them",
     ),
     _worker(
         "optimize",
         "makes it faster",
-        ("file", "code_exec", "code_search", "profiler", "linter"),
+        "file code_exec code_search profiler linter",
         "speed: measure first, change what costs most, measure again",
     ),
     _worker(
         "debug",
         "finds and fixes a bug",
-        ("file", "code_exec", "code_search", "test_runner", "git", "linter"),
+        "file code_exec code_search test_runner git linter",
         "a bug: reproduce it, find its cause, fix it, show that it is gone",
     ),
 )

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolroll.agent.records import (
-    AssistantRecord,
-    EndRecord,
-    Record,
-    ShortenRecord,
-    StartRecord,
-    ToolRecord,
-    UserRecord,
-)
+from toolroll.agent import records
+from toolroll.agent.records import AssistantRecord, Record, StartRecord
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
 from toolroll.host.models.chat.messages import ChatMessage, StopReason, ToolCall, Turn, Usage
 
@@ -53,26 +46,25 @@ def read_records(lines: Iterable[str]) -> list[Record]:
 
     A last line without an end comes from a run that was killed, and is ignored.
     """
-    records: list[Record] = []
+    read: list[Record] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            records.append(msgspec.json.decode(line, type=Record))
+            read.append(msgspec.json.decode(line, type=Record))
         except (msgspec.DecodeError, UnicodeError) as error:
             if not line.endswith("\n"):
                 break
             raise ValueError(f"Line {number} of the transcript cannot be read: {error}.") from None
-    if not records or not isinstance(records[0], StartRecord):
+    if not read or not isinstance(read[0], StartRecord):
         raise ValueError("This is not a transcript: it does not begin with the start of a run.")
-    return records
+    return read
 
 
 class ReplayModel:
     """A model that replays the turns of a transcript."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
-        recorded = list(records)
+    def __init__(self, recorded: Sequence[Record]) -> None:
         self.name = next((one.model for one in recorded if isinstance(one, StartRecord)), "?")
         self._turns = iter([_build_turn(one) for one in recorded if isinstance(one, AssistantRecord)])
 
@@ -115,13 +107,13 @@ def describe_record(record: Record) -> str:
         case AssistantRecord():
             calls = [f"-> {one.name} {_cut(one.arguments)}" for one in record.calls]
             return "\n".join([*([record.text.strip()] if record.text.strip() else []), *calls])
-        case ToolRecord():
+        case records.ToolRecord():
             return f"<- {record.name} {record.code or record.status}: {_cut(record.text)}"
-        case UserRecord():
+        case records.UserRecord():
             return f"(to the model: {record.text})"
-        case ShortenRecord():
+        case records.ShortenRecord():
             return f"(too long: {record.results} old results were shortened)"
-        case EndRecord():
+        case records.EndRecord():
             done = "finished" if record.finished else f"stopped: {record.reason}"
             tokens = record.input_tokens + record.output_tokens
             return f"{done} after {record.steps} steps and {tokens} tokens: {record.text}"

@@ -13,7 +13,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from toolroll.cli.command import Command, UsageError, make_parser, parse, suggest_name
+from toolroll.cli.command import Command, UsageError, make_parser, parse
+from toolroll.text.names import suggest_name
 
 __all__ = ["COMMANDS", "main"]
 

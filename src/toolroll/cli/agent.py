@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import MODE, SANDBOX, WIDE, WORKSPACE, cannot_open
+from toolroll.cli.options import MODE, SANDBOX, WIDE, WORKSPACE, cannot_open, read_settings
 from toolroll.cli.screen import coloured, show, visible
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from toolroll.agent.records import Record
     from toolroll.host.approval.guard import Approver
     from toolroll.host.models.chat.model import ChatModel
+    from toolroll.host.settings import Settings
     from toolroll.kit import Kit
-    from toolroll.policy.rules import Policy
 
 _MAX_LINE_CHARS = 300  # of a call or a result on the screen
 
@@ -113,11 +113,12 @@ def _read_transcript(path: str) -> list[Record]:
         raise UsageError(f"{path!r}: {error}") from None
 
 
-def build_policy(args: Namespace, name: str) -> Policy:
-    """A policy by its name, with the sandbox of the options."""
-    from toolroll.kit import preset
+def build_settings(args: Namespace, policy: str) -> Settings:
+    """The settings of the options; this policy where the user has configured none."""
+    import msgspec
 
-    return replace(preset(name), sandbox=args.sandbox, wide=getattr(args, WIDE.name, False))
+    found = read_settings(args, args.workspace)
+    return found.settings if "policy" in found.origins else msgspec.structs.replace(found.settings, policy=policy)
 
 
 def _replay_preset(first: Any) -> Preset:
@@ -142,9 +143,9 @@ def _open_kit(args: Namespace, preset: Preset) -> Kit:
         approve = _allow
     elif sys.stdin.isatty() and sys.stderr.isatty():
         approve = make_approver(lambda: kit, _ask)
-    policy = build_policy(args, "standard" if args.yes else "ask")
+    settings = build_settings(args, "standard" if args.yes else "ask")
     try:
-        kit = Kit(args.workspace, dialect, args.mode, policy=policy, approve=approve, tools=tools)
+        kit = Kit(args.workspace, dialect, settings=settings, approve=approve, tools=tools)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:

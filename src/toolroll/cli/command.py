@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from toolroll.text.names import suggest_name
+
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
@@ -104,11 +106,3 @@ def one_of(what: str, given: str, known: Iterable[str]) -> str:
     if given in names:
         return given
     raise UsageError(f"There is no {what} {given!r}.{suggest_name(given, names)} There are: {', '.join(names)}.")
-
-
-def suggest_name(given: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?` with the nearest known name, or an empty text."""
-    import difflib
-
-    found = difflib.get_close_matches(given.lower(), list(known), n=1, cutoff=0.5)
-    return f" Did you mean {found[0]!r}?" if found else ""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import DIALECT, MODE, SANDBOX, WIDE
+from toolroll.cli.options import DIALECT, MODE, SANDBOX, WIDE, read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -65,19 +65,20 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
     if isinstance(tools, list):  # check the names now, not at the first call
         _check_names(open_kit)
         return KitBackend(open_kit, wait_for_root=wait_for_root)
-    tool_list = ToolListCache(_state_home(), args.dialect, args.mode, tools or "")
+    settings = read_settings(args, args.workspace or ".").settings
+    tool_list = ToolListCache(_state_home(), settings.dialect, settings.mode, tools or "")
     return KitBackend(open_kit, tool_list=tool_list, wait_for_root=wait_for_root)
 
 
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:
     def open_kit(folder: str | None, approve: Approver) -> Kit:
-        from dataclasses import replace
+        from toolroll.host.settings import Layer
+        from toolroll.kit import Kit
 
-        from toolroll.kit import Kit, preset
-
-        policy = replace(preset("ask" if args.ask else "standard"), sandbox=args.sandbox, wide=args.wide)
         workspace = folder or args.workspace or "."
-        return Kit(workspace, args.dialect, args.mode, policy=policy, approve=approve, tools=tools)
+        asks = [Layer("--ask", {"policy": "ask"})] if args.ask else []
+        settings = read_settings(args, workspace, *asks).settings
+        return Kit(workspace, approve=approve, tools=tools, settings=settings)
 
     return open_kit
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from toolroll.cli.command import Option, UsageError
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolroll.catalogue import Choice
+    from toolroll.host.settings import Configuration, Layer
     from toolroll.kit import Kit
 
 
@@ -25,19 +25,17 @@ def _dialects() -> Sequence[str]:
     return dialects.names()
 
 
-DIALECT = Option(("--dialect", "-d"), "Tool language (default: native).", "NAME", "native", choices=_dialects)
+DIALECT = Option(("--dialect", "-d"), "Tool language (default: as configured, else native).", "NAME", choices=_dialects)
 MODE = Option(
     ("--mode", "-m"),
-    "What tools may do: code or thinking (default: code).",
+    "What tools may do: code or thinking (default: as configured, else code).",
     "NAME",
-    "code",
     choices=lambda: list(MODES),
 )
 SANDBOX = Option(
     ("--sandbox",),
-    "Confinement of commands: required, bubblewrap, landlock or none (default: required).",
+    "Confinement of commands: required, bubblewrap, landlock or none (default: as configured, else required).",
     "NAME",
-    "required",
     choices=lambda: list(get_args(Confinement)),
 )
 WORKSPACE = Option(("--workspace", "-C"), "Workspace folder (default: the current folder).", "DIR", ".")
@@ -48,6 +46,18 @@ SESSION = Option(
 JSON = Option(("--json",), "Print JSON for programs.")
 
 
+def read_settings(args: Namespace, workspace: str, *over: Layer) -> Configuration:
+    """The user's configuration for a workspace with these options over it; UsageError when it is wrong."""
+    from toolroll.host.settings import Layer, SettingsError, configure
+
+    given = {one.flags[0]: (one.name, getattr(args, one.name, None)) for one in (DIALECT, MODE, SANDBOX, WIDE)}
+    options = [Layer(flag, {name: value}) for flag, (name, value) in given.items() if value]
+    try:
+        return configure(workspace, (*options, *over))
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
+
+
 def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = False) -> Kit:
     """Open the kit of these options; UsageError when its workspace cannot be opened.
 
@@ -56,20 +66,16 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     if not args.workspace:  # an unset variable in a script must not mean the current folder
         raise UsageError("The workspace is empty. Name a folder with -C DIR.")
     # Half of the start-up time; help and completion do not need it.
-    from toolroll.kit import Kit, preset
+    from toolroll.host.settings import Layer
+    from toolroll.kit import Kit
 
-    confinement: Confinement = getattr(args, SANDBOX.name, "required")
-    wide = listing or args.wide
+    over = [Layer("", {"wide": True})] if listing else []
+    configuration = read_settings(args, args.workspace, *over)
+    for hint in configuration.hints:
+        complain(hint, "note")
     session = None if listing else choose_session(args)
     try:
-        kit = Kit(
-            args.workspace,
-            getattr(args, DIALECT.name, "native"),
-            getattr(args, MODE.name, "code"),
-            policy=replace(preset("standard"), sandbox=confinement, wide=wide),
-            session=session,
-            tools=tools,
-        )
+        kit = Kit(args.workspace, session=session, tools=tools, settings=configuration.settings)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.cli.agent import MODEL, STEPS, TASK, TOKENS, build_policy, format_record, load_model, read_number
+from toolroll.cli.agent import MODEL, STEPS, TASK, TOKENS, build_settings, format_record, load_model, read_number
 from toolroll.cli.command import Command, Option, UsageError, one_of
 from toolroll.cli.options import SANDBOX, WORKSPACE
 from toolroll.cli.screen import coloured, show
@@ -47,8 +47,8 @@ def run(args: Namespace) -> int:
         from toolroll.kit import Kit
 
         # A copy needs no approval; what a rule of the user asks about is denied.
-        policy = build_policy(args, "standard")
-        return Kit(folder, preset.dialect, policy=policy, tools=preset.tools, state_dir=state)
+        settings = build_settings(args, "standard")
+        return Kit(folder, preset.dialect, settings=settings, tools=preset.tools, state_dir=state)
 
     model = load_model(args.model)
     try:

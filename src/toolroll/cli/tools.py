@@ -55,7 +55,7 @@ def estimate_cost(entries: Iterable[Entry]) -> int:
     from toolroll.formats import FORMATS
 
     shape = FORMATS["openai"]
-    definitions = (shape(one.name, one.description, one.schema, one.effects) for one in entries)
+    definitions = (shape(one.name, one.description, one.schema, one.effects, False) for one in entries)
     return sum(estimate(msgspec.json.encode(one).decode()) for one in definitions)
 
 

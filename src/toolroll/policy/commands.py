@@ -21,7 +21,6 @@ from toolroll.policy.shell.parse.words import (
     Item,
     Redirection,
     SimpleCommand,
-    UnclearPart,
     of_workspace,
     plain,
 )
@@ -176,50 +175,42 @@ def _part(item: Item, rules: CommandRules) -> JudgedPart:
         return _assign(item)
     if isinstance(item, ForkBomb):
         row = rules.destruction(SimpleCommand((plain(":|:&"),), item.text))
-        if row:
-            return JudgedPart(None, item.text, "deny", f"{quote(item.text)} is refused: {row.reason}.")
-        return JudgedPart(None, item.text, "ask", f"{quote(item.text)} needs approval: it starts itself.")
-    return _unclear(item)
+        return _refused(item.text, row) if row else _ask(item.text, "it starts itself")
+    return _ask(item.text, item.reason)
 
 
-def _unclear(item: UnclearPart) -> JudgedPart:
-    return JudgedPart(None, item.text, "ask", f"{quote(item.text)} needs approval: {item.reason}.")
+def _ask(text: str, why: str, words: tuple[str, ...] | None = None) -> JudgedPart:
+    return JudgedPart(words, text, "ask", f"{quote(text)} needs approval: {why}.")
+
+
+def _refused(text: str, row: RefusedProgram, words: tuple[str, ...] | None = None) -> JudgedPart:
+    return JudgedPart(words, text, "deny", f"{quote(text)} is refused: {row.reason}.")
 
 
 def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
     ours = of_workspace(command.where, command.words[0])
     if row := rules.destruction(command) if command.whole and not ours else None:
-        return _refused(command, row)
+        return _refused(command.text, row, command.literal)
     rule, maybe = find_user_rule(command, rules.user)
     if rule:
         why = rule.reason or f"A rule of the user says so for {' '.join(rule.command)!r}."
-        return JudgedPart(
-            command.literal, command.text, rule.decision, "" if rule.decision == "allow" else why, by_rule=True
-        )
+        why = "" if rule.decision == "allow" else why
+        return JudgedPart(command.literal, command.text, rule.decision, why, by_rule=True)
     if row := rules.ban(command) if command.sure and not ours else None:
-        return _banned(command, row)
+        return JudgedPart(command.literal, command.text, "deny", f"{command.program!r} is not allowed: {row.reason}.")
     wraps = command.clear and (rules.wraps or rules.reader(command.program or "") is not None)
     if not maybe and (wraps or _only_reads(command, rules)):
         return JudgedPart(command.literal, command.text, "allow")
-    return JudgedPart(command.literal, command.text, "ask", _why_ask(command, rules))
+    return _ask(command.text, _why_ask(command.program, rules), command.literal)
 
 
-def _why_ask(command: SimpleCommand, rules: CommandRules) -> str:
-    name = command.program
+def _why_ask(name: str | None, rules: CommandRules) -> str:
     if name is None:
-        return f"{quote(command.text)} needs approval: the program is computed when it runs. Name the program plainly."
+        return "the program is computed when it runs. Name the program plainly"
     row = rules.reader(name)
     if row and row.words is not is_version:
-        return f"{quote(command.text)} needs approval: with these words {name!r} is not certain to only read."
-    return f"{quote(command.text)} needs approval: {name!r} is not one of the read-only programs."
-
-
-def _refused(command: SimpleCommand, row: RefusedProgram) -> JudgedPart:
-    return JudgedPart(command.literal, command.text, "deny", f"{quote(command.text)} is refused: {row.reason}.")
-
-
-def _banned(command: SimpleCommand, row: RefusedProgram) -> JudgedPart:
-    return JudgedPart(command.literal, command.text, "deny", f"{command.program!r} is not allowed: {row.reason}.")
+        return f"with these words {name!r} is not certain to only read"
+    return f"{name!r} is not one of the read-only programs"
 
 
 def _only_reads(command: SimpleCommand, rules: CommandRules) -> bool:
@@ -233,16 +224,12 @@ def _only_reads(command: SimpleCommand, rules: CommandRules) -> bool:
 def _redirect(item: Redirection, rules: CommandRules) -> JudgedPart:
     if item.writes:
         command = SimpleCommand((plain(">"), item.target), item.text, item.where)
-        row = rules.destruction(command) if item.whole else None
-        if row:
-            return _refused(command, row)
-        if item.target.literal and item.target.text == "/dev/null":
-            return JudgedPart(None, item.text, "allow")
-        return JudgedPart(None, item.text, "ask", f"{quote(item.text)} needs approval: it writes to a file.")
-    if not item.target.literal or re.match(r"/+dev/+(tcp|udp)", item.target.text):
-        return JudgedPart(
-            None, item.text, "ask", f"{quote(item.text)} needs approval: it reads from what cannot be known."
-        )
+        if row := rules.destruction(command) if item.whole else None:
+            return _refused(item.text, row, command.literal)
+        if not item.target.literal or item.target.text != "/dev/null":
+            return _ask(item.text, "it writes to a file")
+    elif not item.target.literal or re.match(r"/+dev/+(tcp|udp)", item.target.text):
+        return _ask(item.text, "it reads from what cannot be known")
     return JudgedPart(None, item.text, "allow")
 
 
@@ -255,16 +242,10 @@ HARMLESS = re.compile(
 def _assign(item: Assignment) -> JudgedPart:
     value = item.value.text if item.value is not None and item.value.literal else None
     plain_value = item.value is None or (value is not None and re.fullmatch(r"[\w.,:+@%-]*", value))
-    if (
-        HARMLESS.fullmatch(item.name)
-        and plain_value
-        and not item.lasting
-        and ("PAGER" not in item.name or value in ("cat", ""))
-    ):
+    pages = "PAGER" in item.name and value not in ("cat", "")
+    if HARMLESS.fullmatch(item.name) and plain_value and not item.lasting and not pages:
         return JudgedPart(None, item.text, "allow")
-    return JudgedPart(
-        None, item.text, "ask", f"{quote(item.text)} needs approval: a variable can change what programs do."
-    )
+    return _ask(item.text, "a variable can change what programs do")
 
 
 # Rules of the user.
@@ -295,12 +276,11 @@ def rule_matches(rule: Rule, command: SimpleCommand) -> bool | None:
         word = command.words[place]
         if not word.literal:
             return None
-        if place:
-            same = word.text == text
-        elif rule.decision == "allow":
-            same = word.text == text or any(word.text == f"{folder}{text}" for folder in FOLDERS)
-        else:
-            same = word.text == text or word.text.rpartition("/")[2] == text
+        same = word.text == text
+        if not place and rule.decision == "allow":
+            same = any(word.text == f"{folder}{text}" for folder in FOLDERS)
+        elif not place:
+            same = same or word.text.rpartition("/")[2] == text
         if not same:
             return False
     if rule.exact and len(command.words) == len(wanted):

@@ -1,40 +1,22 @@
-"""Build the environment of a command: allowed variables, no secrets, and settings that prevent prompts and pagers."""
+"""Build the environment of a command: no secrets, and settings that prevent prompts and pagers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from types import MappingProxyType
 
+from toolroll.policy.rules import Environment
 from toolroll.policy.secrets import is_secret
 
 _NONE: Mapping[str, str] = MappingProxyType({})
+_OWN = "TOOLROLL_"
+# Of the process that started ours, and what would colour output in spite of NO_COLOR.
+_LEFT_OUT = frozenset(("_", "PWD", "OLDPWD", "SHLVL", "FORCE_COLOR", "CLICOLOR_FORCE"))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_ALLOWED = _words("""
-    HOME USER LOGNAME SHELL LANG LANGUAGE TZ CI HOSTNAME
-    JAVA_HOME JDK_HOME JRE_HOME M2_HOME MAVEN_HOME GRADLE_HOME GRADLE_USER_HOME ANT_HOME KOTLIN_HOME SCALA_HOME
-    SDKMAN_DIR
-    GOPATH GOROOT GOBIN GOCACHE GOMODCACHE CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN
-    VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV PYENV_ROOT PYENV_VERSION PIPX_HOME UV_CACHE_DIR UV_PYTHON_INSTALL_DIR
-    POETRY_HOME
-    NVM_DIR NVM_BIN NODE_ENV FNM_DIR VOLTA_HOME PNPM_HOME BUN_INSTALL DENO_DIR DENO_INSTALL COREPACK_HOME
-    RBENV_ROOT RUBY_ROOT GEM_HOME GEM_PATH RVM_PATH PHPENV_ROOT COMPOSER_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR
-    DOTNET_ROOT NUGET_PACKAGES ANDROID_HOME ANDROID_SDK_ROOT FLUTTER_ROOT DART_SDK JULIA_DEPOT_PATH R_HOME
-    GHCUP_INSTALL_BASE_PREFIX STACK_ROOT OPAM_SWITCH_PREFIX NIX_PATH NIX_PROFILES NIX_SSL_CERT_FILE LLVM_HOME
-    CUDA_HOME CUDA_PATH
-    HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY CMAKE_PREFIX_PATH PKG_CONFIG_PATH
-    SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO
-    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
-    XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME
-""")
-"""Variables that are passed on. Those that begin with LC_ are too."""
-
-_OF_HOME = ("XDG_",)  # with another home, these would lead back to the old one
+_DEFAULT = Environment()
 
 SETTINGS: Mapping[str, str] = MappingProxyType({
     "TERM": "dumb", "NO_COLOR": "1", "CLICOLOR": "0", "PYTHONUNBUFFERED": "1",
@@ -59,31 +41,39 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def child(
-    parent: Mapping[str, str], *, home: str | None = None, temp: str, extra: Mapping[str, str] = _NONE
+    parent: Mapping[str, str], *, temp: str, chosen: Environment = _DEFAULT, extra: Mapping[str, str] = _NONE
 ) -> dict[str, str]:
-    """The environment of a command, from ours by the list above, with `temp` for its temporary files.
+    """The environment of a command: all of ours but secrets, with `temp` for its temporary files.
 
-    `extra` is what the caller adds on purpose; it is taken as it is.
+    `chosen` is the operator's say. `extra` is what the caller adds on purpose; it is taken as it is.
     """
-    given = {name: value for name, value in parent.items() if _passes(name, value)}
-    if home is not None:
-        given = {name: value for name, value in given.items() if not name.startswith(_OF_HOME)}
+    given = {name: value for name, value in parent.items() if passes(name, value, chosen)}
     return {
         "LANG": "C.UTF-8",
         **given,
-        "HOME": home or given.get("HOME") or temp,
+        "HOME": parent.get("HOME") or temp,
         "PATH": _path(parent.get("PATH", "")),
         **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temp),
         **SETTINGS,
+        **chosen.set,
         **extra,
     }
 
 
-def _passes(name: str, value: str) -> bool:
-    return (name in _ALLOWED or name.startswith("LC_")) and "\0" not in value and _is_plain(name, value)
+def passes(name: str, value: str, chosen: Environment) -> bool:
+    """Whether a variable of ours is passed on to commands."""
+    if name.startswith(_OWN) or name in _LEFT_OUT or "\0" in value:
+        return False
+    if _matches(name, chosen.pass_):
+        return True
+    return (not chosen.only or _matches(name, chosen.only)) and _is_plain(name, value)
 
 
-@lru_cache(maxsize=256)  # the same few values, for every command
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+@lru_cache(maxsize=1024)  # the same few values, for every command
 def _is_plain(name: str, value: str) -> bool:
     return not is_secret(name, value)
 

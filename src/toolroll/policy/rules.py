@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
+import msgspec
+
 from toolroll.policy.decision import Rule, Verdict
 from toolroll.policy.effects import Effect
 
@@ -18,6 +20,20 @@ MODES: dict[str, Effect] = {
     "code": EVERYTHING,
     "thinking": Effect.READ | Effect.NETWORK,
 }
+
+
+class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"pass_": "pass"}):
+    """The operator's say over the variables that commands get. Names may have wildcards: `NPM_*`."""
+
+    pass_: tuple[str, ...] = ()
+    """Passed on although they look like secrets."""
+    set: dict[str, str] = {}
+    """Set for every command, over all others."""
+    only: tuple[str, ...] = ()
+    """When set, only these of the others are passed on."""
+
+
+_EVERY_VARIABLE = Environment()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +61,8 @@ class Policy:
     """Folders outside the workspace that commands may read, besides the system and its toolchains."""
     wide: bool = False
     """Whether the workspace may be a home folder, or hold one, up to the whole machine; secrets in it stay hidden."""
+    environment: Environment = _EVERY_VARIABLE
+    """Which variables commands get."""
     taint: Literal["secrets", "foreign"] = "secrets"
     """After what was read a request that could carry it asks: secrets, or also text from other machines."""
 

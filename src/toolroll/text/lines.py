@@ -67,8 +67,9 @@ def ending(text: str) -> str:
 
 
 def adapt(content: str, end: str) -> str:
-    """The content with this line ending; content that carries carriage returns of its own is left alone."""
-    return content if end == "\n" or "\r" in content else content.replace("\n", end)
+    """The content with this line ending."""
+    plain = content.replace("\r\n", "\n")
+    return plain if end == "\n" else plain.replace("\n", end)
 
 
 def insert(text: str, line: int | None, content: str) -> str:

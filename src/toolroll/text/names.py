@@ -1,9 +1,10 @@
-"""Show names of files on one line, with control and invisible characters escaped."""
+"""Show names of files on one line, with control and invisible characters escaped; suggest the name that was meant."""
 
 from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any
@@ -98,3 +99,11 @@ def _meant(part: str) -> str:
 def _character(escape: str) -> str:
     code = int(escape[2:], 16)
     return chr(code) if code <= 0x10FFFF else escape
+
+
+def suggest_name(given: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?` with the nearest known name, or an empty text."""
+    import difflib
+
+    found = difflib.get_close_matches(given.lower(), list(known), n=1, cutoff=0.5)
+    return f" Did you mean {found[0]!r}?" if found else ""

@@ -187,12 +187,11 @@ def test_what_a_server_started_ends_with_it(fake, open_servers, put, ws):
 
 
 @pytest.mark.skipif(not found("ty"), reason="ty is not installed")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT])
-def test_a_server_that_was_killed_between_calls_is_started_again(number, servers, put):
+def test_a_server_that_was_killed_between_calls_is_started_again(servers, put):
     put({"a.py": "x: int = ''\n"})
     first = servers.diagnose(["a.py"], CancelToken())
     pid = servers.running()[0].pid
-    os.kill(pid, number)
+    os.kill(pid, signal.SIGKILL)
     assert gone(pid)
     assert servers.diagnose(["a.py"], CancelToken()) == first
     assert servers.running()[0].pid != pid
@@ -242,7 +241,7 @@ def test_under_steady_fire_an_answer_is_right_or_an_error(servers, put):
     killer = threading.Thread(target=fire)
     killer.start()
     reports = []
-    for n in range(16):
+    for n in range(8):
         put({"a.py": "x: int = ''\n" if n % 2 else "x: int = 1\n"})
         reports.append(servers.diagnose(["a.py"], CancelToken())[0])
     over.set()

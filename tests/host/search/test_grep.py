@@ -10,8 +10,8 @@ import pytest
 from tests.launchers import LAUNCHER
 from toolroll.host.files.root import Root
 from toolroll.host.search import grep
-from toolroll.host.search.candidates import Candidates
 from toolroll.host.search.grep import plan
+from toolroll.host.search.query import Candidates
 from toolroll.host.search.search import Query, Search
 from toolroll.policy.limits import Limits
 

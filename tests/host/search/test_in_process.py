@@ -14,11 +14,18 @@ import pytest
 
 from tests.launchers import LAUNCHER, beneath
 from toolroll.host.files.root import Root
-from toolroll.host.search.candidates import Candidates, SkippedFiles
-from toolroll.host.search.in_process import InProcess, LineMatcher, compile_matcher, read_text
-from toolroll.host.search.query import Hit, Query, Scope, SearchRoot
+from toolroll.host.search.in_process import (
+    FileKind,
+    InProcess,
+    LineMatcher,
+    classify_file,
+    compile_matcher,
+    is_binary,
+    is_text,
+    read_text,
+)
+from toolroll.host.search.query import Candidates, Hit, Query, Scope, SearchRoot, SkippedFiles
 from toolroll.host.search.ripgrep import Ripgrep
-from toolroll.host.search.text_files import is_text
 from toolroll.policy.limits import Limits
 
 WORDS = [
@@ -95,7 +102,7 @@ def search(
 ) -> tuple[list[Hit], list[str]]:
     """The hits, and the files that are left to the other engine."""
     left = LeftFiles()
-    engine = InProcess(matcher, left, Limits().search_bytes)
+    engine = InProcess(matcher, lambda: left, Limits().search_bytes)
     return list(engine.rows(root, Query(""), Scope(), Candidates(names, True), stop_after)), left.files
 
 
@@ -213,15 +220,61 @@ def test_binary_files_are_noted_and_no_file_is_begun_when_there_are_enough(root:
     matcher, left, skipped = compile_matcher(Query("foo")), LeftFiles(), SkippedFiles(4)
     assert matcher is not None
     files = Candidates(["bin", "a", "b", "c"], True, skipped=skipped)
-    hits = list(InProcess(matcher, left, 1_000).rows(root, Query("foo"), Scope(), files, stop_after=2))
+    hits = list(InProcess(matcher, lambda: left, 1_000).rows(root, Query("foo"), Scope(), files, stop_after=2))
     assert hits == [("a", 1, 1, b"foo"), ("a", 2, 1, b"foo")]
     assert (skipped.binary, left.files) == (["bin"], [])
-    assert list(InProcess(matcher, left, 3).rows(root, Query("foo"), Scope(), Candidates(["a", "b"], True))) == []
+    assert (
+        list(InProcess(matcher, lambda: left, 3).rows(root, Query("foo"), Scope(), Candidates(["a", "b"], True))) == []
+    )
     assert left.files == ["a", "b"], "each is larger than three bytes"
 
 
 def test_a_search_of_the_whole_tree_is_left(root: SearchRoot) -> None:
     matcher, left = compile_matcher(Query("foo")), LeftFiles()
     assert matcher is not None
-    assert list(InProcess(matcher, left, 1_000).rows(root, Query("foo"), Scope())) == []
+    assert list(InProcess(matcher, lambda: left, 1_000).rows(root, Query("foo"), Scope())) == []
     assert left.files == ["everything"]
+
+
+@pytest.mark.parametrize(
+    ("data", "sort"),
+    [
+        (b"", "text"),
+        (b"plain\n", "text"),
+        (b"\xff odd", "text"),
+        (b"with a \0 in it", "binary"),
+        (b"x" * 3_000_000 + b"\0", "binary"),
+        (b"x" * 3_000_001, "too big"),
+        ("wide\n".encode("utf-16"), "text"),
+        (b"\xfe\xff" + "wide\n".encode("utf-16-be"), "text"),
+        ("wide\0".encode("utf-16"), "binary"),
+        (b"\xff\xfe" + "\u0100\u0001".encode("utf-16-le") * 700_000, "text"),  # two bytes that only look like a NUL
+        (b"\xff\xfex\0" * 700_000 + b"\0\0", "binary"),
+    ],
+)
+def test_what_a_file_is(data: bytes, sort: FileKind, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(data)
+    with Root(str(tmp_path)) as root:
+        ground = SearchRoot(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
+        assert classify_file(ground, "f", 3_000_001 - (sort == "too big")) == sort
+        assert is_text(ground, "f", 3_000_001 - (sort == "too big")) == (sort == "text")
+        assert ground.ages == {"f": -(tmp_path / "f").stat().st_mtime_ns}
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 100, 1 << 20, 1 << 21])
+def test_a_file_that_has_grown_meanwhile(size: int, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes("wide\n\0".encode("utf-16"))
+    (tmp_path / "g").write_bytes("wide\n\n".encode("utf-16"))
+    for name, binary in (("f", True), ("g", False)):
+        fd = os.open(tmp_path / name, os.O_RDONLY)
+        assert is_binary(fd, size) == binary
+        os.close(fd)
+
+
+def test_what_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "out").write_text("x")
+    (tmp_path / "ws" / "link").symlink_to("../out")
+    with Root(str(tmp_path / "ws")) as root:
+        ground = SearchRoot(root.fd, root.fd, (), False, [], None, float("inf"), opener=root.opener)
+        assert [classify_file(ground, path, 100) for path in ("none", "link", "../out")] == ["gone"] * 3

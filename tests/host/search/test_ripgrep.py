@@ -12,8 +12,7 @@ from tests.launchers import LAUNCHER, beneath
 from toolroll.host.files.root import Root
 from toolroll.host.runtime import processes
 from toolroll.host.search import ripgrep
-from toolroll.host.search.candidates import Candidates, SkippedFiles
-from toolroll.host.search.query import RESTART, Query, Scope, SearchRoot, TooManyRowsError
+from toolroll.host.search.query import RESTART, Candidates, Query, Scope, SearchRoot, SkippedFiles, TooManyRowsError
 from toolroll.host.search.ripgrep import Ripgrep, query_args, scope_args
 from toolroll.host.search.search import Search, Survey
 from toolroll.policy.limits import Limits

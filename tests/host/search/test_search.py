@@ -223,7 +223,7 @@ def test_hidden_is_whatever_has_a_dot_on_its_way(search: Make) -> None:
 def test_a_file_that_is_too_big_is_counted_unless_it_is_named(search: Make) -> None:
     made = search({"big": "needle\n" * 200, "small": "x\n"}, search_bytes=1000)
     assert made.grep(Query("needle")).survey == Survey(1, {"too big": 1}, {})
-    if made.engine.name == "ripgrep":
+    if made.engine().name == "ripgrep":
         assert made.grep(Query("needle"), Scope("big")).matches == 200
     else:
         with pytest.raises(ToolError, match="at most 1000 can be searched") as caught:

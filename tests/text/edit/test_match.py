@@ -59,6 +59,31 @@ def test_to_the_letter(text, old, new, options, expected, count):
         ("  one\n  two\n", "1:  one\n2:  two", "  one\n  zwei", "  one\n  zwei\n", "line numbers taken off"),
         ("one\ntwo\n", "```\ntwo\n```", "```\n\n```", "one\n\n", "fence taken off"),
         ("one\ntwo\n", "one\r\ntwo\r\n", "one\r\nzwei\r\n", "one\nzwei\n", "line endings"),
+        # the new text is indented like the file, not like the quote
+        (CLASS, "def g(self):\n    return 2", "    def g(self):\n        return 3", CLASS.replace("return 2", "return 3"), "indentation"),
+        (CLASS, "    x = 1\n    return x", "        x = 1\n        return y", CLASS.replace("return x", "return y"), "indentation"),
+        (CLASS, "            x = 1\n            return x", "        x = 1\n        return y", CLASS.replace("return x", "return y"), "indentation"),
+        ("  // a\n\n  f() {}", "\nf() {}", "\n  g() {}", "  // a\n\n  g() {}", "blank lines around"),
+        # a block that is wrapped, and one that is unwrapped
+        ("if a:\n    f()\n    g()\n", "f()\ng()", "if b:\n    f()\n    g()", "if a:\n    if b:\n        f()\n        g()\n", "indentation"),
+        ("    a()\n    if b:\n        c()\n", "a()\nif b:\n    c()", "    a()\n    c()", "    a()\n    c()\n", "indentation"),
+        # half of the indentation, and indentation with other blanks
+        ("    if a:\n        b()\n", "  if a:\n    b()", "  if a:\n    b()\n  c()", "    if a:\n        b()\n    c()\n", "indentation"),
+        ("  f( a, b ) {\n    c\n", "f(a, b) {", "g(a, b) {", "  g(a, b) {\n    c\n", "indentation and blanks between tokens"),
+        ("a {\n\tb\n\t}\nc\n", "a {\nb\n}\nc", "a {\nb\nx\n}\nc", "a {\n\tb\n\tx\n\t}\nc\n", "indentation"),
+        ("if a:\n    b()\nc()\n", "if a:\nb()\nc()", "if a:\nb()\nd()", "if a:\n    b()\nd()\n", "indentation"),
+        # only the first line is outdented
+        ("    a = 1 \n    b = 2\n", "a = 1\n    b = 2", "    a = 3\n    b = 2", "    a = 3\n    b = 2\n", "indentation"),
+        ("    a = 1\n    b = 2\n", "a = 1\n    b = 2", "    a = 3\n    b = 2", "    a = 3\n    b = 2\n", "exact"),
+        ("    a = 1\n", "a = 1", "    a = 1", "        a = 1\n", "exact"),
+        # blank lines around, line ends of the new text, whole lines that go, the Macintosh's line ends
+        ("a\nb\nc\n", "b\n\n", "B\n\n", "a\nB\nc\n", "blank lines around"),
+        ("a\nb\n", "a", "x\r\ny", "x\ny\nb\n", "exact"),
+        ("a\nb\nc\n", "b", "", "a\nc\n", "exact"),
+        ("a\r\nb\r\nc", "b", "", "a\r\nc", "exact"),
+        ("a b\nc\n", "b", "", "a \nc\n", "exact"),
+        ("a\rb\rc\r", "b\nc", "B\nC", "a\rB\rC\r", "exact"),
+        ("say \u201chi\u201d\nend\u2014\n", 'say "hi"\nend-', 'say "ho"\nend-', 'say "ho"\nend\u2014\n', "typographic marks"),
         # a quote that leaves out some of the indentation
         ("        a()\n", "    a()", "    if b:\n        a()", "        if b:\n            a()\n", "indentation"),
     ],
@@ -78,7 +103,6 @@ def test_by_a_relation(text, old, new, expected, relation):
         ("foobar = 1\nz\n", "foo bar = 1\nz"),  # names
         ("handle_create()\nz\n", "handle_crease()\nz"),
         ('s = """\na  b\n"""\n', "a b\n"),  # blanks in a string of several lines
-        ("if a:\n    b()\nc()\n", "if a:\nb()\nc()"),  # a shift that is not constant
         ("x = 1  # a  b\ny\n", "x = 1  # a b\ny"),  # a comment
         ("a\nb\nc\n", "a\nc"),  # a line left out
         ("", "x"),
@@ -101,9 +125,16 @@ def test_what_matters_never_matches_loosely(text, old):
         ("x x", "x", "y", {"near_line": 1}, "Conflict", "occurs 2 times"),
         ("close()\n    close()\n", "close()", "x", {}, "Conflict", "occurs 2 times"),
         ("if a:\n    f()\n    g()\nelse:\n        f()\n        g()\n", "f()\ng()", "h()", {}, "Conflict", "but for indentation"),
-        ("    a()\n    b()\n", "        a()\n        b()", "        a()\n  b()", {}, "Conflict", "further left"),
+        ("    a()\n    b()\n", "        a()\n        b()", "        a()\n  b()", {}, "Conflict", "how the new text is to be indented"),
         ("x = 1\ny\n", "x=1\ny", "z", {"level": "exact"}, "NotFound", "not found"),
-        ("if a:\n    f()\n    g()\nelse:\n        f()\n        g()\n", "f()\ng()", "h()", {"every": True}, "Conflict", "2 times.*Quote the text exactly"),
+        ("  g()\n  f( )\n-\n  g()\n  f()\n", "g()\nf()", "h()", {"every": True}, "Conflict", "2 times.*Quote the text exactly"),
+        # indented like the quote or like the file?
+        ("if a:\n    f()\n    g()\n", "f()\ng()", "  x()\n  y()", {}, "Conflict", "like the old text or like the file"),
+        ("if a:\n    f()\n    g()\n", "f()\ng()", "x()\n    g()", {}, "Conflict", "like the old text or like the file"),
+        # off by more and by less
+        ("if a:\n    b()\nc()\n", "if a:\nb()\nc()", "if a:\nb()\nd()\nc()", {}, "Conflict", "how the new text is to be indented"),
+        ("if a:\n    b()\nc()\n", "if a:\nb()\nc()", "new", {}, "Conflict", "how the new text is to be indented"),
+        ("if a:\n    f()\n", "f() ", "    f()", {}, "Conflict", "already there, at line 2"),
         ("x()\nx()\nx()\n", "x()\nx()\n", "y()\n", {}, "Conflict", "lines 1, 2"),  # over its own end
         ("x()\nx()\nx()\nx()\n", "x()\nx()\n", "y()\n", {"near_line": 2}, "Conflict", "lines 1, 2, 3"),
         ("x() \nx()\nx() \n", "x()  \nx()  \n", "y()\n", {}, "Conflict", "lines 1, 2"),
@@ -119,6 +150,11 @@ def test_what_is_not_certain_is_refused(text, old, new, options, code, words):
     with pytest.raises(ToolError, match=words) as caught:
         match.replace(text, old, new, **options)
     assert caught.value.code == code
+
+
+def test_all_places_that_fit_by_one_relation_are_replaced():
+    text = "if a:\n    f()\n    g()\nelse:\n        f()\n        g()\n"
+    assert match.replace(text, "f()\ng()", "h()", every=True).text == "if a:\n    h()\nelse:\n        h()\n"
 
 
 def test_all_places_of_a_quote_are_replaced_however_many():
@@ -143,7 +179,10 @@ def test_nothing_outside_the_place_changes(before, old, after, new):
         assert text.find(old) != text.rfind(old) or old == new
         return
     at = text.index(old)
-    assert found.text == text[:at] + new + text[at + len(old) :]
+    whole = not new and text[at - 1 : at] in ("", "\n") and text[at + len(old) - 1] != "\n"
+    assert found.text == text[:at] + new + (
+        text[at + len(old) :].removeprefix("\n") if whole else text[at + len(old) :]
+    )
 
 
 LINES = st.lists(st.sampled_from(["a", "  b", "    c = 1", "\td", "", "x  y", '"s  t"', "  b"]), min_size=1, max_size=8)
@@ -202,6 +241,7 @@ def test_a_place_found_in_bytes_is_the_one_found_in_text(text, old, new):
     found = match.unique(text.encode(), old, new)
     if not old or old == new or text.find(old) < 0 or text.find(old) != text.rfind(old):
         assert found is None
+    if found is None:
         return
     wanted = match.replace(text, old, new)
     assert (found.data.decode(), found.spans, found.lines, found.relation, found.count) == (

@@ -111,13 +111,16 @@ def test_a_missing_program_says_how_to_get_it(kit):
     assert "Node" in result.text
 
 
-def test_the_environment_is_clean(open_kit, monkeypatch, tier):
+def test_the_environment_arrives_without_secrets(open_kit, monkeypatch, tier):
     monkeypatch.setenv("MY_API_KEY", "sk-very-secret-value-0123456789")
-    monkeypatch.setenv("SOMETHING_ELSE", "not listed")
-    shown = open_kit().call("bash", {"command": "env"}).text
-    assert "PATH=" in shown
-    assert "very-secret" not in shown
-    assert "not listed" not in shown
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "shop.settings")
+    monkeypatch.setenv("PYTHONPATH", "src")
+    monkeypatch.setenv("TOOLROLL_MODEL", "openai:x")
+    script = {"command": 'echo "$DJANGO_SETTINGS_MODULE,$PYTHONPATH,$MY_API_KEY,$TOOLROLL_MODEL,$CFLAGS"'}
+    assert open_kit().call("bash", script).text == "shop.settings,src,,,"
+    chosen = {"pass": ["MY_API_*"], "set": {"CFLAGS": "-O2"}, "only": ["PYTHONPATH"]}
+    operated = open_kit(environment=chosen).call("bash", script).text
+    assert operated == ",src,sk-very-secret-value-0123456789,,-O2"
 
 
 def test_a_command_cannot_reach_out_of_the_workspace(kit, ws, tmp_path, confined):

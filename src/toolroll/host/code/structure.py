@@ -144,9 +144,9 @@ class Structure:
             def ask(copies: Sequence[_Copy]) -> Sequence[list[PatternMatch] | Exception]:
                 return self.parsers.every_match([(one.language.name, one.data) for one in copies], pattern, token)
 
-            return self._ask(paths, lambda copy: bool(copy.language.pattern), ask)
+            return self._ask(paths, lambda copy: copy.language.patterns, ask)
 
-        return self._scan(Scope(path), holds, lambda language: bool(language.pattern), fits, token)
+        return self._scan(Scope(path), holds, lambda language: language.patterns, fits, token)
 
     def resolve_path(self, files: FileReader, path: str) -> str:
         """The path of a call relative to the workspace; ToolError for a kept output, which has no structure."""

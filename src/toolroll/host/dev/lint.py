@@ -15,6 +15,7 @@ from toolroll.text import diff
 from toolroll.text.dev.lint import engines
 from toolroll.text.dev.lint.engines import Action, LintEngine, LintRequest, Rewrite
 from toolroll.text.dev.lint.model import Finding, LintOutput, Rewritten
+from toolroll.text.dev.lint.readers import faults as faults_in
 from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
@@ -26,29 +27,21 @@ _FOREIGN = ("node_modules", "site-packages")  # not for us to change, even where
 _UTF8 = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenLinter:
-    """An engine that is here, and the files for it."""
-
-    engine: LintEngine
-    program: str
-    files: tuple[str, ...]
-
-
-def choose(projects: Projects, action: Action, path: str) -> tuple[list[ChosenLinter], str]:
-    """The engines to ask about a file or folder, and a note on what none of them knows."""
+def choose(projects: Projects, action: Action, path: str, select: str, seconds: float) -> tuple[list[Linter], str]:
+    """The linters to ask about a file or folder, and a note on what none of them knows."""
     files = _files(projects, path)
-    found: dict[str, ChosenLinter] = {}
+    where = "/".join(projects.files.key(path)) or "."
+    found: dict[str, Linter] = {}
     missing: dict[str, int] = {}
     for engine in engines.candidates(action, files):
         own = tuple(one for one in files if one.rpartition(".")[2] in engine.suffixes)
         if engine.language in found:
             continue
-        program = _program(projects, engine, path)
+        program = projects.program(engine.program, where) if engine.program else projects.python(where)
         if program is None:
             missing[engine.language] = len(own)
         else:
-            found[engine.language] = ChosenLinter(engine, program, own)
+            found[engine.language] = Linter(projects, engine, program, own, where, select, seconds)
     lacking = {one: count for one, count in missing.items() if one not in found and one in engines.ADD}
     if not found:
         raise _nothing(action, path, files, lacking)
@@ -64,97 +57,87 @@ def _files(projects: Projects, path: str) -> list[str]:
     return [one.path for one in found.entries if "\n" not in one.path]
 
 
-def _program(projects: Projects, engine: LintEngine, path: str) -> str | None:
-    folder = "/".join(projects.files.key(path)) or "."
-    if not engine.program:
-        return projects.python(folder)
-    return projects.program(engine.program, folder)
-
-
 def _nothing(action: Action, path: str, files: Sequence[str], lacking: dict[str, int]) -> ToolError:
     if lacking:
         ways = "; ".join(f"{one}: {engines.ADD[one]}" for one in lacking)
-        return ToolError(
-            ErrorCode.UNSUPPORTED, f"Nothing here can {action} {path!r}. LintRequest the user to add it ({ways})."
-        )
+        return ToolError(ErrorCode.UNSUPPORTED, f"Nothing here can {action} {path!r}. Ask the user to add it ({ways}).")
     kinds = sorted({one.rpartition(".")[2] for one in files if "." in one})
     what = f"files of type {', '.join(kinds)}" if kinds else "its files"
     return ToolError(ErrorCode.UNSUPPORTED, f"There is no way to {action} {path!r}: nothing is known for {what}.")
 
 
+@dataclass(frozen=True, slots=True)
 class Linter:
-    """One engine at work for one call."""
+    """An engine that is here, at work for one call."""
 
-    def __init__(self, projects: Projects, chosen: ChosenLinter, path: str, select: str, seconds: float) -> None:
-        self._projects = projects
-        self._chosen = chosen
-        self._path = "/".join(projects.files.key(path)) or "."
-        self._select = select
-        self._seconds = seconds
+    projects: Projects
+    engine: LintEngine
+    program: str
+    files: tuple[str, ...]
+    """The files for it."""
+    path: str
+    """The file or folder to look at, from the workspace."""
+    select: str
+    seconds: float
 
     def check(self) -> list[Finding]:
         """What it finds now."""
-        engine = self._chosen.engine
-        assert engine.check is not None
-        return engine.read(self._ask(engine.check))
+        assert self.engine.check is not None
+        return self.engine.read(self._ask(self.engine.check))
 
     def rewrite(self, rewrite: Rewrite) -> tuple[list[tuple[TextFile, str]], list[Finding]]:
         """The files it would change, each with its new text, and those that it cannot read."""
         printed = self._ask(rewrite.find)
-        faults = self._chosen.engine.read(printed) if rewrite is self._chosen.engine.fix else _faults(printed)
+        faults = self.engine.read(printed) if rewrite is self.engine.fix else faults_in(printed)
         if rewrite.texts is not None:
             texts = rewrite.texts(printed)
             return [(self._draft(path), text) for path, text in sorted(texts.items())], faults
         stale = rewrite.stale(printed)
         if not stale and not faults and printed.status not in (0, 1):
-            raise ToolError(ErrorCode.EXECUTION, f"{self._chosen.engine.name} failed:\n{printed.errors or printed.out}")
+            raise ToolError(ErrorCode.EXECUTION, f"{self.engine.name} failed:\n{printed.errors or printed.out}")
         # Taken before the program reads them: what changes in between is noticed when they are saved.
         drafts = [self._draft(path) for path in stale]
         return list(zip(drafts, self._filtered(rewrite, drafts), strict=True)), faults
 
     def _absolute(self, path: str) -> str:
-        return f"{self._projects.root}/{path}"
+        return f"{self.projects.root}/{path}"
 
     def _draft(self, path: str) -> TextFile:
-        return self._projects.files.draft(self._absolute(path))
+        return self.projects.files.draft(self._absolute(path))
 
     def _ask(self, words: engines.Words) -> LintOutput:
         texts = {"report": ("", ".json")}
-        if not self._chosen.engine.program:
+        if not self.engine.program:
             texts["script"] = (driver_source("check_syntax"), ".py")
-        with self._projects.scripts(texts) as made:
-            argv = [self._chosen.program, *words(self._wanted(made))]
+        with self.projects.scripts(texts) as made:
+            argv = [self.program, *words(self._wanted(made))]
             printed = self._run(argv)
             report = read_report(made["report"])
-        return (
-            LintOutput(report.decode("utf-8", "replace"), printed.out, printed.status, printed.root)
-            if report
-            else printed
-        )
+        if report:
+            return LintOutput(report.decode("utf-8", "replace"), printed.out, printed.status, printed.root)
+        return printed
 
     def _wanted(self, made: dict[str, str]) -> LintRequest:
         manifest = ""
-        if self._chosen.engine.language == "Rust":
-            folders = walk_up(self._path)
-            manifest = next(
-                filter(None, (self._projects.read_text(self._absolute(f"{one}/Cargo.toml")) for one in folders)), ""
-            )
+        if self.engine.language == "Rust":
+            paths = (self._absolute(f"{one}/Cargo.toml") for one in walk_up(self.path))
+            manifest = next(filter(None, map(self.projects.read_text, paths)), "")
         return LintRequest(
-            path=self._path,
-            files=tuple(f"./{one}" for one in self._chosen.files),
-            select=self._select,
+            path=self.path,
+            files=tuple(f"./{one}" for one in self.files),
+            select=self.select,
             report=made.get("report", ""),
             edition=engines.edition(manifest),
             script=made.get("script", ""),
         )
 
     def _run(self, argv: list[str]) -> LintOutput:
-        shell, root = self._projects.shell, self._projects.root
+        shell, root = self.projects.shell, self.projects.root
         extra = {"NO_COLOR": "1"}
-        if self._chosen.engine.foreign:
-            ran = shell.words(argv, seconds=self._seconds, extra=extra)
+        if self.engine.foreign:
+            ran = shell.words(argv, seconds=self.seconds, extra=extra)
         else:
-            ran = shell.program(argv, seconds=self._seconds, merge=False, writes="nothing", extra=extra)
+            ran = shell.program(argv, seconds=self.seconds, merge=False, writes="nothing", extra=extra)
         check_end(ran, 2_000, "tail")
         out = ran.launched.running.output.read(0, _MAX_OUTPUT_BYTES).decode("utf-8", "replace")
         return LintOutput(out, ran.show_errors(20_000).text, ran.status or 0, root)
@@ -166,30 +149,23 @@ class Linter:
             return []
         for draft in drafts:
             if draft.encoding.codec.lower().replace("_", "-") not in ("utf-8", "utf-8-sig", "ascii"):
-                raise ToolError(
-                    ErrorCode.UNSUPPORTED, f"{draft.path!r} is {draft.encoding.codec}, not UTF-8. Leave it out."
-                )
+                why = f"{draft.path!r} is {draft.encoding.codec}, not UTF-8. Leave it out."
+                raise ToolError(ErrorCode.UNSUPPORTED, why)
         names = "".join(f"./{one.path}\n" for one in drafts)
-        with self._projects.scripts({"list": (names, ".list")}) as made:
+        with self.projects.scripts({"list": (names, ".list")}) as made:
             words = rewrite.filter(self._wanted({}))
-            command = words if words[:1] == ["sh"] else [self._chosen.program, *words]
+            command = words if words[:1] == ["sh"] else [self.program, *words]
             out = f"{made['list']}.d"
             printed = self._run(["sh", "-c", engines.LOOP, "sh", out, made["list"], *command])
             if printed.status:
                 said = f"{printed.out}{printed.errors}".strip()
-                raise ToolError(ErrorCode.EXECUTION, f"{self._chosen.engine.name} failed, nothing was changed:\n{said}")
+                raise ToolError(ErrorCode.EXECUTION, f"{self.engine.name} failed, nothing was changed:\n{said}")
             new = [read_report(made["list"], f".d/{number}") for number in range(len(drafts))]
         for draft, data in zip(drafts, new, strict=True):
             # A fix may leave nothing, such as of a file with an unused import only; a formatter never does.
-            if not data and draft.data.strip() and rewrite is not self._chosen.engine.fix:
+            if not data and draft.data.strip() and rewrite is not self.engine.fix:
                 raise ToolError(ErrorCode.EXECUTION, f"{draft.path!r} came back empty. Nothing was changed.")
         return [data.removeprefix(_UTF8).decode() for data in new]
-
-
-def _faults(printed: LintOutput) -> list[Finding]:
-    from toolroll.text.dev.lint.readers import faults
-
-    return faults(printed)
 
 
 def save(projects: Projects, drafts: Sequence[tuple[TextFile, str]]) -> list[Rewritten]:

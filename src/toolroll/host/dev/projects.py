@@ -52,12 +52,8 @@ class Projects:
 
     def program(self, name: str, folder: str = ".") -> str | None:
         """A program by its name: the project's own, else the one beside our Python, else one on PATH."""
-        root = self.root
-        for where in walk_up(folder):
-            for place in (*_ENVIRONMENTS, "node_modules/.bin"):
-                path = os.path.join(root, where, place, name)
-                if os.access(path, os.X_OK):
-                    return os.path.normpath(path)
+        if own := self._own(name, folder, (*_ENVIRONMENTS, "node_modules/.bin")):
+            return own
         beside = os.path.join(os.path.dirname(sys.executable), name)
         if os.access(beside, os.X_OK):
             return beside
@@ -65,12 +61,11 @@ class Projects:
 
     def python(self, folder: str = ".") -> str:
         """The Python of the project in this folder: its own environment's, else the workspace's, else ours."""
-        for where in walk_up(folder):
-            for place in _ENVIRONMENTS:
-                path = os.path.join(self.root, where, place, "python")
-                if os.access(path, os.X_OK):
-                    return os.path.normpath(path)
-        return self.shell.python()
+        return self._own("python", folder, _ENVIRONMENTS) or self.shell.python()
+
+    def _own(self, name: str, folder: str, places: Iterable[str]) -> str | None:
+        paths = (os.path.join(self.root, where, place, name) for where in walk_up(folder) for place in places)
+        return next((os.path.normpath(path) for path in paths if os.access(path, os.X_OK)), None)
 
     def file_names(self, folder: str) -> set[str]:
         """The names in a folder of the workspace."""

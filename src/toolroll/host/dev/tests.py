@@ -13,18 +13,11 @@ from toolroll.host.dev.projects import driver_source, read_report, walk_up
 from toolroll.host.files.tree import FileTree
 from toolroll.host.search.query import Scope
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.dev.tests import javascript
+from toolroll.text.dev.tests import frameworks, javascript
 from toolroll.text.dev.tests.affected import Affected, affected
-from toolroll.text.dev.tests.frameworks import (
-    FRAMEWORKS,
-    MARKERS,
-    PYTHON_TESTS,
-    SUFFIXES,
-    Framework,
-    RunRequest,
-    named_by,
-)
+from toolroll.text.dev.tests.frameworks import FRAMEWORKS, MARKERS, Framework, RunRequest
 from toolroll.text.dev.tests.model import Action, Raw, Run, plain
+from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
     from toolroll.host.dev.projects import Projects
@@ -60,7 +53,7 @@ def find(projects: Projects, path: str, asked: str) -> Project:
     start = where if item.kind != "file" else where.rpartition("/")[0] or "."
     wanted = FRAMEWORKS[asked].language if asked != "auto" else None
     if item.kind == "file" and wanted is None:
-        wanted = SUFFIXES.get(where.rpartition(".")[2])
+        wanted = frameworks.SUFFIXES.get(where.rpartition(".")[2])
     for folder in walk_up(start):
         known = _known(projects, folder, wanted, asked)
         if len(known) > 1:
@@ -80,7 +73,7 @@ def _known(projects: Projects, folder: str, wanted: str | None, asked: str) -> l
         if marker is None or wanted not in (None, language):
             continue
         manifest = projects.read_text(f"{projects.root}/{folder}/{marker}")
-        name = asked if asked != "auto" else named_by(language, manifest)
+        name = asked if asked != "auto" else frameworks.named_by(language, manifest)
         if name is not None:
             found.append(Project(folder, FRAMEWORKS[name], manifest, asked))
     return found
@@ -99,14 +92,16 @@ def _without_marker(projects: Projects, start: str, wanted: str | None, asked: s
         if not any(f"{folder}/".startswith(f"{above}/") for above in folders):
             folders.append(folder)
     if wanted in (None, "python"):
-        loose = [one for one in paths(PYTHON_TESTS) if not any(one.startswith(f"{above}/") for above in folders)]
+        loose = [
+            one for one in paths(frameworks.PYTHON_TESTS) if not one.startswith(tuple(f"{above}/" for above in folders))
+        ]
         if loose or (wanted and not folders):
             return Project(".", FRAMEWORKS[asked if asked != "auto" else "pytest"], "", asked)
     known = [project for folder in folders for project in _known(projects, folder, wanted, asked)]
     if len({one.folder for one in known}) == 1:
         return known[0]
     hint = f" Give one of these as `path`: {', '.join(one.folder for one in known[:10])}." if known else ""
-    looked = "pytest or unittest files, jest, vitest or `node --test` in package.json, go.mod, Cargo.toml"
+    looked = frameworks.describe_frameworks()
     raise ToolError(ErrorCode.NOT_FOUND, f"No tests found in {start!r}: looked for {looked}.{hint}")
 
 
@@ -193,10 +188,8 @@ def _program(projects: Projects, project: Project) -> str:
         return projects.python(project.folder)
     found = projects.program(framework.program, project.folder)
     if found is None:
-        raise ToolError(
-            ErrorCode.UNSUPPORTED,
-            f"{framework.name} is not installed here. RunRequest the user to add it: {framework.add}",
-        )
+        why = f"{framework.name} is not installed here. Ask the user to add it: {framework.add}"
+        raise ToolError(ErrorCode.UNSUPPORTED, why)
     return found
 
 
@@ -251,7 +244,7 @@ def choose(projects: Projects, project: Project, targets: tuple[tuple[str, str],
     inner = [one for one in inner if not targets or f"{one}/".startswith(f"{targets[0][0]}/")]
     if not inner:
         return ChosenTests((), note=f"No test is affected: {_few(files)} changed since the last commit.", nothing=True)
-    note = f"{len(inner)} test file{'s' * (len(inner) != 1)} affected by {_few(files)}."
+    note = f"{counted(len(inner), 'test file')} affected by {_few(files)}."
     return ChosenTests(tuple((one, targets[0][1] if targets else "") for one in inner), note=note)
 
 

@@ -57,6 +57,10 @@ class Trust:
         )
         self._locked = self._by_parts(self._lock)
         self._hidden = self._by_parts(self._hide)
+        self.hides = bool(self._hidden)
+        """Whether anything is hidden; without, `check_read` finds nothing."""
+        self.protects = bool(self._locked or self._hidden)
+        """Whether anything is locked or hidden; without, `check_write` and `check_remove` find nothing."""
 
     def _by_parts(self, paths: Iterable[str]) -> dict[Parts, str]:
         start = len(components(self._workspace))
@@ -66,11 +70,6 @@ class Trust:
     def locks(self) -> tuple[str, ...]:
         """What is locked, as paths from the workspace."""
         return tuple(self._locked.values())
-
-    @property
-    def hides(self) -> bool:
-        """Whether anything is hidden."""
-        return bool(self._hidden)
 
     def check_read(self, parts: Sequence[str]) -> None:
         """ToolError if what has this real path beneath the workspace is hidden."""

@@ -1,4 +1,4 @@
-"""Which engine searches which files, in which order, and the rows that come of it."""
+"""Which engine searches which files, in which order, and the rows that are collected."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
-from toolroll.host.search.candidates import Candidates
-from toolroll.host.search.hits import HitCollector
 from toolroll.host.search.in_process import MAX_FILES, InProcess, LineMatcher
 from toolroll.host.search.list_files import list_aged
-from toolroll.host.search.query import TooManyRowsError
+from toolroll.host.search.query import RESTART, Candidates, GrepRow, TooManyRowsError
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
-    from toolroll.host.search.query import CountingEngine, GrepRow, Hit, Query, Scope, SearchRoot, Stopped
+    from toolroll.host.search.query import CountingEngine, Hit, Query, Scope, SearchRoot, Stopped
     from toolroll.policy.limits import Limits
 
 _MAX_NAMED = 2_500  # files that ripgrep is given by name; more of them it finds faster by its own walk
@@ -25,6 +23,7 @@ _MIN_PROBED = 1_000  # files in a tree whose newest are worth a look before the 
 _PLENTY = 3_000  # matching lines of a walk after which a caller with a limit gets the newest files only
 _FIRST, _GROWTH = 4, 8  # files in the first batch for a caller with a limit, and how much larger the next one is
 _FIRST_HERE, _GROWTH_HERE = 16, 2  # the same for the in-process engine, which starts no program
+_MAX_ROWS_PER_MATCH = 5  # lines of context and the match, on average
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def plan(
             return
         yield SearchStep(None, covers_all=True)
     elif candidates is not None and candidates.complete:
-        yield SearchStep(candidates, simple and len(candidates.files) <= MAX_FILES, plenty, covers_all=True)
+        yield SearchStep(candidates, simple, plenty, covers_all=True)
     elif not must_list:
         if limit is not None and candidates is not None and len(candidates.files) > _MIN_PROBED:
             yield SearchStep(candidates.part(0, _FIRST * _GROWTH), simple, limit)
@@ -82,11 +81,57 @@ def _batches(candidates: Candidates, limit: int | None, simple: bool) -> Iterato
         at, size = at + size, min(growth * size, _MAX_NAMED)
 
 
+class HitCollector:
+    """The rows of each file with a match."""
+
+    def __init__(self, root: SearchRoot, limits: Limits, max_matches: int | None = None) -> None:
+        """Takes as many matching lines as the limits allow, or `max_matches` if that is less."""
+        self._root = root
+        self._width = limits.line_chars
+        self._max_matches = limits.search_rows if max_matches is None else min(max_matches, limits.search_rows)
+        self._max_rows = _MAX_ROWS_PER_MATCH * self._max_matches
+        self._count = 0
+        self.matches = 0
+        self.hits: dict[str, list[GrepRow]] = {}
+
+    def take(self, rows: Iterable[Hit]) -> bool:
+        """Take rows, file by file; False if there are more than may be kept."""
+        hits, width, last, name, found = self.hits, self._width, None, "", []
+        for path, line, byte, raw in rows:
+            if line < 0:  # BINARY or RESTART
+                self._drop(None if line == RESTART else path)
+                last = None
+                continue
+            if byte:
+                self.matches += 1
+            self._count += 1
+            if self.matches > self._max_matches or self._count > self._max_rows:
+                return False
+            if path != last:
+                last, name = path, self._root.shown(path)
+                found = hits.setdefault(path, [])
+            if len(raw) <= width and raw.isascii():  # nearly all
+                text, column = raw.decode("ascii").removesuffix("\r"), byte
+            else:
+                text, column = _cut(raw, byte, width)
+            found.append(GrepRow(name, line, column, text))
+        return True
+
+    def _drop(self, path: str | None) -> None:
+        """Drop the rows of a file, or all."""
+        if path is not None:
+            self.hits.pop(path, None)
+        else:
+            self.hits.clear()
+            self.matches = self._count = 0
+
+
 @dataclass(slots=True)
 class GrepRun:
     """One content search."""
 
-    engine: CountingEngine
+    engine: Callable[[], CountingEngine]
+    """The engine of this machine, made when it is first needed."""
     limits: Limits
     root: SearchRoot
     query: Query
@@ -98,7 +143,7 @@ class GrepRun:
 
     def collect(self, limit: int | None) -> tuple[dict[str, list[GrepRow]], Stopped | None]:
         """The rows of each file with a match, and why the search stopped early; with a `limit`, of the newest files."""
-        if self.engine.name != "ripgrep" or self.root.is_file:
+        if self.root.is_file or (self.candidates is None and self.engine().name != "ripgrep"):
             limit = None  # the engine finds its files by itself
         hits, stopped = self._run(limit)
         return hits, stopped if self.listed_all else "time"
@@ -127,7 +172,7 @@ class GrepRun:
         return collector.hits, None
 
     def _rows(self, step: SearchStep, quick: InProcess | None) -> Generator[Hit, None, None]:
-        engine = quick if quick is not None and step.in_process else self.engine
+        engine = quick if quick is not None and step.in_process else self.engine()
         most = step.max_matches
         if step.candidates is not None:  # one more than the collector takes, so that it notices
             most = (self.limits.search_rows if most is None else most) + 1
@@ -135,9 +180,10 @@ class GrepRun:
 
     def _must_list(self) -> bool:
         """Whether ripgrep would have to walk the tree, and read its ignore files in another way than git."""
-        if self.engine.name != "ripgrep" or self.root.is_file or self.scope.ignored:
+        known = self.candidates is not None and self.candidates.complete
+        if known or self.root.is_file or self.scope.ignored or self.engine().name != "ripgrep":
             return False
-        return (self.candidates is None or not self.candidates.complete) and ignore.needs_own_walk(self.root.fd)
+        return ignore.needs_own_walk(self.root.fd)
 
     def _list_newest(self) -> Iterator[Candidates]:
         """All files in scope, newest first: a few at once, and the rest when they are wanted, as sorting takes long."""
@@ -151,3 +197,16 @@ class GrepRun:
         yield Candidates([path for _, path, _ in first], True)
         if len(aged) > len(first):
             yield Candidates([path for _, path, _ in sorted(aged)[len(first) :]], True)
+
+
+def _cut(raw: bytes, column: int, width: int) -> tuple[str, int]:
+    """A line as text, of a long line the part around the match; and the column in characters."""
+    text = raw.decode("utf-8", "backslashreplace").removesuffix("\r")
+    if column > 1 and not raw.isascii():
+        column = len(raw[: column - 1].decode("utf-8", "backslashreplace")) + 1
+    if len(text) <= width:
+        return text, column
+    width = max(1, width - 2)
+    start = max(0, min(column - 1 - width // 4, len(text) - width))
+    end = start + width
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}", column

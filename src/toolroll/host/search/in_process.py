@@ -1,25 +1,31 @@
 """In-process engine for small sets of files; same results as ripgrep, without starting a program.
 
-It takes only queries and files for which both are sure to agree, and leaves the others to another engine.
+It takes only queries and files for which both are sure to agree, and leaves the others to another engine. Also
+classifies files for all engines: text, binary, too big.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolroll.text.search import patterns
 
 if TYPE_CHECKING:
-    from toolroll.host.search.candidates import Candidates
-    from toolroll.host.search.query import Engine, Hit, Query, Scope, SearchRoot
+    from toolroll.host.search.query import Candidates, Engine, Hit, Query, Scope, SearchRoot
 
 MAX_FILES = 256
 """Files that are searched faster here than by a program that has to be started."""
+MAX_FIRST_FILES = 2_000
+"""The same before the first start of ripgrep, when its sandbox has to be chosen and tried out."""
+FileKind = Literal["text", "binary", "too big", "unreadable", "gone"]
+SEARCHABLE: tuple[FileKind, ...] = ("text", "unreadable")
+"""Kinds that can be named to ripgrep: it takes all files for text, and counts those that it cannot read."""
 FOLDING_SIGNS = ("\u017f".encode(), "\u212a".encode())
 """The long s and the Kelvin sign: ignoring case, they match "s" and "k", though the text does not hold those."""
 
@@ -27,6 +33,8 @@ _MAX_FILE_BYTES = 1_000_000  # in a larger file ripgrep is faster, its start inc
 _FILES_PER_CHECK = 16  # files between two looks at the clock
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF8 = b"\xef\xbb\xbf"
+_BLOCK = 1 << 20
+_OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # which says nothing about the file
 
 Seek = Callable[[int], int]
 """Where in a text the next match starts, from an offset on; -1 if there is none."""
@@ -72,8 +80,8 @@ class LineMatcher:
 class InProcess:
     """Engine for few named files. Leaves to the `fallback` what it cannot match."""
 
-    def __init__(self, matcher: LineMatcher, fallback: Engine, max_bytes: int) -> None:
-        """Files of more than `max_bytes` are left too."""
+    def __init__(self, matcher: LineMatcher, fallback: Callable[[], Engine], max_bytes: int) -> None:
+        """Files of more than `max_bytes` are left too. `fallback` is called only if something is left."""
         self._matcher = matcher
         self._fallback = fallback
         self._max_bytes = max_bytes
@@ -108,7 +116,7 @@ class InProcess:
                 yield path, line, column, raw
         if candidates is None or left:
             rest = None if candidates is None else replace(candidates, files=left)
-            yield from self._fallback.rows(root, query, scope, rest, stop_after)
+            yield from self._fallback().rows(root, query, scope, rest, stop_after)
 
 
 def compile_matcher(query: Query) -> LineMatcher | None:
@@ -221,3 +229,49 @@ def _lines(data: bytes, seek: Seek, at: int) -> Iterator[tuple[int, int, int, in
             return
         yield line, at - begin + 1, begin, end
         at = seek(end + 1)
+
+
+def classify_file(root: SearchRoot, path: str, max_bytes: int) -> FileKind:
+    """The kind of a file, by its path in the searched folder; "gone" if that leads out of it. Notes its age."""
+    try:
+        fd = root.open(path)
+    except PermissionError:
+        return "unreadable"
+    except OSError as error:
+        if error.errno in _OUT_OF_RESOURCES:
+            raise
+        return "gone"
+    try:
+        about = os.fstat(fd)
+        root.ages[path] = -about.st_mtime_ns
+        if about.st_size > max_bytes:
+            return "too big"
+        return "binary" if is_binary(fd, about.st_size) else "text"
+    except OSError:
+        return "unreadable"
+    finally:
+        os.close(fd)
+
+
+def is_text(root: SearchRoot, path: str, max_bytes: int) -> bool:
+    """Whether a file can be named to ripgrep."""
+    return classify_file(root, path, max_bytes) in SEARCHABLE
+
+
+def is_binary(fd: int, size: int = _BLOCK) -> bool:
+    """Whether a file holds a NUL character, in UTF-16 too; `size` bytes are likely to be all of it."""
+    step = size + 2 - size % 2 if size < _BLOCK else _BLOCK
+    at, block = 0, os.pread(fd, step, 0)
+    if b"\0" not in block and len(block) < step:  # nearly all
+        return False
+    wide = block.startswith((b"\xff\xfe", b"\xfe\xff"))
+    while block:
+        if b"\0" in block and (not wide or _has_wide_nul(block)):
+            return True
+        at += len(block)
+        block = os.pread(fd, _BLOCK, at)
+    return False
+
+
+def _has_wide_nul(block: bytes) -> bool:
+    return b"\0\0" in (block[at : at + 2] for at in range(0, len(block), 2))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.host.files import ignore
 from toolroll.host.files.walk import FOLDER, Chain, Kind, enter, extend_rules, is_ignored, kind_of
-from toolroll.host.search.candidates import Candidates, SkippedFiles
+from toolroll.host.search.query import Candidates, SkippedFiles
 
 if TYPE_CHECKING:
     from toolroll.host.search.query import Scope, SearchRoot

@@ -7,9 +7,7 @@ import stat
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Literal
 
-from toolroll.host.files.walk import WalkEntry
-from toolroll.host.search.candidates import Candidates
-from toolroll.host.search.query import Hit, Query, Scope, SearchRoot
+from toolroll.host.search.query import Candidates, Hit, Query, Scope, SearchRoot
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.search import patterns
@@ -68,20 +66,18 @@ class PythonEngine:
             os.lseek(root.fd, 0, os.SEEK_SET)
             yield "", _to_utf8(_read(root.fd))
             return
-        named = None if only is None else frozenset(only)
-        for seen in root.walk(scope):
-            if seen.kind != "file" or (named is not None and seen.path not in named):
-                continue
+        paths = only if only is not None else (seen.path for seen in root.walk(scope) if seen.kind == "file")
+        for path in paths:
             try:
-                data = self._file(seen)
+                data = self._file(root, path)
             except OSError:
                 root.unreadable += 1
                 continue
             if data is not None:
-                yield seen.path, _to_utf8(data)
+                yield path, _to_utf8(data)
 
-    def _file(self, seen: WalkEntry) -> bytes | None:
-        fd = seen.open()
+    def _file(self, root: SearchRoot, path: str) -> bytes | None:
+        fd = root.open(path)
         try:
             about = os.fstat(fd)
             fits = stat.S_ISREG(about.st_mode) and about.st_size <= self._limits.search_bytes

@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from toolroll.host.files.openat import Opener, walk
@@ -15,7 +15,6 @@ from toolroll.text.search import globs
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
-    from toolroll.host.search.candidates import Candidates
 
 Stopped = Literal["time", "rows", "limit"]
 Sort = Literal["modified", "path", "name", "size"]
@@ -105,7 +104,6 @@ class GrepResult:
     stopped: Stopped | None
     survey: Survey | None
     """Made for an empty answer, and for one that was stopped before it had as many rows as were asked for."""
-    engine: Name
     unreadable: int = 0
     """Files and folders that could not be opened."""
 
@@ -132,11 +130,40 @@ class FindResult:
     stopped: Stopped | None
     survey: Survey | None
     """Made for an empty answer, and for one that ran out of time."""
-    engine: Name
     unreadable: int = 0
     """Folders that could not be opened."""
     whole: str = ""
     """All paths, one per line, if there are more than the entries asked for."""
+
+
+@dataclass(slots=True)
+class SkippedFiles:
+    """Files that a search does not look into, for its report. All paths are relative to the searched folder."""
+
+    searched: int
+    """How many files are searched, binary ones included."""
+    too_big: int = 0
+    binary: list[str] = field(default_factory=list)
+    """Binary files that can match."""
+    left_out: list[tuple[str, Kind]] = field(default_factory=list)
+    """Hidden and ignored entries; a folder stands for all that is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Files to search in one folder. All paths are relative to that folder."""
+
+    files: Sequence[str]
+    complete: bool
+    """No other file can match, so that no engine has to walk the tree. Else this only lists the newest files."""
+    newest_first: bool = True
+    all_text: bool = False
+    """No file is binary or too big. Else each must be checked before it goes to an engine that takes all for text."""
+    skipped: SkippedFiles | None = None
+
+    def part(self, start: int, end: int) -> Candidates:
+        """Some of these files."""
+        return replace(self, files=self.files[start:end])
 
 
 @dataclass(slots=True)
@@ -169,6 +196,17 @@ class SearchRoot:
         """Open a file in the searched folder; a link that is swapped in cannot lead out of it."""
         return self.opener(self.fd, path, _OPEN)
 
+    def stat(self, path: str) -> os.stat_result | None:
+        """The status of a file, folder or link; None if it is gone."""
+        try:
+            return os.stat(path, dir_fd=self.fd, follow_symlinks=False)
+        except OSError:
+            return None
+
+    def shown(self, path: str) -> str:
+        """A path relative to the workspace, as text that can be written whatever bytes the name has."""
+        return writable("/".join((*self.parts, path)) if path else "/".join(self.parts))
+
     def check(self) -> None:
         """Raise ToolError when the call was cancelled, TimeoutError when the time is up."""
         if self.token is not None:
@@ -193,6 +231,11 @@ class SearchRoot:
             if wanted.includes(seen.path):
                 yield seen
         self.unreadable += walk.passed["unreadable"]
+
+
+def writable(text: str) -> str:
+    """The same text with the bytes of names that are not UTF-8 spelt out."""
+    return text if text.isascii() else os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def is_hidden(path: str) -> bool:

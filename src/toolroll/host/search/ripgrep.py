@@ -13,10 +13,9 @@ from typing import Literal
 from toolroll.host.runtime import processes
 from toolroll.host.runtime.launcher import DEVNULL, PIPE, AccessRules, Launcher
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.search.candidates import Candidates
-from toolroll.host.search.query import RESTART, Hit, Query, Scope, SearchRoot, is_hidden
+from toolroll.host.search.in_process import SEARCHABLE, classify_file
+from toolroll.host.search.query import RESTART, Candidates, Hit, Query, Scope, SearchRoot, is_hidden
 from toolroll.host.search.ripgrep_output import FILES_SEARCHED, fix_columns, join_chunks, read_counts, read_rows
-from toolroll.host.search.text_files import SEARCHABLE, classify_file
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.search import patterns

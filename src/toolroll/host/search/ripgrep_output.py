@@ -8,8 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator
 
 from toolroll.host.files.walk import Kind, enter
-from toolroll.host.search.candidates import SkippedFiles
-from toolroll.host.search.query import BINARY, SearchRoot, TooManyRowsError
+from toolroll.host.search.query import BINARY, SearchRoot, SkippedFiles, TooManyRowsError
 
 _MAX_LINE_BYTES = 8 << 20
 # A name may hold line ends but no NUL; a line may not hold a NUL either, or the file would be binary.

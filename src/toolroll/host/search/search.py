@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 from toolroll.host.files import ignore
 from toolroll.host.runtime.launcher import AccessRules, folder_path
 from toolroll.host.search.grep import GrepRun
-from toolroll.host.search.hits import shown_path, shown_paths, sort_entries, sort_paths, stat_file
-from toolroll.host.search.in_process import MAX_FILES, LineMatcher, compile_matcher
+from toolroll.host.search.in_process import MAX_FILES, MAX_FIRST_FILES, LineMatcher, compile_matcher
 from toolroll.host.search.list_files import list_newest, list_paths, list_small_tree
 from toolroll.host.search.query import (
+    Candidates,
     CountingEngine,
     FileEntry,
     FindResult,
@@ -25,6 +25,7 @@ from toolroll.host.search.query import (
     Query,
     Scope,
     SearchRoot,
+    SkippedFiles,
     Sort,
     Stopped,
     Survey,
@@ -34,6 +35,7 @@ from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy, has_paths, judge_path
 from toolroll.result import ErrorCode, ToolError
+from toolroll.text import names
 from toolroll.text.search import globs
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
     from toolroll.host.runtime.state import State
-    from toolroll.host.search.candidates import Candidates, SkippedFiles
     from toolroll.host.search.index.live import LiveIndex, NewestFiles
     from toolroll.text.edit.replace import Expression
 
@@ -78,6 +79,7 @@ class Search:
         limiting = policy is not None and (has_paths(policy) or policy.extensions is not None)
         self._policy = policy if limiting else None
         self._program = program
+        self._engine: CountingEngine | None = None
         self._large: set[tuple[str, ...]] = set()
 
     def of(self, root: Root, path: str) -> tuple[Search, str]:
@@ -86,9 +88,13 @@ class Search:
             return self, path
         return Search(root, limits=self._limits, launcher=self._launcher, program=self._program), path
 
-    @cached_property
     def engine(self) -> CountingEngine:
         """The engine of this machine: ripgrep, or Python."""
+        if self._engine is None:
+            self._engine = self._make_engine()
+        return self._engine
+
+    def _make_engine(self) -> CountingEngine:
         if self._ripgrep is None or self._root.trust.hides:  # ripgrep opens by name: a link could lead it there
             from toolroll.host.search.python_engine import PythonEngine
 
@@ -146,7 +152,7 @@ class Search:
             if self._policy is not None:
                 hits = {path: found for path, found in hits.items() if self.may_read(found[0].path)}
             rows = [row for path in sort_paths(root, hits, sort) for row in hits[path]]
-            if self.index is not None and not root.is_file and self.engine.name == "ripgrep":
+            if self.index is not None and not root.is_file and not self._root.trust.hides:
                 self.index.update_in_background()  # after the search, so that it does not compete with it
             reports = not rows or stopped == "time" or (stopped == "rows" and limit is None)
             skipped = candidates.skipped if candidates and (candidates.all_text or stopped is None) else None
@@ -157,7 +163,6 @@ class Search:
                 complete=stopped is None,
                 stopped=stopped,
                 survey=self._report_grep(root, query, scope, matcher, skipped) if reports else None,
-                engine=self.engine.name,
                 unreadable=root.unreadable,
             )
 
@@ -174,15 +179,6 @@ class Search:
             if not found.rows:
                 raise
             return found
-
-    def survey(self, query: Query, scope: Scope = _EVERYWHERE, *, token: CancelToken | None = None) -> Survey:
-        """What a `grep` for this does not show. `grep` makes this report itself for an empty or cut answer."""
-        scope = self._checked(scope)
-        with self._open_root(scope, token) as root:
-            scope = self._without_hidden(scope, root)
-            matcher, candidates = self._candidates(root, query, scope)
-            skipped = candidates.skipped if candidates and candidates.all_text else None
-            return self._report_grep(root, query, scope, matcher, skipped)
 
     def find(
         self,
@@ -215,7 +211,6 @@ class Search:
                 complete=stopped is None,
                 stopped=stopped,
                 survey=self._report_find(root, scope, kind, matcher) if stopped == "time" or not entries else None,
-                engine=self.engine.name,
                 unreadable=root.unreadable,
             )
 
@@ -229,20 +224,21 @@ class Search:
         if (known := self._known(first, root, scope, matcher)) is not None:
             return *known, None
         aged, whole = list_newest(root, scope, matcher)
-        entries = [FileEntry(shown_path(root, path), "file", size, -age) for age, path, size in aged[:first]]
+        entries = [FileEntry(root.shown(path), "file", size, -age) for age, path, size in aged[:first]]
         most = 0 if len(entries) == len(aged) else self._limits.search_rows
-        return entries, len(aged), shown_paths(root, [one[1] for one in aged[:most]]), None if whole else "time"
+        every = "\n".join([names.show_name(root.shown(path)) for _, path, _ in aged[:most]])
+        return entries, len(aged), every, None if whole else "time"
 
     def _candidates(self, root: SearchRoot, query: Query, scope: Scope) -> tuple[LineMatcher | None, Candidates | None]:
         """The matcher for the in-process engine, and the files that can match, by the index or in a small folder."""
-        if root.is_file or self.engine.name != "ripgrep":
+        if root.is_file or self._root.trust.hides:
             return None, None
         matcher = compile_matcher(query)
         if self.index is None:
             return matcher, None
         found = self.index.candidates(query, scope, root.parts)
         if found is None and matcher is not None and root.parts not in self._large:
-            found = list_small_tree(root, scope, MAX_FILES)
+            found = list_small_tree(root, scope, MAX_FIRST_FILES if self._engine is None else MAX_FILES)
             if found is None:
                 self._large.add(root.parts)  # it is never wrong to let ripgrep search it
         return matcher, found
@@ -253,8 +249,8 @@ class Search:
         entries: list[FileEntry] = []
         try:
             for seen in root.walk(scope):
-                if kind in ("both", seen.kind) and matcher.matches(seen.path) and (found := stat_file(root, seen.path)):
-                    entries.append(FileEntry(shown_path(root, seen.path), seen.kind, found.st_size, found.st_mtime_ns))
+                if kind in ("both", seen.kind) and matcher.matches(seen.path) and (found := root.stat(seen.path)):
+                    entries.append(FileEntry(root.shown(seen.path), seen.kind, found.st_size, found.st_mtime_ns))
         except TimeoutError:
             return entries, "time"
         return entries, None
@@ -273,7 +269,7 @@ class Search:
         from toolroll.host.search.skipped import SECONDS, report_grep
 
         soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
-        return report_grep(self.engine, soon, query, scope, matcher, skipped, self._limits.search_bytes)
+        return report_grep(self.engine(), soon, query, scope, matcher, skipped, self._limits.search_bytes)
 
     def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_find
@@ -326,10 +322,10 @@ class Search:
 
     def _without_hidden(self, scope: Scope, root: SearchRoot) -> Scope:
         """The scope without the paths that this workspace hides."""
-        hidden = [] if root.is_file else self._root.trust.hidden_in(root.parts)
-        return (
-            replace(scope, exclude=(*scope.exclude, *(f"/{globs.quote(one)}" for one in hidden))) if hidden else scope
-        )
+        if root.is_file or not self._root.trust.hides:
+            return scope
+        hidden = self._root.trust.hidden_in(root.parts)
+        return replace(scope, exclude=(*scope.exclude, *(f"/{globs.quote(one)}" for one in hidden)))
 
     def _relative(self, pattern: str, root: SearchRoot) -> str:
         """The pattern relative to the searched folder; SecurityError for one that leads out of the workspace."""
@@ -360,3 +356,27 @@ def _live_index(root: Root, state: State, limits: Limits, launcher: Launcher) ->
 def _deadline(seconds: float, token: CancelToken | None, share: float = _SEARCH_SHARE) -> float:
     left = seconds if token is None else min(seconds, share * token.remaining())
     return time.monotonic() + left
+
+
+def sort_paths(root: SearchRoot, paths: Iterable[str], sort: str) -> list[str]:
+    """Sort the paths of files, newest first or by path."""
+
+    def age(path: str) -> tuple[int, str]:
+        known = root.ages.get(path)
+        if known is not None:
+            return known, path
+        found = root.stat(path)
+        return -found.st_mtime_ns if found else 0, path
+
+    return sorted(paths) if sort == "path" or root.is_file else sorted(paths, key=age)
+
+
+def sort_entries(entries: Sequence[FileEntry], sort: Sort) -> list[FileEntry]:
+    """Sort entries as asked for."""
+    if sort == "modified":
+        return sorted(entries, key=lambda entry: (-entry.mtime, entry.path))
+    if sort == "size":
+        return sorted(entries, key=lambda entry: (-entry.size, entry.path))
+    if sort == "name":
+        return sorted(entries, key=lambda entry: (entry.path.rpartition("/")[2], entry.path))
+    return sorted(entries, key=lambda entry: entry.path)

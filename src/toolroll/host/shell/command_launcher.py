@@ -243,7 +243,7 @@ class CommandLauncher:
                 from toolroll.policy import environment
 
                 self._temp = tempfile.mkdtemp(prefix="toolroll-")
-                self._env = environment.child(self._environ, temp=self._temp)
+                self._env = environment.child(self._environ, temp=self._temp, chosen=self._policy.environment)
             return self._temp
 
     def close(self) -> None:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from itertools import chain
 
 from toolroll.text.edit import refusals, relations
-from toolroll.text.edit.model import BLANKS, INDENT, EditSource, Relation, Span, cuts_in, each_exact
+from toolroll.text.edit.model import BLANKS, INDENT, EditSource, Relation, Span, cuts_in, each_exact, unchanged
 from toolroll.text.lines import adapt
 
 _MOST_LINES = 20_000  # that are compared closely with a quote; one that fits more is not one place's quote
-_CUT = Relation("indentation", INDENT, lambda new: new)
+_CUT = Relation("indentation", INDENT, unchanged)
 
 
 def closest(source: EditSource, old: str) -> list[Span]:
@@ -58,7 +58,8 @@ def _related(source: EditSource, quote: str) -> Iterator[Span]:
     for number, span in enumerate(chain(each_exact(source.text, quote), _across_endings(source, quote))):
         if number >= most:
             raise refusals.too_many(number)
-        yield span if not cuts_in(source.text, span) else replace(span, relation=_CUT)
+        cut = cuts_in(source.text, span)
+        yield replace(span, relation=_CUT) if cut else at_margin(source.text, span, quote)
     for number, start in enumerate(source.windows(quoted)):
         if number >= most:
             raise refusals.too_many(number)
@@ -67,6 +68,19 @@ def _related(source: EditSource, quote: str) -> Iterator[Span]:
         relation = relations.of_lines(quoted, actual, source.in_text[start:end])
         if relation is not None:
             yield _span(source, start, end, ended, relation)
+
+
+def at_margin(text: str, span: Span, old: str) -> Span:
+    """A place that begins behind its line's indentation: a new text that repeats this indentation begins before it."""
+    before = text[text.rfind("\n", 0, span.start) + 1 : span.start]
+    if not before or before.strip(" \t") or old[0] in " \t":
+        return span
+
+    def rewrite(new: str) -> tuple[str, ...]:
+        inner = new.removeprefix(before)
+        return (new if inner[:1].isspace() or inner.strip() == old.strip() else inner,)
+
+    return Span(span.start, span.end, Relation(span.relation.name, span.relation.cost, rewrite))
 
 
 def _span(source: EditSource, start: int, end: int, ended: bool, relation: Relation) -> Span:
@@ -82,6 +96,6 @@ def _span(source: EditSource, start: int, end: int, ended: bool, relation: Relat
 def _across_endings(source: EditSource, quote: str) -> Iterator[Span]:
     """A quote with line feeds in a file with another ending; it may begin and end within lines."""
     if "\n" in quote and "\r\n" in source.text:
-        relation = Relation("trailing blanks or line endings", BLANKS, lambda new: new)
+        relation = Relation("trailing blanks or line endings", BLANKS, unchanged)
         for span in each_exact(source.text, adapt(quote, "\r\n")):
             yield Span(span.start, span.end, relation)

@@ -1,70 +1,175 @@
-"""One constant change of indentation between two blocks of lines, and its way back."""
+"""The change of indentation between a quote and the file, and where it leaves the text that replaces the quote."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+_MOST_PAIRS = 1_000_000  # of quoted and new lines that are compared
 _UNITS = (4, 2, 8, 3)  # columns that a tab may stand for, the usual first
 
 
 @dataclass(frozen=True, slots=True)
 class IndentShift:
-    """How a quoted block is indented against the file; `back` puts other lines of the quote into the file's way."""
+    """How a quoted block is indented against the file."""
 
-    back: Callable[[str], str | None]
-    """The line as the file would indent it, or None when it stands further left than can be."""
+    known: Mapping[str, str]
+    """The file's indentation for each one that the quote has."""
+    extend: Callable[[str], str | None]
+    """The file's indentation for another one; None if that is not certain."""
+
+    def back(self, line: str) -> str | None:
+        """A line of the quote's kind as the file would indent it, or None."""
+        if not line.strip():
+            return line
+        indent = indent_of(line)
+        found = self.known.get(indent)
+        found = self.extend(indent) if found is None else found
+        return None if found is None else found + line[len(indent) :]
 
 
 def between(quoted: Sequence[str], actual: Sequence[str]) -> IndentShift | None:
-    """The one shift that turns the indentation of every quoted line into that of the file, if there is one."""
-    pairs = [(_indent(q), _indent(a)) for q, a in zip(quoted, actual, strict=True) if q.strip()]
-    if not pairs:
+    """The shift that turns each indentation of the quote into one of the file, if there is one."""
+    pairs = [(indent_of(q), indent_of(a)) for q, a in zip(quoted, actual, strict=True) if q.strip()]
+    known = dict(pairs)
+    if not pairs or any(known[q] != a for q, a in pairs):
         return None
-    return _added(pairs) or _removed(pairs) or _converted(pairs)
+    found = (way(list(known.items())) for way in (_added, _removed, _converted, _scaled))
+    return IndentShift(known, next((one for one in found if one is not None), lambda _indent: None))
 
 
-def _indent(line: str) -> str:
+def indent_of(line: str) -> str:
+    """The blanks that a line begins with."""
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _added(pairs: Sequence[tuple[str, str]]) -> IndentShift | None:
+def readings(
+    new: Sequence[str], quoted: Sequence[str], actual: Sequence[str], shift: IndentShift
+) -> tuple[list[str], ...]:
+    """The new lines as the file would indent them: one way if it is certain, else the possible ones, the likely first.
+
+    They are written like the quote and have to be shifted, or like the file and stay. Lines that the quote has too,
+    and the depth of the first line, prove which.
+    """
+    moved = [shift.back(line) for line in new]
+    shifted = None if None in moved else [line for line in moved if line is not None]
+    as_file = list(new)
+    if shifted == as_file:
+        return (as_file,)
+    like_quote = _is_like_quote(new, quoted, actual)
+    if like_quote is not None:
+        chosen = shifted if like_quote else as_file
+        return () if chosen is None else (chosen,)
+    return (as_file,) if shifted is None else (shifted, as_file)
+
+
+def _is_like_quote(new: Sequence[str], quoted: Sequence[str], actual: Sequence[str]) -> bool | None:
+    """Whether the new lines are indented like the quote (True) or like the file (False); None without proof."""
+    depths: dict[str, set[tuple[str, str]]] = {}
+    for q, a in zip(quoted, actual, strict=True):
+        if q.strip():
+            depths.setdefault(q.strip(), set()).add((indent_of(q), indent_of(a)))
+    words = [line for line in new if line.strip()]
+    votes = {vote for line in words if (vote := _vote(line, depths.get(line.strip(), ()))) is not None}
+    head, pair = next(
+        (q.strip(), (indent_of(q), indent_of(a))) for q, a in zip(quoted, actual, strict=True) if q.strip()
+    )
+    base = _vote(words[0], (pair,))
+    if base is None or votes == {base}:
+        return next(iter(votes)) if len(votes) == 1 else None
+    if len(votes) != 1:
+        return base
+    # The votes contradict the first line: the old block was wrapped, or nothing is certain.
+    tail = next((indent_of(q), indent_of(a)) for q, a in zip(quoted[::-1], actual[::-1], strict=True) if q.strip())
+    wraps = words[0].strip() not in depths and any(line.strip() == head for line in words)
+    return base if wraps or _vote(words[-1], (tail,)) == base else None
+
+
+def _vote(line: str, known: Collection[tuple[str, str]]) -> bool | None:
+    """Whether a line is as deep as in the quote (True) or as in the file (False); None if that tells nothing."""
+    for quoted, actual in known if len(known) == 1 else ():
+        if quoted != actual and indent_of(line) in (quoted, actual):
+            return indent_of(line) == quoted
+    return None
+
+
+def uneven(new: Sequence[str], quoted: Sequence[str], actual: Sequence[str]) -> tuple[list[str], ...]:
+    """The same where quoted lines are off by more and by less: only what stands among lines off alike moves."""
+    import difflib
+
+    if len(new) * len(quoted) > _MOST_PAIRS:
+        return ()
+    was, now = ([line.strip() for line in lines] for lines in (quoted, new))
+    offs = [_off(indent_of(q), indent_of(a)) if q.strip() else None for q, a in zip(quoted, actual, strict=True)]
+    made: list[str | None] = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if kind == "equal":
+            same = zip(quoted[a:b], new[c:d], actual[a:b], strict=True)
+            made += [own.removesuffix("\r") if indent_of(q) == indent_of(n) else None for q, n, own in same]
+            continue
+        off = _common_off(offs, a, b)
+        made += [_moved(line, off) if off is not None else None for line in new[c:d]]
+    return () if None in made else ([line for line in made if line is not None],)
+
+
+def _common_off(offs: Sequence[tuple[str, str] | None], start: int, end: int) -> tuple[str, str] | None:
+    """By how much the lines from `start` to before `end` are off, if they and those around them tell."""
+    before = next((off for off in reversed(offs[:start]) if off), None)
+    after = next((off for off in offs[end:] if off), None)
+    near = {off for off in offs[start:end] if off} or {off for off in (before, after) if off}
+    if len(near) != 1 or not (before is None or after is None or near & {before, after}):
+        return None
+    return next(iter(near))
+
+
+def _off(quoted: str, actual: str) -> tuple[str, str] | None:
+    """The blanks to take off and those to put before, to get from one indentation to the other."""
+    if actual.endswith(quoted):
+        return "", actual.removesuffix(quoted)
+    return (quoted.removesuffix(actual), "") if quoted.endswith(actual) else None
+
+
+def _moved(line: str, off: tuple[str, str]) -> str | None:
+    if not line.strip():
+        return line
+    return off[1] + line.removeprefix(off[0]) if line.startswith(off[0]) else None
+
+
+Pairs = Sequence[tuple[str, str]]
+Extend = Callable[[str], str | None]
+
+
+def _added(pairs: Pairs) -> Extend | None:
     quoted, actual = pairs[0]
     more = actual.removesuffix(quoted)
     if not actual.endswith(quoted) or any(a != more + q for q, a in pairs):
         return None
-    return IndentShift(lambda line: more + line if line.strip() else line)
+    return lambda indent: more + indent
 
 
-def _removed(pairs: Sequence[tuple[str, str]]) -> IndentShift | None:
+def _removed(pairs: Pairs) -> Extend | None:
     quoted, actual = pairs[0]
     less = quoted.removesuffix(actual)
     if not quoted.endswith(actual) or any(q != less + a for q, a in pairs):
         return None
-    return IndentShift(lambda line: _without(line, less))
+    return lambda indent: indent.removeprefix(less) if indent.startswith(less) else None
 
 
-def _without(line: str, prefix: str) -> str | None:
-    if not line.strip():
-        return line
-    return line.removeprefix(prefix) if line.startswith(prefix) else None
-
-
-def _converted(pairs: Sequence[tuple[str, str]]) -> IndentShift | None:
-    """Tabs for spaces or spaces for tabs. The unit must be certain: the depths say it, or nothing is moved."""
+def _converted(pairs: Pairs) -> Extend | None:
+    """Tabs for spaces or spaces for tabs; another depth is converted only if the known ones tell the unit."""
     tabs = [all(set(one[side]) <= {"\t"} for one in pairs) for side in (0, 1)]
     spaces = [all(set(one[side]) <= {" "} for one in pairs) for side in (0, 1)]
     if not ((tabs[0] and spaces[1]) or (spaces[0] and tabs[1])):
         return None
     fitting = [(unit, moves.pop()) for unit in _UNITS if len(moves := _moves(pairs, unit)) == 1]
     chosen = [one for one in fitting if one[1] == 0] or fitting
-    if len(chosen) != 1:
+    if not chosen:
         return None
     unit, move = chosen[0]
-    return IndentShift(lambda line: _respelled(line, unit, move, tabs[1]))
+    return (lambda indent: _respelled(indent, unit, move, tabs[1])) if len(chosen) == 1 else lambda _indent: None
 
 
-def _moves(pairs: Sequence[tuple[str, str]], unit: int) -> set[int]:
+def _moves(pairs: Pairs, unit: int) -> set[int]:
     return {_width(actual, unit) - _width(quoted, unit) for quoted, actual in pairs}
 
 
@@ -72,12 +177,19 @@ def _width(indent: str, unit: int) -> int:
     return sum(unit if char == "\t" else 1 for char in indent)
 
 
-def _respelled(line: str, unit: int, move: int, tabs: bool) -> str | None:
-    if not line.strip():
-        return line
-    indent = _indent(line)
+def _respelled(indent: str, unit: int, move: int, tabs: bool) -> str | None:
     width = _width(indent, unit) + move
     if width < 0:
         return None
-    spelled = "\t" * (width // unit) + " " * (width % unit) if tabs else " " * width
-    return spelled + line[len(indent) :]
+    return "\t" * (width // unit) + " " * (width % unit) if tabs else " " * width
+
+
+def _scaled(pairs: Pairs) -> Extend | None:
+    """Two spaces for four or four for two, at two depths or more."""
+    if any(set(q + a) - {" "} for q, a in pairs):
+        return None
+    ratio = next((one for one in ((2, 1), (1, 2)) if all(len(q) * one[0] == len(a) * one[1] for q, a in pairs)), None)
+    if ratio is None:
+        return None
+    up, down = ratio
+    return lambda indent: None if set(indent) - {" "} else " " * (len(indent) * up // down)

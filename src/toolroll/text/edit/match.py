@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -9,8 +10,17 @@ from typing import Literal
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.diff import Same
 from toolroll.text.edit import refusals
-from toolroll.text.edit.candidates import closest
-from toolroll.text.edit.model import AS_IT_IS, BLANKS, EditResult, EditSource, Span, SplicedBytes, cuts_in, find_exact
+from toolroll.text.edit.candidates import at_margin, closest
+from toolroll.text.edit.model import (
+    AS_IT_IS,
+    BLANKS,
+    EditResult,
+    EditSource,
+    Span,
+    SplicedBytes,
+    cuts_in,
+    find_exact,
+)
 from toolroll.text.lines import adapt, feeds
 
 Level = Literal["exact", "safe", "lenient"]
@@ -37,19 +47,23 @@ def replace(
     or also by leaving out lines where it says `...` ("lenient").
     """
     _check(old, new)
+    if "\r" in text and "\n" not in text:  # the old Macintosh's line ends: as many characters as line feeds
+        made = replace(text.replace("\r", "\n"), old, new, every=every, near_line=near_line, first=first, level=level)
+        return dataclasses.replace(made, text=made.text.replace("\n", "\r"))
     source = EditSource(text)
     spans = find_exact(text, old, None if every else _MOST_PLACES)
     if spans and not every and not first:
         _check_apart(source, spans, old, new)
-        if level != "exact" and all(cuts_in(text, span) for span in spans):
-            spans = []
+    if spans and level != "exact":
+        spans = [] if all(cuts_in(text, span) for span in spans) else [at_margin(text, span, old) for span in spans]
     if not spans and level != "exact" and len(text) <= _MOST_TEXT:
         spans = closest(source, old)
     if not spans and level == "lenient":
         return _replace_elided(text, old, new)
     if not spans:
         raise refusals.not_found(source, old, new)
-    return _spliced(source, _chosen(source, spans, old, new, every=every, near_line=near_line, first=first), new)
+    spans = _chosen(source, spans, old, new, every=every, near_line=near_line, first=first)
+    return _spliced(source, spans if level == "exact" or new else [_whole(text, span) for span in spans], old, new)
 
 
 def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
@@ -62,12 +76,14 @@ def unique(data: bytes, old: str, new: str) -> SplicedBytes | None:
     end = start + len(quote)
     if start < 0 or data.find(quote, start + 1) >= 0:
         return None
-    if quote[0] in _SPACE and start and data[start - 1] in _SPACE:
-        return None  # it may leave out some of its line's indentation
+    if not new or (start and data[start - 1] in _SPACE and (quote[0] in _SPACE or new[0] in " \t")):
+        return None  # whole lines may go, or the quote or the new text may leave out some of its line's indentation
     feed = data.find(b"\n", start)
     feed = feed if feed >= 0 else data.rfind(b"\n", 0, start)
-    if data[max(0, feed - 1) : feed] == b"\r":
-        written = adapt(new, "\r\n").encode("utf-8")
+    if feed < 0 and b"\r" in data:
+        return None
+    if feed >= 0 and ("\r" in new or data[max(0, feed - 1) : feed] == b"\r"):
+        written = adapt(new, "\r\n" if data[max(0, feed - 1) : feed] == b"\r" else "\n").encode("utf-8")
     first = feeds(data, start) + 1
     last = first + data.count(b"\n", start, max(start, end - 1))
     whole = memoryview(data)
@@ -79,9 +95,10 @@ def _chosen(
     source: EditSource, spans: list[Span], old: str, new: str, *, every: bool, near_line: int | None, first: bool
 ) -> list[Span]:
     """Of the places that were found, those to replace; raises ToolError if it is not clear which."""
-    clear = spans[0].relation.cost <= BLANKS  # a looser quote must not be taken for many
-    if len(spans) == 1 or (every and clear):
-        return _disjoint(spans)
+    alike = {span.relation.name for span in spans} == {spans[0].relation.name}
+    clear = spans[0].relation.cost <= BLANKS
+    if len(spans) == 1 or (every and (clear or alike)):
+        return _disjoint(sorted(spans, key=lambda span: span.start))
     if first and clear:
         return spans[:1]
     if near_line is not None:
@@ -100,6 +117,13 @@ def _check_apart(source: EditSource, spans: Sequence[Span], old: str, new: str) 
         if at >= 0:
             across = Span(at, at + len(old), AS_IT_IS)
             raise refusals.ambiguous(source, sorted([*spans, across], key=lambda one: one.start), old, new)
+
+
+def _whole(text: str, span: Span) -> Span:
+    """A place of whole lines that are deleted, with their last line's end."""
+    whole = text[span.start - 1 : span.start] in ("", "\n") and text[span.end - 1 : span.end] != "\n"
+    end = next((mark for mark in ("\r\n", "\n") if text.startswith(mark, span.end)), "") if whole else ""
+    return dataclasses.replace(span, end=span.end + len(end))
 
 
 def _disjoint(spans: Iterable[Span]) -> list[Span]:
@@ -129,19 +153,23 @@ def _nearest(source: EditSource, spans: list[Span], near_line: int) -> Span:
     return ranked[0][2]
 
 
-def _spliced(source: EditSource, spans: Sequence[Span], new: str) -> EditResult:
+def _spliced(source: EditSource, spans: Sequence[Span], old: str, new: str) -> EditResult:
     """The text with each span replaced; everything outside them is the same to the byte."""
     pieces, end = [], 0
     for span in spans:
         written = span.relation.rewrite(new)
-        if written is None:
-            raise refusals.not_rewritable(source, span)
-        pieces += [source.text[end : span.start], adapt(written, _ending_at(source.text, span.start))]
+        if len(written) != 1:
+            raise refusals.not_rewritable(source, span, old, written)
+        line_end = _ending_at(source.text, span.start)
+        pieces += [source.text[end : span.start], adapt(written[0], line_end) if line_end else written[0]]
         end = span.end
+    made = "".join([*pieces, source.text[end:]])
+    if made == source.text:
+        raise refusals.already_there(source, spans[0])
     first = source.line_at(spans[0].start)
     last = first + source.text.count("\n", spans[0].start, max(spans[-1].start, spans[-1].end - 1))
     return EditResult(
-        "".join([*pieces, source.text[end:]]),
+        made,
         tuple((span.start, span.end) for span in spans),
         spans[0].relation.name,
         (first, last),
@@ -149,10 +177,10 @@ def _spliced(source: EditSource, spans: Sequence[Span], new: str) -> EditResult:
 
 
 def _ending_at(text: str, place: int) -> str:
-    """The line ending around a place: of its own line, or for the last line of the one before."""
+    """The line ending around a place: of its own line, for the last line of the one before; empty if there is none."""
     feed = text.find("\n", place)
     feed = feed if feed >= 0 else text.rfind("\n", 0, place)
-    return "\r\n" if feed > 0 and text[feed - 1] == "\r" else "\n"
+    return "" if feed < 0 else "\r\n" if feed > 0 and text[feed - 1] == "\r" else "\n"
 
 
 def _replace_elided(text: str, old: str, new: str) -> EditResult:

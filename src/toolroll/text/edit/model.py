@@ -11,8 +11,8 @@ from itertools import accumulate, islice
 from toolroll.text import code_tokens
 from toolroll.text.diff import Same
 
-Rewrite = Callable[[str], str | None]
-"""From the caller's new text to the file's way of writing it; None when there is no certain way."""
+Rewrite = Callable[[str], tuple[str, ...]]
+"""From the caller's new text to the file's way of writing it: one, none if there is no certain way, or several."""
 
 # What a relation costs: a place found by a cheaper one is the better place.
 EXACT, BLANKS, PASTED, INDENT, ESCAPED, TOKENS, TYPOGRAPHY = 0, 1, 1, 2, 3, 3, 4
@@ -28,16 +28,20 @@ class Relation:
 
     def then(self, other: Relation) -> Relation:
         """Both at once: this one was taken off the quote first."""
-        names = [name for name in (self.name, other.name) if name != "exact"]
+        names = [name for name in (self.name, other.name) if name not in ("", "exact")]
 
-        def rewrite(new: str) -> str | None:
-            halfway = self.rewrite(new)
-            return None if halfway is None else other.rewrite(halfway)
+        def rewrite(new: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(made for halfway in self.rewrite(new) for made in other.rewrite(halfway)))
 
         return Relation(" and ".join(names) or "exact", self.cost + other.cost, rewrite)
 
 
-AS_IT_IS = Relation("exact", EXACT, lambda new: new)
+def unchanged(new: str) -> tuple[str, ...]:
+    """The rewrite of a relation that leaves the new text alone."""
+    return (new,)
+
+
+AS_IT_IS = Relation("exact", EXACT, unchanged)
 
 
 PLAIN_MARKS = str.maketrans(

@@ -22,7 +22,7 @@ def not_found(source: EditSource, old: str, new: str) -> ToolError:
     parts = ["The old text was not found."]
     if (line := _already_there(source, new)) is not None:
         parts.append(f"The new text is already there, at line {line}.")
-    quoted = old.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    quoted = _quoted(old)
     near = _near(source, quoted)
     parts += [_described(source, start, quoted) for start in near]
     parts.append("Copy the text exactly as the file has it." if near else "Read the file and copy the text exactly.")
@@ -40,7 +40,8 @@ def ambiguous(source: EditSource, spans: Sequence[Span], old: str, new: str, *, 
     lines = [source.line_at(span.start) for span in spans[:_TOLD]]
     listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
     how = "" if spans[0].relation.cost == EXACT else f" (but for {spans[0].relation.name})"
-    calls = (_widened(source, span, new) for span in spans[:_SHOWN]) if old else ()
+    ways = [(span, span.relation.rewrite(new)) for span in spans[:_SHOWN]] if old else []
+    calls = [_widened(source, span, way[0]) for span, way in ways if len(way) == 1]
     return ToolError(
         ErrorCode.CONFLICT,
         f"The old text occurs {len(spans)} times{how} (multiple matches, lines {listed}). "
@@ -58,18 +59,37 @@ def too_many(number: int) -> ToolError:
     )
 
 
-def not_rewritable(source: EditSource, span: Span) -> ToolError:
-    """The place is clear, but not how the new text is to be written there."""
+def not_rewritable(source: EditSource, span: Span, old: str, ways: Sequence[str]) -> ToolError:
+    """The place is clear, but not how the new text is to be written there: in no way, or in several."""
     line, name = source.line_at(span.start), span.relation.name
-    if "indentation" in name:
-        why = f"with other {name}, and the new text has lines that stand further left than the old text does"
+    if ways:
+        why = f"with other {name}, and the new text may be indented like the old text or like the file"
+    elif "indentation" in name:
+        why = f"with other {name}, and how the new text is to be indented is not certain"
     else:
         why = f"only with {name}, and whether the new text is to be read so too is not certain"
+    calls = (_widened(source, span, way) for way in ways)
     return ToolError(
         ErrorCode.CONFLICT,
-        f"The old text is at line {line}, but {why}. Quote the lines exactly as the file has them.",
+        f"The old text is at line {line}, but {why}. Quote the lines exactly as the file has them."
+        + (f"\n{_described(source, line - 1, _quoted(old))}" if "indentation" in name else ""),
+        details={"lines": [line]},
+        suggest=tuple(call for call in calls if call is not None),
+    )
+
+
+def already_there(source: EditSource, span: Span) -> ToolError:
+    """The edit would change nothing."""
+    line = source.line_at(span.start)
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"The new text is already there, at line {line}: nothing would change.",
         details={"lines": [line]},
     )
+
+
+def _quoted(old: str) -> list[str]:
+    return old.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def _already_there(source: EditSource, new: str) -> int | None:
@@ -116,7 +136,7 @@ def _alike(source: EditSource, quoted: Sequence[str]) -> list[int]:
 def _described(source: EditSource, start: int, quoted: Sequence[str]) -> str:
     """The lines that differ, as they are and as they were quoted, with their blanks made visible."""
     actual = source.lines[start : start + len(quoted)]
-    pairs = list(zip(quoted, actual, strict=True))
+    pairs = list(zip(quoted, actual, strict=False))
     differing = [(number, q, a) for number, (q, a) in enumerate(pairs, start + 1) if q.rstrip() != a.rstrip()]
     head = f"Near: lines {start + 1}-{start + len(quoted)}, {len(pairs) - len(differing)} of {len(pairs)} lines equal."
     shown = []
@@ -168,13 +188,10 @@ def _corrected(source: EditSource, start: int, quoted: Sequence[str], new: str) 
     return _unique(source, start, start + len(quoted), carried)
 
 
-def _widened(source: EditSource, span: Span, new: str) -> Suggestion | None:
-    """The call for one of several places: with as many lines around it as make it the only one."""
-    written = span.relation.rewrite(new)
+def _widened(source: EditSource, span: Span, written: str) -> Suggestion | None:
+    """The call that writes `written` at a place: with as many lines around it as make it the only one."""
     first = source.line_at(span.start) - 1
     last = source.line_at(max(span.start, span.end - 1))
-    if written is None:
-        return None
     before, after = (
         source.text[source.starts[first] : span.start],
         source.text[span.end : source.starts[last] - 1],

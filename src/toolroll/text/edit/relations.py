@@ -19,14 +19,14 @@ from toolroll.text.edit.model import (
     TOKENS,
     TYPOGRAPHY,
     Relation,
-    Rewrite,
+    unchanged,
 )
 
-_LINE_FEEDS = Relation("line endings", EXACT, lambda new: new.replace("\r\n", "\n"))
+_LINE_FEEDS = Relation("line endings", EXACT, lambda new: (new.replace("\r\n", "\n"),))
 
 
 def readings(old: str) -> Iterator[tuple[str, Relation]]:
-    """The quote with plain line feeds, and without what was pasted around it: line numbers, a fence, escapes."""
+    """The quote with plain line feeds, and without what was put around it: numbers, a fence, escapes, blank lines."""
     quote = old.replace("\r\n", "\n")
     for plain, relation in _readings(quote):
         yield plain, relation if quote == old else _LINE_FEEDS.then(relation)
@@ -41,6 +41,11 @@ def _readings(old: str) -> Iterator[tuple[str, Relation]]:
         yield inner, Relation("fence taken off", PASTED, _fence_off)
     if (undone := _unescaped(old)) != old:
         yield undone, Relation("escapes undone", ESCAPED, lambda new: _escapes_off(new, old))
+    core = old.strip("\n")
+    lead, tail = len(old) - len(old.lstrip("\n")), len(old) - len(old.rstrip("\n"))
+    if core and (lead or tail > 1):
+        around = "\n" * lead, "\n" * max(0, tail - 1)
+        yield core + "\n" * min(1, tail), Relation("blank lines around", PASTED, partial(_blank_lines_off, *around))
 
 
 def of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bool]) -> Relation | None:
@@ -49,11 +54,14 @@ def of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[boo
     if found is not None:
         return found
     plain = [line.translate(PLAIN_MARKS) for line in quoted]
-    # Only from typographic to plain: which quote mark of the file a plain one stood for is not known.
-    found = _of_lines(plain, actual, in_text) if plain != list(quoted) else None
+    theirs = [line.translate(PLAIN_MARKS) for line in actual]
+    found = _of_lines(plain, theirs, in_text) if plain != list(quoted) or theirs != list(actual) else None
     if found is None:
         return None
-    return Relation("typographic marks", TYPOGRAPHY, lambda new: _marks_off(new, quoted)).then(found)
+    # Where the file has typographic marks and the quote plain ones, a line that changes is written as it is given.
+    off = partial(_marks_off, quoted) if plain != list(quoted) else unchanged
+    kept = Relation("", EXACT, lambda new: (_keep_lines(new, plain, actual),))
+    return Relation("typographic marks", TYPOGRAPHY, off).then(found).then(kept)
 
 
 def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bool]) -> Relation | None:
@@ -61,34 +69,49 @@ def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bo
     if all(q == a for q, a in pairs):
         return AS_IT_IS
     if all(q.rstrip() == a.rstrip() for q, a in pairs):
-        return Relation("trailing blanks or line endings", BLANKS, lambda new: new)
+        return Relation("trailing blanks or line endings", BLANKS, unchanged)
     if all(q.strip() == a.strip() for q, a in pairs):
-        shift = indent.between(quoted, actual)
-        return None if shift is None else Relation("indentation", INDENT, _each_line(shift.back))
+        if (shift := indent.between(quoted, actual)) is not None:
+            return Relation("indentation", INDENT, partial(_reindented, quoted, actual, shift))
+        return _first_cut(quoted, actual) or Relation("indentation", INDENT, partial(_unevenly, quoted, actual))
     loose = [q.rstrip() != a.rstrip() for q, a in pairs]
     if any(differs and inside for differs, inside in zip(loose, in_text, strict=True)):
         return None
-    if all(_indentation(q) == _indentation(a) and (q == a or code_tokens.is_same_code(q, a)) for q, a in pairs):
-        return Relation("blanks between tokens", TOKENS, lambda new: _lines_kept(new, quoted, actual))
-    return None
+    if not all(q.strip() == a.strip() or code_tokens.is_same_code(q, a) for q, a in pairs):
+        return None
+    tokens = Relation("blanks between tokens", TOKENS, lambda new: (_keep_lines(new, quoted, actual),))
+    if all(_indentation(q) == _indentation(a) for q, a in pairs):
+        return tokens
+    shift = indent.between(quoted, actual)
+    moved = Relation("indentation", INDENT, partial(_reindented, quoted, actual, shift)) if shift else None
+    return None if moved is None else moved.then(tokens)
 
 
 def _indentation(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())] if line.strip() else ""
+    return indent.indent_of(line) if line.strip() else ""
 
 
-def _each_line(back: Rewrite) -> Rewrite:
-    def rewrite(new: str) -> str | None:
-        lines = [back(line) for line in new.split("\n")]
-        return None if any(line is None for line in lines) else "\n".join(line for line in lines if line is not None)
-
-    return rewrite
+def _reindented(quoted: Sequence[str], actual: Sequence[str], shift: indent.IndentShift, new: str) -> tuple[str, ...]:
+    found = indent.readings(new.split("\n"), quoted, actual, shift)
+    return tuple("\n".join(lines) for lines in found)
 
 
-def _marks_off(new: str, quoted: Sequence[str]) -> str | None:
-    """The new text with plain marks; None if it has marks of a kind that the quote did not have."""
+def _unevenly(quoted: Sequence[str], actual: Sequence[str], new: str) -> tuple[str, ...]:
+    return tuple("\n".join(lines) for lines in indent.uneven(new.split("\n"), quoted, actual))
+
+
+def _first_cut(quoted: Sequence[str], actual: Sequence[str]) -> Relation | None:
+    """The quote begins behind the indentation of its first line, and is right but for that."""
+    if any(q.rstrip() != a.rstrip() for q, a in zip(quoted[1:], actual[1:], strict=True)) or quoted[0][:1].isspace():
+        return None
+    before = indent.indent_of(actual[0])
+    return Relation("indentation", INDENT, lambda new: (before + new.removeprefix(before) if new.strip() else new,))
+
+
+def _marks_off(quoted: Sequence[str], new: str) -> tuple[str, ...]:
+    """The new text with plain marks; nothing if it has marks of a kind that the quote did not have."""
     known = {_kind(char) for line in quoted for char in line}
-    return None if {_kind(char) for char in new} - known else new.translate(PLAIN_MARKS)
+    return () if {_kind(char) for char in new} - known else (new.translate(PLAIN_MARKS),)
 
 
 def _kind(char: str) -> str | None:
@@ -97,13 +120,16 @@ def _kind(char: str) -> str | None:
     return '"' if plain == "'" else plain
 
 
-def _lines_kept(new: str, quoted: Sequence[str], actual: Sequence[str]) -> str:
-    """The new text with the file's own lines where it repeats quoted ones."""
-    import difflib
-
+def _keep_lines(new: str, quoted: Sequence[str], actual: Sequence[str]) -> str:
+    """The new text with the file's own lines where it repeats quoted ones, at the depth that it gives them."""
+    own: dict[str, set[str]] = {}
+    for q, a in zip(quoted, actual, strict=True):
+        own.setdefault(q.strip(), set()).add(a.removesuffix("\r").lstrip(" \t"))
     lines = new.split("\n")
-    for at, to, size in difflib.SequenceMatcher(None, quoted, lines, autojunk=False).get_matching_blocks():
-        lines[to : to + size] = [line.removesuffix("\r") for line in actual[at : at + size]]
+    for at, line in enumerate(lines):
+        found = own.get(line.strip(), set()) if line.strip() else set()
+        if len(found) == 1:
+            lines[at] = indent.indent_of(line) + next(iter(found))
     return "\n".join(lines)
 
 
@@ -133,20 +159,20 @@ def _cut(lines: Sequence[str], found: Sequence[re.Match[str] | None]) -> str:
     return "\n".join(line[one.end() :] if one else line for line, one in zip(lines, found, strict=True))
 
 
-def _numbers_off(old: str, plain: str, number: re.Pattern[str], new: str) -> str | None:
-    """The new text without line numbers, if it has such as the quote had; None when that is not certain."""
+def _numbers_off(old: str, plain: str, number: re.Pattern[str], new: str) -> tuple[str, ...]:
+    """The new text without line numbers, if it has such as the quote had; nothing when that is not certain."""
     lines, quoted = new.split("\n"), [number.match(line) for line in old.removesuffix("\n").split("\n")]
     found = [number.match(line) for line in lines]
     marks = _marks(quoted)
     if marks == {"\u2192"}:  # used only to number lines
-        return _cut(lines, [one if one and one[2] == "\u2192" else None for one in found])
+        return (_cut(lines, [one if one and one[2] == "\u2192" else None for one in found]),)
     if not _marks(found) & marks:
-        return new
+        return (new,)
     known = {int(one[1]) for one in quoted if one is not None}
     first = next((int(one[1]) for one in found if one is not None), None)
     own = any(_marks([number.match(line)]) & marks for line in plain.split("\n"))  # the file's lines look so as well
     whole = all(one or not line.strip() for one, line in zip(found, lines, strict=True)) and _marks(found) == marks
-    return _cut(lines, found) if whole and first in known and not own else None
+    return (_cut(lines, found),) if whole and first in known and not own else ()
 
 
 _FENCE = re.compile(r"\A\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1[ \t]*\n?\Z", re.DOTALL)
@@ -157,9 +183,18 @@ def _without_fence(text: str) -> str | None:
     return found[2] if found else None
 
 
-def _fence_off(new: str) -> str:
+def _fence_off(new: str) -> tuple[str, ...]:
     inner = _without_fence(new)
-    return new if inner is None else inner
+    return (new if inner is None else inner,)
+
+
+def _blank_lines_off(lead: str, tail: str, new: str) -> tuple[str, ...]:
+    """The new text without the blank lines that the quote has around it too; nothing if it lacks them."""
+    if not new:
+        return (new,)
+    if not (new.startswith(lead) and new.endswith(tail)):
+        return ()
+    return (new.removeprefix(lead).removesuffix(tail),)
 
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
@@ -170,9 +205,9 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
 
 
-def _escapes_off(new: str, old: str) -> str | None:
-    """The new text with one level of escapes undone; None if the quote does not show that they are too many."""
+def _escapes_off(new: str, old: str) -> tuple[str, ...]:
+    """The new text with one level of escapes undone; nothing if the quote does not show that they are too many."""
     known, used = set(_ESCAPE.findall(old)), set(_ESCAPE.findall(new))
     whole = "n" in known and "\n" not in old  # everything was escaped, so that no lines are left
     sure = "\n" not in new or not used if whole else used <= known
-    return _unescaped(new) if sure else None
+    return (_unescaped(new),) if sure else ()

@@ -89,13 +89,13 @@ class Finder:
         """The text with each occurrence replaced. A line feed in `find` is any line ending."""
         self._check(replacement)
         pieces, spans, end = [], [], 0
-        line_end = "\n" if self._endings else ending(text)
+        line_end = ending(text)
         view, place = (text, int) if self._endings else _with_feeds(text)
         for first, last, written in self._found(view, replacement):
             if first == last:
                 raise ToolError(ErrorCode.VALIDATION, "`find` matches the empty text. Make it match something.")
             start, stop = place(first), place(last)
-            pieces += [text[end:start], adapt(written, line_end)]
+            pieces += [text[end:start], written if self._endings else adapt(written, line_end)]
             end = stop
             spans.append((start, stop))
         return ReplaceResult("".join([*pieces, text[end:]]), spans, _places(text, spans))

@@ -21,26 +21,24 @@ def lint(
     timeout: Annotated[float, Field(ge=1, le=600), "Seconds for each program."] = 60,
 ) -> Linted:
     """Check code with ruff (or flake8), eslint, prettier, gofmt, rustfmt; fix or format it, with a diff."""
-    from toolroll.host.dev import lint as linting
+    from toolroll.host.dev.lint import choose, save
 
     if "\0" in select or select.startswith("-"):
         raise ToolError(ErrorCode.VALIDATION, f"`select` {select!r} is no list of rules: give codes such as E,F401.")
-    projects = ctx.projects
-    chosen, note = linting.choose(projects, action, path)
-    linters = [(one, linting.Linter(projects, one, path, select, timeout)) for one in chosen]
-    names = [one.engine.name for one in chosen]
-    checked = len({file for one in chosen for file in one.files})
+    linters, note = choose(ctx.projects, action, path, select, timeout)
+    names = [one.engine.name for one in linters]
+    checked = len({file for one in linters for file in one.files})
     if action == "check":
-        findings = [finding for _, one in linters for finding in one.check()]
+        findings = [finding for one in linters for finding in one.check()]
         return linted(action, names, checked, findings, note=note)
     drafts, faults = [], []
-    for one, linter in linters:
+    for one in linters:
         rewrite = one.engine.fix if action == "fix" else one.engine.format
         assert rewrite is not None, "only engines that can do it are chosen"
-        new, wrong = linter.rewrite(rewrite)
+        new, wrong = one.rewrite(rewrite)
         drafts += new
         faults += wrong
-    changed = linting.save(projects, drafts)
-    left = [finding for _, one in linters for finding in one.check()] if action == "fix" and changed else faults
+    changed = save(ctx.projects, drafts)
+    left = [finding for one in linters for finding in one.check()] if action == "fix" and changed else faults
     fixed = max(0, len(faults) - len(left)) if action == "fix" else 0
     return linted(action, names, checked, left, changed, fixed=fixed, note=note)

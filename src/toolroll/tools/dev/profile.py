@@ -37,7 +37,7 @@ def profile(
     _check(action, path, code)
     import secrets
 
-    from toolroll.host.dev.drivers import profile as figures
+    from toolroll.host.dev.drivers import profile as driver_module
 
     mark = secrets.token_hex(16)
     given = {
@@ -53,10 +53,10 @@ def profile(
     }
     shell = ctx.shell
     with (
-        SealedText(figures.source(), "<toolroll's profiler>", shown=False) as driver,
+        SealedText(driver_module.source(), "<toolroll's profiler>", shown=False) as driver,
         SealedText(json.dumps(given), "<what to measure>") as asked,
     ):
-        variables = {"PYTHONDONTWRITEBYTECODE": "1", figures.MARK: mark}
+        variables = {"PYTHONDONTWRITEBYTECODE": "1", driver_module.MARK: mark}
         ran = shell.words([shell.python(), driver, asked], seconds=timeout + _GRACE_SECONDS, extra=variables)
     output = ran.launched.running.output
     printed = output.read(max(0, output.total - _TAIL_BYTES), _TAIL_BYTES).decode("utf-8", "replace")

@@ -41,26 +41,26 @@ def tests(
     verbose: Annotated[bool, "List the tests that passed too."] = False,
 ) -> DiscoveredTests | Tested:
     """Discover or run tests, or measure their coverage: counts, every failure with its place, slowest tests."""
-    from toolroll.host.dev import tests as testing
+    from toolroll.host.dev import tests as test_runs
     from toolroll.host.shell.command_result import build_result
 
     place, _, name = path.partition("::")
     projects = ctx.projects
-    project = testing.find(projects, place or ".", framework)
+    project = test_runs.find(projects, place or ".", framework)
     if action == "coverage" and not project.framework.covers:
         what = project.framework.name
         raise ToolError(
             ErrorCode.UNSUPPORTED, f"Coverage of {what} is not measured here. Use a tool for it with `bash`."
         )
-    chosen = testing.ChosenTests(_targets(ctx, project.folder, place, name))
+    chosen = test_runs.ChosenTests(_targets(ctx, project.folder, place, name))
     if affected:
-        chosen = testing.choose(projects, project, chosen.targets)
+        chosen = test_runs.choose(projects, project, chosen.targets)
         if chosen.nothing:
-            return results.report(testing.empty_run(project), 0.0, chosen.note, whole=True, verbose=False)
+            return results.report(test_runs.empty_run(project), 0.0, chosen.note, whole=True, verbose=False)
     notes = [*filter(None, [project.note, chosen.note])]
     if action == "discover" and project.framework.files:
-        return results.found(testing.list_titles(projects, project, chosen, keyword), "\n".join(notes))
-    done = testing.run(projects, project, action, chosen, keyword, timeout)
+        return results.found(test_runs.list_titles(projects, project, chosen, keyword), "\n".join(notes))
+    done = test_runs.run(projects, project, action, chosen, keyword, timeout)
     ended = build_result(done.ran, _MAX_OUTPUT_CHARS, "tail")
     if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
         return results.report(
@@ -68,7 +68,7 @@ def tests(
         )
     _check(done, ended, project, keyword, name)
     if done.run.touched:
-        testing.store_reached(projects, done.run.touched)
+        test_runs.store_reached(projects, done.run.touched)
     notes += _notes(done.run, ended)
     if action == "discover":
         return results.found(done.run, "\n".join(notes))

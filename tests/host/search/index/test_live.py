@@ -541,10 +541,25 @@ def test_an_empty_answer_of_few_files_tells_the_same(searches: Make) -> None:
     assert (survey.skipped.keys() >= {"too big", "hidden"}, survey.elsewhere["binary"]) == (True, 1)
 
 
+def test_the_first_search_of_some_hundred_files_starts_no_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        (tmp_path / f"{number}.txt").write_text("needle\n")
+    monkeypatch.setattr(front, "MAX_FILES", 10)
+    with Root(str(tmp_path)) as root:
+        search = Search(root, limits=Limits(), launcher=LAUNCHER, state=State(str(tmp_path / "state")))
+        assert (search.grep(Query("needle")).files, search._engine) == (40, None)
+        search.engine()
+        search.grep(Query("needle"))  # once it was started, it is faster
+        assert search._large == {()}
+        search.close()
+
+
 def test_many_files_are_left_to_ripgrep(searches: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     _, fast, plain = searches(3, 40)
     fast.close()
-    monkeypatch.setattr(front, "MAX_FILES", 10)
+    monkeypatch.setattr(front, "MAX_FIRST_FILES", 10)
     asked: list[object] = []
     listed = front.list_small_tree
     monkeypatch.setattr(front, "list_small_tree", lambda *given: asked.append(listed(*given)))

@@ -30,7 +30,7 @@ def test_a_call_is_one_where_it_could_be_read_as_another_thing(language, source,
     assert [match.text for match in matches(language, source.encode(), pattern)] == found
 
 
-@pytest.mark.parametrize("language", [one.name for one in languages.every() if one.pattern])
+@pytest.mark.parametrize("language", [one.name for one in languages.every() if one.patterns])
 def test_every_language_that_says_so_has_patterns(language):
     assert matches(language, b"a\n", "some_very_long_name") == []
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from toolroll.host.files.versions import SETTLED_NS, Stamp, stamp_of
 from toolroll.host.runtime.launcher import PIPE, AccessRules, module_paths, wait_for
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.search.in_process import FOLDING_SIGNS
+from toolroll.host.search.in_process import FOLDING_SIGNS, is_binary
 from toolroll.host.search.index.postings import ALWAYS, BINARY, FOLDED, Postings
-from toolroll.host.search.text_files import is_binary
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:

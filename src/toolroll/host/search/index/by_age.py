@@ -6,8 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolroll.host.search.hits import writable
-from toolroll.host.search.query import FileEntry
+from toolroll.host.search.query import FileEntry, writable
 
 if TYPE_CHECKING:
     from toolroll.host.files.versions import Stamp

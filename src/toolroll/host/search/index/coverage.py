@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from toolroll.host.search.in_process import is_binary
 from toolroll.host.search.index.postings import BINARY, Postings, TooCommonError
-from toolroll.host.search.text_files import is_binary
 from toolroll.result import ToolError
 
 if TYPE_CHECKING:

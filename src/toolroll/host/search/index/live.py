@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from toolroll.host.search.candidates import Candidates, SkippedFiles
 from toolroll.host.search.index.builder import IndexBuilder
 from toolroll.host.search.index.coverage import MAX_CHANGED, IndexCoverage
 from toolroll.host.search.index.file_table import FileTable, UntrackableTreeError
 from toolroll.host.search.index.postings import remove
+from toolroll.host.search.query import Candidates, SkippedFiles
 from toolroll.result import ToolError
 from toolroll.text.search import patterns, trigrams
 

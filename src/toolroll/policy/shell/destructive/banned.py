@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolroll.policy.shell.destructive.table import deletes_by_force
+from toolroll.policy.shell.destructive.checks import deletes_by_force
 from toolroll.policy.shell.rule_tables import RefusedProgram
 
 FETCH = "it reaches other machines; read web pages with `fetch`"

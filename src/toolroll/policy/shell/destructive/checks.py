@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable
 
 from toolroll.policy.shell.parse import options
 from toolroll.policy.shell.parse.options import OptionSpec
@@ -13,9 +13,9 @@ from toolroll.policy.shell.parse.wrappers import SHELLS
 
 Harms = Callable[[SimpleCommand], bool]
 
-ABROAD = frozenset(
-    {TargetKind.ROOT, TargetKind.HOME, TargetKind.PARENT, TargetKind.SYSTEM, TargetKind.DEVICE, TargetKind.KERNEL}
-)
+MACHINE = frozenset({TargetKind.SYSTEM, TargetKind.DEVICE, TargetKind.KERNEL})
+ROOTED = MACHINE | {TargetKind.ROOT}
+ABROAD = ROOTED | {TargetKind.HOME, TargetKind.PARENT}
 """Places outside the work at hand."""
 
 
@@ -54,11 +54,9 @@ def _flag(command: SimpleCommand, letters: str, *long: str) -> bool:
     return False
 
 
-def _places(command: SimpleCommand, words: list[Word]) -> Iterator[TargetKind]:
-    for word in words:
-        found = kind_of_word(command.where, word)
-        if found:
-            yield found
+def _names(command: SimpleCommand, words: Iterable[Word], kinds: Container[TargetKind | None]) -> bool:
+    """Whether one of the words names a place of these kinds."""
+    return any(kind_of_word(command.where, word) in kinds for word in words)
 
 
 def deletes_by_force(command: SimpleCommand) -> bool:
@@ -71,7 +69,7 @@ def deletes(command: SimpleCommand) -> bool:
     lost = ABROAD | {TargetKind.KEYS}
     if command.program == "rm" and _flag(command, "rR", "--recursive"):
         lost |= {TargetKind.WORKSPACE, TargetKind.HISTORY}
-    return _gets_too_much(command) or any(place in lost for place in _places(command, _operands(command)))
+    return _gets_too_much(command) or _names(command, _operands(command), lost)
 
 
 def _gets_too_much(command: SimpleCommand) -> bool:
@@ -105,15 +103,11 @@ def _is_wide(command: SimpleCommand) -> bool:
         if word.text.startswith(("-", "(", "!")):
             break
         roots.append(word)
-    found = set(_places(command, roots))
     narrow = any(text in NARROWING and texts[at + 1 : at + 2] not in (["*"], ["./*"]) for at, text in enumerate(texts))
-    if found & {TargetKind.ROOT, TargetKind.SYSTEM} and not _temporary(roots):
+    temporary = all((root.place or "").rstrip("/") in ("/tmp", "/var/tmp") for root in roots)
+    if not temporary and _names(command, roots, (TargetKind.ROOT, TargetKind.SYSTEM)):
         return True
-    return not narrow and bool(found & ABROAD - {TargetKind.SYSTEM})
-
-
-def _temporary(roots: list[Word]) -> bool:
-    return all((root.place or "").rstrip("/") in ("/tmp", "/var/tmp") for root in roots)
+    return not narrow and _names(command, roots, ABROAD - {TargetKind.SYSTEM})
 
 
 def _destination(command: SimpleCommand) -> list[Word]:
@@ -134,11 +128,8 @@ def moves_away(command: SimpleCommand) -> bool:
     """What is not ours, or into nothing."""
     target = _destination(command)
     sources = [word for word in _operands(command) if word not in target]
-    lost = ABROAD | {TargetKind.KEYS}
-    onto = {TargetKind.ROOT, TargetKind.SYSTEM, TargetKind.DEVICE, TargetKind.KERNEL, TargetKind.NULL}
-    return any(place in lost for place in _places(command, sources)) or any(
-        place in onto for place in _places(command, _filled(command, target))
-    )
+    lost, onto = ABROAD | {TargetKind.KEYS}, ROOTED | {TargetKind.NULL}
+    return _names(command, sources, lost) or _names(command, _filled(command, target), onto)
 
 
 def _filled(command: SimpleCommand, words: list[Word]) -> list[Word]:
@@ -148,29 +139,23 @@ def _filled(command: SimpleCommand, words: list[Word]) -> list[Word]:
 
 def writes_over(command: SimpleCommand) -> bool:
     """Files of the system, or devices."""
-    onto = {TargetKind.DEVICE, TargetKind.KERNEL, TargetKind.SYSTEM, TargetKind.ROOT}
     if command.program in ("tee", "truncate", "sponge"):
-        return any(place in onto for place in _places(command, _operands(command)))
+        return _names(command, _operands(command), ROOTED)
     target = _destination(command)
     if command.program == "rsync" and any(word.text.startswith("--delete") for word in command.words):
-        onto |= {TargetKind.HOME, TargetKind.PARENT}
-    else:
-        target = _filled(command, target)
-    return any(place in onto for place in _places(command, target))
+        return _names(command, target, ABROAD)
+    return _names(command, _filled(command, target), ROOTED)
 
 
 def edits_system(command: SimpleCommand) -> bool:
     """Files of the system, changed in place by sed or perl."""
-    onto = {TargetKind.DEVICE, TargetKind.KERNEL, TargetKind.SYSTEM}
-    return _flag(command, "i", "--in-place") and any(place in onto for place in _places(command, _operands(command)))
+    return _flag(command, "i", "--in-place") and _names(command, _operands(command), MACHINE)
 
 
 def changes_owner(command: SimpleCommand) -> bool:
     """Rights or owners of the system, or of all the user has."""
-    onto = {TargetKind.ROOT, TargetKind.SYSTEM, TargetKind.DEVICE, TargetKind.KERNEL}
-    if _flag(command, "R", "--recursive"):
-        onto |= {TargetKind.HOME, TargetKind.PARENT}
-    return _gets_too_much(command) or any(place in onto for place in _places(command, _operands(command)))
+    onto = ABROAD if _flag(command, "R", "--recursive") else ROOTED
+    return _gets_too_much(command) or _names(command, _operands(command), onto)
 
 
 def copies_to_disk(command: SimpleCommand) -> bool:
@@ -179,18 +164,14 @@ def copies_to_disk(command: SimpleCommand) -> bool:
         if word.start.startswith("of="):
             first = word.pieces[0]
             rest = plain(word.text[3:]) if word.literal else Word((Piece(first.kind, first.text[3:]), *word.pieces[1:]))
-            if kind_of_word(command.where, rest) in (TargetKind.DEVICE, TargetKind.KERNEL, TargetKind.SYSTEM):
+            if _names(command, [rest], MACHINE):
                 return True
     return False
 
 
 def redirects_over(command: SimpleCommand) -> bool:
     """A redirection onto a device, a setting of the kernel or a file of the system."""
-    return len(command.words) > 1 and kind_of_word(command.where, command.words[1]) in (
-        TargetKind.DEVICE,
-        TargetKind.KERNEL,
-        TargetKind.SYSTEM,
-    )
+    return _names(command, command.words[1:2], MACHINE)
 
 
 LOOKING = names("-l --list -p --print -I -i -V print --info list id-ctrl smart-log status luksDump")
@@ -198,10 +179,8 @@ LOOKING = names("-l --list -p --print -I -i -V print --info list id-ctrl smart-l
 
 def names_device(command: SimpleCommand) -> bool:
     """A tool for disks that is given a device, and not only to look at it."""
-    texts = [word.text for word in command.words[1:]]
-    if set(texts) & LOOKING:
-        return False
-    return any(place is TargetKind.DEVICE for place in _places(command, _operands(command)))
+    looks = any(word.text in LOOKING for word in command.words[1:])
+    return not looks and _names(command, _operands(command), (TargetKind.DEVICE,))
 
 
 def formats_drive(command: SimpleCommand) -> bool:
@@ -217,9 +196,9 @@ def kills_all(command: SimpleCommand) -> bool:
         signal, texts = (texts[1:2] or [""])[0], texts[2:]
     elif texts[:1] and re.fullmatch(r"-(\d+|[A-Za-z]\w*)", texts[0]):
         signal, texts = texts[0][1:], texts[1:]
-    ends = signal.upper().removeprefix("SIG") in ("9", "15", "KILL", "TERM", "2", "INT", "3", "QUIT", "6", "ABRT")
-    stops = signal.upper().removeprefix("SIG") not in ("0", "L")
-    return ("-1" in texts and stops) or ("1" in texts and ends)
+    signal = signal.upper().removeprefix("SIG")
+    ends = signal in ("9", "15", "KILL", "TERM", "2", "INT", "3", "QUIT", "6", "ABRT")
+    return ("-1" in texts and signal not in ("0", "L")) or ("1" in texts and ends)
 
 
 PKILL = OptionSpec(
@@ -252,21 +231,19 @@ def git_outside(command: SimpleCommand) -> bool:
         return False
     targets = [word for word in words[1:] if not word.text.startswith("-")]
     targets += [_value(word, text) for name, word, text in given.options if name in ("C", "work-tree") and word]
-    return any(place in ABROAD for place in _places(command, targets))
+    return _names(command, targets, ABROAD)
 
 
 def unpacks_over(command: SimpleCommand) -> bool:
     """An archive unpacked over the system."""
-    texts = [word.text for word in command.words[1:]]
     if command.program in ("tar", "bsdtar"):
-        if not any(re.match(r"-?[a-zA-Z]*x", text) for text in texts[:1]) and not _flag(
-            command, "x", "--extract", "--get"
-        ):
+        extracts = any(re.match(r"-?[a-zA-Z]*x", word.text) for word in command.words[1:2])
+        if not extracts and not _flag(command, "x", "--extract", "--get"):
             return False
         folders = _values(command, "-C", "--directory")
     else:
         folders = _values(command, "-d", "-D", "--directory", "-o")
-    return any(place in (TargetKind.ROOT, TargetKind.SYSTEM) for place in _places(command, _filled(command, folders)))
+    return _names(command, _filled(command, folders), (TargetKind.ROOT, TargetKind.SYSTEM))
 
 
 def _values(command: SimpleCommand, *names: str) -> list[Word]:
@@ -275,11 +252,7 @@ def _values(command: SimpleCommand, *names: str) -> list[Word]:
         for name in names:
             if word.text == name:
                 found += command.words[at + 1 : at + 2]
-            elif (
-                word.literal
-                and word.text.startswith(f"{name}=" if name.startswith("--") else name)
-                and word.text != name
-            ):
+            elif word.literal and word.text.startswith(f"{name}=" if name.startswith("--") else name):
                 found.append(plain(word.text[len(name) :].lstrip("=")))
     return found
 

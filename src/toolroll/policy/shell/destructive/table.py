@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 
 from toolroll.policy.shell.destructive import checks
-from toolroll.policy.shell.destructive.checks import deletes_by_force
 from toolroll.policy.shell.rule_tables import RefusedProgram
-
-__all__ = ["DESTRUCTIVE", "deletes_by_force"]
 
 
 def _row(

@@ -24,7 +24,7 @@ def grammar(name: str) -> Grammar:
     try:
         import tree_sitter
 
-        module = _binding(language.module)
+        module = _binding(language.module or f"tree_sitter_{name}")
     except ImportError:
         from toolroll.result import ErrorCode, ToolError
 

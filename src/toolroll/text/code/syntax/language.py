@@ -30,8 +30,6 @@ class Language:
     name: str
     """The name of its module."""
     title: str
-    module: str
-    """The Python package of its grammar."""
     query: str
     suffixes: tuple[str, ...]
     files: tuple[str, ...] = ()
@@ -40,10 +38,12 @@ class Language:
     """Interpreters of its scripts, as named after "#!"."""
     claims: tuple[str, str] | None = None
     """A suffix of another language, and the regular expression by which a source with it is of this one."""
+    module: str = ""
+    """The Python package of its grammar, if that is not `tree_sitter_` and its name."""
     function: str = "language"
     """The function of the package that returns the grammar."""
-    pattern: str = ""
-    """Its name in structural patterns; empty if ast-grep does not know it."""
+    patterns: bool = True
+    """Whether ast-grep knows it, by its name, for structural patterns."""
     call_context: str = ""
     """Code in which `{}` can only be a call: alone, `open(x)` may declare x in C, and be a conversion in Go."""
     word: str = ""

@@ -41,7 +41,7 @@ def matches(language: str, source: bytes, pattern: str) -> list[PatternMatch]:
         ) from None
 
     known = languages.get(language)
-    root = SgRoot(text(source.removeprefix(BOM)), known.pattern).root()
+    root = SgRoot(text(source.removeprefix(BOM)), language).root()
     try:
         found = root.find_all(any=_rules(known, pattern))
     except RuntimeError:  # its message is about rules, which the caller has not written

@@ -53,10 +53,6 @@ class Framework:
     covers: bool = True
     files: tuple[str, ...] = ()
     """Globs of its test files, where it cannot tell the tests without running them."""
-    markers: tuple[str, ...] = ()
-    """Files that make a folder a project of the language; given by the first framework of a language."""
-    suffixes: tuple[str, ...] = ()
-    """Of the sources of the language; given by its first framework."""
 
 
 def _python(ask: RunRequest) -> list[str]:
@@ -142,91 +138,45 @@ def _cargo(ask: RunRequest) -> list[str]:
 
 _JS_SUFFIXES = ("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts")
 _JS = "{js,mjs,cjs,ts,mts,cts}"
-_NPM = "npm install --save-dev {}"
+_JS_FILES = (f"*[._-]test.{_JS}", f"test-*.{_JS}", f"test.{_JS}", f"**/test/**/*.{_JS}")
+_NPM = "npm install --save-dev"
+_ISTANBUL = ".d/coverage-final.json"
+_CI = {"CI": "1", "NO_COLOR": "1"}
 _OFFLINE = {"CARGO_NET_OFFLINE": "true", "CARGO_TERM_COLOR": "never", "RUST_BACKTRACE": "0"}
 _GO = {"GOCACHE": "{temp}/go-build"}  # the usual one is out of reach for what runs confined
 _QUIET = {"PYTHONDONTWRITEBYTECODE": "1"}  # the workspace holds only what somebody asked for
 
-FRAMEWORKS: dict[str, Framework] = {
-    one.name: one
-    for one in (
-        Framework(
-            "pytest",
-            "python",
-            "",
-            _python,
-            events.read,
-            "python -m pip install pytest",
-            environment=_QUIET,
-            markers=("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini"),
-            suffixes=("py", "pyi"),
-        ),
-        Framework("unittest", "python", "", _python, events.read, "", environment=_QUIET),
-        Framework(
-            "vitest",
-            "javascript",
-            "vitest",
-            _vitest,
-            javascript.read,
-            _NPM.format("vitest"),
-            extra=".d/coverage-final.json",
-            environment={"CI": "1", "NO_COLOR": "1"},
-            related=True,
-            markers=("package.json",),
-            suffixes=_JS_SUFFIXES,
-        ),
-        Framework(
-            "jest",
-            "javascript",
-            "jest",
-            _jest,
-            javascript.read,
-            _NPM.format("jest"),
-            extra=".d/coverage-final.json",
-            environment={"CI": "1", "NO_COLOR": "1"},
-            related=True,
-        ),
-        Framework(
-            "node",
-            "javascript",
-            "node",
-            _node,
-            javascript.read_node,
-            "https://nodejs.org",
-            files=(f"*[._-]test.{_JS}", f"test-*.{_JS}", f"test.{_JS}", f"**/test/**/*.{_JS}"),
-        ),
-        Framework(
-            "go",
-            "go",
-            "go",
-            _go,
-            go.read,
-            "https://go.dev/dl",
-            extra=".cover",
-            environment=_GO,
-            markers=("go.mod",),
-            suffixes=("go",),
-        ),
-        Framework(
-            "cargo",
-            "rust",
-            "cargo",
-            _cargo,
-            cargo.read,
-            "https://rustup.rs",
-            environment=_OFFLINE,
-            covers=False,
-            markers=("Cargo.toml",),
-            suffixes=("rs",),
-        ),
-    )
-}
+_ALL = (
+    Framework("pytest", "python", "", _python, events.read, "python -m pip install pytest", environment=_QUIET),
+    Framework("unittest", "python", "", _python, events.read, "", environment=_QUIET),
+    Framework(
+        "vitest", "javascript", "vitest", _vitest, javascript.read, f"{_NPM} vitest", _ISTANBUL, _CI, related=True
+    ),
+    Framework("jest", "javascript", "jest", _jest, javascript.read, f"{_NPM} jest", _ISTANBUL, _CI, related=True),
+    Framework("node", "javascript", "node", _node, javascript.read_node, "https://nodejs.org", files=_JS_FILES),
+    Framework("go", "go", "go", _go, go.read, "https://go.dev/dl", ".cover", _GO),
+    Framework("cargo", "rust", "cargo", _cargo, cargo.read, "https://rustup.rs", "", _OFFLINE, covers=False),
+)
+FRAMEWORKS: dict[str, Framework] = {one.name: one for one in _ALL}
 
-MARKERS: dict[str, tuple[str, ...]] = {one.language: one.markers for one in FRAMEWORKS.values() if one.markers}
+MARKERS: dict[str, tuple[str, ...]] = {
+    "python": ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini"),
+    "javascript": ("package.json",),
+    "go": ("go.mod",),
+    "rust": ("Cargo.toml",),
+}
 """The files that make a folder a project of a language."""
 
-SUFFIXES: dict[str, str] = {suffix: one.language for one in FRAMEWORKS.values() for suffix in one.suffixes}
+_LANGUAGES = {"python": ("py", "pyi"), "javascript": _JS_SUFFIXES, "go": ("go",), "rust": ("rs",)}
+SUFFIXES: dict[str, str] = {suffix: language for language, every in _LANGUAGES.items() for suffix in every}
 """The language of each suffix."""
+
+
+def describe_frameworks() -> str:
+    """What tests are found by: the frameworks of each language and its files."""
+    names = {language: [one.name for one in _ALL if one.language == language] for language in MARKERS}
+    files = {**MARKERS, "python": (*MARKERS["python"], *PYTHON_TESTS)}
+    return "; ".join(f"{', '.join(names[one])} ({', '.join(files[one])})" for one in MARKERS)
 
 
 class _Package(msgspec.Struct):

@@ -5,10 +5,8 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="bash",
     title="Bash",
-    module="tree_sitter_bash",
     suffixes=(".sh", ".bash", ".zsh"),
     programs=("bash", "sh", "dash", "zsh", "ksh"),
-    pattern="bash",
     word="-./",
     constant_names="upper",
     query="""

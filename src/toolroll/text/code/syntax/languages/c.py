@@ -31,9 +31,7 @@ CALL_CONTEXT = "void f() {{ int x = {}; }}"
 LANGUAGE = Language(
     name="c",
     title="C",
-    module="tree_sitter_c",
     suffixes=(".c", ".h"),
-    pattern="c",
     prepare=blank_macros,
     call_context=CALL_CONTEXT,
     query=QUERY,

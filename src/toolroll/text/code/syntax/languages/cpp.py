@@ -7,10 +7,8 @@ from toolroll.text.code.syntax.languages.c import CALL_CONTEXT, QUERY
 LANGUAGE = Language(
     name="cpp",
     title="C++",
-    module="tree_sitter_cpp",
     suffixes=(".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".ipp", ".inl"),
     claims=(".h", r"^[ \t]*(?:class|namespace|template|using)\b|\w::\w"),
-    pattern="cpp",
     scoped_names=True,
     prepare=blank_macros,
     call_context=CALL_CONTEXT,

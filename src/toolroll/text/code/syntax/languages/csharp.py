@@ -7,7 +7,6 @@ LANGUAGE = Language(
     title="C#",
     module="tree_sitter_c_sharp",
     suffixes=(".cs",),
-    pattern="csharp",
     query="""
 (class_declaration name: (identifier) @name) @class
 (record_declaration name: (identifier) @name) @class

@@ -5,9 +5,7 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="css",
     title="CSS",
-    module="tree_sitter_css",
     suffixes=(".css",),
-    pattern="css",
     code=False,
     query="""
 (rule_set (selectors) @name) @rule

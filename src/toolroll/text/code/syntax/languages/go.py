@@ -5,9 +5,7 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="go",
     title="Go",
-    module="tree_sitter_go",
     suffixes=(".go",),
-    pattern="go",
     call_context="package p\nfunc f() {{ x = {} }}",
     query="""
 (function_declaration name: (identifier) @name) @function

@@ -12,9 +12,7 @@ _MARKED = """[
 LANGUAGE = Language(
     name="html",
     title="HTML",
-    module="tree_sitter_html",
     suffixes=(".html", ".htm"),
-    pattern="html",
     code=False,
     query=f"""
 (element {_MARKED} (#any-of? @_id "id" "ID" "Id")) @element

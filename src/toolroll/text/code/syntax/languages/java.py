@@ -5,9 +5,7 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="java",
     title="Java",
-    module="tree_sitter_java",
     suffixes=(".java",),
-    pattern="java",
     word="$",
     query="""
 (class_declaration name: (identifier) @name) @class

@@ -5,9 +5,7 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="json",
     title="JSON",
-    module="tree_sitter_json",
     suffixes=(".json",),
-    pattern="json",
     code=False,
     query="""
 (document (object (pair key: (string) @name) @key))

@@ -5,9 +5,7 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="kotlin",
     title="Kotlin",
-    module="tree_sitter_kotlin",
     suffixes=(".kt", ".kts"),
-    pattern="kotlin",
     bodies=frozenset({"class_body", "enum_class_body", "function_body", "block"}),
     query="""
 (function_declaration name: (identifier) @name) @function

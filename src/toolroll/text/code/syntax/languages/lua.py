@@ -8,10 +8,8 @@ _REQUIRE = """(function_call name: (identifier) @_require
 LANGUAGE = Language(
     name="lua",
     title="Lua",
-    module="tree_sitter_lua",
     suffixes=(".lua", ".rockspec"),
     programs=("lua", "luajit"),
-    pattern="lua",
     constant_names="upper",
     query=f"""
 (function_declaration name: (identifier) @name) @function

@@ -5,8 +5,8 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="markdown",
     title="Markdown",
-    module="tree_sitter_markdown",
     suffixes=(".md", ".markdown"),
+    patterns=False,
     code=False,
     query="""
 (atx_heading (atx_h1_marker) heading_content: (_) @name) @heading.1

@@ -5,11 +5,9 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="php",
     title="PHP",
-    module="tree_sitter_php",
     function="language_php",
     suffixes=(".php", ".phtml"),
     programs=("php",),
-    pattern="php",
     constant_names="upper",
     query="""
 (function_definition name: (name) @name) @function

@@ -5,11 +5,9 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="python",
     title="Python",
-    module="tree_sitter_python",
     suffixes=(".py", ".pyi", ".pyw"),
     files=("SConstruct",),
     programs=("python",),
-    pattern="python",
     constant_names="upper",
     query="""
 (function_definition name: (identifier) @name) @function

@@ -5,11 +5,9 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="ruby",
     title="Ruby",
-    module="tree_sitter_ruby",
     suffixes=(".rb", ".rake", ".gemspec"),
     files=("Rakefile", "Gemfile"),
     programs=("ruby",),
-    pattern="ruby",
     holders=frozenset({"module"}),
     constant_names="capitalised",
     scoped_names=True,

@@ -5,9 +5,7 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="rust",
     title="Rust",
-    module="tree_sitter_rust",
     suffixes=(".rs",),
-    pattern="rust",
     call_suffix="!",
     query="""
 (function_item name: (identifier) @name) @function

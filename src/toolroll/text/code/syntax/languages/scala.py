@@ -11,9 +11,7 @@ _MEMBERS = """[
 LANGUAGE = Language(
     name="scala",
     title="Scala",
-    module="tree_sitter_scala",
     suffixes=(".scala", ".sc", ".sbt"),
-    pattern="scala",
     constants=r"\b(?:final|inline)\s+val\b",
     query=f"""
 (function_definition name: (_) @name) @function

@@ -34,8 +34,8 @@ def _blank(found: re.Match[bytes]) -> bytes:
 LANGUAGE = Language(
     name="sql",
     title="SQL",
-    module="tree_sitter_sql",
     suffixes=(".sql", ".ddl"),
+    patterns=False,
     prepare=blank_foreign,
     bodies=frozenset({"column_definitions", "create_query", "function_body", "enum_elements"}),
     query=f"""

@@ -5,8 +5,8 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="svelte",
     title="Svelte",
-    module="tree_sitter_svelte",
     suffixes=(".svelte",),
+    patterns=False,
     embeds="typescript",
     bodies=frozenset({"element", "text", "expression", "if_statement", "each_statement"}),
     word="$",

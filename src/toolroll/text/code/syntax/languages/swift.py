@@ -5,9 +5,7 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="swift",
     title="Swift",
-    module="tree_sitter_swift",
     suffixes=(".swift",),
-    pattern="swift",
     constants=r"\b(?:static|class) let\b",
     bodies=frozenset({"computed_property"}),
     query="""

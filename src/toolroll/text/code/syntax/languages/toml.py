@@ -5,8 +5,8 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="toml",
     title="TOML",
-    module="tree_sitter_toml",
     suffixes=(".toml",),
+    patterns=False,
     code=False,
     query="""
 (document (pair . (_) @name) @key)

@@ -10,7 +10,6 @@ LANGUAGE = Language(
     module="tree_sitter_typescript",
     function="language_tsx",
     suffixes=(".tsx",),
-    pattern="tsx",
     word="$",
     constant_names="upper",
     query=f"{QUERY}{JSX}",

@@ -5,9 +5,7 @@ from toolroll.text.code.syntax.language import Language
 LANGUAGE = Language(
     name="yaml",
     title="YAML",
-    module="tree_sitter_yaml",
     suffixes=(".yaml", ".yml"),
-    pattern="yaml",
     code=False,
     query="""
 (document (block_node (block_mapping (block_mapping_pair key: (_) @name) @key)))

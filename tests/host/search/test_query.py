@@ -1,3 +1,5 @@
+"""Rows collected by file, and the paths and the order in which they are shown."""
+
 from __future__ import annotations
 
 import os
@@ -6,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.search.hits import HitCollector, shown_path, shown_paths, sort_entries, sort_paths, stat_file
+from toolroll.host.search.grep import HitCollector
 from toolroll.host.search.query import BINARY, RESTART, FileEntry, GrepRow, SearchRoot
+from toolroll.host.search.search import sort_entries, sort_paths
 from toolroll.policy.limits import Limits
 
 
@@ -69,10 +72,9 @@ def test_a_long_line_is_cut_around_the_match(root: SearchRoot, raw: bytes, byte:
 
 
 def test_paths_can_always_be_written(root: SearchRoot) -> None:
-    assert shown_path(root, "a/b") == "src/d/a/b"
-    assert shown_path(root, "") == "src/d"
-    assert shown_path(root, "\udcff ä") == "src/d/\\xff ä"
-    assert shown_paths(root, ["a", "\udcff"]).splitlines() == ["src/d/a", "src/d/\\xff"]
+    assert root.shown("a/b") == "src/d/a/b"
+    assert root.shown("") == "src/d"
+    assert root.shown("\udcff ä") == "src/d/\\xff ä"
 
 
 def test_files_are_sorted_newest_first_or_by_path(root: SearchRoot, tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_files_are_sorted_newest_first_or_by_path(root: SearchRoot, tmp_path: Pa
     root.ages["a"] = -9_000_000_000
     assert sort_paths(root, ["a", "b", "c"], "modified") == ["a", "b", "c"], "a search has noted the age"
     assert sort_paths(root, ["c", "b"], "path") == ["b", "c"]
-    assert stat_file(root, "gone") is None
+    assert root.stat("gone") is None
 
 
 def test_entries_are_sorted_as_asked() -> None:

@@ -1,0 +1,254 @@
+"""The operator's configuration: `toolroll.toml`, environment variables, and what the caller sets over them.
+
+Layers, later ones win: `toolroll.toml` in the user's configuration folder; what the user has accepted of a workspace's
+suggestions; the `[workspace."path"]` tables of the file that apply, the nearest last; TOOLROLL_ variables; options of
+the command line. A file of the workspace is never a layer: its author would choose what runs here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args, get_type_hints
+
+import msgspec
+
+from toolroll.policy.decision import Rule
+from toolroll.policy.limits import Limits
+from toolroll.policy.rules import PRESETS, Confinement, Environment, Policy
+from toolroll.text.names import suggest_name
+
+FILE, RULES_FILE, ACCEPTED_FILE = "toolroll.toml", "rules.toml", "accepted.json"
+
+
+class SettingsError(ValueError):
+    """The configuration is wrong; the message names the place and what to write there."""
+
+
+class PluginSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which plugins are loaded."""
+
+    enabled: bool = True
+    disabled: tuple[str, ...] = ()
+    """Names of packages, entry points or files that are left out."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One value for each key of `toolroll.toml`. None leaves it to the policy preset or to the dialect."""
+
+    dialect: str = "native"
+    mode: Literal["code", "thinking"] = "code"
+    tools: str | tuple[str, ...] | None = None
+    policy: str = "standard"
+    sandbox: Confinement | None = None
+    network: bool | None = None
+    hosts: tuple[str, ...] | None = None
+    readable: tuple[str, ...] | None = None
+    protected: tuple[str, ...] | None = None
+    wide: bool | None = None
+    taint: Literal["secrets", "foreign"] | None = None
+    rule: tuple[Rule, ...] = ()
+    environment: Environment = Environment()
+    limits: dict[str, int | float | None] = {}
+    language_servers: dict[str, str] = {}
+    mcp: str | dict[str, Any] | None = None
+    """The path of a file like `mcp.json`, or its servers by name."""
+    plugins: PluginSettings = PluginSettings()
+
+    def override(self, **given: Any) -> Settings:
+        """Other values for these keys, None for none; tables are merged. What a caller gives in Python."""
+        changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        for key, value in changes.items():
+            before = getattr(self, key)
+            if isinstance(before, dict):
+                changes[key] = {**before, **value}
+            elif isinstance(before, Environment):
+                checked = check_layer(Layer("Kit", {key: dict(value)})).values[key]
+                changes[key] = msgspec.convert({**msgspec.to_builtins(before), **checked}, Environment)
+            elif key == "tools" and not isinstance(value, str):
+                changes[key] = tuple(value)
+        return msgspec.structs.replace(self, **changes) if changes else self
+
+    def build_policy(self, name: str | None = None) -> Policy:
+        """The preset of this name, or the configured one, with everything that is configured."""
+        preset = PRESETS.get(name or self.policy)
+        if preset is None:
+            raise SettingsError(f"There is no policy {name or self.policy!r}. There are: {', '.join(PRESETS)}.")
+        own = {key: value for key in _POLICY_KEYS if (value := getattr(self, key)) is not None}
+        return replace(preset, rules=self.rule, environment=self.environment, **own)
+
+
+_POLICY_KEYS = ("sandbox", "network", "hosts", "readable", "protected", "wide", "taint")
+_BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide")
+_VARIABLES = {**{key: f"TOOLROLL_{key.upper()}" for key in _BY_VARIABLE}, "mcp": "TOOLROLL_MCP_CONFIG"}
+_TABLES: dict[str, tuple[str, ...]] = {
+    "": Settings.__struct_fields__,
+    "environment": Environment.__struct_encode_fields__,
+    "plugins": PluginSettings.__struct_fields__,
+    "limits": tuple(Limits.__slots__),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Values by key, as TOML gives them, and where they come from."""
+
+    origin: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The effective settings, and the origin of each key that is not at its default."""
+
+    settings: Settings
+    origins: dict[str, str] = field(default_factory=dict)
+    """Of keys in tables too: "limits.call_seconds"."""
+    hints: tuple[str, ...] = ()
+    """What the user should change in the files."""
+
+
+def load_settings(workspace: str | os.PathLike[str] = ".") -> Settings:
+    """The settings for a workspace; SettingsError for a wrong file, so that a typing error cannot disable it."""
+    return configure(workspace).settings
+
+
+def configure(workspace: str | os.PathLike[str] = ".", over: Iterable[Layer] = ()) -> Configuration:
+    """The same with the origin of every value; `over` are the layers of the caller."""
+    here = os.path.realpath(workspace)
+    old = _read_rules()
+    layers = [*old, *_read_file(here), *_read_variables(os.environ), *over]
+    hints = [f"{one.origin} is still read in this release: move its tables to {FILE}." for one in old]
+    return _merge(layers, tuple(hints)) if layers else Configuration(Settings())
+
+
+def config_path(name: str = "") -> str:
+    """The user's configuration folder, or a file in it, whether or not it exists."""
+    import platformdirs
+
+    return os.path.join(platformdirs.user_config_dir("toolroll"), name)
+
+
+def _merge(layers: Iterable[Layer], hints: tuple[str, ...]) -> Configuration:
+    """Tables are merged key by key, rules are added; every other value replaces the one before."""
+    merged: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for layer in layers:
+        for key, value in layer.values.items():
+            if key == "rule":
+                merged[key] = (*merged.get(key, ()), *value)
+                origins[key] = ", ".join(filter(None, (origins.get(key), layer.origin)))
+            elif key in ("environment", "limits", "language_servers", "plugins"):
+                merged[key] = {**merged.get(key, {}), **value}
+                origins |= {f"{key}.{name}": layer.origin for name in value}
+            else:
+                merged[key], origins[key] = value, layer.origin
+    rules = merged.pop("rule", ())
+    settings = msgspec.structs.replace(msgspec.convert(merged, Settings, strict=False), rule=rules)
+    return Configuration(settings, origins, hints)
+
+
+def _read_rules() -> list[Layer]:
+    where = config_path(RULES_FILE)
+    data = _read_toml(where)
+    return [check_layer(Layer(where, data))] if data else []
+
+
+def _read_file(workspace: str) -> list[Layer]:
+    where = config_path(FILE)
+    data = _read_toml(where)
+    tables = data.pop("workspace", {})
+    if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
+        raise SettingsError(f'{where}: settings of a workspace are given as [workspace."/its/path"] tables.')
+    named = {os.path.realpath(os.path.expanduser(path)): (path, table) for path, table in tables.items()}
+    checked = {
+        there: check_layer(Layer(f'{where} [workspace."{path}"]', table)) for there, (path, table) in named.items()
+    }
+    near = sorted((one for one in checked if os.path.commonpath((one, workspace)) == one), key=len)
+    whole = [check_layer(Layer(where, data))] if data else []
+    return [*whole, *_read_accepted(workspace), *(checked[one] for one in near)]
+
+
+def _read_accepted(workspace: str) -> list[Layer]:
+    where = config_path(ACCEPTED_FILE)
+    try:
+        with open(where, "rb") as file:
+            found = msgspec.json.decode(file.read())[workspace]["settings"]
+    except (FileNotFoundError, NotADirectoryError, KeyError):
+        return []
+    except (msgspec.DecodeError, TypeError):
+        raise SettingsError(f"{where} is damaged. Remove it; workspaces ask again for what they suggest.") from None
+    return [check_layer(Layer(f"suggested by the workspace, accepted ({where})", found))] if found else []
+
+
+def _read_variables(environ: Mapping[str, str]) -> list[Layer]:
+    """One layer for each variable, which is its origin."""
+    given = {key: text for key, name in _VARIABLES.items() if (text := environ.get(name, "").strip())}
+    if "mcp" in given:
+        given["mcp"] = os.path.abspath(given["mcp"])
+    return [check_layer(Layer(_VARIABLES[key], {key: text}), strict=False) for key, text in given.items()]
+
+
+def _read_toml(where: str) -> dict[str, Any]:
+    try:
+        with open(where, "rb") as file:
+            text = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise SettingsError(f"{where} cannot be read: {error.strerror}.") from None
+    return parse_toml(text, where)
+
+
+def parse_toml(text: bytes, where: str) -> dict[str, Any]:
+    """The values of a TOML text; SettingsError says in which line it is wrong."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text.decode())
+    except ValueError as error:  # also what the decoder raises
+        raise SettingsError(f"{where}: {error}.") from None
+
+
+_PROBLEM = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`)?")
+
+
+def check_layer(layer: Layer, *, strict: bool = True) -> Layer:
+    """The layer with its rules parsed and its paths in full; SettingsError names the key that is wrong."""
+    values, where = dict(layer.values), layer.origin
+    for table, known in _TABLES.items():
+        names = values if not table else values.get(table, {})
+        for name in names if isinstance(names, dict) else ():
+            if name not in known:
+                place = f" in [{table}]" if table else ""
+                hint = suggest_name(name, known) or f" There are: {', '.join(known)}."
+                raise SettingsError(f"{where}: there is no key {name!r}{place}.{hint}")
+    rules = values.pop("rule", [])
+    try:
+        msgspec.convert(values, Settings, strict=strict)
+        Limits(**values.get("limits", {}))
+        values |= {"rule": _parse_rules(rules)} if rules else {}
+    except msgspec.ValidationError as error:
+        found = _PROBLEM.fullmatch(str(error))
+        what, path = (found["what"], found["path"] or "") if found else (str(error), "")
+        choices = _choices(path) if what.startswith("Invalid enum") else ""
+        raise SettingsError(f"{where}: {path + ': ' if path else ''}{what}.{choices}") from None
+    except ValueError as error:
+        raise SettingsError(f"{where}: {error}") from None
+    if isinstance(values.get("mcp"), str):
+        values["mcp"] = os.path.join(config_path(), os.path.expanduser(values["mcp"]))
+    return Layer(where, values)
+
+
+def _choices(key: str) -> str:
+    kinds = get_type_hints(Settings)[key]
+    literals = [one for kind in (kinds, *get_args(kinds)) for one in get_args(kind) if isinstance(one, str)]
+    return f" There are: {', '.join(literals)}."
+
+
+def _parse_rules(rows: Any) -> tuple[Rule, ...]:
+    from toolroll.policy.shell.examples import parse_rules  # most configurations have no rules
+
+    return parse_rules({"rule": rows})
