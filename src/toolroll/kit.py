@@ -55,7 +55,8 @@ class Kit:
     (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
     those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
     `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
-    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`.
+    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`. `roots` are further
+    folders, seen in the workspace under their own names; one that is missing, or whose name is taken, is a ValueError.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Kit:
         servers: Mapping[str, str] | None = None,
         mcp: Config | None = None,
         environment: Mapping[str, Any] | None = None,
+        roots: Iterable[str | os.PathLike[str]] | None = None,
         settings: Settings | None = None,
     ) -> None:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
@@ -88,6 +90,7 @@ class Kit:
             mcp=mcp,
             language_servers=servers,
             environment=environment,
+            roots=None if roots is None else map(os.fspath, roots),
         )
         self.dialect = dialects.load(settings.dialect) if dialect is None or isinstance(dialect, str) else dialect
         self.mode = _one_of("mode", settings.mode, MODES)
@@ -109,7 +112,7 @@ class Kit:
         self._catalogue = Catalogue(choice, self._allowed)
         entries = self._dialect_entries(None if isinstance(tools, str) else tools)
         own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(workspace, state_dir, *own, settings.language_servers, settings.mcp)
+        self._services = services = Services(workspace, state_dir, *own, settings)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._add(entries)

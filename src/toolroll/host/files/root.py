@@ -177,7 +177,7 @@ class Root:
     """Further folders by the names under which they are seen in this one."""
 
     @property
-    def paths(self) -> tuple[str, ...]:
+    def folders(self) -> tuple[str, ...]:
         """The absolute paths of this folder and of the others."""
         return (self.path,)
 

@@ -18,8 +18,8 @@ from toolroll.policy import paths
 from toolroll.result import ErrorCode, ToolError
 
 
-def open_root(workspace: str, roots: Sequence[str], *, folder_mode: int, trust: Examine) -> Root:
-    """The root of a workspace, alone or with further folders; WorkspaceError for a folder that cannot be one of them."""
+def make_root(workspace: str, roots: Sequence[str], *, folder_mode: int, trust: Examine) -> Root:
+    """The root of a workspace, alone or with further folders; WorkspaceError if one of them cannot be used."""
     if not roots:
         return Root(workspace, folder_mode=folder_mode, trust=trust)
     group = RootGroup(workspace, folder_mode=folder_mode, trust=trust)
@@ -45,7 +45,7 @@ class RootGroup(Root):
     def __init__(self, path: str, *, folder_mode: int, trust: Examine) -> None:
         super().__init__(path, folder_mode=folder_mode, trust=trust)
         self.others: dict[str, Root] = {}
-        self.trust = TrustGroup(self.trust, self.others)
+        self._own_trust = self.trust
 
     def add(self, other: Root) -> None:
         """Take a folder in; WorkspaceError when its name is taken, or one of the folders is in the other."""
@@ -55,9 +55,10 @@ class RootGroup(Root):
             other.close()
             raise
         self.others[os.path.basename(other.path)] = other
+        self.trust = TrustGroup(self._own_trust, self.others)
 
     def _check_new(self, path: str) -> None:
-        for known in self.paths:
+        for known in self.folders:
             if is_beneath(path, known) or is_beneath(known, path):
                 raise WorkspaceError(f"The root {path!r} overlaps with {known!r}. Name folders that are apart.")
         name = os.path.basename(path)
@@ -69,7 +70,7 @@ class RootGroup(Root):
             )
 
     @property
-    def paths(self) -> tuple[str, ...]:
+    def folders(self) -> tuple[str, ...]:
         return (self.path, *(one.path for one in self.others.values()))
 
     def owner(self, parts: Parts) -> tuple[str, Root, Parts]:
@@ -78,19 +79,19 @@ class RootGroup(Root):
         return "", self, parts
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
-        if (found := self._split(path)) is None:
+        if (found := self.split(path)) is None:
             return super().open(path, flags)
         with _naming(path):
             return found[1].open(found[2], flags)
 
     def regular(self, path: str) -> tuple[int, os.stat_result]:
-        if (found := self._split(path)) is None:
+        if (found := self.split(path)) is None:
             return super().regular(path)
         with _naming(path):
             return found[1].regular(found[2])
 
     def located(self, path: str) -> tuple[int, os.stat_result, Parts]:
-        if (split := self._split(path)) is None:
+        if (split := self.split(path)) is None:
             return super().located(path)
         name, other, inner = split
         with _naming(path):
@@ -98,29 +99,31 @@ class RootGroup(Root):
         return fd, status, (name, *parts)
 
     def folder(self, path: str = ".", *, create: bool = False, check: Check | None = None) -> int:
-        if (split := self._split(path)) is None:
+        if (split := self.split(path)) is None:
             return super().folder(path, create=create, check=check)
         name, other, inner = split
         with _naming(path):
             return other.folder(inner, create=create, check=_beneath(name, check))
 
     def place(self, path: str, *, create: bool = False, follow: bool = True, check: Check | None = None) -> PathHandle:
-        if (split := self._split(path)) is None:
-            place = super().place(path, create=create, follow=follow, check=check)
-            self._check_own(place.parts)
-            return place
+        if (split := self.split(path)) is None:
+
+            def checked(parts: Parts) -> None:
+                self._check_own(parts)
+                if check is not None:
+                    check(parts)
+
+            return super().place(path, create=create, follow=follow, check=checked)
         name, other, inner = split
         if other.text(inner) == ".":
-            raise ToolError(
-                ErrorCode.SECURITY, f"{path!r} is a root, which stays as it is. Name something inside it."
-            )
+            raise ToolError(ErrorCode.SECURITY, f"{path!r} is a root, which stays as it is. Name something inside it.")
         with _naming(path):
             place = other.place(inner, create=create, follow=follow, check=_beneath(name, check))
         place.parts, place.shown = (name, *place.parts), path
         return place
 
     def has(self, path: str) -> bool:
-        if (found := self._split(path)) is None:
+        if (found := self.split(path)) is None:
             return super().has(path)
         return found[1].text(found[2]) == "." or found[1].has(found[2])
 
@@ -136,7 +139,7 @@ class RootGroup(Root):
         return parts
 
     def text(self, path: str) -> str:
-        if (found := self._split(path)) is None:
+        if (found := self.split(path)) is None:
             return super().text(path)
         inner = found[1].text(found[2])
         return found[0] if inner == "." else f"{found[0]}/{inner}"
@@ -146,13 +149,11 @@ class RootGroup(Root):
             other.close()
         super().close()
 
-    def _split(self, path: str) -> tuple[str, Root, str] | None:
+    def split(self, path: str) -> tuple[str, Root, str] | None:
         """The name and root of another folder that a path is in, and the path there; None for the workspace's own."""
         if path.startswith("/"):
-            for name, other in self.others.items():
-                if other.names(path):
-                    return name, other, path
-            return None
+            named = ((name, one, path) for name, one in self.others.items() if one.names(path))
+            return next(named, None)
         names = paths.components(path)
         if not names or (other := self.others.get(names[0])) is None:
             return None
@@ -176,6 +177,8 @@ class TrustGroup(Trust):
         super().__init__()
         self._first = own
         self._others = others
+        self.hides = any(one.hides for one in self._all())
+        self.protects = any(one.protects for one in self._all())
 
     def _all(self) -> list[Trust]:
         return [self._first, *(one.trust for one in self._others.values())]
@@ -189,10 +192,6 @@ class TrustGroup(Trust):
     def locks(self) -> tuple[str, ...]:
         named = (f"{name}/{one}" for name, other in self._others.items() for one in other.trust.locks)
         return (*self._first.locks, *named)
-
-    @property
-    def hides(self) -> bool:
-        return any(one.hides for one in self._all())
 
     def check_read(self, parts: Sequence[str]) -> None:
         trust, inner = self._owner(parts)

@@ -103,15 +103,15 @@ class McpSpawner:
         from toolroll.host.runtime.launcher import AccessRules
         from toolroll.host.sandbox.toolchains import readable_paths
 
-        policy, workspace = self._guard.policy, self._root.path
+        policy, workspace = self._guard.policy, self._root.folders
         network = (policy.network or config.network) and Effect.NETWORK not in policy.deny
         named = tuple(path for word in (*config.command, config.cwd) for path in _needed_paths(word))
         read = readable_paths(env, (*policy.readable, *config.read, *named))
         writes = self.writes(config)
         if writes == "nothing":
-            return self._root.trust.protect(AccessRules((own,), (*read, workspace), network=network))
+            return self._root.trust.protect(AccessRules((own,), (*read, *workspace), network=network))
         hold, keep = self._git.mounts(policy.protected, guarded) if writes == "workspace" else ((), ())
-        return self._root.trust.protect(AccessRules((workspace, own), read, keep, hold=hold, network=network))
+        return self._root.trust.protect(AccessRules((*workspace, own), read, keep, hold=hold, network=network))
 
 
 def _needed_paths(word: str) -> Iterator[str]:
