@@ -114,7 +114,6 @@ class _Ways:
                 stdin=null,
                 stdout=null,
                 stderr=null,
-                disposable=True,
             ).wait()
 
     def _plain(self) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 import toolroll as package
 from toolroll import dialects
+from toolroll.cli import COMMANDS
+from toolroll.formats import FORMATS
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -21,19 +23,8 @@ HELP = [(), ("--help",), ("-h",), ("help",)]
 def test_help_lists_the_commands(quick: Run, words: tuple[str, ...]) -> None:
     status, out, err = quick(*words)
     assert (status, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines() if line.startswith("  ")][:11] == [
-        "tools",
-        "call",
-        "mcp",
-        "agent",
-        "swarm",
-        "journal",
-        "undo",
-        "sessions",
-        "models",
-        "doctor",
-        "completion",
-    ]
+    listed = [line.split()[0] for line in out.splitlines() if line.startswith("  ")]
+    assert listed[: len(COMMANDS)] == list(COMMANDS)
 
 
 def test_version(toolroll: Run) -> None:
@@ -43,8 +34,7 @@ def test_version(toolroll: Run) -> None:
 WRONG = [
     (
         ("tolls",),
-        "There is no command 'tolls'. Did you mean 'tools'? There are: tools, call, mcp, agent, swarm, journal, undo, "
-        "sessions, models, doctor, completion.",
+        f"There is no command 'tolls'. Did you mean 'tools'? There are: {', '.join(COMMANDS)}.",
     ),
     (("--jason",), "There is no command '--jason'. Options come behind the command. There are: tools,"),
     (("tools", "--jsn"), "Unrecognized arguments: --jsn. See: toolroll tools --help"),
@@ -55,7 +45,7 @@ WRONG = [
         f"no dialect 'pgo'. Did you mean 'pigo'? There are: {', '.join(dialects.names())}.",
     ),
     (("tools", "--mode", "yolo"), "There is no mode 'yolo'. There are: code, thinking."),
-    (("tools", "--format", "opnai"), "Did you mean 'openai'? There are: openai, anthropic, gemini, mcp."),
+    (("tools", "--format", "opnai"), f"Did you mean 'openai'? There are: {', '.join(FORMATS)}."),
     (("tools", "-C", "nowhere"), "Cannot open the workspace 'nowhere': No such file or directory."),
     (("tools", "-C", ""), "The workspace is empty. Name a folder with -C DIR."),
     (("doctor", "-C", ""), "The workspace is empty."),

@@ -86,12 +86,14 @@ def test_of_a_file_over_a_megabyte_parts_are_shown(file, put):
         "what matters, or give `end_line` to read a part of it.",
     )
     part = file("read", path="more.txt", start_line=524_000, end_line=524_289)
-    assert part.meta["next"]["arguments"] == {
-        "action": "read",
-        "path": "more.txt",
-        "start_line": 524_200,
-        "end_line": 524_289,
-    }
+    assert (part.data["line_count"], part.data["truncated"]) == (290, False)
+
+
+def test_the_window_is_for_reads_without_an_end(file, put):
+    put({"a.txt": "x\n" * 600})
+    whole, range_ = file("read", path="a.txt"), file("read", path="a.txt", start_line=100, end_line=500)
+    assert [(one.data["line_count"], one.data["truncated"]) for one in (whole, range_)] == [(200, True), (401, False)]
+    assert whole.meta["next"]["arguments"] == {"action": "read", "path": "a.txt", "start_line": 201}
 
 
 def test_a_folder_is_listed_with_its_hidden_files(file, put):

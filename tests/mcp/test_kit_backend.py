@@ -6,6 +6,8 @@ import pytest
 
 from tests.mcp.pipes import running, until
 from toolroll import Effect, Kit, Token, ToolError, tool
+from toolroll.host.approval.waiting import WaitingApprovals
+from toolroll.host.runtime.state import State
 from toolroll.mcp.backend import UnknownItemError
 from toolroll.mcp.kit_backend import KitBackend
 
@@ -58,6 +60,40 @@ def test_the_kit_is_opened_once_and_when_it_is_needed(backend, opened):
     for one in threads:
         one.join(10)
     assert len(opened) == 1
+
+
+class Store:
+    """A list of an earlier run, and what is done with it."""
+
+    def __init__(self, tools):
+        self.tools, self.loads, self.saved = tools, 0, []
+
+    def load(self):
+        self.loads += 1
+        return self.tools
+
+    def save(self, tools):
+        self.saved.append(tools)
+
+
+@pytest.mark.parametrize("old", [None, [{"name": "old"}]], ids=["no list", "an old list"])
+def test_the_list_of_an_earlier_run_is_given_until_the_kit_is_open(ws, tmp_path, old):
+    store, told, kits = Store(old), [], []
+
+    def open_kit(folder, approve):
+        kits.append(Kit(folder or ws, state_dir=tmp_path / "state", approve=approve))
+        return kits[-1]
+
+    backend = KitBackend(open_kit, tool_list=store)
+    backend.watch(told.append)
+    first = backend.tools()
+    assert len(kits) == (old is None)
+    assert backend.tools() == first
+    backend.open_ahead()
+    now = kits[0].definitions("mcp")
+    assert (first, backend.tools()) == (old or now, now)
+    assert (store.loads, store.saved, told) == (1, [now], [] if old is None else ["tools"])
+    backend.close()
 
 
 def test_a_tool_that_there_is_not(backend):
@@ -226,3 +262,27 @@ def test_a_client_can_give_the_conversation(backend):
     backend.call("ls", {}, Peer(**{"toolroll/turns": "shed"}))
     found = backend.call("history", {"query": "shed", "limit": 9}, Peer())["structuredContent"]["passages"]
     assert sorted(one["citation"] for one in found) == ["said by assistant", "said by user"]
+
+
+def test_what_the_client_cannot_ask_waits_for_the_command(ws, tmp_path):
+    commands = []
+    state = State(str(tmp_path / "state"))
+
+    def open_kit(folder, approve):
+        return Kit(folder or ws, state_dir=tmp_path / "state", approve=approve, policy="ask")
+
+    backend = KitBackend(open_kit, on_waiting=commands.append)
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(backend.call("write", {"path": "a.txt", "content": "x"}, Peer()))
+    )
+    thread.start()
+    until(lambda: commands)
+    waiting = WaitingApprovals(state)
+    [request] = waiting.all()
+    assert commands == [f"toolroll approve -C {ws} {request.id} once"]
+    assert not (ws / "a.txt").exists()
+    assert waiting.answer(request, "once")
+    thread.join(10)
+    backend.close()
+    assert (answers[0]["isError"], (ws / "a.txt").read_text()) == (False, "x")

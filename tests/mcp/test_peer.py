@@ -108,6 +108,7 @@ def test_progress_is_sent_to_those_who_asked_for_it():
 def test_progress_grows_and_is_not_sent_too_often(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(module, "_PROGRESS_INTERVAL_S", 0.5)
     peer, sent = make({"_meta": {"progressToken": 0}})
 
     def report(done, total=10, note="", after=1.0):
@@ -119,6 +120,6 @@ def test_progress_grows_and_is_not_sent_too_often(monkeypatch):
     assert report(0) is None
     assert report(2, None, "half") == {"progressToken": 0, "progress": 2, "message": "half"}
     assert report(1, after=0.0) is None
-    assert report(3, after=0.04) is None
-    assert report(3, after=0.02) == {"progressToken": 0, "progress": 3, "total": 10}
+    assert report(3, after=0.25) is None
+    assert report(3, after=0.25) == {"progressToken": 0, "progress": 3, "total": 10}
     assert report(10, after=0.0) == {"progressToken": 0, "progress": 10, "total": 10}

@@ -321,12 +321,6 @@ def test_the_clients_root_is_the_workspace(ws, tmp_path, put):
         assert client.end() == 0
 
 
-def rules(state, text):
-    folder = state / "config" / "toolroll"
-    folder.mkdir(parents=True)
-    (folder / "rules.toml").write_text(text)
-
-
 def test_a_server_that_asks_asks_about_changes_and_commands_but_not_about_reading(ws, tmp_path):
     """The question is answered by the thread that reads on while the call waits for it."""
     (ws / "b.txt").write_text("b\n")
@@ -345,18 +339,13 @@ def test_a_server_that_asks_asks_about_changes_and_commands_but_not_about_readin
         assert client.end() == 0
 
 
-def test_a_workspace_that_cannot_be_opened_is_told(ws, tmp_path):
-    rules(tmp_path, "nonsense")
+def test_rules_that_cannot_be_read_end_the_server_with_the_reason(ws, tmp_path):
+    folder = tmp_path / "config" / "toolroll"
+    folder.mkdir(parents=True)
+    (folder / "rules.toml").write_text("nonsense")
     with server("-C", str(ws), cwd=ws, state=tmp_path, stderr=subprocess.PIPE) as client:
-        client.start()
-        error = client.fails("tools/call", {"name": "ls", "arguments": {}})
-        assert (error["code"], error["message"][:34]) == (
-            -32603,
-            "The workspace cannot be opened: " + str(tmp_path)[:2],
-        )
-        assert client.ask("ping") == {}
-        assert client.end() == 0
-        assert b"toolroll mcp: error: tools/call: The workspace cannot be opened: " in client.process.stderr.read()
+        assert client.process.wait(WAIT) == 2
+        assert b"rules.toml: Expected '=' after a key" in client.process.stderr.read()
 
 
 WRONG = [

@@ -1,4 +1,4 @@
-"""The table of files that other programs run by themselves, by its own examples."""
+"""The table of files that other programs run by themselves."""
 
 import pytest
 
@@ -6,8 +6,10 @@ from toolroll.policy.auto_run import TABLE, could_be_repository, runs_by_itself
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.path)
-def test_each_row_finds_its_example(row):
-    found = runs_by_itself(row.example.split("/"))
+@pytest.mark.parametrize("above", [(), ("sub", "folder")])
+def test_each_row_finds_its_path_and_all_beneath_it(row, above):
+    path = row.path.replace("*", "name") + ("a/b.json" if row.path.endswith("/") else "")
+    found = runs_by_itself((*above, *path.split("/")))
     assert found is not None
     assert found.by == row.by
 
@@ -23,6 +25,7 @@ def test_what_no_row_is_about(path):
     ("path", "by"),
     [
         (".CLAUDE/Settings.json", "Claude Code"),
+        (".VSCode/MCP.json", "VS Code"),
         ("a/b/.Envrc", "direnv"),
         (".envrc.", "direnv"),
         (".env\u200crc", "direnv"),

@@ -88,7 +88,6 @@ class Agent:
         return RunOutcome(finished, reason, text, run.steps, run.usage)
 
     def ask(self, conversation: Conversation, token: CancelToken) -> Turn:
-        """The next turn of the model in a conversation."""
         model = react.ReactModel(self.model) if self.preset.style == "react" else self.model
         return model.turn(conversation.messages, token, tools=self.kit.definitions("mcp"), on_text=self._on_text)
 
@@ -102,8 +101,6 @@ _End = tuple[Reason, str]
 
 
 class _Run:
-    """The state of one run."""
-
     def __init__(self, agent: Agent, task: str, token: CancelToken, notify: Callable[[Record], None]) -> None:
         self._agent = agent
         self._token = token
@@ -124,7 +121,6 @@ class _Run:
         )
 
     def work(self) -> _End:
-        """Take turns until the run ends."""
         agent = self._agent
         while self.steps < agent.steps:
             if agent.tokens is not None and self.usage.total >= agent.tokens:
@@ -187,7 +183,6 @@ class _Run:
         self._notify(records.UserRecord(text))
 
     def _act(self, turn: Turn) -> _End | None:
-        """Run the calls of a turn and send the results to the model."""
         self._idle_turns = 0
         calls = turn.message.calls
         refused = {call.id: why for call in calls if (why := self._repeats.refusal(call)) is not None}

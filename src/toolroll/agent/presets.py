@@ -69,4 +69,3 @@ _ALL = (
 )
 PRESETS: dict[str, Preset] = {one.name: one for one in _ALL}
 WORKERS = ("review", "test", "optimize", "debug")
-"""The presets of a swarm."""

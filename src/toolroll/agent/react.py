@@ -30,9 +30,7 @@ Then stop: the result is given to you as an Observation. When the task is done, 
 
 Thought: what you think
 Final Answer: the result"""
-UNCLEAR = (
-    "Your answer had neither an Action with its Action Input nor a Final Answer. Answer in the form that was described."
-)
+UNCLEAR = "Your answer had neither an Action with its Action Input nor a Final Answer. Answer in the described form."
 _OBSERVATION = "Observation:"
 _MARK = r"^[ \t>*#`-]*(?:{})[ \t*`]*:[ \t*]*"
 _FINAL = re.compile(_MARK.format("final[ _]answer"), re.IGNORECASE | re.MULTILINE)
@@ -59,7 +57,6 @@ class ReactModel:
         stop: Iterable[str] = (),
         on_text: OnText | None = None,
     ) -> Turn:
-        """The next turn of the model."""
         given = list(tools)
         asked = [_as_text(one) for one in messages]
         rules = _RULES.format(tools="\n".join(map(_describe_tool, given)))

@@ -35,7 +35,6 @@ class RepeatGuard:
         )
 
     def end_turn(self, *, refused: bool) -> None:
-        """Count the turns in which a call was refused."""
         self._in_a_row = self._in_a_row + 1 if refused else 0
         self._warnings += refused
 
@@ -45,7 +44,6 @@ class RepeatGuard:
         return self._in_a_row > 1 or self._warnings >= _MAX_WARNINGS
 
     def remember(self, call: ToolCall, result: str) -> None:
-        """Remember the result of a call."""
         self._past = [*self._past, (_key(call), result)][-_REMEMBERED_CALLS:]
 
     def _repeats_cycle(self, key: str, size: int) -> bool:

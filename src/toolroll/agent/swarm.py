@@ -88,9 +88,8 @@ def run_swarm(
         folder = copies.make(preset.name)
         watchers = [] if watch is None else [lambda record: watch(preset.name, record)]
         with kit_for(preset, folder, copies.state(preset.name)) as kit:
-            outcome = Agent(kit, model, preset, steps=steps, tokens=tokens, watch=watchers).run(
-                task, LinkedToken(group)
-            )
+            agent = Agent(kit, model, preset, steps=steps, tokens=tokens, watch=watchers)
+            outcome = agent.run(task, LinkedToken(group))
         changes = copies.changes(preset.name)
         paths = tuple(one.path for one in changes)
         return WorkerReport(preset.name, outcome, build_patch(changes), paths, tuple(list_omitted(changes)))

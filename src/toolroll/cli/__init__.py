@@ -26,8 +26,10 @@ _WHERE = {
     "swarm": "swarm.COMMAND",
     "journal": "journal.JOURNAL",
     "undo": "journal.UNDO",
+    "approve": "approve.COMMAND",
     "sessions": "sessions.COMMAND",
     "models": "models.COMMAND",
+    "config": "config.COMMAND",
     "doctor": "doctor.COMMAND",
     "completion": "completion.COMMAND",
 }

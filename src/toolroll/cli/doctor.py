@@ -27,12 +27,25 @@ def run(args: Namespace) -> int:
     facts = [*doctor.facts(args.workspace, __version__), _terminal()]
     after = next(at for at, fact in enumerate(facts, 1) if fact.section == "search")
     facts.insert(after, _index(args.workspace))
+    facts.insert(3, _configuration(args.workspace))
     healthy = all(fact.present for fact in facts if fact.required)
     if args.json:
         screen.show_json({"healthy": healthy, "facts": [asdict(fact) for fact in facts]})
     else:
         _show(facts, healthy)
     return 0 if healthy else 1
+
+
+def _configuration(workspace: str) -> Fact:
+    from toolroll.host.doctor import Fact
+    from toolroll.host.settings import FILE, SettingsError, config_path, configure
+
+    try:
+        found = configure(workspace)
+    except SettingsError as error:
+        return Fact("base", "configuration", False, str(error), required=True)
+    detail = f"{len(found.origins)} settings; see: toolroll config" if found.origins else f"none; {config_path(FILE)}"
+    return Fact("base", "configuration", True, " ".join((detail, *found.hints)), required=True)
 
 
 def _index(workspace: str) -> Fact:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,8 @@ def _serve_stdio(args: Namespace) -> int:
     wait_for_root = args.roots or not args.workspace
     backend = _make_backend(args, wait_for_root=wait_for_root)
     on_roots = _root_setter(backend) if wait_for_root else None
-    return stdio.serve(backend, on_roots=on_roots, on_listed=_opener_ahead(backend))
+    on_client = _say_how_to_approve if args.ask else None
+    return stdio.serve(backend, on_roots=on_roots, on_client=on_client, on_listed=_opener_ahead(backend))
 
 
 def _serve_http(args: Namespace) -> int:
@@ -62,12 +63,13 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
 
     tools = _tools(args)
     open_kit = _opener(args, tools)
+    on_waiting = (lambda command: _warn(f"Waiting for approval. To allow it: {command}")) if args.ask else None
     if isinstance(tools, list):  # check the names now, not at the first call
         _check_names(open_kit)
-        return KitBackend(open_kit, wait_for_root=wait_for_root)
+        return KitBackend(open_kit, wait_for_root=wait_for_root, on_waiting=on_waiting)
     settings = read_settings(args, args.workspace or ".").settings
     tool_list = ToolListCache(_state_home(), settings.dialect, settings.mode, tools or "")
-    return KitBackend(open_kit, tool_list=tool_list, wait_for_root=wait_for_root)
+    return KitBackend(open_kit, tool_list=tool_list, wait_for_root=wait_for_root, on_waiting=on_waiting)
 
 
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:
@@ -118,6 +120,12 @@ def _port(given: str) -> int:
     return int(given)
 
 
+def _warn(text: str) -> None:
+    # Not sys.stderr: a thread that holds its lock at exit would abort the interpreter.
+    with suppress(OSError):
+        os.write(2, f"toolroll mcp: {text}\n".encode())
+
+
 def _root_setter(backend: KitBackend) -> Callable[[list[str] | None], None]:
     from toolroll.mcp.roots import find_folder
 
@@ -131,11 +139,18 @@ def _opener_ahead(backend: KitBackend) -> Callable[[], None]:
         try:
             backend.open_ahead()
         except ToolError as error:  # the first call gets the same error and reports it to the client
-            # Not sys.stderr: a thread that holds its lock at exit would abort the interpreter.
-            with suppress(OSError):
-                os.write(2, f"toolroll mcp: error: {error.message}\n".encode())
+            _warn(f"error: {error.message}")
 
     return open_ahead
+
+
+def _say_how_to_approve(client: Mapping[str, Any]) -> None:
+    """Tell at the start whether the client can ask its user, and what to do if not."""
+    capabilities = client.get("capabilities")
+    if isinstance(capabilities, dict) and isinstance(capabilities.get("elicitation"), dict):
+        _warn("This client asks its user before changes and commands.")
+    else:
+        _warn("This client cannot ask its user. Answer in another terminal: toolroll approve --watch")
 
 
 def _state_home() -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, get_args
 
 from toolroll.cli.command import Option, UsageError
 from toolroll.cli.screen import complain
 from toolroll.policy.rules import MODES, Confinement
+from toolroll.result import ToolError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -71,7 +73,7 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
 
     over = [Layer("", {"wide": True})] if listing else []
     configuration = read_settings(args, args.workspace, *over)
-    for hint in configuration.hints:
+    for hint in (*configuration.hints, *_suggestion_hint(args.workspace)):
         complain(hint, "note")
     session = None if listing else choose_session(args)
     try:
@@ -83,6 +85,16 @@ def open_kit(args: Namespace, tools: Choice | None = None, *, listing: bool = Fa
     if session and (lost := kit.resume()):
         complain(lost, "note")
     return kit
+
+
+def _suggestion_hint(workspace: str) -> Iterator[str]:
+    """Where to look when a person is there to answer what the workspace suggests."""
+    from toolroll.host.settings import SUGGESTED, SettingsError, read_suggestion
+
+    if sys.stderr.isatty() and os.path.lexists(os.path.join(workspace, SUGGESTED)):
+        with suppress(SettingsError, ToolError, OSError):
+            if (found := read_suggestion(workspace)) is not None and not found.answered:
+                yield "This workspace suggests settings. See: toolroll config"
 
 
 def choose_session(args: Namespace) -> str | None:

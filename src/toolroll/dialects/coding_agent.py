@@ -87,7 +87,7 @@ DIALECT = Dialect(
                     "read",
                     read,
                     {"path": _PATH, "offset": _START, "end": _END, "numbers": _NUMBERS},
-                    fixed={"limit": 200},
+                    fixed={"limit": 200, "window": True},
                 ),
                 "write": View("write", write, {"path": _PATH, "content": _CONTENT}, fixed={"syntax": True}),
                 "edit": View("edit", edit, {"path": _PATH, "old": _OLD, "new": _NEW}, fixed={"syntax": True}),

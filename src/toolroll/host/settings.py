@@ -21,6 +21,10 @@ from toolroll.policy.rules import PRESETS, Confinement, Environment, Policy
 from toolroll.text.names import suggest_name
 
 FILE, RULES_FILE, ACCEPTED_FILE = "toolroll.toml", "rules.toml", "accepted.json"
+SUGGESTED = ".toolroll/suggested.toml"
+# Nothing that starts programs, opens folders or weakens the sandbox: the user writes that himself.
+_MAY_SUGGEST = {"dialect", "mode", "tools", "policy", "network", "hosts", "protected", "rule", "environment", "limits"}
+_MAX_SUGGESTED_BYTES = 64_000
 
 
 class SettingsError(ValueError):
@@ -51,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     taint: Literal["secrets", "foreign"] | None = None
     rule: tuple[Rule, ...] = ()
     environment: Environment = Environment()
-    limits: dict[str, int | float | None] = {}
+    limits: dict[str, Any] = {}
     language_servers: dict[str, str] = {}
     mcp: str | dict[str, Any] | None = None
     """The path of a file like `mcp.json`, or its servers by name."""
@@ -174,15 +178,12 @@ def _read_file(workspace: str) -> list[Layer]:
 
 
 def _read_accepted(workspace: str) -> list[Layer]:
-    where = config_path(ACCEPTED_FILE)
-    try:
-        with open(where, "rb") as file:
-            found = msgspec.json.decode(file.read())[workspace]["settings"]
-    except (FileNotFoundError, NotADirectoryError, KeyError):
-        return []
-    except (msgspec.DecodeError, TypeError):
-        raise SettingsError(f"{where} is damaged. Remove it; workspaces ask again for what they suggest.") from None
-    return [check_layer(Layer(f"suggested by the workspace, accepted ({where})", found))] if found else []
+    found = _answers().get(workspace, {}).get("settings")
+    return (
+        [check_layer(Layer(f"suggested by the workspace, accepted in {config_path(ACCEPTED_FILE)}", found))]
+        if found
+        else []
+    )
 
 
 def _read_variables(environ: Mapping[str, str]) -> list[Layer]:
@@ -258,3 +259,55 @@ def _parse_rules(rows: Any) -> tuple[Rule, ...]:
     from toolroll.policy.shell.examples import parse_rules  # most configurations have no rules
 
     return parse_rules({"rule": rows})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSuggestion:
+    """What the author of a workspace suggests. It counts only after the user has accepted it."""
+
+    values: Mapping[str, Any]
+    digest: str
+    answered: bool
+    """Whether the user has accepted or declined exactly this."""
+
+
+def read_suggestion(workspace: str) -> WorkspaceSuggestion | None:
+    """What a workspace suggests; SettingsError for what is wrong, or must not be suggested."""
+    from hashlib import blake2b
+
+    from toolroll.host.files.root import Root
+
+    try:
+        with Root(workspace) as root, os.fdopen(root.file(SUGGESTED), "rb") as file:
+            text = file.read(_MAX_SUGGESTED_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    values = parse_toml(text, SUGGESTED)
+    own = {*values} - _MAY_SUGGEST | {f"environment.{key}" for key in values.get("environment", {}) if key == "pass"}
+    if own:
+        raise SettingsError(f"{SUGGESTED}: a workspace cannot suggest {min(own)!r}. Set it in {config_path(FILE)}.")
+    check_layer(Layer(SUGGESTED, values))
+    digest = blake2b(text, digest_size=16).hexdigest()
+    return WorkspaceSuggestion(values, digest, _answers().get(os.path.realpath(workspace), {}).get("digest") == digest)
+
+
+def answer_suggestion(workspace: str, suggestion: WorkspaceSuggestion, *, accept: bool) -> None:
+    """Remember the user's answer. What was accepted counts as it was shown, whatever the workspace says later."""
+    answer = {"digest": suggestion.digest, "settings": suggestion.values if accept else {}}
+    data = msgspec.json.encode({**_answers(), os.path.realpath(workspace): answer})
+    os.makedirs(config_path(), mode=0o700, exist_ok=True)
+    draft = config_path(f".{os.getpid()}.{ACCEPTED_FILE}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(msgspec.json.format(data, indent=1))
+    os.replace(draft, config_path(ACCEPTED_FILE))
+
+
+def _answers() -> dict[str, dict[str, Any]]:
+    where = config_path(ACCEPTED_FILE)
+    try:
+        with open(where, "rb") as file:
+            return msgspec.json.decode(file.read(), type=dict[str, dict[str, Any]])
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except msgspec.DecodeError:
+        raise SettingsError(f"{where} is damaged. Remove it; workspaces ask again for what they suggest.") from None

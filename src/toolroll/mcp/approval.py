@@ -48,11 +48,6 @@ def _form(request: ApprovalRequest) -> Item:
         answers["session"] = f"Allow {request.scope} until the server ends"
         answers["always"] = f"Always allow {request.scope} in this workspace"
     answers["deny"] = "Do not allow it"
-    decision = {
-        "type": "string",
-        "title": "Decision",
-        "description": "What the agent may do.",
-        "enum": list(answers),
-        "enumNames": list(answers.values()),
-    }
+    decision: Item = {"type": "string", "title": "Decision", "description": "What the agent may do."}
+    decision |= {"enum": list(answers), "enumNames": list(answers.values())}
     return {"type": "object", "properties": {"decision": decision}, "required": ["decision"]}

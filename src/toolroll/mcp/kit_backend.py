@@ -53,11 +53,20 @@ class KitBackend:
     instructions = INSTRUCTIONS
 
     def __init__(
-        self, open_kit: OpenKit, *, tool_list: ToolListStore | None = None, wait_for_root: bool = False
+        self,
+        open_kit: OpenKit,
+        *,
+        tool_list: ToolListStore | None = None,
+        wait_for_root: bool = False,
+        on_waiting: Callable[[str], None] | None = None,
     ) -> None:
-        """`open_kit` gets a folder (None: its default) and the approver; `wait_for_root`: wait for `set_root` first."""
+        """`open_kit` gets a folder (None: its default) and the approver; `wait_for_root`: wait for `set_root` first.
+
+        With `on_waiting`, what a client cannot ask its user waits for `toolroll approve`; it gets the command to type.
+        """
         self._open_kit = open_kit
         self._tool_list = tool_list
+        self._on_waiting = on_waiting
         self._lock = threading.RLock()
         self._kit: Kit | None = None
         self._to_mcp_result: Callable[[Result], Item]
@@ -269,9 +278,31 @@ class KitBackend:
         kit.close()
 
     def _approve(self, request: ApprovalRequest) -> Answer:
+        from toolroll.host.approval.request import CannotAskError
         from toolroll.mcp import approval
 
-        return approval.ask(request, getattr(self._peers, "current", None))
+        peer: Peer | None = getattr(self._peers, "current", None)
+        try:
+            return approval.ask(request, peer)
+        except CannotAskError:
+            if peer is None or self._on_waiting is None:
+                raise
+        return self._wait_for_approval(request, peer, self._on_waiting)
+
+    def _wait_for_approval(self, request: ApprovalRequest, peer: Peer, on_waiting: Callable[[str], None]) -> Answer:
+        import shlex
+
+        from toolroll.host.approval.waiting import WaitingApprovals
+        from toolroll.host.runtime.state import State
+
+        kit = self._in_use[peer.token]
+
+        def notice(id: str) -> None:
+            command = f"toolroll approve -C {shlex.quote(kit.workspace)} {id} once"
+            on_waiting(command)
+            peer.progress(0, None, f"Waiting for approval: {command}")
+
+        return WaitingApprovals(State(kit.state_dir)).ask(request, peer.token, notice)
 
     def _notify(self, kind: ListKind) -> None:
         for changed in tuple(self._watchers):

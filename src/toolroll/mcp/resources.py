@@ -15,28 +15,15 @@ if TYPE_CHECKING:
 
 _SCHEME = "toolroll://"
 _PLAIN, _MARKDOWN = "text/plain", "text/markdown"
-TEMPLATES: tuple[Item, ...] = (
-    {
-        "uriTemplate": f"{_SCHEME}output/{{handle}}",
-        "name": "output",
-        "title": "Kept output",
-        "description": "The whole of an output that was too long to show, by its handle without `spill:`.",
-        "mimeType": _PLAIN,
-    },
-    {
-        "uriTemplate": f"{_SCHEME}note/{{id}}",
-        "name": "note",
-        "title": "Note",
-        "description": "A note of the workspace.",
-        "mimeType": _MARKDOWN,
-    },
-    {
-        "uriTemplate": f"{_SCHEME}document/{{kind}}/{{source}}",
-        "name": "document",
-        "title": "Document",
-        "description": "The text of a document in the library: of a file by its path, of a text by its title.",
-        "mimeType": _PLAIN,
-    },
+_KEPT = "The whole of an output that was too long to show, by its handle without `spill:`."
+_DOCUMENT = "The text of a document in the library: of a file by its path, of a text by its title."
+TEMPLATES: tuple[Item, ...] = tuple(
+    {"uriTemplate": _SCHEME + path, "name": name, "title": title, "description": about, "mimeType": mime}
+    for path, name, title, about, mime in (
+        ("output/{handle}", "output", "Kept output", _KEPT, _PLAIN),
+        ("note/{id}", "note", "Note", "A note of the workspace.", _MARKDOWN),
+        ("document/{kind}/{source}", "document", "Document", _DOCUMENT, _PLAIN),
+    )
 )
 
 
@@ -55,25 +42,13 @@ def list_resources(kit: Kit, handles: Iterable[tuple[str, str]]) -> list[Item]:
     documents = Library(context.files.state, context.token).documents()
     return [
         *(_output(handle, tool) for handle, tool in handles),
-        *(
-            {
-                "uri": f"{_SCHEME}note/{quote(note.id, safe='')}",
-                "name": note.id,
-                "title": note.title,
-                "mimeType": _MARKDOWN,
-            }
-            for note in notes
-        ),
-        *(
-            {
-                "uri": f"{_SCHEME}document/{kind}/{quote(source, safe='')}",
-                "name": source,
-                "title": f"{source} ({form})",
-                "mimeType": _PLAIN,
-            }
-            for kind, source, form in documents
-        ),
+        *(_resource(f"note/{quote(one.id, safe='')}", one.id, one.title, _MARKDOWN) for one in notes),
+        *(_resource(f"document/{kind}/{quote(one, safe='')}", one, f"{one} ({form})") for kind, one, form in documents),
     ]
+
+
+def _resource(path: str, name: str, title: str, mime: str = _PLAIN) -> Item:
+    return {"uri": _SCHEME + path, "name": name, "title": title, "mimeType": mime}
 
 
 def read(kit: Kit, uri: str) -> list[Item]:
@@ -114,12 +89,7 @@ def list_names(kit: Kit, handles: Iterable[tuple[str, str]], template: str) -> l
 
 def _output(handle: str, tool: str) -> Item:
     name = handle.removeprefix(PREFIX)
-    return {
-        "uri": f"{_SCHEME}output/{name}",
-        "name": name,
-        "title": f"Whole output of {tool}",
-        "mimeType": _PLAIN,
-    }
+    return _resource(f"output/{name}", name, f"Whole output of {tool}")
 
 
 def _output_path(name: str) -> tuple[str, str]:

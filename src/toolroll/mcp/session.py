@@ -11,45 +11,42 @@ from typing import Any
 import msgspec
 
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.mcp import versions
+from toolroll.mcp import versions, wire
 from toolroll.mcp.backend import Backend, Item, ListKind, UnknownItemError
 from toolroll.mcp.methods import BACKEND_METHODS, RpcRequest
 from toolroll.mcp.peer import InputRequiredError, Send, StdioPeer, Then
-from toolroll.mcp.wire import (
-    BUSY,
-    INTERNAL,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    UNKNOWN_METHOD,
-    Id,
-    Line,
-    RpcError,
-    RpcMessage,
-    describe,
-    encode,
-    make_error,
-    make_result,
-    parse,
-    parse_each,
-)
+from toolroll.mcp.wire import Id, Line, RpcError, RpcMessage
 from toolroll.result import ToolError
 
 Log = Callable[[str, str], None]
 Work = Callable[[Callable[[], None], bool], bool]
 OnRoots = Callable[[list[str] | None], None]
+OnClient = Callable[[Item], None]
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 class StdioSession:
     """Answers the messages of one client. Several threads may handle messages at once."""
 
-    def __init__(self, backend: Backend, send: Send, work: Work, log: Log, on_roots: OnRoots | None = None) -> None:
-        """`work` runs a job, with a flag for jobs that take long; `on_roots` gets the client's roots."""
+    def __init__(
+        self,
+        backend: Backend,
+        send: Send,
+        work: Work,
+        log: Log,
+        on_roots: OnRoots | None = None,
+        on_client: OnClient | None = None,
+    ) -> None:
+        """`work` runs a job, with a flag for jobs that take long; `on_roots` gets the client's roots.
+
+        `on_client` gets the parameters of `initialize`.
+        """
         self.backend = backend
         self._send = send
         self._work = work
         self._log = log
         self._on_roots = on_roots
+        self._on_client = on_client
         self._version = ""
         self._is_dated = False  # the version has no resource links
         self._capabilities: Item = {}
@@ -68,15 +65,15 @@ class StdioSession:
         """Answer one line of input."""
         try:
             if not line:
-                raise RpcError(INVALID_REQUEST, "This message is too long and was passed over.")
-            found = parse(line)
+                raise RpcError(wire.INVALID_REQUEST, "This message is too long and was passed over.")
+            found = wire.parse(line)
             if isinstance(found, list):
                 self._on_batch(found)
             else:
                 self._dispatch(found, self._send)
         except RpcError as fault:
             self._log("warning", fault.message)
-            self._send(make_error(fault.id, fault))
+            self._send(wire.make_error(fault.id, fault))
 
     def pending(self) -> set[str]:
         """The methods of the requests that are not answered yet."""
@@ -115,9 +112,11 @@ class StdioSession:
 
     def _on_batch(self, items: list[Any]) -> None:
         if self._version != versions.BATCHES:
-            raise RpcError(INVALID_REQUEST, "Batches are not part of this protocol: send one message on each line.")
+            raise RpcError(
+                wire.INVALID_REQUEST, "Batches are not part of this protocol: send one message on each line."
+            )
         answers: list[Any] = []
-        messages, faults = parse_each(items)
+        messages, faults = wire.parse_each(items)
         waited = len(faults) + sum(one.is_request for one in messages)
 
         def gather(value: Any) -> None:
@@ -131,7 +130,7 @@ class StdioSession:
                 self._send(there)
 
         for fault in faults:
-            gather(make_error(fault.id, fault))
+            gather(wire.make_error(fault.id, fault))
         for message in messages:
             self._dispatch(message, gather)
 
@@ -162,11 +161,11 @@ class StdioSession:
     def _on_request(self, id: Id, method: str, params: Item, send: Send) -> None:
         request = RpcRequest(id, method, params, send, CancelToken())
         if self._running.setdefault(id, request) is not request:
-            send(make_error(id, RpcError(INVALID_REQUEST, f"A request with the id {id!r} is under way.")))
+            send(wire.make_error(id, RpcError(wire.INVALID_REQUEST, f"A request with the id {id!r} is under way.")))
         elif method != "tools/call":
             self._answer(request)
         elif not self._work(partial(self._answer, request), self._is_slow_tool(params.get("name"))):
-            self._finish(request, make_error(id, RpcError(BUSY, "Too many calls wait. Send fewer at once.")))
+            self._finish(request, wire.make_error(id, RpcError(wire.BUSY, "Too many calls wait. Send fewer at once.")))
 
     def _is_slow_tool(self, name: Any) -> bool:
         return isinstance(name, str) and name in self._slow_tools
@@ -178,24 +177,23 @@ class StdioSession:
             if self._on_roots is not None and not self._version and request.method != "initialize":
                 self._on_roots(None)  # without a handshake the client is not asked for its roots
             if (method := _METHODS.get(request.method)) is None:
-                raise RpcError(UNKNOWN_METHOD, f"There is no method {request.method!r}.")
+                raise RpcError(wire.UNKNOWN_METHOD, f"There is no method {request.method!r}.")
             result = method(self, request)
         except RpcError as fault:
-            self._finish(request, make_error(request.id, fault))
+            self._finish(request, wire.make_error(request.id, fault))
         except ToolError as error:
             self._log("error", f"{request.method}: {error.message}")
-            self._finish(request, make_error(request.id, RpcError(INTERNAL, error.message)))
+            self._finish(request, wire.make_error(request.id, RpcError(wire.INTERNAL, error.message)))
         except InputRequiredError as asking:
-            self._finish(request, make_result(request.id, asking.result))
+            self._finish(request, wire.make_result(request.id, asking.result))
         except Exception as error:  # a fault of the server, which goes on
-            self._log("error", f"{request.method} failed: {describe(error)}")
-            self._finish(
-                request, make_error(request.id, RpcError(INTERNAL, f"Internal error: {type(error).__name__}."))
-            )
+            self._log("error", f"{request.method} failed: {wire.describe(error)}")
+            internal = RpcError(wire.INTERNAL, f"Internal error: {type(error).__name__}.")
+            self._finish(request, wire.make_error(request.id, internal))
         else:
             if result is not None:  # else the answer comes later
                 adapted = self._adapt(request, result) if request.meta or self._is_dated else result
-                self._finish(request, make_result(request.id, adapted))
+                self._finish(request, wire.make_result(request.id, adapted))
 
     def _finish(self, request: RpcRequest, answer: Item) -> None:
         # The client may use the id again as soon as it has the answer; `pending` counts the request until it is sent.
@@ -254,36 +252,36 @@ class StdioSession:
 
     def initialize(self, request: RpcRequest) -> Item:
         if self._version:
-            raise RpcError(INVALID_REQUEST, "The session has begun already.")
+            raise RpcError(wire.INVALID_REQUEST, "The session has begun already.")
         version = versions.negotiate(request.params)
         self._capabilities = request.table("capabilities")
         self._version = version
         self._is_dated = version < versions.LINKS
+        if self._on_client is not None:
+            self._on_client(request.params)
         return versions.initialize_result(self.backend, version)
 
     def discover(self, request: RpcRequest) -> Item:
         if request.meta is None:
-            raise RpcError(INVALID_PARAMS, f"`_meta` has no {versions.VERSION!r}.")
+            raise RpcError(wire.INVALID_PARAMS, f"`_meta` has no {versions.VERSION!r}.")
         return versions.discover_result(self.backend)
 
     def set_level(self, request: RpcRequest) -> Item:
         level = request.text("level")
         if level not in LEVELS:
-            raise RpcError(INVALID_PARAMS, f"There is no level {level!r}. There are: {', '.join(LEVELS)}.")
+            raise RpcError(wire.INVALID_PARAMS, f"There is no level {level!r}. There are: {', '.join(LEVELS)}.")
         self._level = LEVELS.index(level)
         return {}
 
     def listen(self, request: RpcRequest) -> None:
         if request.meta is None:
-            raise RpcError(UNKNOWN_METHOD, f"There is no method {request.method!r} in this version.")
+            raise RpcError(wire.UNKNOWN_METHOD, f"There is no method {request.method!r} in this version.")
         wanted = request.table("notifications")
         kinds = [kind for kind in ("tools", "resources", "prompts") if wanted.get(f"{kind}ListChanged") is True]
         with self._lock:
             self._listeners[request.id] = frozenset(kinds)
-        params = {
-            "notifications": {f"{kind}ListChanged": True for kind in kinds},
-            "_meta": {versions.SUBSCRIPTION: request.id},
-        }
+        listened = {f"{kind}ListChanged": True for kind in kinds}
+        params = {"notifications": listened, "_meta": {versions.SUBSCRIPTION: request.id}}
         request.send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})
 
     def tools(self, _request: RpcRequest) -> msgspec.Raw:
@@ -291,23 +289,20 @@ class StdioSession:
         if listed is None:
             tools = self.backend.tools()
             self._slow_tools = frozenset(one["name"] for one in tools if _is_slow(one.get("annotations", {})))
-            listed = self._tool_list = msgspec.Raw(encode({"tools": tools}))
+            listed = self._tool_list = msgspec.Raw(wire.encode({"tools": tools}))
         return listed
 
     def call(self, request: RpcRequest) -> Item:
-        if request.meta is None:
-            peer = StdioPeer(request, self._capabilities, self._ask)
-        else:
-            peer = StdioPeer(request, request.meta[versions.CLIENT_CAN], None)
+        stateless = request.meta is not None
+        can = request.meta[versions.CLIENT_CAN] if request.meta is not None else self._capabilities
+        peer = StdioPeer(request, can, None if stateless else self._ask)
         name, arguments = request.params.get("name"), request.params.get("arguments")
-        if not isinstance(name, str) or not isinstance(
-            arguments, dict
-        ):  # wrong types are an error, absent values are not
-            name, arguments = request.text("name"), request.table("arguments")
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            name, arguments = request.text("name"), request.table("arguments")  # an absent value is no error
         try:
             return self.backend.call(name, arguments, peer)
         except UnknownItemError as error:
-            raise RpcError(INVALID_PARAMS, str(error)) from None
+            raise RpcError(wire.INVALID_PARAMS, str(error)) from None
 
 
 def _from_backend(answer: Callable[[Backend, RpcRequest], Item]) -> _Method:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from toolroll.mcp.backend import Backend
-from toolroll.mcp.session import OnRoots, StdioSession
+from toolroll.mcp.session import OnClient, OnRoots, StdioSession
 from toolroll.mcp.wire import Line, LineReader, LineWriter
 from toolroll.mcp.worker_threads import WorkerThreads
 
@@ -22,13 +22,20 @@ _CALL_GRACE_S, _LIST_GRACE_S = 5.0, 10.0  # for running tool calls, and for othe
 _POLL_S = 0.01
 
 
-def serve(backend: Backend, *, on_roots: OnRoots | None = None, on_listed: Callable[[], None] | None = None) -> int:
+def serve(
+    backend: Backend,
+    *,
+    on_roots: OnRoots | None = None,
+    on_client: OnClient | None = None,
+    on_listed: Callable[[], None] | None = None,
+) -> int:
     """Serve one client until it closes the input, then cancel what still runs; returns the exit status.
 
-    `on_roots` gets the client's roots; `on_listed` is called after the client got its first list of tools.
+    `on_roots` gets the client's roots, `on_client` what the client says of itself; `on_listed` is called after the
+    client got its first list of tools.
     """
     with _pipes() as (source, target), _exit_on_sighup():
-        server = _Server(backend, source, target, on_roots, on_listed)
+        server = _Server(backend, source, target, on_roots, on_client, on_listed)
         try:
             server.run()
         finally:
@@ -46,11 +53,12 @@ class _Server:
         source: int,
         target: int,
         on_roots: OnRoots | None,
+        on_client: OnClient | None,
         on_listed: Callable[[], None] | None,
     ) -> None:
         self._input, self._output = LineReader(source), LineWriter(target)
         self._threads: WorkerThreads[Line] = WorkerThreads(self._input.next, self._handle, begin=self._flush)
-        self._session = StdioSession(backend, self._send, self._threads.work, self._log, on_roots)
+        self._session = StdioSession(backend, self._send, self._threads.work, self._log, on_roots, on_client)
         self._on_listed = on_listed
         self._failed = False
         self._target_poll = select.poll()

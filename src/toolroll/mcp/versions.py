@@ -54,13 +54,8 @@ def server_info(backend: Backend) -> Item:
 
 def initialize_result(backend: Backend, version: str) -> Item:
     """The result of `initialize`."""
-    can = capabilities(logging=True)
-    return {
-        "protocolVersion": version,
-        "capabilities": can,
-        "serverInfo": server_info(backend),
-        "instructions": backend.instructions,
-    }
+    said = {"serverInfo": server_info(backend), "instructions": backend.instructions}
+    return {"protocolVersion": version, "capabilities": capabilities(logging=True), **said}
 
 
 def discover_result(backend: Backend) -> Item:

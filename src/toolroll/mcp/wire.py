@@ -62,7 +62,7 @@ def parse(line: Line) -> RpcMessage | list[Any]:
     except _BROKEN as error:
         raise RpcError(PARSE, f"This line is not JSON: {error}.", id=_find_id(line)) from None
     if message.jsonrpc != "2.0":
-        raise RpcError(INVALID_REQUEST, 'A message has "jsonrpc": "2.0".', id=_id(message.id))
+        raise RpcError(INVALID_REQUEST, 'A message has "jsonrpc": "2.0".', id=_id({"id": message.id}))
     return message
 
 
@@ -109,8 +109,7 @@ def _parse_batch(line: Line, why: str) -> list[Any]:
         raise RpcError(PARSE, f"This line is not JSON: {error}.") from None
     if isinstance(found, list) and found:
         return found
-    id = found.get("id") if isinstance(found, dict) else None
-    raise RpcError(INVALID_REQUEST, f"This is no JSON-RPC message: {why}.", id=id if isinstance(id, Id) else None)
+    raise RpcError(INVALID_REQUEST, f"This is no JSON-RPC message: {why}.", id=_id(found))
 
 
 def _find_id(line: Line) -> Id | None:
@@ -118,15 +117,14 @@ def _find_id(line: Line) -> Id | None:
     import json
 
     try:
-        found = json.loads(line)
+        return _id(json.loads(line))
     except (ValueError, RecursionError):
         return None
+
+
+def _id(found: Any) -> Id | None:
     id = found.get("id") if isinstance(found, dict) else None
     return id if isinstance(id, Id) else None
-
-
-def _id(id: Id | msgspec.UnsetType) -> Id | None:
-    return None if isinstance(id, msgspec.UnsetType) else id
 
 
 def encode(value: Any) -> bytes:

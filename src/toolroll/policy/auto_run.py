@@ -1,6 +1,6 @@
 """Files that other programs run by themselves: an editor, an agent, a shell or a CI system, without being asked to.
 
-A write to one of them runs code outside every sandbox later. A pure table with an example beside each row.
+A write to one of them runs code outside every sandbox later. A pure table.
 """
 
 from __future__ import annotations
@@ -20,63 +20,45 @@ class AutoRun:
     """A folder ends in a slash; `*` before the last name stands for any beginning of it."""
     by: str
     """The program that runs it."""
-    example: str
 
     @property
     def parts(self) -> tuple[str, ...]:
         return tuple(self.path.rstrip("/").split("/"))
 
 
-TABLE: tuple[AutoRun, ...] = (
-    AutoRun(".claude/", "Claude Code", ".claude/settings.json"),
-    AutoRun(".mcp.json", "MCP clients", ".mcp.json"),
-    AutoRun(".cursor/", "Cursor", ".cursor/mcp.json"),
-    AutoRun(".codex/", "Codex", ".codex/config.toml"),
-    AutoRun(".gemini/", "Gemini CLI", ".gemini/settings.json"),
-    AutoRun(".opencode/", "opencode", ".opencode/plugin/a.ts"),
-    AutoRun(".opencode.json", "opencode", ".opencode.json"),
-    AutoRun("opencode.json", "opencode", "sub/opencode.json"),
-    AutoRun("opencode.jsonc", "opencode", "opencode.jsonc"),
-    AutoRun(".windsurf/", "Windsurf", ".windsurf/workflows/a.md"),
-    AutoRun(".continue/", "Continue", ".continue/config.ts"),
-    AutoRun(".kiro/", "Kiro", ".kiro/hooks/a.kiro.hook"),
-    AutoRun(".aider.conf.yml", "aider", ".aider.conf.yml"),
-    AutoRun(".vscode/tasks.json", "VS Code", ".vscode/tasks.json"),
-    AutoRun(".vscode/settings.json", "VS Code", "sub/.vscode/settings.json"),
-    AutoRun(".vscode/launch.json", "VS Code", ".vscode/launch.json"),
-    AutoRun(".vscode/mcp.json", "VS Code", ".VSCode/MCP.json"),
-    AutoRun("*.code-workspace", "VS Code", "project.code-workspace"),
-    AutoRun(".idea/runConfigurations/", "JetBrains IDEs", ".idea/runConfigurations/a.xml"),
-    AutoRun(".idea/workspace.xml", "JetBrains IDEs", ".idea/workspace.xml"),
-    AutoRun(".run/", "JetBrains IDEs", ".run/a.run.xml"),
-    AutoRun(".zed/", "Zed", ".zed/tasks.json"),
-    AutoRun(".exrc", "Vim", ".exrc"),
-    AutoRun(".nvimrc", "Neovim", ".nvimrc"),
-    AutoRun(".nvim.lua", "Neovim", ".nvim.lua"),
-    AutoRun(".dir-locals.el", "Emacs", "src/.dir-locals.el"),
-    AutoRun(".devcontainer/", "dev containers", ".devcontainer/devcontainer.json"),
-    AutoRun(".devcontainer.json", "dev containers", ".devcontainer.json"),
-    AutoRun(".envrc", "direnv", "sub/.envrc"),
-    AutoRun(".direnv/", "direnv", ".direnv/bin/a"),
-    AutoRun(".mise.toml", "mise", ".mise.toml"),
-    AutoRun("mise.toml", "mise", "mise.toml"),
-    AutoRun(".husky/", "git, by husky", ".husky/pre-commit"),
-    AutoRun(".githooks/", "git, by core.hooksPath", ".githooks/pre-commit"),
-    AutoRun(".pre-commit-config.yaml", "git, by pre-commit", ".pre-commit-config.yaml"),
-    AutoRun("lefthook.yml", "git, by lefthook", "lefthook.yml"),
-    AutoRun("lefthook.yaml", "git, by lefthook", "lefthook.yaml"),
-    AutoRun("lefthook-local.yml", "git, by lefthook", "lefthook-local.yml"),
-    AutoRun(".lefthook.yml", "git, by lefthook", ".lefthook.yml"),
-    AutoRun(".lefthook/", "git, by lefthook", ".lefthook/pre-push/a.sh"),
-    AutoRun(".github/workflows/", "GitHub Actions", ".github/workflows/ci.yml"),
-    AutoRun(".github/actions/", "GitHub Actions", ".github/actions/a/action.yml"),
-    AutoRun(".gitea/workflows/", "Gitea Actions", ".gitea/workflows/ci.yml"),
-    AutoRun(".forgejo/workflows/", "Forgejo Actions", ".forgejo/workflows/ci.yml"),
-    AutoRun(".gitlab-ci.yml", "GitLab CI", ".gitlab-ci.yml"),
-    AutoRun(".circleci/", "CircleCI", ".circleci/config.yml"),
-)
+_PATHS: dict[str, str] = {
+    "Claude Code": ".claude/",
+    "MCP clients": ".mcp.json",
+    "Cursor": ".cursor/",
+    "Codex": ".codex/",
+    "Gemini CLI": ".gemini/",
+    "opencode": ".opencode/ .opencode.json opencode.json opencode.jsonc",
+    "Windsurf": ".windsurf/",
+    "Continue": ".continue/",
+    "Kiro": ".kiro/",
+    "aider": ".aider.conf.yml",
+    "VS Code": ".vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/mcp.json *.code-workspace",
+    "JetBrains IDEs": ".idea/runConfigurations/ .idea/workspace.xml .run/",
+    "Zed": ".zed/",
+    "Vim": ".exrc",
+    "Neovim": ".nvimrc .nvim.lua",
+    "Emacs": ".dir-locals.el",
+    "dev containers": ".devcontainer/ .devcontainer.json",
+    "direnv": ".envrc .direnv/",
+    "mise": ".mise.toml mise.toml",
+    "git, by husky": ".husky/",
+    "git, by core.hooksPath": ".githooks/",
+    "git, by pre-commit": ".pre-commit-config.yaml",
+    "git, by lefthook": "lefthook.yml lefthook.yaml lefthook-local.yml .lefthook.yml .lefthook/",
+    "GitHub Actions": ".github/workflows/ .github/actions/",
+    "Gitea Actions": ".gitea/workflows/",
+    "Forgejo Actions": ".forgejo/workflows/",
+    "GitLab CI": ".gitlab-ci.yml",
+    "CircleCI": ".circleci/",
+}
+TABLE = tuple(AutoRun(path, by) for by, paths in _PATHS.items() for path in paths.split())
 
-REPOSITORY = AutoRun(".git/", "git", "sub/.git/hooks/pre-commit")
+REPOSITORY = AutoRun(".git/", "git")
 """The row of a nested repository, which is recognised by the contents of a folder and not by its name."""
 _IN_REPOSITORY = frozenset("HEAD config config.worktree commondir objects refs hooks info".lower().split())
 

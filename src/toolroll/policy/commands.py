@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from toolroll.policy.decision import Decision, Rule
 from toolroll.policy.shell.destructive import banned
@@ -42,6 +43,8 @@ class CommandRules:
     user: tuple[Rule, ...] = ()
     wraps: bool = True
     """Whether a program that runs others (env, timeout, `sh -c`) counts for what it runs, if it is in no table."""
+    git_losses: Literal["none", "final", "all"] = "none"
+    """Which git commands that lose work need the user's consent, in the git tool and in a shell; see `GitRule`."""
 
     @cached_property
     def _banned(self) -> dict[str, list[RefusedProgram]]:
@@ -81,13 +84,13 @@ def _first(rows: Mapping[str, Sequence[RefusedProgram]], command: SimpleCommand)
     return next((row for row in found if row.harms is None or row.harms(command)), None)
 
 
-STANDARD = CommandRules("standard", banned.STANDARD, DESTRUCTIVE, READERS)
+STANDARD = CommandRules("standard", banned.STANDARD, DESTRUCTIVE, READERS, git_losses="final")
 TERMINAL = CommandRules("terminal", banned.STANDARD, DESTRUCTIVE, select_programs(READERS, TERMINAL_NAMES), wraps=False)
 
 PRESETS: dict[str, CommandRules] = {
     "standard": STANDARD,
     "cdd": CommandRules("cdd", banned.STANDARD, DESTRUCTIVE, READERS),
-    "coding-agent": CommandRules("coding-agent", (), DESTRUCTIVE, READERS),
+    "coding-agent": CommandRules("coding-agent", (), DESTRUCTIVE, READERS, git_losses="all"),
     "koopa": CommandRules("koopa", banned.KOOPA, DESTRUCTIVE, READERS),
     "plain": CommandRules("plain", (), DESTRUCTIVE, READERS),
     "terminal": TERMINAL,
@@ -106,6 +109,8 @@ class JudgedPart:
     reason: str = ""
     by_rule: bool = False
     """A rule of the user decided it."""
+    firm: bool = False
+    """It needs consent also where the policy asks about no commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +203,20 @@ def _command(command: SimpleCommand, rules: CommandRules) -> JudgedPart:
         return JudgedPart(command.literal, command.text, rule.decision, why, by_rule=True)
     if row := rules.ban(command) if command.sure and not ours else None:
         return JudgedPart(command.literal, command.text, "deny", f"{command.program!r} is not allowed: {row.reason}.")
+    if command.program == "git" and (loss := _git_loss(command, rules)):
+        return JudgedPart(command.literal, command.text, "ask", loss, firm=True)
     wraps = command.clear and (rules.wraps or rules.reader(command.program or "") is not None)
     if not maybe and (wraps or _only_reads(command, rules)):
         return JudgedPart(command.literal, command.text, "allow")
     return _ask(command.text, _why_ask(command.program, rules), command.literal)
+
+
+def _git_loss(command: SimpleCommand, rules: CommandRules) -> str | None:
+    if rules.git_losses == "none":
+        return None
+    from toolroll.policy.git import find_loss
+
+    return find_loss([word.text for word in command.words], final=rules.git_losses == "final")
 
 
 def _why_ask(name: str | None, rules: CommandRules) -> str:

@@ -75,6 +75,16 @@ def components(path: str) -> tuple[str, ...]:
     return tuple([name for name in path.split("/") if name and name != "."])
 
 
+def climbs(path: str) -> bool:
+    """Whether the path leads above where it starts."""
+    depth = 0
+    for part in components(path):
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return True
+    return False
+
+
 def ends_in_folder(path: str) -> bool:
     """Whether the text ends in a way that only suits a folder."""
     return path.rpartition("/")[2] in ("", ".", "..")

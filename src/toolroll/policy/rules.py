@@ -55,6 +55,10 @@ class Policy:
     """How commands are confined. "none" is the opt-out: they may then do whatever the user may."""
     network: bool = False
     """Whether commands may use the network."""
+    allow_destructive: bool = False
+    """Whether git commands that lose work, such as `stash drop`, run without the user's consent."""
+    allow_cd: bool = True
+    """Whether `terminal` may change its folder."""
     hosts: tuple[str, ...] = ()
     """Private or local hosts that may be fetched from nevertheless, such as "127.0.0.1:8080"."""
     readable: tuple[str, ...] = ()

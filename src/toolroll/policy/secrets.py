@@ -8,15 +8,12 @@ from binascii import Error as NotBase64
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from toolroll.policy import variables
+from toolroll.policy.variables import may_set, words
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+__all__ = ["Redaction", "has_shape", "is_literal", "is_secret", "may_set"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
-_SECRET = _words("""
+_SECRET = words("""
     PASSWORD PASSWORDS PASSWD PASSPHRASE PASSCODE SECRET SECRETS CREDENTIAL CREDENTIALS CREDS CRED APIKEY
     APIKEYS AUTHORIZATION BEARER MNEMONIC COOKIES KUBECONFIG NETRC ASKPASS HTPASSWD PASSFILE
 """)
@@ -26,7 +23,7 @@ _ENDINGS = re.compile(  # words written together: PGPASSWORD, authToken, MYAPIKE
     r"|^(?:DB|SSH|MY|PG|FTP|SMTP|USER|ROOT|ADMIN|MAIL|SQL|MYSQL|REDIS|SUDO|LDAP)PASS$"
 )
 # The last word of a name, for those that mean a secret only there.
-_LAST = _words("PASS PAT PWD JWT SALT PEPPER OTP COOKIE AUTH DSN KEY WEBHOOK WEBHOOKS")
+_LAST = words("PASS PAT PWD JWT SALT PEPPER OTP COOKIE AUTH DSN KEY WEBHOOK WEBHOOKS")
 _PAIRS = frozenset({
     ("CONNECTION", "STRING"), ("CONN", "STR"), ("CONN", "STRING"), ("PASS", "PHRASE"), ("PASS", "WORD"),
     ("SEED", "PHRASE"),
@@ -37,30 +34,30 @@ _PAIRS = frozenset({
 _NAMES = frozenset({"XAUTHORITY", "KRB5CCNAME", "KRB5_KTNAME", "ICEAUTHORITY", "SSLKEYLOGFILE", "PGPASSFILE"})
 
 # What stands before KEY and is no secret, or is one wherever KEY stands.
-_PLAIN_KEYS = _words("""
+_PLAIN_KEYS = words("""
     PUBLIC PUB PUBLISHABLE PRIMARY FOREIGN SORT PARTITION CACHE HOT ROUTING INDEX LOOKUP MAP GROUP JSON DICT OBJECT
     ARROW ENTER SHIFT META COMPOSE MENU IDEMPOTENCY TRANSLATION REGISTRY LEADER PREFIX MODIFIER ESCAPE ANY HASH
     RANGE UNIQUE SHARD ORDER SITE TEMPLATE CONFIG FEATURE MESSAGE ROW COLUMN FIELD HELP HOST
 """)
-_SECRET_KEYS = _words("""
+_SECRET_KEYS = words("""
     API SECRET ACCESS PRIVATE SSH GPG PGP SSL TLS AUTH MASTER SIGNING SIGN ENCRYPTION ENCRYPT CRYPT DECRYPTION
     DEPLOY LICENSE ACCOUNT STORAGE SERVICE CONSUMER FERNET HMAC AES RSA JWT SESSION CLIENT APP APPLICATION WALLET
     SHARED
 """)
-_TRAILING = _words("""
+_TRAILING = words("""
     OLD NEW BACKUP BAK PREV PREVIOUS NEXT CURRENT PROD PRODUCTION DEV STAGING TEST TESTING LOCAL BASE64 B64 HEX ENC
     ENCODED RAW FILE PATH ID DEFAULT MAIN PRIMARY SECONDARY VALUE STRING TEXT PEM JSON
 """)
 # A variable whose name ends so describes a secret and does not hold it.
-_ABOUT = _words("""
+_ABOUT = words("""
     EXPIRY EXPIRES EXPIRE EXPIRATION TTL LIFETIME TIMEOUT MINUTES SECONDS DAYS HOURS AGE LENGTH LEN SIZE LIMIT COUNT
     BUDGET MAX MIN TYPE ALGORITHM ALG ALGO POLICY ENABLED DISABLED REQUIRED FORMAT ISSUER AUDIENCE ENDPOINT ROTATION
     ITERATIONS ROUNDS STRENGTH MODE PROVIDER SCOPE SCOPES METHOD USAGE PARALLELISM WINDOW COST PRICE RATE
 """)
-_AMOUNTS = _words("MAX MIN NUM NUMBER TOTAL N COUNT LIMIT STOP PER")
-_AMOUNTS_OF_MANY = _AMOUNTS | _words("USED INPUT OUTPUT PROMPT COMPLETION CONTEXT THINKING REASONING CACHED")
-_FOLDERS = _words("OLD ORIGINAL ORIG INIT LAST PREV PREVIOUS CURRENT START PROJECT WORK HOST")
-_STAGES = _words("TEST FIRST SECOND MULTI SINGLE ONE TWO RENDER NEXT LAST FORWARD BACKWARD COMPILER OPTIMIZER")
+_AMOUNTS = words("MAX MIN NUM NUMBER TOTAL N COUNT LIMIT STOP PER")
+_AMOUNTS_OF_MANY = _AMOUNTS | words("USED INPUT OUTPUT PROMPT COMPLETION CONTEXT THINKING REASONING CACHED")
+_FOLDERS = words("OLD ORIGINAL ORIG INIT LAST PREV PREVIOUS CURRENT START PROJECT WORK HOST")
+_STAGES = words("TEST FIRST SECOND MULTI SINGLE ONE TWO RENDER NEXT LAST FORWARD BACKWARD COMPILER OPTIMIZER")
 _PLAIN_VALUE = re.compile(
     r"[0-9.]{0,9}|true|false|yes|no|on|off|none|null|basic|oauth2?|oidc|saml|ldap|jwt|trust|md5|scram|enabled|disabled",
     re.IGNORECASE,
@@ -80,11 +77,6 @@ def has_shape(text: str) -> bool:
 def is_literal(value: str) -> bool:
     """Whether it could be a secret itself and not code that gets one: a secret has a digit, or no sign of code."""
     return any(char.isdigit() for char in value) or not re.search(r"[().$]", value)
-
-
-def may_set(name: str, value: str) -> bool:
-    """Whether a model may set this variable for a command: it makes nothing run other code or talk to other hosts."""
-    return variables.may_set(name, value)
 
 
 def _secret_name(name: str, value: str) -> bool:

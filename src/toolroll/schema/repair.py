@@ -9,47 +9,36 @@ from typing import Any
 from toolroll.schema.signature import Schema
 
 # Names that mean the same parameter in one tool language or another. Compared without case and underscores.
-_SAME = (
-    {"path", "filepath", "file", "filename", "absolutepath", "targetfile", "directory", "dir", "folder"},
-    {"old", "oldstring", "oldstr", "oldtext", "search"},
-    {"new", "newstring", "newstr", "newtext", "replacement"},
-    {"replaceall", "all", "every"},
-    {"content", "contents", "text", "filetext"},
-    {"pattern", "query", "regex", "glob"},
-    {"include", "fileglob", "filepattern", "glob"},
-    {"literal", "literaltext", "fixedstrings"},
-    {"ignorecase", "caseinsensitive"},
-    {"context", "contextlines"},
-    {"limit", "maxresults", "headlimit", "count", "maxlines"},
-    {"offset", "startline", "start", "line"},
-    {"end", "endline"},
-    {"source", "src", "from"},
-    {"target", "destination", "dest", "dst", "to"},
-    {"command", "cmd", "code", "script"},
-    {"query", "question", "input"},
-)
+_SAME = [set(group.split()) for group in (
+    "path filepath file filename absolutepath targetfile directory dir folder", "old oldstring oldstr oldtext search",
+    "new newstring newstr newtext replacement", "replaceall all every", "content contents text filetext",
+    "pattern query regex glob", "include fileglob filepattern glob", "literal literaltext fixedstrings",
+    "ignorecase caseinsensitive", "context contextlines", "limit maxresults headlimit count maxlines",
+    "offset startline start line", "end endline", "source src from", "target destination dest dst to",
+    "command cmd code script", "query question input",
+)]  # fmt: skip
 
 
 def repair(schema: Schema, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """A mended copy of the arguments, and one note for each thing mended."""
+    """A repaired copy of the arguments, and one note for each repair."""
     properties: dict[str, Schema] = schema.get("properties", {})
     required = schema.get("required", ())
-    mended: dict[str, Any] = {}
+    repaired: dict[str, Any] = {}
     notes: list[str] = []
     for given, value in arguments.items():
         name = given
         same = _alias(str(given), properties, arguments) if given not in properties else None
-        if same is not None and same not in mended:
+        if same is not None and same not in repaired:
             notes.append(f"{given} read as {same}")
             name = same
         if name in properties and name not in required and _unused(value, properties[name]):
             notes.append(f"{name}: {'null' if value is None else 'empty text'} left out")
             continue
-        fixed = _mend(value, properties.get(name, {}))
+        fixed = _convert(value, properties.get(name, {}))
         if fixed is not value:
             notes.append(_note(name, value, fixed))
-        mended[name] = fixed
-    return mended, notes
+        repaired[name] = fixed
+    return repaired, notes
 
 
 def _unused(value: Any, schema: Schema) -> bool:
@@ -70,7 +59,7 @@ def _alias(given: str, properties: Mapping[str, Schema], arguments: Mapping[str,
 
 def _note(name: str, value: Any, fixed: Any) -> str:
     if type(value) is type(fixed):
-        return f"{name}: {value!r} read as {fixed!r}" if isinstance(value, str) else f"{name}: mended within"
+        return f"{name}: {value!r} read as {fixed!r}" if isinstance(value, str) else f"{name}: repaired within"
     return f"{name}: {type(value).__name__} read as {type(fixed).__name__}"
 
 
@@ -78,15 +67,16 @@ def _flat(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _mend(value: Any, schema: Schema) -> Any:
+def _convert(value: Any, schema: Schema) -> Any:
     """The value as the schema's type when the text of it plainly is one; else the value itself."""
     kind = schema.get("type")
     if isinstance(value, list) and kind == "array":
-        return _each(value, [_mend(one, schema.get("items", {})) for one in value])
+        items = [_convert(one, schema.get("items", {})) for one in value]
+        return value if all(map(operator.is_, value, items)) else items
     if isinstance(value, dict) and kind == "object":
         properties = schema.get("properties", {})
-        mended = {name: _mend(one, properties.get(name, {})) for name, one in value.items()}
-        return value if all(mended[name] is one for name, one in value.items()) else mended
+        parts = {name: _convert(one, properties.get(name, {})) for name, one in value.items()}
+        return value if all(parts[name] is one for name, one in value.items()) else parts
     if isinstance(value, str) and value not in schema.get("enum", (value,)):
         return next((one for one in schema["enum"] if isinstance(one, str) and _flat(one) == _flat(value)), value)
     if not isinstance(value, str) or kind == "string" or not isinstance(kind, str):
@@ -105,11 +95,7 @@ def _mend(value: Any, schema: Schema) -> Any:
     return value if found is None else found
 
 
-def _each(given: list[Any], mended: list[Any]) -> list[Any]:
-    return given if all(map(operator.is_, given, mended)) else mended
-
-
-def _decoded(kind: type) -> Callable[[str], Any]:
+def _json(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         import msgspec
 
@@ -128,6 +114,6 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "integer": lambda text: int(text) if len(text) < 20 else None,
     "number": _finite,
     "boolean": {"true": True, "false": False, "True": True, "False": False}.get,
-    "array": _decoded(list),
-    "object": _decoded(dict),
+    "array": _json(list),
+    "object": _json(dict),
 }

@@ -24,12 +24,8 @@ class Field:
     """Names a file or folder of the workspace: calls on it are locked by it."""
 
     def keywords(self) -> Schema:
-        named = {
-            "minimum": self.ge,
-            "maximum": self.le,
-            "minLength": self.min_length,
-            "maxLength": self.max_length,
-        }
+        bounds = {"minimum": self.ge, "maximum": self.le}
+        named = {**bounds, "minLength": self.min_length, "maxLength": self.max_length}
         return {keyword: value for keyword, value in named.items() if value is not None}
 
 
@@ -78,15 +74,8 @@ def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
     schema = schema_of(hint)
     if default not in (None, ()):
         schema["default"] = default.value if isinstance(default, Enum) else default
-    return Parameter(
-        name=one.name,
-        schema=schema,
-        required=required,
-        default=default,
-        shown=one.kind is not one.KEYWORD_ONLY,
-        path=_is_path(hint),
-        convert=_conversion(hint),
-    )
+    shown = one.kind is not one.KEYWORD_ONLY
+    return Parameter(one.name, schema, required, default, shown, _is_path(hint), _conversion(hint))
 
 
 def _is_path(hint: Any) -> bool:
@@ -104,16 +93,8 @@ def _bare(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-_PLAIN: dict[Any, Schema] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    Any: {},
-    object: {},
-    dict: {"type": "object"},
-    list: {"type": "array"},
-}
+_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array"}
+_PLAIN: dict[Any, Schema] = {Any: {}, object: {}, **{kind: {"type": name} for kind, name in _NAMES.items()}}
 
 
 def schema_of(hint: Any, inside: tuple[Any, ...] = ()) -> Schema:

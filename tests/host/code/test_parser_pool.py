@@ -78,7 +78,7 @@ def test_of_many_sources_only_the_hard_one_fails(parsers):
 
 def test_sheets_are_those_that_the_function_makes(parsers):
     source = "class Größe:\n    def f(self): return g(1)\n".encode()
-    with_tags, of_text = parsers.every_facts([("python", source), ("", source)])
+    with_tags, of_text = parsers.every_facts([("python", source), ("", source)], None)
     assert with_tags == msgspec.msgpack.encode(file_facts.make_facts(source.decode(), tags("python", source)))
     assert of_text == msgspec.msgpack.encode(file_facts.make_facts(source.decode(), None))
 

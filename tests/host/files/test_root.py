@@ -138,7 +138,8 @@ def test_refuses_what_is_outside(root, workspace, path):
     ("path", "failure"),
     [
         ("nosuch", FileNotFoundError),
-        ("nosuch/../../outside/secret.txt", FileNotFoundError),
+        ("nosuch/../../outside/secret.txt", ErrorCode.SECURITY),
+        ("a.txt/../../outside/secret.txt", ErrorCode.SECURITY),
         ("a.txt/", NotADirectoryError),
         ("a.txt/.", NotADirectoryError),
         ("a.txt/x", NotADirectoryError),
@@ -274,6 +275,7 @@ def test_missing_folders_are_made_only_when_asked(root, workspace):
     [
         ("nosuch/../new.txt", FileNotFoundError),
         ("nosuch/x/../../new.txt", FileNotFoundError),
+        ("nosuch/../../outside/new.txt", ErrorCode.SECURITY),
         ("nosuch/..", FileNotFoundError),
         ("a.txt/x/new.txt", NotADirectoryError),
         ("a.txt/", NotADirectoryError),

@@ -46,7 +46,7 @@ def test_broken_weights_are_told(opened, tmp_path):
     (tmp_path / "models/all-MiniLM-L6-v2/model.safetensors").write_bytes(b"no weights")
     made = opened(TOOLROLL_MODELS=str(tmp_path / "models"))
     assert made.unavailable_reason == ""
-    with pytest.raises(ToolError, match="Run `toolroll models fetch` to fetch it again") as caught:
+    with pytest.raises(ToolError, match="Run `toolroll models fetch`") as caught:
         _ = made.embedder
     assert caught.value.code == "IOError"
 

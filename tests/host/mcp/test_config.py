@@ -16,6 +16,7 @@ def test_the_common_shape():
                 "git": {"command": "mcp-server-git", "args": ["-v"], "env": {"A": "${B}"}, "cwd": "sub"},
                 "web": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}},
                 "off": {"command": "x", "disabled": True},
+                "slow": {"httpUrl": "http://x", "timeout": 5, "startTimeout": 90, "prefix": "s"},
             }
         },
         {},
@@ -25,6 +26,7 @@ def test_the_common_shape():
         "web": ServerConfig(
             "web", url="https://example.com/mcp", headers={"Authorization": "Bearer ${T}"}, prefix="web"
         ),
+        "slow": ServerConfig("slow", url="http://x", timeout=5.0, start_timeout=90.0, prefix="s"),
     }
 
 
@@ -61,13 +63,15 @@ def test_a_workspace_brings_no_servers(ws, tmp_path, monkeypatch):
     [
         ({"a": {}}, "needs either a 'command' or a 'url'"),
         ({"a": {"command": "x", "url": "http://x"}}, "needs either"),
-        ({"a": {"command": "x", "args": "y"}}, "'args' must be of type list"),
-        ({"a": {"command": "x", "args": [1]}}, "'args' must hold texts only"),
-        ({"a": {"command": "x", "env": {"A": 1}}}, "'env' must hold texts only"),
-        ({"a": {"command": "x", "network": "yes"}}, "'network' must be of type bool"),
-        ({"a": {"command": "x", "writes": "all"}}, "'writes' must be one of nothing, workspace, repository"),
-        ({"a": {"command": "x", "timeout": 100_000}}, "'timeout' is in seconds, from 0.1 to 3600"),
-        ({"a": {"command": "x", "prefix": "a b"}}, "'prefix' must be letters"),
+        ({"a": {"command": "x", "args": "y"}}, "'args' must be a list"),
+        ({"a": {"command": "x", "args": [1]}}, r"Expected `str`, got `int` - at `\$\.command\[1\]`"),
+        ({"a": {"command": "x", "env": {"A": 1}}}, r"Expected `str`, got `int` - at `\$\.env\[\.\.\.\]`"),
+        ({"a": {"command": "x", "network": "yes"}}, r"Expected `bool`, got `str` - at `\$\.network`"),
+        ({"a": {"command": "x", "writes": "all"}}, r"Invalid enum value 'all' - at `\$\.writes`"),
+        ({"a": {"command": "x", "timeout": 100_000}}, r"Expected `float` <= 3600(\.0)? - at `\$\.timeout`"),
+        ({"a": {"command": "x", "startTimeout": 0.01}}, r"Expected `float` >= 0.1 - at `\$\.start_timeout`"),
+        ({"a": {"command": "x", "disabled": "no"}}, r"at `\$\.disabled`"),
+        ({"a": {"command": "x", "prefix": "a b"}}, r"Expected `str` matching regex .* - at `\$\.prefix`"),
         ({"a": {"type": "sse", "url": "http://x"}}, "type 'sse' is not supported"),
         ({"a b": {"command": "x"}}, "'a b' is no name for a server"),
         ({"a": 7}, "must be an object"),

@@ -211,3 +211,20 @@ def test_no_program_is_taken_from_path(run: Run, ws: Path, tmp_path: Path, monke
     with pytest.raises(ToolError, match="is where commands could change it") as caught:
         run(mine, "true")
     assert caught.value.code is ErrorCode.SECURITY
+
+
+def test_what_is_memory_of_no_process_is_bounded(run: Run, bubblewrap: Sandbox) -> None:
+    script = "for one in /tmp /dev/shm; do echo $(($(stat -f -c '%b * %S' $one) >> 20)); done"
+    assert run(bubblewrap, script) == (0, "512\n512\n")
+
+
+def test_a_workspace_inside_of_what_is_read_and_the_other_way_round(
+    run: Run, bubblewrap: Sandbox, tmp_path: Path
+) -> None:
+    inner, tools = tmp_path / "tools" / "inner", tmp_path / "tools" / "inner" / ".venv"
+    tools.mkdir(parents=True)
+    (tmp_path / "tools" / "a").write_text("a")
+    access = AccessRules((str(inner),), (str(tmp_path / "tools"), str(tools)))
+    script = "cat ../a; (echo x > ../b) 2>/dev/null; echo x > b && echo x > .venv/b && cat b"
+    assert run(bubblewrap, script, access=access, cwd=inner) == (0, "ax\n")
+    assert sorted(path.name for path in (tmp_path / "tools").rglob("b")) == ["b", "b"]

@@ -46,7 +46,7 @@ def listed(root: Root, scope: Scope) -> tuple[list[str], int]:
 
 def python(root: Root, scope: Scope) -> list[str]:
     with ground(root, scope.path) as where:
-        return sorted(path for _, path, _ in listing.list_newest(where, scope, globs.compile("*.py"))[0])
+        return sorted(path for _, path, _ in listing.list_aged(where, scope, globs.compile("*.py"))[0])
 
 
 def judged(root: Root, scope: Scope) -> tuple[list[str], int]:
@@ -119,10 +119,15 @@ def test_newest_first_and_by_path_among_equals(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     python = [(-3, "b/c.py", 3), (-2, "b/a.py", 2), (-2, "z.py", 2), (-1, "a.py", 1)]
     with Root(str(tmp_path)) as root, ground(root) as where:
-        assert listing.list_newest(where, Scope(), globs.compile("**/*.py")) == (python, True)
-        assert listing.list_newest(where, Scope(), globs.compile("b/*.py")) == ([python[0], python[1]], True)
-        only = listing.list_newest(where, Scope(include=("[a-b]*",)), globs.compile("*.py"))
-        assert only == ([python[1], python[3]], True)
+
+        def listed(scope: Scope, pattern: str) -> list[listing.Aged]:
+            found, whole = listing.list_aged(where, scope, globs.compile(pattern))
+            assert whole
+            return sorted(found)
+
+        assert listed(Scope(), "**/*.py") == python
+        assert listed(Scope(), "b/*.py") == python[:2]
+        assert listed(Scope(include=("[a-b]*",)), "*.py") == [python[1], python[3]]
 
 
 def test_what_is_left_out_though_it_is_wanted(tmp_path: Path) -> None:
@@ -231,7 +236,7 @@ def test_a_search_that_is_out_of_time_or_cancelled_ends(tmp_path: Path) -> None:
     cancelled.cancel()
     with Root(str(tmp_path)) as root:
         with ground(root, seconds=0.0) as where:
-            assert listing.list_newest(where, Scope(), every) == ([], False)
+            assert listing.list_aged(where, Scope(), every) == ([], False)
         with ground(root, token=cancelled) as where, pytest.raises(ToolError) as caught:
-            listing.list_newest(where, Scope(), every)
+            listing.list_aged(where, Scope(), every)
     assert caught.value.code is ErrorCode.CANCELLED

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from tests.mcp.fixtures.served import BOTH, Client, Served, served
 from tests.waiting import until
+from toolroll.mcp.http import listener
 
 TEXT = {"name": "test_simple_text", "arguments": {}}
 RESULT = {"content": [{"type": "text", "text": "This is a simple text response for testing."}]}
@@ -256,3 +258,10 @@ def test_a_whole_head_stops_the_clock(small):
 
 def test_an_answer_does_not_say_what_serves_it(client):
     assert [name for name in client.request("ping").headers if name in ("server", "x-powered-by")] == []
+
+
+@pytest.mark.parametrize(("handler", "ends"), [(signal.SIG_DFL, True), (signal.SIG_IGN, False)], ids=["usual", "nohup"])
+def test_a_signal_that_is_ignored_from_the_start_does_not_end_the_server(handler, ends, monkeypatch):
+    """What the other signals do is seen when the servers of these tests end."""
+    monkeypatch.setattr(listener.signal, "getsignal", lambda _number: handler)
+    assert listener._ending_signals() == (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if ends else []))

@@ -104,6 +104,23 @@ def test_destroying_may_be_allowed_by_name_but_never_reaching_out():
             assert decision(text, destructive=True) == "deny", text
 
 
+def test_a_loss_is_found_behind_the_options_of_git_itself():
+    for before in ("", "-C sub ", "-c a=b ", "--git-dir x --no-pager ", "--work-tree=/ "):
+        assert git.find_loss(shlex.split(f"git {before}stash drop")) == "`git stash drop` throws stashed work away."
+    for text in (
+        "git",
+        "git -C",
+        "git stash pop",
+        "git log --output=x",
+        "git commit -m 'stash drop'",
+        "git checkout main",
+    ):
+        assert git.find_loss(shlex.split(text)) is None, text
+    assert git.find_loss(["git", "rebase", "main"]) == "`git rebase` rewrites history."
+    assert git.find_loss(["git", "rebase", "main"], final=True) is None
+    assert git.find_loss(["git", "stash", "clear"], final=True) == "`git stash clear` throws stashed work away."
+
+
 def test_nothing_at_all_is_only_help():
     assert (decision(""), decision("git"), decision("/usr/bin/git")) == ("allow", "allow", "allow")
 

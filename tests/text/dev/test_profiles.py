@@ -3,7 +3,7 @@
 import pytest
 
 from toolroll.text.dev import profiles
-from toolroll.text.dev.profiles import AllocationSite, Hot, Hotspots, MemoryProfile
+from toolroll.text.dev.profiles import AllocationSite, HotFunction, Hotspots, MemoryProfile
 
 MARK = "0123456789abcdef"
 
@@ -41,7 +41,7 @@ def test_the_figures_are_found_in_the_output(printed, found):
 def test_a_file_is_shown_as_it_is_best_known(file, shown):
     rows = [{"file": file, "line": 3, "function": "f", "calls": 2, "own": 0.25, "total": 0.5}]
     found = profiles.hotspots({"seconds": 1, "calls": 2, "functions": 1, "rows": rows, "exit": 0}, "/ws")
-    assert found == Hotspots(1, 2, 1, [Hot("f", shown, 3, 2, 0.25, 0.5)])
+    assert found == Hotspots(1, 2, 1, [HotFunction("f", shown, 3, 2, 0.25, 0.5)])
 
 
 def test_hotspots_are_a_table():

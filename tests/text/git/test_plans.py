@@ -44,7 +44,7 @@ CHANGES = [
 DESTROYS = [
     GitRequest("branch", "switch", name="topic", force=True),
     GitRequest("branch", "delete", name="topic", force=True),
-    GitRequest("stash", "drop", force=True),
+    GitRequest("stash", "drop"),
 ]
 
 
@@ -93,7 +93,6 @@ def test_only_with_force_is_work_lost(asked):
         (GitRequest("branch", "switch"), "Which branch"),
         (GitRequest("branch", "delete"), "Which branch"),
         (GitRequest("stash", "pop", ref="main"), "no stash"),
-        (GitRequest("stash", "drop"), "is blocked: ask the user"),
         (GitRequest("show", ref="a..b"), "is a range"),
     ],
     ids=lambda value: name(value) if isinstance(value, GitRequest) else None,

@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from toolroll.dialect import Dialect, View
-from toolroll.policy.rules import Policy
+from toolroll.policy.decision import Rule
+from toolroll.policy.rules import PRESETS, Policy
 from toolroll.tools.dev.git import git
 
 ONLY = Dialect("git", "Only git.", entries=(View.native(git),))
@@ -35,6 +37,12 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def kit(open_kit):
     return open_kit(ONLY)
+
+
+@pytest.fixture
+def losing(open_kit):
+    """For a user who lets git lose work."""
+    return open_kit(ONLY, policy=replace(PRESETS["standard"], allow_destructive=True))
 
 
 @pytest.fixture
@@ -177,7 +185,7 @@ def test_switching_keeps_changes_unless_forced(kit, repo, put):
     assert (repo / "a.txt").read_text() == "one\n"
 
 
-def test_stashes(kit, repo, put):
+def test_stashes(kit, losing, repo, put):
     put({"a.txt": "unsaved\n"})
     saved = kit.call("git", {"action": "stash", "sub": "save", "message": "half done"})
     assert told(saved).startswith(
@@ -185,7 +193,6 @@ def test_stashes(kit, repo, put):
     )
     assert (repo / "a.txt").read_text() == "one\n"
     assert kit.call("git", {"action": "stash"}).text == "stash@{0} 2026-01-02 On main: half done"
-    assert kit.call("git", {"action": "stash", "sub": "drop"}).error.code == "SecurityError"
     assert kit.call("git", {"action": "stash", "sub": "pop"}).text.startswith(
         "Took back stash@{0}.\nOn branch main\nNot"
     )
@@ -199,8 +206,48 @@ def test_stashes(kit, repo, put):
         {"path": "a.txt", "kind": "conflict", "source": None}
     ]
     assert kit.call("git", {"action": "commit", "message": "m"}).error.code == "Conflict"
-    assert kit.call("git", {"action": "stash", "sub": "drop", "force": True}).text == "Dropped stash@{0}.\nNo stashes."
+    assert losing.call("git", {"action": "stash", "sub": "drop"}).text == "Dropped stash@{0}.\nNo stashes."
     assert kit.call("git", {"action": "stash", "sub": "pop"}).error.code == "NotFound"
+
+
+LOSES = "`git stash drop` throws stashed work away"
+
+
+@pytest.mark.parametrize(
+    ("options", "dropped"),
+    [
+        ({}, False),
+        ({"approve": lambda asked: LOSES not in asked.reason}, False),
+        ({"approve": lambda asked: LOSES in asked.reason}, True),
+        ({"policy": replace(PRESETS["standard"], rules=(Rule("allow", command=("git",)),))}, True),
+        ({"policy": replace(PRESETS["standard"], allow_destructive=True)}, True),
+    ],
+    ids=["nobody to ask", "declined", "approved", "a rule", "allow_destructive"],
+)
+def test_the_tool_and_the_shell_lose_work_by_the_same_consent(open_kit, repo, put, options, dropped):
+    kit, theirs = open_kit(**options), open_kit("coding-agent", **options)
+    calls = [
+        (kit, "git", {"action": "stash", "sub": "drop"}),
+        (kit, "bash", {"command": "git stash drop"}),
+        (theirs, "git", {"action": "stash", "sub_action": "drop"}),
+        (theirs, "code_exec", {"action": "shell", "code": "git -c a.b=c stash drop"}),
+    ]
+    for one, name, arguments in calls:
+        put({"a.txt": "unsaved\n"})
+        run(repo, "stash")
+        result = one.call(name, arguments)
+        assert (result.ok, run(repo, "stash", "list") == "") == (dropped, dropped)
+        if not dropped:
+            assert result.error.code == "PermissionDenied"
+            assert LOSES in result.text
+            run(repo, "stash", "drop")
+
+
+def test_what_git_can_bring_back_runs_in_a_command(open_kit, repo):
+    for command in ("git commit -q --amend -m again", "git reset -q --hard HEAD"):
+        assert open_kit().call("bash", {"command": command}).ok
+        blocked = open_kit("coding-agent").call("code_exec", {"action": "shell", "code": command})
+        assert blocked.error.code == "PermissionDenied"
 
 
 def test_values_that_are_empty_are_not_given(kit, repo):

@@ -140,7 +140,7 @@ def test_broken_weights_leave_the_words(open_kit, tmp_path):
     kit = open_kit()
     kit.call("write", {"path": "tulip.txt", "content": "x"})
     found = history(kit, "tulip")
-    assert (cited(found), "Run `toolroll models fetch` to fetch it again." in found.text) == (["call 1"], True)
+    assert (cited(found), "Run `toolroll models fetch`." in found.text) == (["call 1"], True)
 
 
 def test_what_was_said_is_found_by_a_later_kit(open_kit):

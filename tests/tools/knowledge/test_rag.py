@@ -168,7 +168,7 @@ BAD = [
     ({"action": "add_document", "path": "blank.html"}, "ValidationError", "has no text in it"),
     ({"action": "add_document", "path": "paper.pdf"}, "ValidationError", "cannot be read as a PDF"),
     ({"action": "add_document", "path": "data.bin"}, "Unsupported", "binary file, not text. Export it as text"),
-    ({"action": "add_document", "path": "noise"}, "Unsupported", "no text in any encoding"),
+    ({"action": "add_document", "path": "noise"}, "Unsupported", "no text in any known encoding"),
     ({"action": "add_document", "path": "bad.ipynb"}, "ValidationError", "not a readable notebook"),
     ({"action": "add_document", "path": "none"}, "ValidationError", "No file in 'none' can be added."),
     ({"action": "add_text"}, "ValidationError", "also needs `text`"),

@@ -71,3 +71,52 @@ def test_a_limit_is_told_and_the_rest_kept(kit, put):
 )
 def test_bad_questions(kit, arguments, code):
     assert kit.call("find", arguments).error.code == code
+
+
+def test_a_name_with_brackets_is_found_as_it_is_written(kit, put):
+    put({"app/[id]/page.tsx": "", "app/[user-id]/page.tsx": "", "app/i/page.tsx": ""})
+    found = kit.call("find", {"pattern": "app/[id]/page.tsx", "sort": "path"})
+    assert found.text == "app/[id]/page.tsx\napp/i/page.tsx"
+    assert kit.call("find", {"pattern": "app/[user-id]/*"}).text == "app/[user-id]/page.tsx"
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["walk", "index"])
+def test_a_link_to_a_file_is_found_and_one_that_leads_nowhere_is_named(kit, ws, known):
+    (ws / "link.go").symlink_to("pkg/b.go")
+    (ws / "pkg/up.go").symlink_to("../a.go")
+    (ws / "out.go").symlink_to("/etc/passwd")
+    (ws / "dead.go").symlink_to("none")
+    (ws / "folder.go").symlink_to("pkg")
+    if known:
+        assert kit._services.search.index.wait_until_ready(10)
+    found = kit.call("find", {"pattern": "*.go", "sort": "path", "exclude": ["c.go"]})
+    shown, note = found.text.splitlines()[:-1], found.text.splitlines()[-1]
+    assert shown == ["a.go", "link.go", "pkg/b.go", "pkg/up.go"]
+    assert (found.data["total"], found.data["entries"][1]["kind"]) == (4, "link")
+    assert "2 links left out" in note
+    assert {"dead.go", "out.go"} <= set(note.strip("().").replace(",", "").split())
+    below = kit.call("find", {"pattern": "up*", "path": "pkg"})
+    assert below.text == "pkg/up.go"
+    first = kit.call("find", {"pattern": "*.go", "limit": 1, "sort": "modified"})
+    assert (first.data["entries"][0]["kind"], first.data["total"]) == ("link", 5)
+    assert sorted(kit.call("read", {"path": first.meta["spill"]}).data["content"].split("\n")) == [
+        *("a.go", "link.go", "pkg/b.go", "pkg/deep/c.go", "pkg/up.go")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "near"),
+    [
+        ("deep", "pkg/deep/"),
+        ("A.go", "a.go"),
+        ("deep/*.go", "pkg/deep/c.go"),
+        ("eep", "pkg/deep/"),
+        ("B.GO", "pkg/b.go"),
+    ],
+)
+def test_an_empty_answer_names_what_is_alike(kit, pattern, near):
+    assert f"Names like it: {near}." in kit.call("find", {"pattern": pattern}).text
+
+
+def test_no_name_is_alike(kit):
+    assert "like it" not in kit.call("find", {"pattern": "nothing-of-that-kind"}).text

@@ -40,6 +40,7 @@ def files(put, ws):
         ({"pattern": "def", "include": "*.py"}, "src/main.py\n3:def main():\nsrc/util.py\n1:def helper():"),
         ({"pattern": "def", "include": "*.{md,txt}"}, "README.md\n1:The def of main."),
         ({"pattern": "def", "exclude": "*.py"}, "README.md\n1:The def of main."),
+        ({"pattern": "def", "include": "!*.py"}, "README.md\n1:The def of main."),
         ({"pattern": "os.", "literal": True}, "src/main.py\n4:    return os.name"),
         ({"pattern": "THE", "ignore_case": True}, "README.md\n1:The def of main."),
         ({"pattern": "return 1", "context": 1}, "src/util.py\n1-def helper():\n2:    return 1"),
@@ -101,11 +102,30 @@ def test_a_cut_answer_tells_the_total_and_keeps_the_rest(kit, put):
         ({"pattern": ""}, "ValidationError", "`pattern`"),
         ({"pattern": "x", "include": "[a"}, "ValidationError", "["),
         ({"pattern": "x", "include": "../*"}, "SecurityError", "outside"),
+        ({"pattern": "x", "exclude": "!*.py"}, "ValidationError", "`include`"),
     ],
 )
 def test_bad_questions(kit, arguments, code, words):
     result = kit.call("grep", arguments)
     assert (result.error.code, words in result.text) == (code, True), result.text
+
+
+@pytest.mark.parametrize(
+    ("output", "text"), [("files", "README.md\nsrc/main.py"), ("count", "README.md: 1\nsrc/main.py: 1")]
+)
+def test_the_limit_holds_for_files_too(kit, output, text):
+    result = kit.call("grep", {"pattern": "def", "output": output, "limit": 2})
+    assert result.text.startswith(f"{text}\n(2 of 3 files shown (limit reached).)")
+    assert (result.data["shown"], result.data["total"], result.data["files"]) == (2, 3, 3)
+    assert "src/util.py" in kit.call("read", {"path": result.meta["spill"]}).text
+
+
+def test_matches_in_other_case_are_told(kit):
+    result = kit.call("grep", {"pattern": "DEF HELPER"})
+    assert "There are matches in other case: set `ignore_case`." in result.text
+    assert kit.call(**result.meta["next"]).text == "src/util.py\n1:def helper():"
+    assert "other case" not in kit.call("grep", {"pattern": "not there at all"}).text
+    assert "other case" not in kit.call("grep", {"pattern": "NOT THERE", "ignore_case": True}).text
 
 
 def test_from_another_working_directory(kit):

@@ -1,8 +1,12 @@
 """`terminal`: commands that only read, and nothing else."""
 
+from dataclasses import replace
+
 import pytest
 
 from toolroll import Kit
+from toolroll.policy.decision import Rule
+from toolroll.policy.rules import PRESETS
 
 
 @pytest.fixture
@@ -66,3 +70,19 @@ def test_it_is_there_while_thinking(ws, tmp_path):
     with Kit(ws, mode="thinking", state_dir=tmp_path / "s") as kit:
         assert "terminal" in kit.names()
         assert "bash" not in kit.names()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        replace(PRESETS["standard"], rules=(Rule("deny", command=("cd",)),)),
+        replace(PRESETS["standard"], allow_cd=False),
+    ],
+    ids=["a rule", "allow_cd"],
+)
+def test_cd_can_be_denied(open_kit, put, policy):
+    put({"sub/b.txt": "inner\n"})
+    kit = open_kit(policy=policy)
+    for command in ("cd sub", "cd sub && cat b.txt"):
+        assert kit.call("terminal", {"command": command}).error.code == "SecurityError"
+    assert kit.call("terminal", {"command": "cat sub/b.txt"}).text == "inner"

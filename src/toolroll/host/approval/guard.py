@@ -148,7 +148,7 @@ class Guard:
             self._grants.add(request.key)
 
     def _must_ask(self, judgement: Judgement) -> bool:
-        return Effect.SHELL in self.policy.ask or any(part.by_rule for part in judgement.parts)
+        return Effect.SHELL in self.policy.ask or any(part.by_rule or part.firm for part in judgement.parts)
 
     def _verdict(self, effects: Effect) -> Verdict:
         found = self._verdicts.get(effects.value)

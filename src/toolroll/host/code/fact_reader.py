@@ -40,10 +40,8 @@ class SourceFile:
     language: str = ""
     """Name of its language if it is parsed; else empty."""
     source: bytes = b""
-    """Its text, in UTF-8."""
     facts: FileFacts | None = None
     packed: bytes = b""
-    """The facts, as the store keeps them."""
     lasting: bool = True
     """False if the same content may give other facts another time."""
 

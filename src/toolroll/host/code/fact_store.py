@@ -38,7 +38,6 @@ class FactStore:
         return {path: (_read(stamp), key) for path, stamp, key in rows}
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, FileFacts]:
-        """The facts of these keys, as far as they are kept."""
         import msgspec
 
         wanted = list(dict.fromkeys(keys))

@@ -39,11 +39,9 @@ class BuiltMap:
 
     ranker: FileRanker
     files: int
-    """Number of listed files."""
     whole: bool
     """False if the tree is too large to list."""
     read: int = 0
-    """Files that were read."""
     made: int = 0
     """Files whose facts were made."""
     left: int = 0
@@ -56,7 +54,6 @@ class BuiltMap:
 class _Tree:
     ranker: FileRanker = field(default_factory=FileRanker)
     keys: dict[str, bytes] = field(default_factory=dict)
-    """The key of each file in the map."""
     tidied: bool = False
     seen: tuple[FileList, BuiltMap] | None = None
     """The file list of a watched tree, and its map, if that is whole."""
@@ -92,7 +89,6 @@ class MapBuilder:
         return self._update(tree, path, token, progress)
 
     def close(self) -> None:
-        """Close the fact store."""
         self._store.close()
 
     def _update(self, tree: _Tree, path: str, token: CancelToken | None, progress: Progress | None) -> BuiltMap:
@@ -146,7 +142,6 @@ class MapBuilder:
     def _read(
         self, tree: _Tree, states: Sequence[State], now: BuiltMap, deadline: float, token: CancelToken | None
     ) -> None:
-        """Read files, add new ones to the map, and store their facts."""
         copies = [copy for path, stamp in states if (copy := self._reader.read(path, stamp)) is not None]
         now.read += len(copies)
         now.unreadable += len(states) - len(copies)

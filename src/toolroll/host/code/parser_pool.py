@@ -76,9 +76,7 @@ class ParserPool:
 
         return self._each("matches", pattern, sources, msgspec.json.Decoder(list[PatternMatch]).decode, token)
 
-    def every_facts(
-        self, sources: Sequence[LanguageSource], token: CancelToken | None = None
-    ) -> list[bytes | Exception]:
+    def every_facts(self, sources: Sequence[LanguageSource], token: CancelToken | None) -> list[bytes | Exception]:
         """The packed facts of each source, or why it has none; without a language, those of a text."""
         return self._each("facts", "", sources, bytes, token)
 
@@ -97,7 +95,6 @@ class ParserPool:
                 pool.shutdown(cancel_futures=True)  # if one raised, the others are not needed
 
     def close(self) -> None:
-        """End the children."""
         with self._lock:
             self._closed = True
             free, self._free = self._free, []

@@ -89,7 +89,6 @@ class RepoMaps:
         return held
 
     def close(self) -> None:
-        """Close the fact store."""
         with self._lock:
             if self._builder is not None:
                 self._builder.close()

@@ -55,7 +55,6 @@ class StructureScan(Generic[T]):
     """The structure of a file, or of the files of a folder, and which files were left out."""
 
     found: list[tuple[str, T]] = field(default_factory=list)
-    """The parsed files, by path, with the result for each."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Files that could not be parsed, by reason."""
     others: Counter[str] = field(default_factory=Counter)
@@ -172,7 +171,6 @@ class Structure:
         return False
 
     def close(self) -> None:
-        """End the parser children."""
         self.parsers.close()
 
     def _scan(
@@ -240,7 +238,6 @@ class Structure:
     def _each(
         self, paths: Sequence[str], work: Callable[[Sequence[str]], list[T | Exception | None]], deadline: float
     ) -> Iterator[_Outcome[T]]:
-        """The result for each path, in order."""
 
         def some(chosen: Sequence[str]) -> list[_Outcome[T]]:
             if time.monotonic() > deadline:
@@ -294,7 +291,6 @@ class Structure:
         return [made[path] for path in paths]
 
     def _read(self, path: str) -> _Copy | None:
-        """A file with its text in UTF-8; None if its language is unknown."""
         where = self._files.root.text(path)
         stamp = self._tag_cache.stamp(where)
         if languages.by_name(path) is None and not languages.may_be_script(path):
@@ -309,7 +305,6 @@ class Structure:
 
 
 def _globs() -> tuple[str, ...]:
-    """Globs of the files of all languages."""
     every = ((*(f"*{suffix}" for suffix in one.suffixes), *one.files) for one in languages.every())
     return tuple(chain.from_iterable(every))
 

@@ -57,7 +57,6 @@ class TagCache:
         return found
 
     def get(self, key: Key, *, whole: bool) -> Tags | None:
-        """The tags of a source."""
         with self._lock:
             return self._get(key, whole)
 
@@ -83,7 +82,6 @@ class TagCache:
                 self._weight -= self._tags.popitem(last=False)[1].weight
 
     def names(self) -> list[str]:
-        """All names that cached sources define."""
         with self._lock:
             return [tag.name for tags in self._tags.values() for tag in tags.definitions]
 

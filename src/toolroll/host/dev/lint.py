@@ -74,14 +74,12 @@ class Linter:
     engine: LintEngine
     program: str
     files: tuple[str, ...]
-    """The files for it."""
     path: str
     """The file or folder to look at, from the workspace."""
     select: str
     seconds: float
 
     def check(self) -> list[Finding]:
-        """What it finds now."""
         assert self.engine.check is not None
         return self.engine.read(self._ask(self.engine.check))
 

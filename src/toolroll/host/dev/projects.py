@@ -43,11 +43,9 @@ class Projects:
 
     @property
     def root(self) -> str:
-        """The absolute path of the workspace."""
         return self.files.root.path
 
     def find_files(self, pattern: str, scope: Scope) -> FindResult:
-        """The files of a folder that a glob matches, by path."""
         return self.search.find(pattern, scope, sort="path", token=self.call.token)
 
     def program(self, name: str, folder: str = ".") -> str | None:
@@ -68,7 +66,6 @@ class Projects:
         return next((os.path.normpath(path) for path in paths if os.access(path, os.X_OK)), None)
 
     def file_names(self, folder: str) -> set[str]:
-        """The names in a folder of the workspace."""
         fd = self.files.root.folder(folder)
         try:
             return set(os.listdir(fd))

@@ -41,7 +41,6 @@ class Project:
     framework: Framework
     manifest: str = ""
     asked: str = "auto"
-    """What the caller named."""
     note: str = ""
     """On another framework of the same folder."""
 
@@ -115,7 +114,6 @@ class ChosenTests:
     """Files whose tests the framework finds by itself."""
     note: str = ""
     nothing: bool = False
-    """Whether there is nothing to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,6 @@ class TestRun:
     ran: CommandRun
     output: str
     program: str
-    """The program that ran it."""
 
 
 def run(

@@ -222,7 +222,9 @@ class Root:
         try:
             return self.opener(self.fd, where.where, flags)
         except OSError as error:
-            if error.errno == errno.EXDEV:
+            # Whether a folder on the way out exists is nobody's business.
+            gone = error.errno in (errno.ENOENT, errno.ENOTDIR) and paths.climbs(where.text)
+            if error.errno == errno.EXDEV or gone:
                 raise paths.outside(shown, self.path) from None
             raise os_error(error.errno, shown) from None
 

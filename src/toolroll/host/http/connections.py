@@ -47,7 +47,6 @@ class Incoming:
 
     status: int
     headers: Mapping[str, str]
-    """Names in lower case."""
     pieces: Iterator[bytes]
 
 
@@ -77,7 +76,6 @@ class Connections:
                 response.close()
 
     def close(self) -> None:
-        """Close all kept connections."""
         with self._lock:
             pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
@@ -121,9 +119,8 @@ def _request(request: Outgoing, exchange: Exchange) -> httpcore2.Request:
     )
     headers = [(name.encode(), value.encode()) for name, value in request.headers]
     timeout = {"connect": exchange, "read": exchange, "write": exchange}
-    return httpcore2.Request(
-        request.method, url, headers=headers, content=request.body, extensions={"timeout": timeout}
-    )
+    options = {"timeout": timeout}
+    return httpcore2.Request(request.method, url, headers=headers, content=request.body, extensions=options)
 
 
 def _headers(rows: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -161,29 +158,26 @@ def _network_errors(host: str) -> Iterator[None]:
     """Turn errors of the network and of the protocol into ToolErrors that name the host."""
     try:
         yield
-    except ssl.SSLCertVerificationError as error:
-        why = error.verify_message.rstrip(".")
-        raise ToolError(
-            ErrorCode.NETWORK, f"{host!r} has no certificate that can be trusted: {why}. Use another source."
-        ) from error
-    except ssl.SSLError as error:
-        raise ToolError(
-            ErrorCode.NETWORK, f"No TLS with {host!r}: {error.reason or 'it failed'}. Check the scheme."
-        ) from error
-    except TimeoutError as error:
-        raise ToolError(ErrorCode.TIMEOUT, f"{host!r} does not answer. Check the URL, or try again later.") from error
-    except OSError as error:
-        if error.errno in _LOCAL_ERRORS:
+    except (OSError, httpcore2.ProtocolError, DamagedError) as error:
+        if isinstance(error, OSError) and error.errno in _LOCAL_ERRORS:
             raise
-        why = os.strerror(error.errno) if error.errno else "the connection failed"
-        raise ToolError(
-            ErrorCode.NETWORK, f"Cannot reach {host!r}: {why}. Check the URL, or try again later."
-        ) from error
-    except (httpcore2.RemoteProtocolError, DamagedError) as error:
-        # Without the server's own bytes, which some messages quote.
-        why = str(error).partition(": b")[0].rstrip(".")
-        raise ToolError(
-            ErrorCode.NETWORK, f"The answer of {host!r} is broken: {why}. Try again, or elsewhere."
-        ) from error
-    except httpcore2.LocalProtocolError as error:
-        raise ToolError(ErrorCode.VALIDATION, f"The request to {host!r} cannot be sent: {error}.") from error
+        raise ToolError(*_explain(error, host)) from error
+
+
+def _explain(error: Exception, host: str) -> tuple[ErrorCode, str]:
+    match error:
+        case ssl.SSLCertVerificationError():
+            why = f"{host!r} has no certificate that can be trusted: {error.verify_message.rstrip('.')}."
+            return ErrorCode.NETWORK, f"{why} Use another source."
+        case ssl.SSLError():
+            return ErrorCode.NETWORK, f"No TLS with {host!r}: {error.reason or 'it failed'}. Check the scheme."
+        case TimeoutError():
+            return ErrorCode.TIMEOUT, f"{host!r} does not answer. Check the URL, or try again later."
+        case OSError():
+            why = os.strerror(error.errno) if error.errno else "the connection failed"
+            return ErrorCode.NETWORK, f"Cannot reach {host!r}: {why}. Check the URL, or try again later."
+        case httpcore2.LocalProtocolError():
+            return ErrorCode.VALIDATION, f"The request to {host!r} cannot be sent: {error}."
+    # Without the server's own bytes, which some messages quote.
+    why = str(error).partition(": b")[0].rstrip(".")
+    return ErrorCode.NETWORK, f"The answer of {host!r} is broken: {why}. Try again, or elsewhere."

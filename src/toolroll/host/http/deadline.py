@@ -26,9 +26,8 @@ class Deadline:
         self._token.check()
         left = self._end - time.monotonic()
         if left <= 0:
-            raise ToolError(
-                ErrorCode.TIMEOUT, f"No complete answer within {self._seconds:g} s. Try again with a larger `timeout`."
-            )
+            why = f"No complete answer within {self._seconds:g} s. Try again with a larger `timeout`."
+            raise ToolError(ErrorCode.TIMEOUT, why)
         return left
 
     def wait_ready(self, fd: int, events: int, seconds: float) -> bool:

@@ -49,9 +49,8 @@ class Proxy:
             raise self._refused(f"it answers CONNECT with status {status}")
 
     def _refused(self, why: str) -> ToolError:
-        return ToolError(
-            ErrorCode.NETWORK, f"The proxy at {self.host}:{self.port} opens no tunnel: {why}. Check TOOLROLL_PROXY."
-        )
+        where = f"{self.host}:{self.port}"
+        return ToolError(ErrorCode.NETWORK, f"The proxy at {where} opens no tunnel: {why}. Check TOOLROLL_PROXY.")
 
 
 def parse(text: str) -> Proxy | None:
@@ -65,8 +64,6 @@ def parse(text: str) -> Proxy | None:
         host, port = "", 0
     if not host or url.scheme != "http":
         # The value is not quoted: it may hold a password.
-        raise ToolError(
-            ErrorCode.UNSUPPORTED, "TOOLROLL_PROXY is not of the form http://host:port. Set it so, or unset it."
-        )
+        raise ToolError(ErrorCode.UNSUPPORTED, "TOOLROLL_PROXY is not of the form http://host:port. Set or unset it.")
     user = f"{unquote(url.username or '')}:{unquote(url.password or '')}"
     return Proxy(host, port, f"Basic {base64.b64encode(user.encode()).decode()}" if user != ":" else "")

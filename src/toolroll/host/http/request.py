@@ -51,7 +51,6 @@ class Request:
         return replace(self, method="GET", headers=kept, body=None)
 
     def header_lines(self, target: Target, agent: str) -> list[tuple[str, str]]:
-        """All headers as they are sent to a target."""
         headers = {"host": target.authority, "user-agent": agent, "accept": "*/*", **self.headers}
         headers["accept-encoding"] = decode.ACCEPTED
         if self.body is not None or self.method in ("POST", "PUT", "PATCH"):

@@ -75,10 +75,8 @@ def _fits(pattern: str, path: str) -> bool:
 
 def _plain(path: str) -> str:
     """A path in which one character is written in one way."""
-    encoded = "".join(
-        char if char.isascii() else "".join(f"%{byte:02X}" for byte in char.encode(errors="replace")) for char in path
-    )
-    return _ESCAPE.sub(_one_way, encoded)
+    encoded = (chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in path.encode(errors="replace"))
+    return _ESCAPE.sub(_one_way, "".join(encoded))
 
 
 def _one_way(escape: re.Match[str]) -> str:

@@ -22,6 +22,7 @@ from toolroll.text.code.syntax import languages
 from toolroll.text.knowledge import chunks, passages
 from toolroll.text.knowledge.chunks import Chunk
 from toolroll.text.knowledge.passages import Form, LibraryDocument, PassageResults, check_title
+from toolroll.text.lines import counted
 
 if TYPE_CHECKING:
     from toolroll.host.code.structure import Structure
@@ -35,9 +36,7 @@ if TYPE_CHECKING:
     from toolroll.host.search.search import Search
 
 MAX_DOCUMENT_BYTES = 10_000_000
-"""Of one document."""
 MAX_FILES = 2_000
-"""Of one folder."""
 
 _FORMS: dict[str, Form] = {
     **dict.fromkeys((".md", ".markdown", ".mdown"), "markdown"),
@@ -84,11 +83,8 @@ class IngestReport:
 
     def __str__(self) -> str:
         lists = (("Added", self.added), ("Replaced", self.replaced), ("Unchanged:", self.unchanged))
-        said = [
-            f"{done} {names[0] if len(names) == 1 else f'{len(names)} documents'}" for done, names in lists if names
-        ]
-        fresh = self.added or self.replaced
-        pieces = f" ({self.pieces} piece{'s' if self.pieces != 1 else ''})" if fresh else ""
+        said = [f"{done} {ones[0] if len(ones) == 1 else f'{len(ones)} documents'}" for done, ones in lists if ones]
+        pieces = f" ({counted(self.pieces, 'piece')})" if self.added or self.replaced else ""
         return f"{', '.join(said)}{pieces}." if said else "Nothing was added."
 
 
@@ -140,7 +136,9 @@ class Ingest:
     def add_text(self, text: str, title: str) -> IngestReport:
         """Take in a text under a title; without one, under a name that its content gives."""
         data = text.encode()
-        _check_size("The text", len(data))
+        if len(data) > MAX_DOCUMENT_BYTES:
+            why = f"The text has {len(data)} bytes; a document has at most {MAX_DOCUMENT_BYTES}. Split it."
+            raise ToolError(ErrorCode.TOO_LARGE, why)
         _check_text(text, "The text")
         known_by = digest(data).hex()
         name = check_title(title) if title.strip() else f"text-{known_by[:8]}"
@@ -205,9 +203,8 @@ class Ingest:
         language = languages.detect(path, file.data)
         form = _FORMS.get(suffix) or ("code" if language is not None and language.code else "text")
         _check_text(file.text, repr(path))
-        return LibraryDocument("file", file.path, form, digest(file.data).hex(), len(file.data)), lambda: self._cut(
-            file, form
-        )
+        document = LibraryDocument("file", file.path, form, digest(file.data).hex(), len(file.data))
+        return document, lambda: self._cut(file, form)
 
     def _cut(self, file: TextFile, form: Form) -> list[Chunk]:
         if form == "html":
@@ -242,9 +239,7 @@ def _text_of(files: Workspace, path: str) -> TextFile:
         guess = error.details.get("guess")
     file = files.peek(path, guess) if guess else None
     if file is None or len(_CONTROL.findall(file.text)) * 100 > len(file.text):
-        raise ToolError(
-            ErrorCode.UNSUPPORTED, f"{path!r} is no text in any encoding that is known here. Save it as UTF-8 first."
-        )
+        raise ToolError(ErrorCode.UNSUPPORTED, f"{path!r} is no text in any known encoding. Save it as UTF-8 first.")
     return file
 
 
@@ -254,16 +249,8 @@ def _html_text(file: TextFile, token: CancelToken, launcher: Launcher) -> str:
     except ToolError as error:
         if error.code is not ErrorCode.TOO_LARGE:
             raise
-        raise ToolError(
-            ErrorCode.TOO_LARGE, f"{file.path!r} is too large or too deep to be converted. Add a smaller page."
-        ) from error
-
-
-def _check_size(what: str, size: int) -> None:
-    if size > MAX_DOCUMENT_BYTES:
-        raise ToolError(
-            ErrorCode.TOO_LARGE, f"{what} has {size} bytes; a document has at most {MAX_DOCUMENT_BYTES}. Split it."
-        )
+        why = f"{file.path!r} is too large or too deep to be converted. Add a smaller page."
+        raise ToolError(ErrorCode.TOO_LARGE, why) from error
 
 
 def _check_text(text: str, what: str) -> None:

@@ -63,7 +63,6 @@ class LibrarySize:
     forms: dict[str, int] = field(default_factory=dict)
     """How many documents of each form."""
     bytes: int = 0
-    """Of the library on disk."""
     waiting: int = 0
     """Pieces that no vector was made of yet."""
 
@@ -115,7 +114,6 @@ class Library:
         return replaced
 
     def drop(self, kind: Kind, source: str) -> bool:
-        """Forget one document; False if there was none."""
         if not self._base.exists:
             return False
         with self._base.transaction() as base:
@@ -184,14 +182,12 @@ class Library:
         return [replace(one, score=round(score, 4)) for one, score in judged], _RERANKED_NOTE
 
     def stats(self) -> LibrarySize:
-        """What it holds."""
         if not self._base.exists:
             return LibrarySize()
         with self._base.connect() as base:
             return replace(_stats(base), waiting=self._behind.waiting(base))
 
     def clear(self) -> LibrarySize:
-        """Forget all; what it held."""
         if not self._base.exists:
             return LibrarySize()
         self._behind.check()

@@ -90,7 +90,6 @@ class MemoryStore:
             return made, _make_room(base, _all(base), made, now)
 
     def remove(self, id: str) -> Memory:
-        """Delete one; what it was."""
         number = memories.check_id(id)
         with self._changing(number) as base:
             old = _one(base, number)
@@ -147,7 +146,6 @@ class MemoryStore:
             return [one for one in _all(base) if type in (None, one.type)]
 
     def _unlearn(self, gone: Sequence[Memory]) -> None:
-        """Leave no trace of what is forgotten."""
         from toolroll.host.models.embedding.vector_cache import forget
 
         forget(self._state, self._token, [one.content for one in gone])

@@ -57,7 +57,6 @@ class SemanticRanking:
 
     @property
     def model(self) -> str:
-        """The name of the model; does not load it."""
         from toolroll.host.models.embedding.model_files import MINILM
 
         return (
@@ -82,7 +81,6 @@ class SemanticRanking:
 
     @property
     def reranks(self) -> bool:
-        """Whether a reranker is set up."""
         return bool(self._value(settings.RERANK_URL))
 
     @property
@@ -120,7 +118,6 @@ class SemanticRanking:
         return near, RankingMethod("meaning and words", left)
 
     def close(self) -> None:
-        """Close the store."""
         with self._lock:
             if self._vectors is not None:
                 self._vectors.close()

@@ -91,11 +91,8 @@ class LspClient:
         if self.server.settings:
             self.connection.notify("workspace/didChangeConfiguration", {"settings": self.server.settings})
         if self.server.registers:
-            self.wait(
-                lambda: self.offers("diagnosticProvider"),
-                token,
-                min(deadline, time.monotonic() + _REGISTRATION_TIMEOUT_S),
-            )
+            until = min(deadline, time.monotonic() + _REGISTRATION_TIMEOUT_S)
+            self.wait(lambda: self.offers("diagnosticProvider"), token, until)
         self.started = time.monotonic()
 
     def offers(self, what: str) -> bool:
@@ -169,9 +166,8 @@ class LspClient:
         """Close the documents that were not used for longest."""
         with self.lock:
             kept = set(keep)
-            for path in [path for path in self._open_documents if path not in kept][
-                : max(0, len(self._open_documents) - _MAX_OPEN_DOCUMENTS)
-            ]:
+            others = [path for path in self._open_documents if path not in kept]
+            for path in others[: max(0, len(self._open_documents) - _MAX_OPEN_DOCUMENTS)]:
                 self.hide(path)
 
     def is_current(self, shown: OpenDocument, version: int) -> bool:
@@ -221,17 +217,8 @@ class LspClient:
         self._published.pop(shown.uri, None)
         if self.server.headers and path.endswith(".h"):
             self._declare_c_header(path)
-        self.connection.notify(
-            "textDocument/didOpen",
-            {
-                "textDocument": {
-                    "uri": shown.uri,
-                    "languageId": language_id(self.server, path),
-                    "version": shown.version,
-                    "text": text,
-                }
-            },
-        )
+        about = {"uri": shown.uri, "version": shown.version, "languageId": language_id(self.server, path)}
+        self.connection.notify("textDocument/didOpen", {"textDocument": {**about, "text": text}})
         return shown
 
     def _declare_c_header(self, path: str) -> None:
@@ -252,10 +239,9 @@ class LspClient:
         self._version += 1
         shown.text, shown.version, shown.generation = text, self._version, self._generation
         self._published.pop(shown.uri, None)
-        self.connection.notify(
-            "textDocument/didChange",
-            {"textDocument": {"uri": shown.uri, "version": shown.version}, "contentChanges": [{"text": text}]},
-        )
+        about = {"uri": shown.uri, "version": shown.version}
+        params = {"textDocument": about, "contentChanges": [{"text": text}]}
+        self.connection.notify("textDocument/didChange", params)
 
     def _hide(self, shown: OpenDocument) -> None:
         self.connection.notify("textDocument/didClose", {"textDocument": {"uri": shown.uri}})

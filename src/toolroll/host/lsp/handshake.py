@@ -9,23 +9,21 @@ from toolroll.host.lsp.servers import LanguageServer
 _CAPABILITIES: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-8", "utf-32", "utf-16"]},
     "textDocument": {
-        "synchronization": {"dynamicRegistration": False},
-        "publishDiagnostics": {"versionSupport": True},
-        "hover": {"contentFormat": ["markdown", "plaintext"]},
-        "definition": {"linkSupport": True},
-        "references": {},
+        "synchronization": {"dynamicRegistration": False}, "publishDiagnostics": {"versionSupport": True},
+        "hover": {"contentFormat": ["markdown", "plaintext"]}, "definition": {"linkSupport": True}, "references": {},
         "rename": {"prepareSupport": False},
     },
     "workspace": {
-        "configuration": True,
-        "workspaceFolders": True,
-        "workspaceEdit": {"documentChanges": True},
+        "configuration": True, "workspaceFolders": True, "workspaceEdit": {"documentChanges": True},
         "didChangeWatchedFiles": {"dynamicRegistration": True},
-        "didChangeConfiguration": {"dynamicRegistration": False},
-        "applyEdit": False,
+        "didChangeConfiguration": {"dynamicRegistration": False}, "applyEdit": False,
     },
     "window": {"workDoneProgress": True},
-}
+}  # fmt: skip
+_ACKNOWLEDGED = frozenset({
+    "client/registerCapability", "client/unregisterCapability", "window/workDoneProgress/create",
+    "window/showMessageRequest",
+})  # fmt: skip
 
 
 def make_initialize_params(server: LanguageServer, uri: str) -> dict[str, Any]:
@@ -63,16 +61,6 @@ def answer_request(server: LanguageServer, uri: str, method: str, params: Any) -
     if method in _ACKNOWLEDGED or method.endswith("/refresh"):
         return None
     raise KeyError(method)
-
-
-_ACKNOWLEDGED = frozenset(
-    {
-        "client/registerCapability",
-        "client/unregisterCapability",
-        "window/workDoneProgress/create",
-        "window/showMessageRequest",
-    }
-)
 
 
 def _section(server: LanguageServer, section: str | None) -> Any:

@@ -47,15 +47,7 @@ class LanguageServers:
         the bytes that a server may hold. Nothing is started yet."""
         self._files = files.at(".")
         self._search = search
-        self._pool = LspPool(
-            files.root,
-            self._text,
-            spawn=spawn,
-            choice=choice or {},
-            seconds=seconds,
-            start_seconds=start_seconds,
-            memory=memory,
-        )
+        self._pool = LspPool(files.root, self._text, spawn, choice or {}, seconds, start_seconds, memory)
         self._lock = threading.Lock()
         self._reports: dict[str, FileReport] = {}
 
@@ -86,9 +78,10 @@ class LanguageServers:
     ) -> LocationList:
         from toolroll.host.lsp.answers import LocationList
 
-        return self._ask(
-            path, line, character, token, language, lambda query, _: LocationList(query.definition(self._text))
-        )
+        def ask(query: PositionQuery, _: LspClient) -> LocationList:
+            return LocationList(query.definition(self._text))
+
+        return self._ask(path, line, character, token, language, ask)
 
     def references(
         self, path: str, line: int, character: int, token: CancelToken, language: str | None = None
@@ -108,17 +101,13 @@ class LanguageServers:
         """The edits of a rename, by file; nothing is changed."""
 
         def ask(query: PositionQuery, client: LspClient) -> list[FileEdits]:
+            program = client.server.program
             if not self._open_users(client, query.word, token):
-                raise ToolError(
-                    ErrorCode.TOO_LARGE,
-                    f"{query.word!r} stands in more than {_MAX_OPENED_FILES} files, more than {client.server.program} "
-                    "can be shown at once. Nothing was changed: use `multiedit`.",
-                )
+                many = f"{query.word!r} stands in more than {_MAX_OPENED_FILES} files, more than {program} can be shown"
+                raise ToolError(ErrorCode.TOO_LARGE, f"{many} at once. Nothing was changed: use `multiedit`.")
             if not self._settled(client, token):
-                raise ToolError(
-                    ErrorCode.TIMEOUT,
-                    f"{client.server.program} still reads the project. Nothing was changed: try again.",
-                )
+                message = f"{program} still reads the project. Nothing was changed: try again."
+                raise ToolError(ErrorCode.TIMEOUT, message)
             found = query.rename(new, self._text)
             if client.server.renames_all and found:
                 _check_defined_inside(query.word, query.definition(self._text), found)
@@ -203,11 +192,8 @@ class LanguageServers:
             return FileReport(path, text, None, problems, server.program, ErrorCode.EXECUTION)
         if problems is not None and self._text(path) == text:
             return FileReport(path, text, problems, server=server.program)
-        reason = (
-            "it keeps changing"
-            if problems is not None
-            else f"{server.program} did not answer within {self._pool.seconds:g} s"
-        )
+        reason = f"{server.program} did not answer within {self._pool.seconds:g} s"
+        reason = reason if problems is None else "it keeps changing"
         return FileReport(path, text, None, reason, server.program, ErrorCode.TIMEOUT)
 
     def _ask(

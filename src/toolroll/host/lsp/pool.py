@@ -45,7 +45,6 @@ class LspPool:
         self,
         root: Root,
         read: Callable[[str], str | None],
-        *,
         spawn: Spawn,
         choice: Mapping[str, str],
         seconds: float,
@@ -105,12 +104,8 @@ class LspPool:
             return []
         from toolroll.host.jsonrpc.connection import measure_memory
 
-        return [
-            RunningServer(
-                one.server.program, one.server.language, one.connection.pid, measure_memory(one.connection.pid)
-            )
-            for one in clients
-        ]
+        pids = {one.connection.pid: one.server for one in clients}
+        return [RunningServer(one.program, one.language, pid, measure_memory(pid)) for pid, one in pids.items()]
 
     def close(self) -> None:
         with self._lock:
@@ -161,10 +156,8 @@ class LspPool:
             except RefusedError as refused:
                 raise _unusable_error(server, f"refuses to start ({refused})") from None
             except LateError:
-                raise ToolError(
-                    ErrorCode.TIMEOUT,
-                    f"The language server {server.program} did not start in {self._start_seconds:g} s.",
-                ) from None
+                message = f"The language server {server.program} did not start in {self._start_seconds:g} s."
+                raise ToolError(ErrorCode.TIMEOUT, message) from None
         raise AssertionError
 
     def _start(self, server: LanguageServer, token: CancelToken) -> LspClient:
@@ -200,11 +193,8 @@ def make_environment() -> dict[str, str]:
     """The environment of a server: where programs are, and its home folder."""
     import os
 
-    return {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": os.environ.get("HOME", "/"),
-        "LANG": "C.UTF-8",
-    }
+    found = os.environ
+    return {"PATH": found.get("PATH", os.defpath), "HOME": found.get("HOME", "/"), "LANG": "C.UTF-8"}
 
 
 def _language(path: str, given: str | None) -> str:
@@ -212,16 +202,14 @@ def _language(path: str, given: str | None) -> str:
     if given is not None:
         name = ALIASES.get(given.lower(), given.lower())
         if name not in known:
-            raise ToolError(
-                ErrorCode.UNSUPPORTED, f"There is no language server for {given!r}. There are: {', '.join(known)}."
-            )
+            message = f"There is no language server for {given!r}. There are: {', '.join(known)}."
+            raise ToolError(ErrorCode.UNSUPPORTED, message)
         return name
     found = language_of(path)
     if found is None:
         endings = " ".join(dict.fromkeys(ending for one in SERVERS for ending in one.files))
-        raise ToolError(
-            ErrorCode.UNSUPPORTED, f"There is no language server for {path!r}. There are some for: {endings}."
-        )
+        message = f"There is no language server for {path!r}. There are some for: {endings}."
+        raise ToolError(ErrorCode.UNSUPPORTED, message)
     return found
 
 
@@ -244,10 +232,8 @@ def _end_error(server: LanguageServer, gone: GoneError) -> ToolError:
 
 
 def _unusable_error(server: LanguageServer, how: str) -> ToolError:
-    return ToolError(
-        ErrorCode.UNSUPPORTED,
-        f"The language server {server.program} {how}, right at its start. To add it: {server.install}",
-    )
+    text = f"The language server {server.program} {how}, right at its start. To add it: {server.install}"
+    return ToolError(ErrorCode.UNSUPPORTED, text)
 
 
 def _count_timeouts(client: LspClient, action: Callable[[LspClient], T]) -> T:

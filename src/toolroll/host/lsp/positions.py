@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.jsonrpc.connection import RefusedError
@@ -122,32 +122,18 @@ class PositionQuery:
             by_uri.setdefault(change["textDocument"]["uri"], []).extend(change["edits"])
         if not answer.get("documentChanges"):
             by_uri = {uri: list(edits) for uri, edits in (answer.get("changes") or {}).items()}
-        return dict(self._inside(by_uri))
-
-    def _inside(self, by_uri: Mapping[str, list[Mapping[str, Any]]]) -> Iterable[tuple[str, list[Mapping[str, Any]]]]:
-        for uri, edits in by_uri.items():
-            path, inside = self._client.path(uri)
+        by_path = {self._client.path(uri): edits for uri, edits in by_uri.items()}
+        for path, inside in by_path:
             if not inside:
-                raise ToolError(
-                    ErrorCode.SECURITY,
-                    f"This rename would change {path!r}, outside the workspace. Nothing was changed.",
-                )
-            yield path, edits
+                message = f"This rename would change {path!r}, outside the workspace. Nothing was changed."
+                raise ToolError(ErrorCode.SECURITY, message)
+        return {path: edits for (path, _), edits in by_path.items()}
 
     def _to_file_edits(self, path: str, edits: list[Mapping[str, Any]]) -> FileEdits:
         places = self._client.positions(self._texts[path])
-        return FileEdits(
-            path,
-            self._texts[path],
-            [
-                Edit(
-                    places.from_server(one["range"]["start"]),
-                    places.from_server(one["range"]["end"]),
-                    one["newText"],
-                )
-                for one in edits
-            ],
-        )
+        at = places.from_server
+        found = [Edit(at(one["range"]["start"]), at(one["range"]["end"]), one["newText"]) for one in edits]
+        return FileEdits(path, self._texts[path], found)
 
 
 def _markdown(contents: Any) -> str:

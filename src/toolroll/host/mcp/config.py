@@ -10,21 +10,20 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-if TYPE_CHECKING:
-    from toolroll.host.shell.command_launcher import Writes
+from msgspec import Meta
 
 FILE = "mcp.json"
 VARIABLE = "TOOLROLL_MCP_CONFIG"
 Config = str | os.PathLike[str] | Mapping[str, Any]
 ProtocolChoice = Literal["auto", "stateless"]
+ServerWrites = Literal["nothing", "workspace", "repository"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
-_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _KINDS = ("stdio", "http", "streamable-http", "streamableHttp", "streamable_http")
-_WRITES = ("nothing", "workspace", "repository")
 _MAX_FILE_BYTES = 1_000_000
+_Seconds = Annotated[float, Meta(ge=0.1, le=3600)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,8 @@ class ServerConfig:
     headers: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
     """Whether its processes may use the network."""
-    writes: Writes = "nothing"
-    """What its processes may change: see `Writes`."""
+    writes: ServerWrites = "nothing"
+    """What its processes may change, as `Writes` of commands."""
     read: tuple[str, ...] = ()
     """Absolute folders that its processes may read in addition to those of every command."""
     trust: bool = False
@@ -50,12 +49,13 @@ class ServerConfig:
     """Whether the kit registers its tools at the start."""
     tools: tuple[str, ...] | None = None
     """When set, only these of its tools are available."""
-    prefix: str = ""
+    prefix: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")] = ""
     """Prefix of its tools' names in the kit, before two underscores."""
-    timeout: float = 60.0
+    timeout: _Seconds = 60.0
     """Seconds for an answer."""
-    start_timeout: float = 30.0
+    start_timeout: _Seconds = 30.0
     protocol: ProtocolChoice = "auto"
+    disabled: bool = False
 
     @property
     def source(self) -> str:
@@ -107,70 +107,30 @@ def _parse_servers(found: Any, where: str) -> dict[str, ServerConfig]:
             raise ValueError(f"{where}: {name!r} is no name for a server. Use letters, digits, '_', '-' and '.'.")
         if not isinstance(raw, Mapping):
             raise ValueError(f"{where}: server {name!r} must be an object.")
-        if not _read(raw, "disabled", bool, False, where, name):
-            configs[name] = _parse_server(name, raw, where)
-    return configs
+        try:
+            configs[name] = _parse_server(name, raw)
+        except ValueError as error:
+            raise ValueError(f"{where}: server {name!r}: {error}.") from None
+    return {name: one for name, one in configs.items() if not one.disabled}
 
 
-def _parse_server(name: str, raw: Mapping[str, Any], where: str) -> ServerConfig:
-    def get(key: str, kind: type, default: Any) -> Any:
-        return _read(raw, key, kind, default, where, name)
+def _parse_server(name: str, raw: Mapping[str, Any]) -> ServerConfig:
+    import msgspec
 
-    kind = get("type", str, "stdio")
-    program = get("command", str, "")
-    url = get("url", str, "") or get("httpUrl", str, "") or get("serverUrl", str, "")
-    writes, protocol, tools = get("writes", str, "nothing"), get("protocol", str, "auto"), get("tools", list, None)
-    prefix = get("prefix", str, "") or re.sub(r"[^A-Za-z0-9_-]", "_", name)
-    wrong = (
-        (kind not in _KINDS, f"type {kind!r} is not supported; there are 'stdio' and 'http' (streamable HTTP)"),
-        (bool(program) == bool(url), "needs either a 'command' or a 'url'"),
-        (writes not in _WRITES, f"'writes' must be one of {', '.join(_WRITES)}"),
-        (protocol not in ("auto", "stateless"), "'protocol' must be 'auto' or 'stateless'"),
-        (not _PREFIX.fullmatch(prefix), "'prefix' must be letters, digits, '_' and '-', at most 32"),
-    )
-    for is_wrong, why in wrong:
-        if is_wrong:
-            raise ValueError(f"{where}: server {name!r}: {why}.")
-    return ServerConfig(
-        name=name,
-        command=(program, *_texts(get("args", list, []), "args", where, name)) if program else (),
-        env=_named(get("env", dict, {}), "env", where, name),
-        cwd=get("cwd", str, "."),
-        url=url,
-        headers=_named(get("headers", dict, {}), "headers", where, name),
-        network=get("network", bool, False),
-        writes=cast("Writes", writes),
-        read=_texts(get("read", list, []), "read", where, name),
-        trust=get("trust", bool, False),
-        expand=get("expand", bool, False),
-        tools=None if tools is None else _texts(tools, "tools", where, name),
-        prefix=prefix,
-        timeout=_seconds(get("timeout", float, 60.0), "timeout", where, name),
-        start_timeout=_seconds(get("startTimeout", float, 30.0), "startTimeout", where, name),
-        protocol=cast("ProtocolChoice", protocol),
-    )
-
-
-def _read(raw: Mapping[str, Any], key: str, kind: type, default: Any, where: str, name: str) -> Any:
-    value = raw.get(key, default)
-    number = kind is float and isinstance(value, int) and not isinstance(value, bool)
-    if value is default or number or isinstance(value, kind):
-        return value
-    raise ValueError(f"{where}: server {name!r}: {key!r} must be of type {kind.__name__}.")
-
-
-def _texts(values: list[Any], key: str, where: str, name: str) -> tuple[str, ...]:
-    if not all(isinstance(one, str) for one in values):
-        raise ValueError(f"{where}: server {name!r}: {key!r} must hold texts only.")
-    return tuple(values)
-
-
-def _named(values: Mapping[str, Any], key: str, where: str, name: str) -> dict[str, str]:
-    _texts([*values, *values.values()], key, where, name)
-    return dict(values)
-
-
-def _seconds(value: float, key: str, where: str, name: str) -> float:
-    if not 0.1 <= value <= 3600:
-        raise ValueError(f"{where}: server {name!r}: {key!r} is in seconds, from 0.1 to 3600.")
-    return float(value)
+    kind, program, args = raw.get("type", "stdio"), raw.get("command"), raw.get("args", [])
+    url = raw.get("url") or raw.get("httpUrl") or raw.get("serverUrl") or ""
+    if kind not in _KINDS:
+        raise ValueError(f"type {kind!r} is not supported; there are 'stdio' and 'http' (streamable HTTP)")
+    if bool(program) == bool(url):
+        raise ValueError("needs either a 'command' or a 'url'")
+    if not isinstance(args, list):
+        raise ValueError("'args' must be a list")
+    given = {key: value for key, value in raw.items() if key not in ("start_timeout", "name")}
+    given |= {"name": name, "command": [program, *args] if program else [], "url": url}
+    given["prefix"] = raw.get("prefix") or re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    if "startTimeout" in raw:
+        given["start_timeout"] = raw["startTimeout"]
+    try:
+        return msgspec.convert(given, ServerConfig)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None

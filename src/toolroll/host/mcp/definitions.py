@@ -63,20 +63,14 @@ def _parse_definition(name: str, raw: Mapping[str, Any]) -> ToolDefinition:
     schema, annotations = raw.get("inputSchema"), raw.get("annotations")
     description = raw.get("description") or raw.get("title") or ""
     if not name or len(name) > _MAX_NAME_CHARS or visible(name, _MAX_NAME_CHARS) != name:
-        return ToolDefinition(
-            visible(name, _MAX_NAME_CHARS), problem="its name is empty, too long, or holds odd characters"
-        )
+        problem = "its name is empty, too long, or holds odd characters"
+        return ToolDefinition(visible(name, _MAX_NAME_CHARS), problem=problem)
     problem = _find_problem(schema)
-    return ToolDefinition(
-        name,
-        visible(description, _MAX_DESCRIPTION_CHARS) if isinstance(description, str) else "",
-        {} if problem else _clean(schema),
-        {key: value for key, value in annotations.items() if isinstance(value, bool)}
-        if isinstance(annotations, Mapping)
-        else {},
-        _digest({key: raw.get(key) for key in ("name", "title", "description", "inputSchema", "annotations")}),
-        problem,
-    )
+    about = visible(description, _MAX_DESCRIPTION_CHARS) if isinstance(description, str) else ""
+    given = annotations.items() if isinstance(annotations, Mapping) else ()
+    flags = {key: value for key, value in given if isinstance(value, bool)}
+    digest = _digest({key: raw.get(key) for key in ("name", "title", "description", "inputSchema", "annotations")})
+    return ToolDefinition(name, about, {} if problem else _clean(schema), flags, digest, problem)
 
 
 def find_mirrored_headers(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -211,10 +211,8 @@ class McpServer:
             f"the tool {known.now.name!r} of the MCP server {self.name!r} is not what it was when it was first seen: "
             f"the server has changed {known.change}. The user can approve it or remove {pins.path!r}"
         )
-        request = ApprovalRequest(
-            name, self._effects(known.now), {"server": self.name, "tool": known.now.name, **shown}, why
-        )
-        self._dependencies.guard.require(request)
+        arguments = {"server": self.name, "tool": known.now.name, **shown}
+        self._dependencies.guard.require(ApprovalRequest(name, self._effects(known.now), arguments, why))
         pins.add(self.config, [known.now], token)
         self._replace_tools({**self._tools, known.now.name: _compare(known.now, known.now)})
 

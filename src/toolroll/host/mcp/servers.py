@@ -122,6 +122,5 @@ class McpServers:
 
         root, state, guard, taint, http, limits, environment, git = self._parts
         spawner = McpSpawner(root, state, guard, environment, git)
-        return McpServer(
-            config, ServerDependencies(spawner, http, ToolPins(state), guard, taint, environment, limits.memory_bytes)
-        )
+        pins, memory = ToolPins(state), limits.memory_bytes
+        return McpServer(config, ServerDependencies(spawner, http, pins, guard, taint, environment, memory))

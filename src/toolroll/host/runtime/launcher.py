@@ -88,13 +88,11 @@ class Sandbox(ABC):
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int] = (),
-        disposable: bool = False,
     ) -> ChildProcess:
         """Start the process in the folder `cwd`, a descriptor, in a session of its own.
 
         The calling thread must outlive the process: where a tier lets it die with its parent, the kernel takes the
-        thread for the parent. `disposable`: the thread does nothing else before it ends, so that it may be changed
-        for good, which can save time. ToolError for a program that is missing or cannot be run.
+        thread for the parent. ToolError for a program that is missing or cannot be run.
         """
 
 

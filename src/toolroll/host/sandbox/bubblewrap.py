@@ -17,18 +17,16 @@ from typing import TYPE_CHECKING
 from toolroll.host.files.openat import PATH, STEP
 from toolroll.host.files.system import DEV, PROC
 from toolroll.host.runtime.launcher import (
-    DEVNULL,
     AccessRules,
     Sandbox,
     cannot_run,
     check_words,
     is_beneath,
     start_process,
-    wait_for,
 )
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.sandbox import covers, shared_mounts
-from toolroll.host.sandbox.mount_plan import MountPlan, is_visible, plan_mounts, resolve_paths, visible_system, words
+from toolroll.host.sandbox import covers
+from toolroll.host.sandbox.mount_plan import is_visible, plan_mounts, resolve_paths, visible_system
 from toolroll.host.sandbox.network import Network, enter_network
 from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.sockets import Sockets
@@ -41,18 +39,10 @@ if TYPE_CHECKING:
 
 _PROGRAM = "bwrap"
 _FIRST = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
-_SECONDS = 20.0  # for a trial
 _SIZED = (0, 7)  # from this version on a temporary folder can be given a size
 _ALWAYS = (
-    "--unshare-user",
-    "--unshare-pid",
-    "--unshare-ipc",
-    "--unshare-uts",
-    "--unshare-cgroup-try",
-    "--die-with-parent",
-    "--new-session",
-    "--cap-drop",
-    "ALL",
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
 )
 
 
@@ -85,8 +75,7 @@ class Bubblewrap(Sandbox):
     that it started are killed too.
 
     The commands of a `group` have one network without an outside together where we may make it, which takes root:
-    that saves the time to make one for each, and lets one command use a server that another has started. Those started
-    by a disposable thread have what of their files is read-only from one `Stage`, which only saves time.
+    that saves the time to make one for each, and lets one command use a server that another has started.
     """
 
     tier = Tier.BUBBLEWRAP
@@ -103,14 +92,12 @@ class Bubblewrap(Sandbox):
         self._lock = threading.Lock()
         self._shares = False
         self._network: Network | None = None
-        self._stages: shared_mounts.SharedMountsCache | None = None
         self._sockets = Sockets()
 
     def group(self) -> Bubblewrap:
         """With one network without an outside for all its commands, where we may make it; else each has its own."""
         other = copy.copy(self)
         other._lock, other._shares = threading.Lock(), True
-        other._stages = shared_mounts.SharedMountsCache(self._kernel, self._program, self._works)
         return other
 
     def close(self) -> None:
@@ -119,8 +106,6 @@ class Bubblewrap(Sandbox):
             self._shares = False
             if self._network is not None:
                 self._network.close()
-        if self._stages is not None:
-            self._stages.close()
 
     def spawn(
         self,
@@ -133,7 +118,6 @@ class Bubblewrap(Sandbox):
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int] = (),
-        disposable: bool = False,
     ) -> ChildProcess:
         """The command in a world of its own: `keep` and `lock` are read-only there, and `hold` cannot be moved."""
         check_words(argv, env)
@@ -144,20 +128,20 @@ class Bubblewrap(Sandbox):
             filtering = _own(stack, create_nameless_file(self._filters[access.network]))
             files = self._view(access)
             inner, fds = self._inner_mounts(access, folder, stack)
-            place = self._place(files, stack) if disposable else None
             options = [
                 *_ALWAYS,
                 *self._network_words(access, stack),
-                *_mounts(files, inner, on_stage=place is not None),
+                *files,
+                *inner,
+                # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks
+                # that they can be written. And without the last one a write outside would seem to have worked.
+                *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path)),
                 *("--chdir", folder, "--seccomp", str(filtering)),
                 *(word for name, value in env.items() for word in ("--setenv", name, value)),
             ]
             # By descriptor, for any user can read the command line of a process. And nothing of the
             # command's environment may reach bubblewrap itself, which is not confined yet.
             arguments = _own(stack, create_nameless_file(os.fsencode("\0".join(options)) + b"\0"))
-            if place is not None:
-                with confinement_errors():
-                    stack.enter_context(shared_mounts.enter_mounts(self._kernel, place))
             return start_process(
                 [self._program, "--args", str(arguments), "--", *argv],
                 "/",
@@ -175,11 +159,6 @@ class Bubblewrap(Sandbox):
                 ErrorCode.SECURITY,
                 f"The sandbox itself, {self._program!r}, is where commands could change it. Take a smaller workspace.",
             )
-
-    def _place(self, files: MountPlan, stack: ExitStack) -> int | None:
-        """A descriptor of the stage for a view, until the stack is closed; None if there is none."""
-        place = None if self._stages is None else self._stages.open(files)
-        return None if place is None else _own(stack, place)
 
     def _network_words(self, access: AccessRules, stack: ExitStack) -> tuple[str, ...]:
         """What gives the command its network; the one of the group is entered here, until the stack is closed."""
@@ -199,8 +178,8 @@ class Bubblewrap(Sandbox):
             stack.enter_context(enter_network(self._kernel, shared))
         return ()
 
-    def _view(self, access: AccessRules) -> MountPlan:
-        """What the command sees; ToolError when a folder of it is not there."""
+    def _view(self, access: AccessRules) -> tuple[str, ...]:
+        """The arguments for what the command sees; ToolError when a folder of it is not there."""
         for path in access.write:
             if not os.path.isdir(path):
                 raise ToolError(ErrorCode.EXECUTION, f"The folder {path!r} of the command is gone. Make it again.")
@@ -224,26 +203,6 @@ class Bubblewrap(Sandbox):
         masks = () if access.network else self._sockets.mask(access, folder)
         fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
         return [*first, *self._kept_words(held, kept), *last, *masks], fds
-
-    def _works(self, place: int, files: MountPlan) -> bool:
-        """Whether a command can be started on a stage."""
-        words = [*_ALWAYS, *_mounts(files, (), on_stage=True), "--", "/bin/sh", "-c", ":"]
-        with shared_mounts.enter_mounts(self._kernel, place):
-            process = start_process([self._program, *words], "/", {}, (DEVNULL, DEVNULL, DEVNULL))
-        with process:
-            status = wait_for(process, _SECONDS)
-            if status is None:
-                process.kill()
-            return status == 0
-
-
-def _mounts(files: MountPlan, kept: Sequence[str], *, on_stage: bool) -> list[str]:
-    """The arguments that build the command's view of the files, outer ones first."""
-    # The kernel's settings in /proc/sys are files of root, which bubblewrap covers only where it thinks that
-    # they can be written. And without the last one a write outside would seem to have worked; a stage is read-only.
-    if on_stage:
-        return ["--dev-bind", shared_mounts.PLACE, "/", *words(files.own), *kept, "--remount-ro", PROC]
-    return [*words(files.parts), *kept, *(word for path in (PROC, DEV, "/") for word in ("--remount-ro", path))]
 
 
 def _own(stack: ExitStack, fd: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -104,9 +104,9 @@ def _tried(tier: Tier) -> tuple[Sandbox | None, str]:
     if here is None:
         return None, f"not for {sys.platform} on {os.uname().machine}"
     problems = []
-    for candidate in (_bubblewraps if tier is Tier.BUBBLEWRAP else _landlock)(here):
+    for make in _makers(tier, here):
         try:
-            sandbox, detail = candidate()
+            sandbox, detail = make()
             problem = _trial(sandbox) if sandbox is not None else ""
         except (OSError, ToolError) as error:
             problems.append(f"its trial failed: {error}")
@@ -117,14 +117,13 @@ def _tried(tier: Tier) -> tuple[Sandbox | None, str]:
     return None, "; ".join(problems) or "bwrap is not installed"
 
 
-_Candidate = Callable[[], tuple[Sandbox | None, str]]
-
-
-def _bubblewraps(here: Machine) -> Iterator[_Candidate]:
+def _makers(tier: Tier, here: Machine) -> list[Callable[[], tuple[Sandbox | None, str]]]:
+    """What makes a sandbox of this tier, to be tried in this order."""
     from toolroll.host.sandbox import bubblewrap
 
-    for program in bubblewrap.find():
-        yield partial(_bubblewrap, here, program)
+    if tier is Tier.LANDLOCK:
+        return [partial(_landlock, here)]
+    return [partial(_bubblewrap, here, program) for program in bubblewrap.find()]
 
 
 def _bubblewrap(here: Machine, program: str) -> tuple[Sandbox | None, str]:
@@ -139,11 +138,7 @@ def _bubblewrap(here: Machine, program: str) -> tuple[Sandbox | None, str]:
     return sandbox, f"{version[0]} at {program}"
 
 
-def _landlock(here: Machine) -> Iterator[_Candidate]:
-    yield partial(_landlocked, here)
-
-
-def _landlocked(here: Machine) -> tuple[Sandbox | None, str]:
+def _landlock(here: Machine) -> tuple[Sandbox | None, str]:
     from toolroll.host.sandbox import landlock
     from toolroll.host.sandbox.confined_start import LandlockSandbox
     from toolroll.host.sandbox.syscalls import Kernel

@@ -1,9 +1,8 @@
 """Landlock, seccomp and no capabilities, put upon a thread from which the command is started and that then ends.
 
-All of it holds for one thread and what that starts, so the rest of the process stays free, and the program is
-started as fast as any other: nothing of ours runs between fork and exec. What is the same for all commands is put
-upon a line of threads, once. Landlock is not: what one thread has put upon itself is one domain, and the commands in
-it could signal each other and look into each other's memory.
+All of it holds for one thread and what that starts, so the rest of the process stays free, and nothing of ours runs
+between fork and exec. Each command has a thread of its own: what one thread has put upon itself is one Landlock domain,
+and the commands in it could signal each other and look into each other's memory.
 
 The thread is in the command's domain until it has ended, so the kernel would let the command read the memory and the
 environment of our process through it: meanwhile our process is not dumpable, which denies that to other processes.
@@ -15,8 +14,8 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.system import DEVICES, ETC, PROC, carve_out, real, system
@@ -29,8 +28,7 @@ from toolroll.host.runtime.launcher import (
     start_process,
 )
 from toolroll.host.sandbox import capabilities, landlock, seccomp
-from toolroll.host.sandbox.confined_threads import ConfinedThreads
-from toolroll.host.sandbox.syscalls import Kernel, Machine
+from toolroll.host.sandbox.syscalls import Kernel, Machine, run_apart
 from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
 
@@ -44,28 +42,29 @@ _Key = tuple[object, ...]
 
 
 class _DumpableGuard:
-    """Keeps this process from being dumpable while lines of confined threads stand in it."""
+    """Keeps this process from being dumpable while confined threads are in it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lines = 0
+        self._threads = 0
         self._changed: Kernel | None = None  # what changed the value, which then must be changed back
         os.register_at_fork(after_in_child=self._start_over)
 
-    def acquire(self, kernel: Kernel) -> None:
-        """A line begins."""
+    @contextmanager
+    def held(self, kernel: Kernel) -> Iterator[None]:
+        """A confined thread begins and ends in the block; the last one to end brings the former value back."""
         with self._lock:
             if kernel.prctl(_PR_GET_DUMPABLE) == _DUMPABLE:
                 self._changed = kernel
                 kernel.prctl(_PR_SET_DUMPABLE, _NOT_DUMPABLE)
-            self._lines += 1
-
-    def release(self) -> None:
-        """A line has dissolved; the last one brings the former value back."""
-        with self._lock:
-            self._lines -= 1
-            if not self._lines:
-                self._restore()
+            self._threads += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._threads -= 1
+                if not self._threads:
+                    self._restore()
 
     def _restore(self) -> None:
         if self._changed is not None and self._changed.prctl(_PR_GET_DUMPABLE) == _NOT_DUMPABLE:
@@ -75,7 +74,7 @@ class _DumpableGuard:
     def _start_over(self) -> None:
         """A forked child has a copy of the value, and none of the threads."""
         self._lock = threading.Lock()
-        self._lines = 0
+        self._threads = 0
         self._restore()
 
 
@@ -94,16 +93,15 @@ class LandlockSandbox(Sandbox):
 
     def __init__(self, machine: Machine, kernel: Kernel, abi: int, *, helpers: bool = False) -> None:
         """`helpers` are programs of ours: they read whatever we may, and stay in our session, where no command is."""
-        keep = capabilities.READ_SEARCH if helpers else None
+        self._keep = capabilities.READ_SEARCH if helpers else None
         self._session = not helpers
         self._kernel = kernel
         self._abi = abi
         self.gaps = gaps(abi)
         truncation = abi < landlock.TRUNCATE_ABI
-        filters = (seccomp.SeccompFilter(network, alone=False, truncation=truncation) for network in (False, True))
-        self._lines: dict[bool, ConfinedThreads[ChildProcess]] = {
-            one.network: ConfinedThreads(partial(_give_up, kernel, one.program(machine), keep), _dumpable.release)
-            for one in filters
+        self._filters = {
+            network: seccomp.SeccompFilter(network, alone=False, truncation=truncation).program(machine)
+            for network in (False, True)
         }
         self._lock = threading.Lock()
         self._rulesets: OrderedDict[_Key, int] = OrderedDict()
@@ -120,22 +118,23 @@ class LandlockSandbox(Sandbox):
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int] = (),
-        disposable: bool = False,  # noqa: ARG002
     ) -> ChildProcess:
         """The command, held by the kernel; `keep` and `hold` are not: see `gitguard`."""
         prepare_to_start()
         _check(access)
         rules = self._ruleset(access)
+
+        def start() -> ChildProcess:
+            with confinement_errors():
+                self._kernel.no_new_privileges()
+                capabilities.drop(self._kernel, keep=self._keep)
+                seccomp.install(self._kernel, self._filters[access.network])
+                landlock.restrict(self._kernel, rules)
+            return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session)
+
         try:
-
-            def start() -> ChildProcess:
-                with confinement_errors():
-                    landlock.restrict(self._kernel, rules)
-                return start_process(
-                    argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session
-                )
-
-            return self._lines[access.network].do(start, _end)
+            with _dumpable.held(self._kernel):
+                return run_apart(start, _end)
         finally:
             os.close(rules)
 
@@ -201,19 +200,6 @@ def _identity(path: str) -> object:
     except OSError:
         return path
     return found.st_dev, found.st_ino
-
-
-def _give_up(kernel: Kernel, program: bytes, keep: int | None) -> None:
-    """Take from the calling thread what no command has, whatever files it may reach."""
-    with confinement_errors():
-        _dumpable.acquire(kernel)
-        try:
-            kernel.no_new_privileges()
-            capabilities.drop(kernel, keep=keep)
-            seccomp.install(kernel, program)
-        except BaseException:
-            _dumpable.release()
-            raise
 
 
 def _end(process: ChildProcess) -> None:

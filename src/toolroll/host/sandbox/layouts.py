@@ -2,119 +2,65 @@
 
 from __future__ import annotations
 
-_VERSIONS = ("bin", "shims", "versions", "libexec", "plugins", "version", "completions", "src")
-_CARGO = ("bin", "registry", "git", "env")
-_GO = ("bin", "pkg")
-_UV = ("tools", "python")
-_FNM = ("aliases", "node-versions")
-_PIPX = ("venvs", "py", "shared", "bin")
-_MISE = ("installs", "shims", "plugins", "bin")
-_ASDF = ("bin", "shims", "installs", "plugins", "lib", "libexec", "asdf.sh", "completions")
-_BUN = ("bin", "install")
-_DENO = ("bin", "deps", "npm", "gen")
-_PNPM = ("bin", "global", "nodejs", "store", ".tools", "pnpm", "pnpx")
-_NVM = ("versions", "alias", "nvm.sh", "nvm-exec", "bash_completion")
-_RUSTUP = ("toolchains", "settings.toml", "update-hashes")
-_SDKMAN = ("candidates", "bin", "src", "libexec", "contrib")
-_VOLTA = ("bin", "tools", "layout.*")
-_DOTNET = ("dotnet", "host", "metadata", "packs", "sdk", "sdk-manifests", "shared", "templates", "tools")
+# What a folder into which programs were installed has, no files of the user; and what a folder of versions has.
+_PREFIX = """bin sbin lib lib32 lib64 libexec include share pyvenv.cfg conda-meta ssl condabin compiler_compat
+    *-linux-gnu Frameworks"""
+_VERSIONS = "bin shims versions libexec plugins version completions src"
 
-TOOLCHAINS: dict[str, tuple[str, ...]] = {
-    ".asdf": _ASDF,
-    ".bun": _BUN,
-    ".cabal": ("bin", "packages", "store"),
-    ".cargo": _CARGO,
-    ".deno": _DENO,
-    ".dotnet": _DOTNET,
-    ".elan": ("bin", "toolchains", "env", "settings.toml"),
-    ".fnm": _FNM,
-    ".gem": ("ruby", "jruby", "truffleruby"),
-    ".ghcup": ("bin", "ghc", "hls", "share", "env"),
-    ".gradle": ("wrapper",),
-    ".jenv": (*_VERSIONS, "available-plugins"),
-    ".juliaup": ("bin", "julia-*", "juliaup.json"),
-    ".local/bin": (),
-    ".local/lib": (),
-    ".local/pipx": _PIPX,
-    ".local/share/fnm": _FNM,
-    ".local/share/mise": _MISE,
-    ".local/share/pipx": _PIPX,
-    ".local/share/pnpm": _PNPM,
-    ".local/share/uv": _UV,
-    ".m2": ("repository", "wrapper"),
-    ".nix-profile": (),
-    ".nodenv": _VERSIONS,
-    ".nvm": _NVM,
-    ".opam": ("*/bin", "*/lib", "*/share", "*/.opam-switch", "opam-init", "repo", "config"),
-    ".pixi": ("bin", "envs"),
-    ".pyenv": (*_VERSIONS, "pyenv.d"),
-    ".rbenv": (*_VERSIONS, "rbenv.d"),
-    ".rustup": _RUSTUP,
-    ".rye": ("shims", "py", "tools", "self", "uv", "env"),
-    ".sdkman": _SDKMAN,
-    ".swiftly": ("bin", "toolchains", "env.sh", "config.json"),
-    ".volta": _VOLTA,
-    ".yarn": ("bin", "berry", "releases", "switch"),
-    "go": _GO,
-}
-"""Folders of a home folder, and what of them commands may read; without parts, all of it."""
+# Where a toolchain is, and the parts of it that commands may read; without parts, all of it. Names are folders of a
+# home folder, $NAME is a variable that says where it is, @PATH shows that the folder above a `bin` is a toolchain's.
+_ROWS = """
+    .asdf $ASDF_DATA_DIR: bin shims installs plugins lib libexec asdf.sh completions
+    .bun $BUN_INSTALL: bin install
+    .cabal: bin packages store
+    .cargo $CARGO_HOME: bin registry git env
+    .deno $DENO_INSTALL: bin deps npm gen
+    .dotnet $DOTNET_ROOT: dotnet host metadata packs sdk sdk-manifests shared templates tools
+    .elan: bin toolchains env settings.toml
+    .fnm .local/share/fnm $FNM_DIR: aliases node-versions
+    .gem: ruby jruby truffleruby
+    .ghcup: bin ghc hls share env
+    .gradle: wrapper
+    .jenv: VERSIONS available-plugins
+    .juliaup: bin julia-* juliaup.json
+    .local/bin .local/lib .nix-profile:
+    .local/pipx .local/share/pipx $PIPX_HOME: venvs py shared bin
+    .local/share/mise $MISE_DATA_DIR: installs shims plugins bin
+    .local/share/pnpm $PNPM_HOME: bin global nodejs store .tools pnpm pnpx
+    .local/share/uv: tools python
+    .m2: repository wrapper
+    .nodenv $NODENV_ROOT: VERSIONS
+    .nvm $NVM_DIR: versions alias nvm.sh nvm-exec bash_completion
+    .opam: */bin */lib */share */.opam-switch opam-init repo config
+    .pixi: bin envs
+    .pyenv $PYENV_ROOT: VERSIONS pyenv.d
+    .rbenv $RBENV_ROOT: VERSIONS rbenv.d
+    .rustup $RUSTUP_HOME: toolchains settings.toml update-hashes
+    .rye: shims py tools self uv env
+    .sdkman $SDKMAN_DIR: candidates bin src libexec contrib
+    .swiftly: bin toolchains env.sh config.json
+    .volta $VOLTA_HOME: bin tools layout.*
+    .yarn: bin berry releases switch
+    go $GOPATH: bin pkg
+    $CONDA_PREFIX $VIRTUAL_ENV @pyvenv.cfg @conda-meta @lib/python* @lib/node_modules @lib/ruby @lib/perl5
+        @lib/rustlib @lib/clang @lib/erlang @lib/julia @lib/swift: PREFIX
+    $GOROOT @pkg/tool @src/runtime/runtime.go: PREFIX api go.env misc pkg src VERSION
+    $GRADLE_HOME $M2_HOME $MAVEN_HOME @boot/plexus-classworlds* @lib/gradle-*: PREFIX boot conf init.d
+    $JAVA_HOME @lib/modules @lib/rt.jar @jre/lib/rt.jar: PREFIX conf jmods jre legal release
+    @bin/internal/engine.version: PREFIX packages version
+"""
 
-PREFIX = (
-    *("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "pyvenv.cfg", "conda-meta", "ssl"),
-    *("condabin", "compiler_compat", "*-linux-gnu", "Frameworks"),
-)
-"""What a folder into which programs were installed has: no files of the user are in these."""
-_JAVA = (*PREFIX, "conf", "jmods", "jre", "legal", "release")
-_GOROOT = (*PREFIX, "api", "go.env", "misc", "pkg", "src", "VERSION")
-_APACHE = (*PREFIX, "boot", "conf", "init.d")
 
-SIGNS: dict[str, tuple[str, ...]] = {
-    "pyvenv.cfg": PREFIX,
-    "conda-meta": PREFIX,
-    "lib/python*": PREFIX,
-    "lib/node_modules": PREFIX,
-    "lib/ruby": PREFIX,
-    "lib/perl5": PREFIX,
-    "lib/rustlib": PREFIX,
-    "lib/clang": PREFIX,
-    "lib/erlang": PREFIX,
-    "lib/julia": PREFIX,
-    "lib/swift": PREFIX,
-    "lib/modules": _JAVA,
-    "lib/rt.jar": _JAVA,
-    "jre/lib/rt.jar": _JAVA,
-    "pkg/tool": _GOROOT,
-    "src/runtime/runtime.go": _GOROOT,
-    "boot/plexus-classworlds*": _APACHE,
-    "lib/gradle-*": _APACHE,
-    "bin/internal/engine.version": (*PREFIX, "packages", "version"),
-}
-"""What shows that the folder above a `bin` is a toolchain's, and which parts of it commands then may read."""
+def _parse() -> dict[str, dict[str, tuple[str, ...]]]:
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for row in _ROWS.replace("\n        ", " ").strip().splitlines():
+        names, _, parts = row.partition(":")
+        whole = tuple(parts.replace("PREFIX", _PREFIX).replace("VERSIONS", _VERSIONS).split())
+        for name in names.split():
+            found.setdefault(name[0] if name[0] in "$@" else "", {})[name.lstrip("$@")] = whole
+    return found
 
-VARIABLES: dict[str, tuple[str, ...]] = {
-    "ASDF_DATA_DIR": _ASDF,
-    "BUN_INSTALL": _BUN,
-    "CARGO_HOME": _CARGO,
-    "CONDA_PREFIX": PREFIX,
-    "DENO_INSTALL": _DENO,
-    "DOTNET_ROOT": _DOTNET,
-    "FNM_DIR": _FNM,
-    "GOPATH": _GO,
-    "GOROOT": _GOROOT,
-    "GRADLE_HOME": _APACHE,
-    "JAVA_HOME": _JAVA,
-    "M2_HOME": _APACHE,
-    "MAVEN_HOME": _APACHE,
-    "MISE_DATA_DIR": _MISE,
-    "NODENV_ROOT": _VERSIONS,
-    "NVM_DIR": _NVM,
-    "PIPX_HOME": _PIPX,
-    "PNPM_HOME": _PNPM,
-    "PYENV_ROOT": (*_VERSIONS, "pyenv.d"),
-    "RBENV_ROOT": (*_VERSIONS, "rbenv.d"),
-    "RUSTUP_HOME": _RUSTUP,
-    "SDKMAN_DIR": _SDKMAN,
-    "VIRTUAL_ENV": PREFIX,
-    "VOLTA_HOME": _VOLTA,
-}
-"""Variables that say where a toolchain is, with the same parts; PATH comes with them."""
+
+_FOUND = _parse()
+TOOLCHAINS, VARIABLES, SIGNS = _FOUND[""], _FOUND["$"], _FOUND["@"]
+PREFIX = VARIABLES["VIRTUAL_ENV"]

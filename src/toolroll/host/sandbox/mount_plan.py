@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from toolroll.host.files.system import DEV, NO_SYSTEM, PROC, System, real, system
@@ -14,20 +13,6 @@ _TEMP = "/tmp"
 _TEMP_BYTES = 512 << 20
 _SHARED = f"{DEV}/shm"
 
-Part = tuple[str, tuple[str, ...]]
-"""Where it is, and the words of it."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # remembered: another look is another view
-class MountPlan:
-    """The mounts and links that a command sees, outer ones first."""
-
-    parts: tuple[Part, ...]
-    fixed: tuple[Part, ...]
-    """Those of them that all commands with this view can have together, as they are read-only."""
-    own: tuple[Part, ...]
-    """What each has for itself where the others are there already."""
-
 
 def visible_system(access: AccessRules) -> System:
     """What of the system's own files a process with this access sees."""
@@ -35,13 +20,10 @@ def visible_system(access: AccessRules) -> System:
 
 
 @lru_cache(maxsize=32)
-def plan_mounts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> MountPlan:
-    """What a command with this access sees."""
+def plan_mounts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> tuple[str, ...]:
+    """The arguments that build what a command with this access sees, outer mounts first."""
     found = _parts(write, read, own, sized)
-    fresh = [path for path, how in found.items() if path in (PROC, _TEMP, _SHARED) or how[0] == "--bind"]
-    apart = {path: how for path, how in found.items() if any(is_beneath(path, one) for one in fresh)}
-    fixed = {path: how for path, how in found.items() if path not in apart}
-    return MountPlan(_in_order(found), _in_order(fixed), _in_order(apart))
+    return tuple(word for path in sorted(found, key=lambda one: one.split("/")) for word in found[path])
 
 
 def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bool) -> dict[str, tuple[str, ...]]:
@@ -73,11 +55,6 @@ def _parts(write: tuple[str, ...], read: tuple[str, ...], own: System, sized: bo
     return found
 
 
-def words(parts: Iterable[Part]) -> list[str]:
-    """All of it, one after the other."""
-    return [word for _, how in parts for word in how]
-
-
 def is_visible(path: str, access: AccessRules) -> bool:
     """Whether a command has anything under this path."""
     return any(is_beneath(path, one) for one in _shown(access.write, access.read, visible_system(access)))
@@ -93,7 +70,3 @@ def _shown(write: tuple[str, ...], read: tuple[str, ...], own: System) -> tuple[
     """Under what paths there is anything in a view, as they are named and as they are."""
     roots = (*own.folders, *own.etc, PROC, *write, *read)
     return tuple(dict.fromkeys((*roots, *resolve_paths(roots))))
-
-
-def _in_order(found: dict[str, tuple[str, ...]]) -> tuple[Part, ...]:
-    return tuple((path, found[path]) for path in sorted(found, key=lambda one: one.split("/")))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,93 +15,28 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _PR_SET_NO_NEW_PRIVS = 38
+_LATEST = 10.0  # seconds within which a new thread must run; it may not where memory is short
 
-# By name: the number on x86_64 and on aarch64, None where the call does not exist.
-_NUMBERS: dict[str, tuple[int | None, int | None]] = {
-    "acct": (163, 89),
-    "add_key": (248, 217),
-    "bpf": (321, 280),
-    "capset": (126, 91),
-    "chroot": (161, 51),
-    "clock_settime": (227, 112),
-    "clone": (56, 220),
-    "clone3": (435, 435),
-    "delete_module": (176, 106),
-    "fanotify_init": (300, 262),
-    "finit_module": (313, 273),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fsopen": (430, 430),
-    "fspick": (433, 433),
-    "init_module": (175, 105),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "io_uring_setup": (425, 425),
-    "ioctl": (16, 29),
-    "ioperm": (173, None),
-    "iopl": (172, None),
-    "kcmp": (312, 272),
-    "kexec_file_load": (320, 294),
-    "kexec_load": (246, 104),
-    "keyctl": (250, 219),
-    "landlock_add_rule": (445, 445),
-    "landlock_create_ruleset": (444, 444),
-    "landlock_restrict_self": (446, 446),
-    "lookup_dcookie": (212, 18),
-    "modify_ldt": (154, None),
-    "mount": (165, 40),
-    "mount_setattr": (442, 442),
-    "move_mount": (429, 429),
-    "mq_open": (240, 180),
-    "mq_unlink": (241, 181),
-    "msgctl": (71, 187),
-    "msgget": (68, 186),
-    "msgrcv": (70, 188),
-    "msgsnd": (69, 189),
-    "nfsservctl": (180, 42),
-    "open": (2, None),
-    "open_by_handle_at": (304, 265),
-    "open_tree": (428, 428),
-    "open_tree_attr": (467, 467),
-    "openat": (257, 56),
-    "openat2": (437, 437),
-    "perf_event_open": (298, 241),
-    "pidfd_getfd": (438, 438),
-    "pivot_root": (155, 41),
-    "prctl": (157, 167),
-    "prlimit64": (302, 261),
-    "process_madvise": (440, 440),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "ptrace": (101, 117),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "reboot": (169, 142),
-    "request_key": (249, 218),
-    "seccomp": (317, 277),
-    "semctl": (66, 191),
-    "semget": (64, 190),
-    "semop": (65, 193),
-    "semtimedop": (220, 192),
-    "setdomainname": (171, 162),
-    "sethostname": (170, 161),
-    "setns": (308, 268),
-    "settimeofday": (164, 170),
-    "shmat": (30, 196),
-    "shmctl": (31, 195),
-    "shmget": (29, 194),
-    "socket": (41, 198),
-    "socketpair": (53, 199),
-    "swapoff": (168, 225),
-    "swapon": (167, 224),
-    "syslog": (103, 116),
-    "truncate": (76, 45),
-    "umount2": (166, 39),
-    "unshare": (272, 97),
-    "uselib": (134, None),
-    "userfaultfd": (323, 282),
-    "vhangup": (153, 58),
-}
+# The name of a call, its number on x86_64 and on aarch64; "-" where the call does not exist.
+_CALLS = """
+    acct 163 89; add_key 248 217; bpf 321 280; capset 126 91; chroot 161 51; clock_settime 227 112; clone 56 220;
+    clone3 435 435; delete_module 176 106; fanotify_init 300 262; finit_module 313 273; fsconfig 431 431;
+    fsmount 432 432; fsopen 430 430; fspick 433 433; init_module 175 105; io_uring_enter 426 426;
+    io_uring_register 427 427; io_uring_setup 425 425; ioctl 16 29; ioperm 173 -; iopl 172 -; kcmp 312 272;
+    kexec_file_load 320 294; kexec_load 246 104; keyctl 250 219; landlock_add_rule 445 445;
+    landlock_create_ruleset 444 444; landlock_restrict_self 446 446; lookup_dcookie 212 18; modify_ldt 154 -;
+    mount 165 40; mount_setattr 442 442; move_mount 429 429; mq_open 240 180; mq_unlink 241 181; msgctl 71 187;
+    msgget 68 186; msgrcv 70 188; msgsnd 69 189; nfsservctl 180 42; open 2 -; open_by_handle_at 304 265;
+    open_tree 428 428; open_tree_attr 467 467; openat 257 56; openat2 437 437; perf_event_open 298 241;
+    pidfd_getfd 438 438; pivot_root 155 41; prctl 157 167; prlimit64 302 261; process_madvise 440 440;
+    process_vm_readv 310 270; process_vm_writev 311 271; ptrace 101 117; quotactl 179 60; quotactl_fd 443 443;
+    reboot 169 142; request_key 249 218; seccomp 317 277; semctl 66 191; semget 64 190; semop 65 193;
+    semtimedop 220 192; setdomainname 171 162; sethostname 170 161; setns 308 268; settimeofday 164 170;
+    shmat 30 196; shmctl 31 195; shmget 29 194; socket 41 198; socketpair 53 199; swapoff 168 225; swapon 167 224;
+    syslog 103 116; truncate 76 45; umount2 166 39; unshare 272 97; uselib 134 -; userfaultfd 323 282;
+    vhangup 153 58
+"""
+_MACHINES = (("x86_64", 0xC000003E), ("aarch64", 0xC00000B7))  # with the kernel's mark for each
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +50,9 @@ class Machine:
 
 def machines() -> tuple[Machine, ...]:
     """All that we know."""
-    kinds = (("x86_64", 0xC000003E), ("aarch64", 0xC00000B7))
-    return tuple(
-        Machine(name, audit, {call: found for call, row in _NUMBERS.items() if (found := row[column]) is not None})
-        for column, (name, audit) in enumerate(kinds)
-    )
+    rows = [row.split() for row in _CALLS.split(";")]
+    numbers = [{name: int(row[at]) for name, *row in rows if row[at] != "-"} for at in range(len(_MACHINES))]
+    return tuple(Machine(*kind, calls) for kind, calls in zip(_MACHINES, numbers, strict=True))
 
 
 def machine() -> Machine | None:
@@ -163,20 +98,40 @@ class Kernel:
         return result
 
 
-def run_apart(work: Callable[[], T]) -> T:
-    """The result of `work`, done in a thread that ends: what that makes of itself, others do not become."""
+def run_apart(work: Callable[[], T], undo: Callable[[T], None] = lambda _: None) -> T:
+    """The result of `work`, done in a thread of its own, so that only that thread gives up what `work` gives up.
+
+    The kernel has ended the thread when this returns. When the wait is interrupted, `undo` gets the result.
+    """
+    begun: list[int] = []
     done: list[T] = []
     failed: list[BaseException] = []
+    over = threading.Event()
 
     def run() -> None:
+        begun.append(_thread.get_native_id())
         try:
             done.append(work())
         except BaseException as error:
             failed.append(error)
+        finally:
+            over.set()
 
-    thread = threading.Thread(target=run, name="toolroll apart", daemon=True)
-    thread.start()
-    thread.join()
+    def wait() -> None:
+        while not over.wait(_LATEST):
+            if not begun:
+                raise RuntimeError("a new thread did not come to run")
+        while os.path.exists(f"/proc/self/task/{begun[0]}"):  # Python counts a thread as ended a little earlier
+            time.sleep(0.00005)
+
+    _thread.start_new_thread(run, ())  # a Thread would wait for its own start, where an interrupt loses the result
+    try:
+        wait()
+    except BaseException:
+        wait()
+        for result in done:
+            undo(result)
+        raise
     if failed:
         raise failed[0]
     return done[0]

@@ -41,7 +41,6 @@ class Unconfined(Sandbox):
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int] = (),
-        disposable: bool = False,  # noqa: ARG002
     ) -> ChildProcess:
         """The command with all the rights of the user."""
         return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)

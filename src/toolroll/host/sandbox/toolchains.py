@@ -21,8 +21,9 @@ from toolroll.result import ErrorCode, ToolError
 _WIDE = ("", ".cache", ".config", ".local", ".local/share", ".local/state", "Library")
 # Never as a whole either, and no folder right in the last two: those are people's.
 _BROAD = ("/", "/boot", "/media", "/mnt", "/root", "/run", "/srv", "/tmp", "/var", "/var/tmp", "/home", "/Users")
-# Settings of git that every git command wants: one that is there and cannot be read is an error to it.
 _SECONDS = 60.0  # after so long credentials are looked for again
+_PREFIXES = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}  # of the Python that runs us
+# Settings of git that every git command wants: one that is there and cannot be read is an error to it.
 _GIT = (".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes")
 
 
@@ -53,9 +54,14 @@ def _readable(
     for path in extra:
         _check(path, homes)
     wanted = [
-        *_python(),
+        *(one for prefix in _PREFIXES for one in _parts(prefix, PREFIX)),
         *(one for name, parts in TOOLCHAINS.items() for one in _parts(f"{home}/{name}", parts)),
-        *(one for name, value in named for one in _named(name, value)),
+        *(
+            one
+            for name, value in named
+            for folder in value.split(os.pathsep)
+            for one in _parts(folder, VARIABLES[name])
+        ),
         *(one for folder in folders for one in _behind(folder)),
         *(f"{home}/{name}" for name in _GIT if credentials.holds_no_credential(f"{home}/{name}")),
     ]
@@ -80,12 +86,6 @@ def _links(roots: Iterable[str], granted: Sequence[str], secrets: Sequence[str])
                     yield entry.path
 
 
-def _python() -> Iterator[str]:
-    """The Python that runs us, and its own packages."""
-    for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}:
-        yield from _parts(prefix, PREFIX)
-
-
 def _parts(folder: str, parts: Sequence[str]) -> Iterator[str]:
     """What is there of the parts of a toolchain; without any named, all of it."""
     if not parts:
@@ -96,12 +96,6 @@ def _parts(folder: str, parts: Sequence[str]) -> Iterator[str]:
             yield from glob.iglob(f"{glob.escape(folder)}/{part}")
         else:
             yield f"{folder}/{part}"
-
-
-def _named(variable: str, value: str) -> Iterator[str]:
-    """What a variable says about where a toolchain is."""
-    for folder in value.split(os.pathsep):
-        yield from _parts(folder, VARIABLES[variable])
 
 
 def _behind(folder: str) -> Iterator[str]:

@@ -46,15 +46,10 @@ def list_paths(root: SearchRoot, scope: Scope, left: LeftOut | None = None) -> I
         yield from filter(wanted.includes, paths) if wanted.include else paths
 
 
-def list_newest(root: SearchRoot, scope: Scope, matcher: Matcher) -> tuple[list[Aged], bool]:
-    """As `list_aged`, newest first."""
-    found, whole = list_aged(root, scope, matcher)
-    found.sort()
-    return found, whole
-
-
-def list_aged(root: SearchRoot, scope: Scope, matcher: Matcher) -> tuple[list[Aged], bool]:
-    """The regular files in scope that match, in no order; and whether there was time for all."""
+def list_aged(
+    root: SearchRoot, scope: Scope, matcher: Matcher, links: list[str] | None = None
+) -> tuple[list[Aged], bool]:
+    """The regular files in scope that match, in no order, and whether there was time for all. Adds to `links`."""
     found: list[Aged] = []
     every = "**" in matcher.names
     by_name = None if every else matcher.by_name()
@@ -66,7 +61,7 @@ def list_aged(root: SearchRoot, scope: Scope, matcher: Matcher) -> tuple[list[Ag
         for folder, files in walk_folders(root, scope, None, by_name):
             meant = [one for one in files if all(test(folder + one.name) for test in asked)] if asked else files
             if meant:
-                _add(found, folder, meant)
+                _add(found, folder, meant, links)
     except TimeoutError:
         whole = False
     return found, whole
@@ -84,7 +79,7 @@ def list_small_tree(root: SearchRoot, scope: Scope, max_files: int) -> Candidate
     return Candidates(files, True, newest_first=False, skipped=SkippedFiles(len(files), left_out=left))
 
 
-def _add(found: list[Aged], folder: str, files: Files) -> None:
+def _add(found: list[Aged], folder: str, files: Files, links: list[str] | None) -> None:
     for entry in files:
         try:
             about = entry.stat(follow_symlinks=False)
@@ -92,6 +87,8 @@ def _add(found: list[Aged], folder: str, files: Files) -> None:
             continue  # deleted meanwhile
         if stat.S_ISREG(about.st_mode):
             found.append((-about.st_mtime_ns, folder + entry.name, about.st_size))
+        elif links is not None and stat.S_ISLNK(about.st_mode):
+            links.append(folder + entry.name)
 
 
 def walk_folders(

@@ -90,6 +90,10 @@ class Survey:
     """Matches that are not shown, by kind of file: ignored, hidden or binary."""
     complete: bool = True
     """False if the time was up; then all numbers are lower bounds."""
+    other_case: bool = False
+    """Nothing matches, but would if case were ignored."""
+    near: list[str] = field(default_factory=list)
+    """Names like the one that was looked for, if it was not found; folders end in a slash."""
 
 
 @dataclass(slots=True)
@@ -130,6 +134,8 @@ class FindResult:
     stopped: Stopped | None
     survey: Survey | None
     """Made for an empty answer, and for one that ran out of time."""
+    dead_links: list[str]
+    """Matching links that lead nowhere, or out of the workspace."""
     unreadable: int = 0
     """Folders that could not be opened."""
     whole: str = ""

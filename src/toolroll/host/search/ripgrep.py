@@ -28,6 +28,7 @@ _ROWS = ("--line-number", "--with-filename", "--no-heading", "--column", "--no-c
 _IGNORING = ("--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-exclude")
 _MAX_REGEX_SIZE = "4M"
 _MAX_SINGLE_THREAD_FILES = 30
+_MAX_CONTEXT_LINES = 100_000  # ripgrep does not accept every number
 
 # Globs that mean the same to ripgrep and to text/search/globs. "?" is not one: to ripgrep it is one byte.
 _PLAIN = re.compile(r"(?:\*\*(?=/|$)|(?<!\*)\*(?!\*)|[\w.@+=~%/-])+", re.ASCII)
@@ -337,7 +338,8 @@ def query_args(query: Query) -> list[str]:
 def row_args(query: Query) -> list[str]:
     """Arguments for matching lines and their context."""
     both = (("--before-context", query.before), ("--after-context", query.after))
-    return [*_ROWS, *(f"{name}={lines}" for name, lines in both if lines), *query_args(query)]
+    context = (f"{name}={min(lines, _MAX_CONTEXT_LINES)}" for name, lines in both if lines)
+    return [*_ROWS, *context, *query_args(query)]
 
 
 def scope_args(scope: Scope) -> tuple[list[str], GlobFilter]:

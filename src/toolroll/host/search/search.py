@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,10 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from toolroll.host.files import ignore
+from toolroll.host.files.openat import PATH
 from toolroll.host.runtime.launcher import AccessRules, folder_path
 from toolroll.host.search.grep import GrepRun
 from toolroll.host.search.in_process import MAX_FILES, MAX_FIRST_FILES, LineMatcher, compile_matcher
-from toolroll.host.search.list_files import list_newest, list_paths, list_small_tree
+from toolroll.host.search.list_files import list_aged, list_paths, list_small_tree
 from toolroll.host.search.query import (
     Candidates,
     CountingEngine,
@@ -158,15 +160,19 @@ class Search:
             rows = [row for path in sort_paths(root, hits, sort) for row in hits[path]]
             if self.index is not None and not root.is_file and not self._root.trust.hides:
                 self.index.update_in_background()  # after the search, so that it does not compete with it
+            survey = None
             reports = not rows or stopped == "time" or (stopped == "rows" and limit is None)
             skipped = candidates.skipped if candidates and (candidates.all_text or stopped is None) else None
+            if reports:
+                survey = self._report_grep(root, query, scope, matcher, skipped)
+                survey.other_case = not rows and stopped is None and self._matches_other_case(root, query, scope)
             return GrepResult(
                 rows=rows,
                 matches=sum([row.column > 0 for row in rows]),
                 files=len(hits),
                 complete=stopped is None,
                 stopped=stopped,
-                survey=self._report_grep(root, query, scope, matcher, skipped) if reports else None,
+                survey=survey,
                 unreadable=root.unreadable,
             )
 
@@ -192,11 +198,13 @@ class Search:
         kind: Wanted = "file",
         sort: Sort = "modified",
         limit: int | None = None,
+        links: bool = False,
         token: CancelToken | None = None,
     ) -> FindResult:
         """The files or folders whose name or path matches, in exact order even if not all are listed.
 
-        With a `limit`, entries after the first `limit` may come by their paths alone, if that is faster.
+        With a `limit`, entries after the first `limit` may come by their paths alone, if that is faster. With `links`,
+        links to files count as files.
         """
         with self._open_root(scope, token, folder=True) as root:
             pattern = self._relative(pattern, root)
@@ -204,34 +212,57 @@ class Search:
             scope = self._without_hidden(self._checked(replace(scope, hidden=scope.hidden or matcher.names_dot)), root)
             most = self._limits.search_rows
             first = limit if sort == "modified" else None
-            entries, total, whole, stopped = self._listed(root, scope, kind, matcher, first)
-            if kind != "file" or sort != "modified":  # else they are sorted
+            found, total, whole, stopped, linked = self._listed(root, scope, kind, matcher, first)
+            entries, dead = list(found), list[str]()
+            if links and linked:
+                more, dead = self._follow(root, linked)
+                entries, total = entries + more, total + len(more)
+                whole = "\n".join([whole, *(names.show_name(one.path) for one in more)]) if whole else ""
+            if kind != "file" or sort != "modified" or len(entries) > len(found):  # else they are sorted
                 entries = sort_entries(entries, sort)
             stopped = stopped or ("rows" if total > most else None)
             return FindResult(
-                entries=list(entries[:most]),
+                entries=entries[:most],
                 whole=whole,
                 total=total,
                 complete=stopped is None,
                 stopped=stopped,
-                survey=self._report_find(root, scope, kind, matcher) if stopped == "time" or not entries else None,
+                survey=self._report_find(root, scope, kind, pattern) if stopped == "time" or not entries else None,
+                dead_links=dead,
                 unreadable=root.unreadable,
             )
 
     def _listed(
         self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher, first: int | None
-    ) -> tuple[Sequence[FileEntry], int, str, Stopped | None]:
-        """The first entries, the number of all, the paths of all if there are more, and why it stopped early."""
+    ) -> tuple[Sequence[FileEntry], int, str, Stopped | None, list[str]]:
+        """The first entries, the number of all, the paths of all if there are more, why it stopped early, and links."""
         if kind != "file":
             entries, stopped = self._matching(root, scope, kind, matcher)
-            return entries, len(entries), "", stopped
+            return entries, len(entries), "", stopped, []
         if (known := self._known(first, root, scope, matcher)) is not None:
-            return *known, None
-        aged, whole = list_newest(root, scope, matcher)
+            return known.entries, known.total, known.whole, None, known.links
+        links: list[str] = []
+        aged, whole = list_aged(root, scope, matcher, links)
+        aged.sort()
         entries = [FileEntry(root.shown(path), "file", size, -age) for age, path, size in aged[:first]]
         most = 0 if len(entries) == len(aged) else self._limits.search_rows
         every = "\n".join([names.show_name(root.shown(path)) for _, path, _ in aged[:most]])
-        return entries, len(aged), every, None if whole else "time"
+        return entries, len(aged), every, None if whole else "time", links
+
+    def _follow(self, root: SearchRoot, links: Sequence[str]) -> tuple[list[FileEntry], list[str]]:
+        """Those links that lead to files, and the paths of those that lead nowhere or out of the workspace."""
+        found, dead = list[FileEntry](), list[str]()
+        for path in links:
+            try:
+                fd = self._root.open("/".join((*root.parts, path)), PATH)
+            except (OSError, ToolError):
+                dead.append(root.shown(path))
+                continue
+            is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+            os.close(fd)
+            if is_file and (about := root.stat(path)):
+                found.append(FileEntry(root.shown(path), "link", about.st_size, about.st_mtime_ns))
+        return found, dead
 
     def _candidates(self, root: SearchRoot, query: Query, scope: Scope) -> tuple[LineMatcher | None, Candidates | None]:
         """The matcher for the in-process engine, and the files that can match, by the index or in a small folder."""
@@ -275,7 +306,20 @@ class Search:
         soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
         return report_grep(self.engine(), soon, query, scope, matcher, skipped, self._limits.search_bytes)
 
-    def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher) -> Survey:
+    def _matches_other_case(self, root: SearchRoot, query: Query, scope: Scope) -> bool:
+        """Whether anything matches if case is ignored."""
+        if query.ignore_case or query.pattern.lower() == query.pattern.upper():
+            return False
+        from toolroll.host.search.skipped import SECONDS
+
+        query = replace(query, ignore_case=True)
+        soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
+        matcher, candidates = self._candidates(soon, query, scope)
+        run = GrepRun(self.engine, self._limits, soon, query, scope, candidates, matcher)
+        hits, _ = run.collect(1 if self._policy is None else None)
+        return any(self.may_read(found[0].path) for found in hits.values())
+
+    def _report_find(self, root: SearchRoot, scope: Scope, kind: Wanted, pattern: str) -> Survey:
         from toolroll.host.search.skipped import SECONDS, report_find
 
         soon = replace(root, deadline=_deadline(SECONDS, root.token, _REPORT_SHARE))
@@ -285,7 +329,10 @@ class Search:
                 return list_paths(soon, where)
             return (seen.path for seen in soon.walk(where) if kind in ("both", seen.kind))
 
-        return report_find(names, matcher.matches, scope, root.unreadable)
+        near = globs.compile(globs.widen(pattern), case=False)
+        survey = report_find(names, globs.compile(pattern).matches, near.matches, scope, root.unreadable)
+        survey.near = [root.shown(path) for path in survey.near]
+        return survey
 
     @contextmanager
     def _open_root(self, scope: Scope, token: CancelToken | None, *, folder: bool = False) -> Iterator[SearchRoot]:
@@ -318,7 +365,12 @@ class Search:
 
     def _checked(self, scope: Scope) -> Scope:
         """The scope, with hidden files if a glob names some; ToolError for a glob that leads out of the workspace."""
+        if without := tuple(text[1:] for text in scope.include if text.startswith("!")):
+            include = tuple(text for text in scope.include if not text.startswith("!"))
+            scope = replace(scope, include=include, exclude=(*scope.exclude, *without))
         for text in (*scope.include, *scope.exclude):
+            if text.startswith("!"):
+                raise ToolError(ErrorCode.VALIDATION, f"`exclude` begins with '!': {text!r}. Use `include` instead.")
             if globs.escapes(text.lstrip("/")):
                 raise paths.outside(text, self._root.path)
         dot = any(globs.compile(text).names_dot for text in scope.include)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from toolroll.host.files.walk import Kind, Walk, enter
@@ -21,6 +22,7 @@ SECONDS = 2.0
 """What a report may take on top of the search itself."""
 
 _MAX_NAMED = 2_000  # files and folders
+_MAX_NEAR = 5
 
 
 def report_grep(
@@ -173,14 +175,24 @@ class _Counter:
 
 
 def report_find(
-    names: Callable[[Scope], Iterable[str]], matches: Callable[[str], bool], scope: Scope, unreadable: int
+    names: Callable[[Scope], Iterable[str]],
+    matches: Callable[[str], bool],
+    is_near: Callable[[str], bool],
+    scope: Scope,
+    unreadable: int,
 ) -> Survey:
-    """The report of a search for names; `names` lists all in a scope, and `unreadable` counts folders."""
+    """The report of a search for names; `names` lists all in a scope, and `unreadable` counts folders.
+
+    If nothing matches, it names some that are near.
+    """
     survey = Survey()
     _note_unreadable(survey, unreadable)
     try:
         inside = set(names(scope))
         survey.searched = len(inside)
+        folders = {path[: at + 1] for path in inside for at, char in enumerate(path) if char == "/"}
+        every = sorted([*inside, *folders])
+        survey.near = list(islice((path for path in every if is_near(path.removesuffix("/"))), _MAX_NEAR))
         for path in names(wide(scope)):
             if path not in inside:
                 _add(survey, _reason(path), int(matches(path)))

@@ -107,17 +107,23 @@ class Shell:
         with self._argv(text, program) as argv:
             return self.program(argv, cwd=cwd, seconds=seconds, merge=merge, detach_after=detach_after)
 
-    def look(self, text: str, *, cwd: str = ".", seconds: float, table: str) -> CommandRun:
-        """Run a text of shell that only reads, by the rows of `table`, and cannot write."""
-        from toolroll.policy.commands import PRESETS, judge
+    def look(self, text: str, *, cwd: str = ".", seconds: float) -> CommandRun:
+        """Run a text of shell that only reads, by the terminal's table, and cannot write."""
+        self.authorise_look(text, cwd)
+        with self._argv(text) as argv:
+            return self.program(argv, cwd=cwd, seconds=seconds, writes="nothing")
+
+    def authorise_look(self, text: str, cwd: str) -> None:
+        """Return if `look` may run the text; raise ToolError if not."""
+        from toolroll.policy.commands import TERMINAL, judge
+        from toolroll.policy.decision import Rule
 
         _check(text)
-        judgement = judge(text, PRESETS[table])
+        no_cd = Rule("deny", command=("cd",), reason="'cd' is not allowed here. Give paths from the workspace.")
+        judgement = judge(text, TERMINAL if self._guard.policy.allow_cd else replace(TERMINAL, user=(no_cd,)))
         if judgement.decision != "allow":
             raise ToolError(ErrorCode.SECURITY, judgement.reason)
         self._authorise_text(text, cwd)
-        with self._argv(text) as argv:
-            return self.program(argv, cwd=cwd, seconds=seconds, writes="nothing")
 
     def words(
         self,
@@ -289,14 +295,17 @@ class Shell:
         self._guard.authorise_command(call.name, call.arguments, judgement, runs, folder, program)
 
     def _rules(self) -> CommandRules:
-        return _command_rules(self._table, tuple(self._guard.policy.rules))
+        policy = self._guard.policy
+        return _command_rules(self._table, tuple(policy.rules), policy.allow_destructive)
 
 
 @lru_cache(maxsize=8)  # the rules index their tables
-def _command_rules(table: str, rules: tuple[Rule, ...]) -> CommandRules:
+def _command_rules(table: str, rules: tuple[Rule, ...], allow_destructive: bool) -> CommandRules:
     from toolroll.policy.commands import PRESETS
 
-    return replace(PRESETS[table], user=tuple(rule for rule in rules if rule.command))
+    found = PRESETS[table]
+    losses = "none" if allow_destructive else found.git_losses
+    return replace(found, user=tuple(rule for rule in rules if rule.command), git_losses=losses)
 
 
 def _check(text: str) -> None:

@@ -174,7 +174,6 @@ class RunningCommand:
                 stdout=stdout,
                 stderr=stderr,
                 pass_fds=order.pass_fds,
-                disposable=True,
             )
             try:
                 watch.begin(process.pid)

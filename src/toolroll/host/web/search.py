@@ -45,15 +45,12 @@ class WebResults:
 
     hits: tuple[Hit, ...]
     engines: tuple[str, ...]
-    """The engines that answered."""
     notes: tuple[str, ...] = ()
     """Filters that were not applied, and engines that did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """An engine with its endpoint, keys and client."""
-
     engine: WebEngine
     url: str
     needs: Mapping[str, str]
@@ -64,7 +61,6 @@ class _Ready:
         return self.engine.name
 
     def hide(self, text: str) -> str:
-        """A text without the keys."""
         from urllib.parse import quote, quote_plus
 
         for secret in self.needs.values():
@@ -111,7 +107,6 @@ class WebSearch:
         return found
 
     def _ready(self, engine: WebEngine) -> _Ready | None:
-        """The engine, if the environment has all that it needs."""
         needs = {name: self._value(variables) for name, variables in engine.needs.items()}
         place = self._value((engine.place, *engine.places))
         if not all(needs.values()) or not (place or engine.url):
@@ -158,11 +153,10 @@ class WebSearch:
                 raise error
         if not answered:
             raise self._none(failed)
-        best = hits.merged([found for _, found in answered])[: query.limit]
+        best = hits.merge_hits([found for _, found in answered])[: query.limit]
         asked_of = [one for one, _ in answered]
-        return WebResults(
-            tuple(best), tuple(one.name for one in asked_of), (*_messages(failed), *_unfiltered(asked_of, query))
-        )
+        notes = (*_messages(failed), *_unfiltered(asked_of, query))
+        return WebResults(tuple(best), tuple(one.name for one in asked_of), notes)
 
     def _none(self, failed: Sequence[tuple[str, ToolError]]) -> ToolError:
         """One error for all that went wrong, with what would help."""
@@ -194,7 +188,7 @@ def _ask(one: _Ready, query: WebQuery, token: CancelToken, seconds: float) -> li
         why = _FORBIDDEN.format(engine.place) if error.code is ErrorCode.SECURITY else one.hide(error.message)
         raise ToolError(error.code, f"{one.name} was not reached: {why}") from None
     found = [_clean(hit, one) for hit in _read(one, response) if _is_url(hit.url)]
-    return hits.fitting(found, query)[: query.limit]
+    return hits.filter_hits(found, query)[: query.limit]
 
 
 def _send(client: Client, request: Request, token: CancelToken, seconds: float) -> Response:
@@ -273,9 +267,8 @@ def _unfiltered(asked: Iterable[_Ready], query: WebQuery) -> tuple[str, ...]:
     notes: list[str] = []
     for one in asked:
         unmet = {"safe": query.safe == "strict", "language": bool(query.language)}
-        notes += [
-            f"{one.name} cannot filter by `{name}`." for name, on in unmet.items() if on and name in one.engine.lacks
-        ]
+        ignored = [name for name, on in unmet.items() if on and name in one.engine.lacks]
+        notes += [f"{one.name} cannot filter by `{name}`." for name in ignored]
         if query.limit > one.engine.most:
             notes.append(f"{one.name} gives at most {one.engine.most} results.")
     return tuple(notes)

@@ -86,16 +86,13 @@ def _listen(host: str, port: int, names: Sequence[str]) -> socket.socket:
 def _connection_help(name: str, url: str, token: str) -> str:
     header = f"Authorization: Bearer {token}"
     entry = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
-    return "\n".join(
-        (
-            f"Serving MCP at {url}",
-            f"Each request needs the header  {header}",
-            "",
-            "Claude Code:",
-            f"  claude mcp add --transport http {name} {url} --header '{header}'",
-            "Any other client, in its mcpServers:",
-            f"  {json.dumps({name: entry})}",
-            "",
-            "Ctrl-C ends the server and all that it has begun.",
-        )
-    )
+    return f"""\
+Serving MCP at {url}
+Each request needs the header  {header}
+
+Claude Code:
+  claude mcp add --transport http {name} {url} --header '{header}'
+Any other client, in its mcpServers:
+  {json.dumps({name: entry})}
+
+Ctrl-C ends the server and all that it has begun."""

@@ -5,21 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import mcp_types as types
-from mcp.server import NotificationOptions, Server
+from mcp.server import NotificationOptions, Server, subscriptions
 from mcp.server.caching import CACHEABLE_METHODS, CacheHint
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
-    ListenHandler,
-    PromptsListChanged,
-    ResourcesListChanged,
-    ToolsListChanged,
-)
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -31,10 +24,10 @@ from toolroll.mcp.wire import NO_RESOURCE
 from toolroll.result import ToolError
 
 MAX_LISTENERS = 64
-_EVENTS: dict[ListKind, type[ToolsListChanged | ResourcesListChanged | PromptsListChanged]] = {
-    "tools": ToolsListChanged,
-    "resources": ResourcesListChanged,
-    "prompts": PromptsListChanged,
+_EVENTS: dict[ListKind, Any] = {
+    "tools": subscriptions.ToolsListChanged,
+    "resources": subscriptions.ResourcesListChanged,
+    "prompts": subscriptions.PromptsListChanged,
 }
 
 T = TypeVar("T")
@@ -48,12 +41,12 @@ class Handlers:
         self._backend = backend
         self._calls = calls
         self._loop = asyncio.get_running_loop()
-        self._bus = InMemorySubscriptionBus()
+        self._bus = subscriptions.InMemorySubscriptionBus()
         self._notifying: set[asyncio.Task[None]] = set()
         # The SDK does not report the end of a session, so the oldest sessions are dropped.
         self._sessions: OrderedDict[str, ServerSession] = OrderedDict()
         self._schemas: dict[str, Item] | None = None
-        self.subscriptions = ListenHandler(self._bus, max_subscriptions=MAX_LISTENERS)
+        self.subscriptions = subscriptions.ListenHandler(self._bus, max_subscriptions=MAX_LISTENERS)
 
     def on_list_changed(self, kind: ListKind) -> None:
         """Notify every client that a list changed; may be called from any thread."""
@@ -77,11 +70,13 @@ class Handlers:
             raise _as_mcp_error(error) from error
         return _complete(**result) if isinstance(result, dict) else result
 
-    async def list_resources(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Item:
-        return _complete(resources=await self._run(self._backend.resources))
+    def list_by(self, key: str, listing: Callable[[], list[Item]]) -> Callable[..., Awaitable[Item]]:
+        """The handler of a list."""
 
-    async def list_templates(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Item:
-        return _complete(resourceTemplates=await self._run(self._backend.templates))
+        async def handle(_: RequestContext, __: types.PaginatedRequestParams | None) -> Item:
+            return _complete(**{key: await self._run(listing)})
+
+        return handle
 
     async def read_resource(self, context: RequestContext, params: types.ReadResourceRequestParams) -> Item:
         try:
@@ -92,9 +87,6 @@ class Handlers:
             raise MCPError(code, str(unknown), {"uri": params.uri}) from None
         except Exception as error:
             raise _as_mcp_error(error) from error
-
-    async def list_prompts(self, _: RequestContext, __: types.PaginatedRequestParams | None) -> Item:
-        return _complete(prompts=await self._run(self._backend.prompts))
 
     async def get_prompt(self, _: RequestContext, params: types.GetPromptRequestParams) -> Item:
         return _complete(**await self._run(self._backend.prompt, params.name, params.arguments or {}))
@@ -158,10 +150,10 @@ def build_server(backend: Backend, handlers: Handlers) -> Server[Any]:
     options: dict[str, Any] = {
         "on_list_tools": handlers.list_tools,
         "on_call_tool": handlers.call_tool,
-        "on_list_resources": handlers.list_resources,
-        "on_list_resource_templates": handlers.list_templates,
+        "on_list_resources": handlers.list_by("resources", backend.resources),
+        "on_list_resource_templates": handlers.list_by("resourceTemplates", backend.templates),
         "on_read_resource": handlers.read_resource,
-        "on_list_prompts": handlers.list_prompts,
+        "on_list_prompts": handlers.list_by("prompts", backend.prompts),
         "on_get_prompt": handlers.get_prompt,
         "on_completion": handlers.complete,
         "on_subscriptions_listen": handlers.subscriptions,

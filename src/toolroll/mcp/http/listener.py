@@ -94,18 +94,10 @@ class _Server(uvicorn.Server):
         self._calls = calls
         self._handlers = handlers
         self._asked = False
-        settings: dict[str, Any] = {"ws": "none", "loop": "asyncio", "lifespan": "off"}
+        settings: dict[str, Any] = {"ws": "none", "loop": "asyncio", "lifespan": "off", "http": _HeadTimeout}
         settings |= {"log_config": None, "access_log": False, "server_header": False, "proxy_headers": False}
-        super().__init__(
-            uvicorn.Config(
-                gate,
-                http=_HeadTimeout,
-                limit_concurrency=MAX_CONNECTIONS,
-                timeout_keep_alive=IDLE_TIMEOUT_S,
-                timeout_graceful_shutdown=_STOP_TIMEOUT_S,
-                **settings,
-            )
-        )
+        settings |= {"limit_concurrency": MAX_CONNECTIONS, "timeout_keep_alive": IDLE_TIMEOUT_S}
+        super().__init__(uvicorn.Config(gate, timeout_graceful_shutdown=_STOP_TIMEOUT_S, **settings))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.force_exit = self._asked

@@ -30,7 +30,6 @@ _RESULTS: dict[str, type[BaseModel]] = {
     "roots/list": types.ListRootsResult,
     "sampling/createMessage": types.CreateMessageResult,
 }
-_NEEDS = {"elicitation/create": "elicitation", "roots/list": "roots", "sampling/createMessage": "sampling"}
 
 
 class MissingCapabilityError(ToolError):
@@ -113,8 +112,8 @@ class HttpPeer:
     def ask(self, questions: Mapping[str, tuple[str, Item]]) -> dict[str, Item]:
         """Send several requests at once, each under its name."""
         for method, _ in questions.values():
-            if not self.can(_NEEDS[method]):
-                raise MissingCapabilityError(_NEEDS[method])
+            if not self.can(capability := method.partition("/")[0]):
+                raise MissingCapabilityError(capability)
         asked = {name: ClientQuestion(method, params) for name, (method, params) in questions.items()}
         self._pending |= {one.answer for one in asked.values()}
         self._loop.call_soon_threadsafe(self._put, asked)
@@ -169,8 +168,13 @@ class HttpPeer:
         try:
             result = await context.session.send_request(request, _RESULTS[question.method], metadata=related)
         except (MCPError, ValidationError) as error:
+            shown = (
+                error
+                if isinstance(error, MCPError)
+                else MCPError(types.INVALID_PARAMS, "its answer has another shape.")
+            )
             if not question.answer.done():
-                question.answer.set_exception(_as_mcp_error(error))
+                question.answer.set_exception(shown)
         else:
             question.accept(result)
 
@@ -197,10 +201,6 @@ class HttpPeer:
                 continue
             notification = types.server_notification_adapter.validate_python({"method": method, "params": params})
             await context.session.send_notification(notification, context.request_id)
-
-
-def _as_mcp_error(error: MCPError | ValidationError) -> MCPError:
-    return error if isinstance(error, MCPError) else MCPError(types.INVALID_PARAMS, "its answer has another shape.")
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,6 @@ Front: `judge`. Imports only `policy.decision`.
 
 from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, GitRule
 from toolroll.policy.git.values import check_value
-from toolroll.policy.git.verdict import judge
+from toolroll.policy.git.verdict import find_loss, judge
 
-__all__ = ["DESTRUCTIVE", "FOREIGN", "GitRule", "check_value", "judge"]
+__all__ = ["DESTRUCTIVE", "FOREIGN", "GitRule", "check_value", "find_loss", "judge"]

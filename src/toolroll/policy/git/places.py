@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from toolroll.policy.git.values import climbs
 from toolroll.policy.git.words import GitWords
-from toolroll.policy.paths import components, find_protected
+from toolroll.policy.paths import climbs, components, find_protected
 
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")  # "ext::sh -c ..." names a program
 _OPTION_AS_HOST = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@]*@)?)?-")  # ssh would take it for its option

@@ -22,6 +22,8 @@ class GitRule:
     """Options of which one must be there too."""
     fine: tuple[str, ...] = ()
     """Look alike, and are not denied."""
+    final: bool = False
+    """It destroys what git keeps lost work by: neither a commit nor a file of the working tree brings it back."""
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -96,15 +98,16 @@ DESTRUCTIVE: tuple[GitRule, ...] = (
         fine=("tag v1 -m -f", "tag --format=%(refname)")),
     GitRule("stash drop|stash clear", "", "throws stashed work away",
         ("stash drop", "stash clear", "stash drop stash@{1}"),
-        fine=("stash push -m drop", "stash list", "stash save clear")),
+        fine=("stash push -m drop", "stash list", "stash save clear"), final=True),
     GitRule("merge|cherry-pick|revert|am|notes merge", "--abort --skip", "throws the work in progress away",
         ("cherry-pick --abort", "merge --abor", "am --skip"), fine=("merge --quit", "cherry-pick --continue")),
     GitRule("reflog expire|reflog delete|reflog drop", "", "destroys the record that lost commits are found by",
-        ("reflog expire --expire=now --all", "reflog delete HEAD@{1}"), unless=_DRY, fine=("reflog show",)),
+        ("reflog expire --expire=now --all", "reflog delete HEAD@{1}"), unless=_DRY, fine=("reflog show",),
+        final=True),
     GitRule("prune|worktree prune|lfs prune", "", "deletes what nothing refers to any more",
-        ("prune", "lfs prune --force"), unless=_DRY, fine=("prune -n",)),
+        ("prune", "lfs prune --force"), unless=_DRY, fine=("prune -n",), final=True),
     GitRule("gc", "--prune", "deletes what nothing refers to any more", ("gc --prune=now", "gc --aggressive --prune"),
-        fine=("gc", "gc --auto", "gc --no-prune", "gc --prune=never")),
+        fine=("gc", "gc --auto", "gc --no-prune", "gc --prune=never"), final=True),
     GitRule("repack", "-a", "deletes what nothing refers to any more", ("repack -ad", "repack -a -d"), also="-d"),
     GitRule("update-ref|fetch-pack", "", "moves references without any check", ("update-ref refs/heads/main HEAD~9",)),
     GitRule("replace", "", "shows other objects in place of the real ones", ("replace -d x", "replace a b"),

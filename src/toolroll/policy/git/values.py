@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from toolroll.policy.paths import components
+from toolroll.policy.paths import climbs
 from toolroll.result import ErrorCode, ToolError
 
 Kind = Literal["ref", "branch", "path", "message"]
@@ -23,16 +23,6 @@ def check_value(name: str, value: str, kind: Kind = "ref") -> None:
     fault = _FAULTS[kind](value)
     if fault is not None:
         raise ToolError(ErrorCode.VALIDATION, f"`{name}`: {value!r} {fault}")
-
-
-def climbs(path: str) -> bool:
-    """Whether the path leads above where it starts."""
-    depth = 0
-    for part in components(path):
-        depth += -1 if part == ".." else 1
-        if depth < 0:
-            return True
-    return False
 
 
 def _ref(value: str) -> str | None:

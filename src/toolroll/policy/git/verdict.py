@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from toolroll.policy.decision import Verdict
 from toolroll.policy.git import places
 from toolroll.policy.git.rules import DESTRUCTIVE, FOREIGN, GitRule
-from toolroll.policy.git.values import climbs
 from toolroll.policy.git.verbs import CHANGES, GROUPS, LISTS, READS
 from toolroll.policy.git.words import GitOptionSpec, GitWords, parse_option_spec, split_words
+from toolroll.policy.paths import climbs
 
 _PLAIN = frozenset({
     "--no-pager", "-P", "--no-replace-objects", "--no-lazy-fetch", "--no-optional-locks", "--no-advice",
     "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs", "--icase-pathspecs",
 })  # fmt: skip
 _TELLING = frozenset({"-v", "--version", "-h", "--help", "--exec-path", "--html-path", "--man-path", "--info-path"})
+_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"})
 _LISTING = frozenset({"-l", "--list"})
 _HELPING = frozenset({"-h", "--help"})
 
@@ -47,7 +49,33 @@ def judge(argv: Sequence[str], *, destructive: bool = False) -> Verdict:
     return verdict
 
 
-def _judge(verb: str, rest: list[str], destructive: bool) -> Verdict:
+def find_loss(argv: Sequence[str], *, final: bool = False) -> str | None:
+    """What work a command that begins with "git" would lose, or None; `final`: only what git cannot bring back.
+
+    What it reaches or runs is not judged here.
+    """
+    words = list(argv[1:])
+    while words and words[0].startswith("-"):
+        words = words[2 if words[0] in _WITH_VALUE else 1 :]
+    if not words:
+        return None
+    call = _read(words[0], words[1:])
+    reason = _broken([rule for rule in call.losing if rule.final], call.words) if final else _lost(call)
+    return reason and f"`git {call.key}` {reason}."
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A verb with its words taken apart, and the rules for it."""
+
+    key: str
+    words: GitWords
+    known: GitOptionSpec
+    reaching: list[GitRule]
+    losing: list[GitRule]
+
+
+def _read(verb: str, rest: list[str]) -> _Call:
     key = _key(verb, rest)
     reaching, losing = ([rule for rule in rules if {key, verb} & rule.names] for rules in (FOREIGN, DESTRUCTIVE))
     known = parse_option_spec(READS.get(key) or CHANGES.get(key) or READS.get(verb) or CHANGES.get(verb, ""))
@@ -56,14 +84,24 @@ def _judge(verb: str, rest: list[str], destructive: bool) -> Verdict:
     words = split_words(rest, known, more)
     if key != verb:
         words.names = words.names[1:]
+    return _Call(key, words, known, reaching, losing)
+
+
+def _lost(call: _Call) -> str | None:
+    return _broken(call.losing, call.words) or places.lost(call.key, call.words)
+
+
+def _judge(verb: str, rest: list[str], destructive: bool) -> Verdict:
+    call = _read(verb, rest)
     inner = verb.startswith("remote-") or "--" in verb
-    reason = "is a part of git that only git runs" if inner else _broken(reaching, words) or places.reason(key, words)
+    reaches = _broken(call.reaching, call.words) or places.reason(call.key, call.words)
+    reason = "is a part of git that only git runs" if inner else reaches
     if reason is not None:
-        return Verdict("deny", f"`git {key}` {reason}.")
-    reason = _broken(losing, words) or places.lost(key, words)
+        return Verdict("deny", f"`git {call.key}` {reason}.")
+    reason = _lost(call)
     if reason is not None:
-        return Verdict("ask" if destructive else "deny", f"`git {key}` {reason}.")
-    return _look(verb, key, words, known)
+        return Verdict("ask" if destructive else "deny", f"`git {call.key}` {reason}.")
+    return _look(verb, call.key, call.words, call.known)
 
 
 def _look(verb: str, key: str, words: GitWords, known: GitOptionSpec) -> Verdict:

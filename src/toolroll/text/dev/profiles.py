@@ -1,4 +1,4 @@
-"""Figures of a measured program, as a table that is short to read."""
+"""Render profiler figures as short tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIBRARY = re.compile(r".*/(?:site|dist)-packages/(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Hot:
+class HotFunction:
     """A function and the time spent in it."""
 
     function: str
@@ -34,7 +34,7 @@ class Hotspots:
     seconds: float
     calls: int
     functions: int
-    rows: list[Hot]
+    rows: list[HotFunction]
     note: str = ""
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class MemoryProfile:
 
 
 def figures(printed: str, mark: str) -> dict[str, Any] | None:
-    """What the program that measures has told last, or None when it came to no end."""
+    """The figures that our driver printed last; None if it did not get that far."""
     at = printed.rfind(mark)
     if at < 0:
         return None
@@ -107,34 +107,36 @@ def figures(printed: str, mark: str) -> dict[str, Any] | None:
     return {**found, "printed": printed[:at].strip()[-_SAID:]} if isinstance(found, dict) else None
 
 
-def hotspots(told: Mapping[str, Any], workspace: str) -> Hotspots:
+def hotspots(report: Mapping[str, Any], workspace: str) -> Hotspots:
     """The figures as a table."""
     rows = [
-        Hot(row["function"], *_place(row, workspace), row["calls"], round(row["own"], 6), round(row["total"], 6))
-        for row in told["rows"]
+        HotFunction(
+            row["function"], *_place(row, workspace), row["calls"], round(row["own"], 6), round(row["total"], 6)
+        )
+        for row in report["rows"]
     ]
-    return Hotspots(round(told["seconds"], 6), told["calls"], told["functions"], rows, _ended(told))
+    return Hotspots(round(report["seconds"], 6), report["calls"], report["functions"], rows, _ended(report))
 
 
-def timing(told: Mapping[str, Any]) -> Timing | None:
+def timing(report: Mapping[str, Any]) -> Timing | None:
     """The figures in one line; None when not one run came to its end."""
     from statistics import median, stdev
 
-    runs: Sequence[float] = told["runs"]
+    runs: Sequence[float] = report["runs"]
     if not runs:
         return None
     deviation = stdev(runs) if len(runs) > 1 else 0.0
     noisy = max(runs) > 2 * min(runs)
     note = "(The runs differ much: trust the best one, or raise `repeat`.)" if noisy else ""
-    return Timing(min(runs), median(runs), max(runs), deviation, list(runs), told["number"], note)
+    return Timing(min(runs), median(runs), max(runs), deviation, list(runs), report["number"], note)
 
 
-def memory(told: Mapping[str, Any], workspace: str) -> MemoryProfile:
+def memory(report: Mapping[str, Any], workspace: str) -> MemoryProfile:
     """The figures as a table."""
     rows = [
-        AllocationSite(*_place(row, workspace), row["bytes"], row["blocks"], row["text"][:80]) for row in told["rows"]
+        AllocationSite(*_place(one, workspace), one["bytes"], one["blocks"], one["text"][:80]) for one in report["rows"]
     ]
-    return MemoryProfile(told["peak"], told["held"], rows, _ended(told))
+    return MemoryProfile(report["peak"], report["held"], rows, _ended(report))
 
 
 def span(seconds: float) -> str:
@@ -153,9 +155,9 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-def _ended(told: Mapping[str, Any]) -> str:
-    code = told.get("exit")
-    return f"(The program ended itself with exit code {code}.)\n{told.get('printed', '')}".rstrip() if code else ""
+def _ended(report: Mapping[str, Any]) -> str:
+    code = report.get("exit")
+    return f"(The program ended itself with exit code {code}.)\n{report.get('printed', '')}".rstrip() if code else ""
 
 
 def _place(row: Mapping[str, Any], workspace: str) -> tuple[str, int]:

@@ -40,9 +40,8 @@ class Blame:
         """Runs of lines under the commit that they are from."""
         out = []
         for (commit, date, author, subject), run in groupby(self.lines, key=_origin):
-            out.append(
-                f"{commit} {date[:10]} {show_text(author)}: {show_text(subject)}" if commit else "Not committed yet:"
-            )
+            origin = f"{commit} {date[:10]} {show_text(author)}: {show_text(subject)}"
+            out.append(origin if commit else "Not committed yet:")
             out += [f"{one.line}\t{one.text}" for one in run]
         return "\n".join(out) or f"No lines of {self.path!r} to blame."
 

@@ -32,7 +32,6 @@ class Commit:
 
     @property
     def line(self) -> str:
-        """The commit in one line."""
         refs = f" ({', '.join(map(show_text, self.refs))})" if self.refs else ""
         subject = self.message.partition("\n")[0]
         return f"{self.short} {self.date[:10]} {show_text(self.author)}: {show_text(subject)}{refs}"
@@ -130,9 +129,8 @@ class Stashes:
     stashes: list[Stash]
 
     def __str__(self) -> str:
-        return (
-            "\n".join(f"{one.name} {one.date[:10]} {show_text(one.message)}" for one in self.stashes) or "No stashes."
-        )
+        rows = (f"{one.name} {one.date[:10]} {show_text(one.message)}" for one in self.stashes)
+        return "\n".join(rows) or "No stashes."
 
 
 def parse_commit(record: str) -> tuple[Commit, str]:
@@ -150,9 +148,8 @@ def parse_log(printed: str, limit: int) -> CommitLog:
         prefix, nul, record = line.partition("\0")
         if nul:
             if len(commits) == limit:
-                return CommitLog(
-                    commits, "\n".join(lines), "(There are more: raise `limit`, or name a `ref` to begin at.)"
-                )
+                more = "(There are more: raise `limit`, or name a `ref` to begin at.)"
+                return CommitLog(commits, "\n".join(lines), more)
             commits.append(parse_commit(nul + record)[0])
             lines.append(f"{prefix}{commits[-1].line}")
         elif prefix.strip():

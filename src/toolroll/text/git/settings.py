@@ -130,4 +130,3 @@ ENVIRONMENT: Mapping[str, str] = {
     "LC_ALL": "C",
     "LANGUAGE": "",
 }
-"""What git gets besides."""

@@ -92,9 +92,8 @@ class RepositoryStatus:
         parts = [where] if self.commit else [where, "no commits yet"]
         if self.upstream:
             moved = [f"{count} {word}" for count, word in ((self.ahead, "ahead"), (self.behind, "behind")) if count]
-            parts.append(
-                f"{' and '.join(moved) or 'up to date with'} {'of ' if moved else ''}{show_text(self.upstream)}"
-            )
+            relation = f"{' and '.join(moved)} of" if moved else "up to date with"
+            parts.append(f"{relation} {show_text(self.upstream)}")
         if self.stashes:
             parts.append(f"{self.stashes} stashed")
         if self.ongoing:

@@ -1,4 +1,4 @@
-"""An answer from passages alone: how it is asked for, and which passages it cites."""
+"""Ask a model for an answer from passages alone, and check its citations."""
 
 from __future__ import annotations
 

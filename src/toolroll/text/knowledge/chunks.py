@@ -1,4 +1,4 @@
-"""A document in pieces that can be found and cited: each a section, a definition or some paragraphs, with its lines."""
+"""Split documents into pieces: sections, definitions or paragraphs, each with its lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from toolroll.text.code.syntax.model import Tag
 
 MAX_CHARS = 1600
-"""Characters of a piece."""
 OVERLAP_CHARS = 200
 """Characters, at most, that a piece repeats of the one before, where both are of one section."""
 
@@ -51,7 +50,6 @@ class DocumentPart:
 
     text: str
     page: int = 0
-    """Counted from 1; 0 where there are none."""
     title: str = ""
 
 

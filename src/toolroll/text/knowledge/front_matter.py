@@ -1,4 +1,4 @@
-"""YAML front matter, the part of it that notes are written in; what people write by hand is read and kept as it is."""
+"""Parse and write the subset of YAML front matter that notes use; all other lines are kept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ class FrontMatterEntry:
 
     @property
     def value(self) -> Value:
-        """The text or the list that the lines say."""
         found = _KEY.match(self.lines[0])
         first = (found[2] or "") if found else ""
         return _value(first, [line for line in self.lines[1:] if not line.lstrip().startswith("#")])
@@ -52,7 +51,7 @@ class FrontMatter:
     newline: str = "\n"
 
     def values(self) -> dict[str, Value]:
-        """What each key says; of a key that is there twice, the last."""
+        """The value of each key; of a key that occurs twice, the last."""
         return {entry.key: entry.value for entry in self.entries if entry.key}
 
     def having(self, values: Mapping[str, Value]) -> FrontMatter:

@@ -1,4 +1,4 @@
-"""One order of two: how well the words of passages fit a question, and how like it they are in meaning."""
+"""Fuse the ranking by words (BM25) and the ranking by meaning (cosine) into one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ RESCORED = 20
 """Passages that are looked at for what the question says in the same words."""
 _WORDING_BONUS = 0.3  # what a passage gets besides that says all of it so
 _MIN_PAIRS = 5  # pairs of words: of fewer, one tells little
-_APART = str.maketrans(
-    dict.fromkeys(set(punctuation) - {"_"} | set("\u00ab\u00bb\u2018\u2019\u201c\u201d\u2013\u2014\u2026"), " ")
-)
+_SIGNS = set(punctuation) - {"_"} | set("\u00ab\u00bb\u2018\u2019\u201c\u201d\u2013\u2014\u2026")
+_APART = str.maketrans(dict.fromkeys(_SIGNS, " "))
 _MIN_SPREAD = 0.15  # between the first and the last, at least: among a few alike texts a small step means little
 
 
@@ -41,17 +40,13 @@ def fuse(words: Mapping[int, float], near: Mapping[int, float], *, whole: bool =
     made = {number: alone * score / most for number, score in words.items()}
     for number, cosine in near.items():
         if cosine >= MIN_SIMILARITY or number in words:
-            made[number] = (
-                _WORDS_WEIGHT * words.get(number, 0.0) / most + (1 - _WORDS_WEIGHT) * (cosine - last) / spread
-            )
+            meaning = (1 - _WORDS_WEIGHT) * (cosine - last) / spread
+            made[number] = _WORDS_WEIGHT * words.get(number, 0.0) / most + meaning
     return _ordered(made)
 
 
 def score_wording(query: str, texts: Sequence[str]) -> list[float]:
-    """What each of the texts gets besides: how many of the question's pairs of words follow each other in it too.
-
-    Two plain words that follow each other tell nothing.
-    """
+    """A bonus for each text: the share of the question's word pairs in it. Pairs of two plain words do not count."""
     asked = {pair for pair in _pairs(query) if not STOP.issuperset(pair)}
     return [_WORDING_BONUS * len(asked.intersection(_pairs(text))) / max(_MIN_PAIRS, len(asked)) for text in texts]
 

@@ -1,4 +1,4 @@
-"""Headings that are underlined, as in reStructuredText and in many plain texts."""
+"""Find underlined headings, as in reStructuredText and many plain texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 Heading = tuple[int, int, int, str]
 """Its first and last line, counted from 1, its level and its words."""
 _LINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
-"""One sign three times or more, and nothing else."""
 _MAX_HEADING_CHARS = 200  # characters of a heading
 
 

@@ -1,4 +1,4 @@
-"""Memories: which of them answer a question, which may be forgotten, which belong together, and how they are shown."""
+"""Rank, evict, merge and show memories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ TYPES: tuple[Type, ...] = get_args(Type)
 Strategy = Literal["importance", "time", "capacity"]
 
 MAX_WORKING = 100
-"""Working memories that are kept."""
 MIN_PROMOTED_IMPORTANCE = 0.7
 """How important a memory is that is worth keeping for long."""
 
@@ -69,7 +68,6 @@ class MemoryRow:
 
     @property
     def brief(self) -> str:
-        """The same on one line that is not long."""
         return str(replace(self, content=_cut(self.content)))
 
 
@@ -107,15 +105,13 @@ class MemorySummary:
         if not self.total:
             return "There are no memories."
         counts = ", ".join(f"{count} {type}" for type, count in self.types.items() if count)
-        lead = (
-            f"{describe_count(self.total)}: {counts}. From {self.oldest[:10]} to {self.newest[:10]}. What matters most:"
-        )
-        return "\n".join([lead, *(one.brief for one in self.memories)])
+        lead = f"{describe_count(self.total)}: {counts}. From {self.oldest[:10]} to {self.newest[:10]}."
+        return "\n".join([f"{lead} What matters most:", *(one.brief for one in self.memories)])
 
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """What makes one memory of several, and lets those last that are important."""
+    """Which memories to merge, and which to make semantic."""
 
     changed: list[Memory] = field(default_factory=list)
     promoted: list[Memory] = field(default_factory=list)
@@ -126,7 +122,7 @@ class MergePlan:
 
 @dataclass(frozen=True, slots=True)
 class EvictionPlan:
-    """What is done with working memories that are too many."""
+    """Which working memories to drop, and which to keep, when there are too many."""
 
     dropped: list[Memory] = field(default_factory=list)
     promoted: list[Memory] = field(default_factory=list)

@@ -62,10 +62,8 @@ class NoteRow:
     origin: Origin = "files"
 
     def __str__(self) -> str:
-        line = f"\n    {self.line}" if self.line else ""
-        return (
-            f"{self.id}: {self.title} {describe_note(self.type, self.tags, self.updated)}{_FOREIGN[self.origin]}{line}"
-        )
+        about = f"{describe_note(self.type, self.tags, self.updated)}{_FOREIGN[self.origin]}"
+        return f"{self.id}: {self.title} {about}" + (f"\n    {self.line}" if self.line else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +74,12 @@ class NoteList:
     total: int
     faults: list[str]
     asked: int = 0
-    """How many words were searched for."""
 
     @property
     def note(self) -> str:
         more = self.total - len(self.notes)
-        return "\n".join(
-            [*([f"{more} more: raise `limit` or narrow by `type` or `tags`."] if more else []), *self.faults]
-        )
+        lead = [f"{more} more: raise `limit` or narrow by `type` or `tags`."] if more else []
+        return "\n".join([*lead, *self.faults])
 
     def __str__(self) -> str:
         if not self.notes:
@@ -149,7 +145,7 @@ def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
     made = _tags_of(tuple(tags))
     if len(made) > _MAX_TAGS or any(len(tag) > _MAX_TAG_CHARS for tag in made):
         raise ToolError(
-            ErrorCode.VALIDATION, f"`tags`: at most {_MAX_TAGS}, of at most {_MAX_TAG_CHARS} characters each."
+            ErrorCode.VALIDATION, f"`tags`: at most {_MAX_TAGS}, each of at most {_MAX_TAG_CHARS} characters."
         )
     return made
 
@@ -159,9 +155,7 @@ def check_id(id: str) -> str:
     name = id.strip().removesuffix(SUFFIX)
     bad = "/" in name or "\\" in name or name.startswith(".") or not name.isprintable()
     if not name or bad or len(name.encode()) > _MAX_NAME_BYTES:
-        raise ToolError(
-            ErrorCode.VALIDATION, f"`id`: {id[:80]!r} is not the id of a note. Use one that action 'list' shows."
-        )
+        raise ToolError(ErrorCode.VALIDATION, f"`id`: {id[:80]!r} is not the id of a note. Action 'list' shows them.")
     return name
 
 
@@ -191,18 +185,10 @@ def filter_notes(notes: Iterable[Note], type: Type | None, tags: Sequence[str]) 
 
 def list_notes(notes: Iterable[Note], faults: Sequence[str], query: str | None, limit: int) -> NoteList:
     """The notes, the last changed first; with a question those that answer it, the best first."""
-    if query is not None:
-        return search(notes, faults, query, limit)
-    rows = [_row(note) for note in newest_first(notes)]
-    return NoteList(rows[:limit], len(rows), list(faults))
-
-
-def search(notes: Iterable[Note], faults: Sequence[str], query: str, limit: int) -> NoteList:
-    """The notes that have a word of the question in title, tags or content, the best first.
-
-    More of the words beat a better place; then a whole word counts more than a part of one, the title more than the
-    tags, and those more than the content.
-    """
+    if query is None:
+        rows = [_row(note) for note in newest_first(notes)]
+        return NoteList(rows[:limit], len(rows), list(faults))
+    # More words win; then whole words over parts, the title over tags, and tags over the content.
     words = words_of(query)
     judged = [(note, _scores(note, words)) for note in newest_first(notes)]
     found = [(note, sum(score > 0 for score in scores), sum(scores)) for note, scores in judged]
@@ -227,7 +213,6 @@ def _row(note: Note) -> NoteRow:
 
 
 def _scores(note: Note, words: Sequence[str]) -> list[float]:
-    """How well a note has each of the words."""
     fields = ((note.title, 8.0), (" ".join(note.tags), 5.0), (note.content, 1.0))
     texts = [(text.casefold(), weight) for text, weight in fields]
     return [sum(weight * _often(word, text) for text, weight in texts) for word in words]
@@ -279,6 +264,5 @@ def _heading(content: str) -> str:
 
 def _in_names(char: str) -> bool:
     """Letters, digits and the marks that belong to letters, not those that only choose how a sign is drawn."""
-    return char.isalnum() or (
-        unicodedata.category(char) in ("Mn", "Mc") and not unicodedata.name(char, "").startswith("VARIATION")
-    )
+    mark = unicodedata.category(char) in ("Mn", "Mc") and not unicodedata.name(char, "").startswith("VARIATION")
+    return mark or char.isalnum()

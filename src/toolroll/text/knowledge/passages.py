@@ -1,4 +1,4 @@
-"""Passages that answer a question: what they are found and ranked by, and how they are shown and cited."""
+"""Passages: their terms, their BM25 scores, and how they are shown and cited."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.ranking.bm25 import Bm25Index
-from toolroll.text.ranking.terms import split_terms as terms_of
-from toolroll.text.ranking.terms import weigh_question
+from toolroll.text.ranking.terms import split_terms, weigh_question
 from toolroll.text.ranking.weights import STOP
 
 Kind = Literal["file", "text"]
@@ -60,7 +59,6 @@ class LibraryDocument:
     source: str
     form: Form
     digest: str
-    """Of its bytes."""
     bytes: int
 
 
@@ -169,7 +167,7 @@ def count_terms(text: str) -> Counter[str]:
     """The terms that a text is found by; numbers and single letters too, and words also as one types them in haste."""
     counts: Counter[str] = Counter()
     for word, times in Counter(_WORD.findall(unicodedata.normalize("NFKC", text))).items():
-        for term in terms_of(word) or filter(None, [word.lower().replace("_", "")]):
+        for term in split_terms(word) or filter(None, [word.lower().replace("_", "")]):
             counts[term[:80]] += times
             if not term.isascii() and (bare := remove_accents(term)) != term:
                 counts[bare[:80]] += times
@@ -194,7 +192,7 @@ def required_terms(question: Mapping[str, float]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """What a score needs to know of all passages: how many there are, and how long they are on average."""
+    """BM25 scores; needs the number of passages and their mean length."""
 
     texts: int
     mean: float

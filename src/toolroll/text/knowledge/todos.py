@@ -1,4 +1,4 @@
-"""Todo lists: what a write makes of one, how far it is, and how it is shown."""
+"""Todo lists: merge writes, count progress, render."""
 
 from __future__ import annotations
 

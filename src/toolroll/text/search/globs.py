@@ -1,13 +1,14 @@
 """Glob patterns for paths: `*` `**` `?` `[a-z]` `[!a]` `{a,b}` and backslash escapes. No pattern is slow.
 
 A pattern without "/" is about the name, at any depth; one with "/" starts at the searched folder. A "/" at
-the end means all that is under such a folder, and does not anchor by itself (as in .gitignore).
+the end means all that is under such a folder, and does not anchor by itself (as in .gitignore). Brackets also match
+themselves: `app/[id]/page.tsx` finds the file of that name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import methodcaller
@@ -21,6 +22,7 @@ _MAX_NESTING = 20
 _ANY = "[^/]*"
 _SPECIAL = re.compile(r"[\\*?\[\]{}]")
 _ENDING = re.compile(r"\*[\w.-]+", re.ASCII)
+_BRACKETS = re.compile(r"\\.|[\[\]]", re.DOTALL)
 _BRACES = re.compile(r"\\.|\[[!^]?\]?(?:\\.|[^\]\\])*+\]|[{},]|[^\\{},\[]+|.", re.DOTALL)
 
 
@@ -92,7 +94,7 @@ def compile(pattern: str, *, case: bool = True) -> Matcher:
     names: list[str] = []
     paths: list[str] = []
     dot = False
-    for text in expand(pattern):
+    for text in _readings(expand(pattern)):
         anchored, segments = _segments(text)
         dot = dot or any(segment.startswith((".", "\\.")) for segment in segments)
         if anchored:
@@ -102,9 +104,24 @@ def compile(pattern: str, *, case: bool = True) -> Matcher:
     return Matcher(tuple(names), tuple(paths), dot, _union(names, case), _union(paths, case))
 
 
+def _readings(patterns: Iterable[str]) -> Iterator[str]:
+    """The patterns, and those with brackets also as the names that they spell."""
+    for text in patterns:
+        yield text
+        spelled = _BRACKETS.sub(lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", text)
+        if spelled != text:
+            yield spelled
+
+
 def quote(text: str) -> str:
     """The pattern that matches exactly this text."""
     return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def widen(pattern: str) -> str:
+    """A pattern for names like those that `pattern` matches: at any depth, and around a plain word."""
+    text = pattern.strip("/") or "**"
+    return f"**/*{text}*" if "/" not in text and not _SPECIAL.search(text) else f"**/{text}"
 
 
 def escapes(pattern: str) -> bool:
@@ -252,7 +269,7 @@ def _class(text: str, at: int) -> tuple[str, int]:
     try:
         re.compile(f"[{body}]")
     except re.error:
-        raise _invalid(text, "has a range in brackets that runs backwards. Put the lower character first") from None
+        return "(?!)", at + 1  # a range that runs backwards, which matches nothing
     return f"(?!/)[{'^' if negated else ''}{body}]", at + 1
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from toolroll.text.names import show_name
 
 
-def sentence(searched: int, skipped: Mapping[str, int], elsewhere: Mapping[str, int]) -> str:
+def sentence(searched: int, skipped: Mapping[str, int], elsewhere: Mapping[str, int], near: Sequence[str] = ()) -> str:
     """Such as "Searched 12 files; not searched: 3 ignored. There are more matches: 2 in ignored files." """
     parts = [f"Searched {searched} file{'s' if searched != 1 else ''}"]
     if passed := _counts(skipped):
@@ -14,6 +16,8 @@ def sentence(searched: int, skipped: Mapping[str, int], elsewhere: Mapping[str, 
     places = (f"{count} in {reason} files" for reason, count in sorted(elsewhere.items()) if count)
     if found := ", ".join(places):
         parts.append(f" There are more matches: {found}.")
+    if near:
+        parts.append(f" Names like it: {', '.join(map(show_name, near))}.")
     return "".join(parts)
 
 

@@ -62,7 +62,7 @@ def outline(
         part = FileOutline(path, outlines.header(path, tags), outlines.imports(tags), lines[:limit])
         fault = f"Line {tags.broken} does not parse: what follows it may be incomplete." if tags.broken else ""
         whole = partial(_text, [replace(part, lines=lines)], False)
-        return _make_outline([part], _Counts(len(lines), 1, 1), limit, fault, whole)
+        return _outline([part], _Counts(len(lines), 1, 1), limit, fault, whole)
     scan = ctx.structure.scan(where, whole=False, token=ctx.token)
     broken = [f"{one}:{tags.broken}" for one, tags in scan.found if tags.broken]
     faults = f" Not parsed in full: {', '.join(broken[:5])}{' ...' if len(broken) > 5 else ''}." if broken else ""
@@ -73,7 +73,7 @@ def outline(
         FileOutline(one, outlines.header(one, tags), [], outlines.lines(tags, depth or 1, values=False)[:most])
         for one, tags, _ in texts[:limit]
     ]
-    made = _make_outline(parts, counts, limit, f"{scan}{faults}", partial(_join_texts, texts))
+    made = _outline(parts, counts, limit, f"{scan}{faults}", partial(_join_texts, texts))
     return replace(made, status="partial") if scan.stopped else made
 
 
@@ -85,9 +85,7 @@ class _Counts(NamedTuple):
     files: int
 
 
-def _make_outline(
-    shown: list[FileOutline], counts: _Counts, limit: int, note: str, whole: Callable[[], str]
-) -> Outline:
+def _outline(shown: list[FileOutline], counts: _Counts, limit: int, note: str, whole: Callable[[], str]) -> Outline:
     total, outlined, files = counts
     brief = total > limit and outlined > 1
     notes = [f"{len(shown)} of {outlined} files shown."] if len(shown) < outlined else []

@@ -14,6 +14,7 @@ from toolroll.schema import Field, FilePath
 from toolroll.text.code.syntax import uses
 from toolroll.text.code.syntax.model import Tags
 from toolroll.text.code.syntax.uses import SymbolPlace
+from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
 
 
@@ -44,12 +45,9 @@ class References:
     def __str__(self) -> str:
         if not self.definitions and not self.uses:
             return f"{self.symbol} is neither defined nor used."
-        lines = [f"{len(self.definitions)} definition{'s' if len(self.definitions) != 1 else ''} of {self.symbol}"]
-        lines += map(_line, self.definitions)
-        lines.append(
-            f"{self.total} use{'s' if self.total != 1 else ''} in {self.files} file{'s' if self.files != 1 else ''}"
-        )
-        return "\n".join([*lines, *map(_line, self.uses)])
+        defined = f"{counted(len(self.definitions), 'definition')} of {self.symbol}"
+        used = f"{counted(self.total, 'use')} in {counted(self.files, 'file')}"
+        return "\n".join([defined, *map(_line, self.definitions), used, *map(_line, self.uses)])
 
 
 @tool(Effect.READ, rare=True)
@@ -66,9 +64,7 @@ def references(
     where = ctx.structure.resolve_path(ctx.files, path)
     # Beyond ASCII, the bytes of a name depend on the encoding of the file.
     holds = Query(wanted.stem, literal=True, whole_word=True) if wanted.stem.isascii() else None
-    scan = ctx.structure.scan(
-        where, holds=holds, wanted=lambda language: language.code, include=include, token=ctx.token
-    )
+    scan = ctx.structure.scan(where, holds=holds, wanted=lambda one: one.code, include=include, token=ctx.token)
     found = [
         (one, place)
         for one, tags in scan.found

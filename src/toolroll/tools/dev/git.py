@@ -85,9 +85,7 @@ def _check_paths(ctx: Context, paths: Sequence[str]) -> None:
     for path in paths:
         relative = ctx.files.root.text(ctx.files.where(path)[1])
         if find_protected(components(relative)):
-            raise ToolError(
-                ErrorCode.SECURITY, f"`files`: {path!r} is not of the working tree. Name files of the project."
-            )
+            raise ToolError(ErrorCode.SECURITY, f"`files`: {path!r} is not in the working tree. Name project files.")
         # "./:x" is a file whose name begins with a colon.
         plain = not relative.startswith(":") or path.startswith(":")
         check_value("files", relative if plain else f"./{relative}", "path")

@@ -15,6 +15,7 @@ from toolroll.text.dev.profiles import Hotspots, MemoryProfile, Timing
 from toolroll.tool import Effect, tool
 
 Action = Literal["hotspots", "time", "memory"]
+Measurement = Hotspots | Timing | MemoryProfile
 
 _TAIL_BYTES = 1_000_000  # bytes of the output in which the figures are looked for
 _MAX_SHOWN_CHARS = 4_000
@@ -77,21 +78,18 @@ def _check(action: Action, path: str | None, code: str | None) -> None:
         raise ToolError(ErrorCode.VALIDATION, "Give either the `path` of a Python file or some `code`.")
 
 
-def _result(
-    action: Action, report: dict[str, Any], workspace: Any, timeout: float
-) -> Hotspots | Timing | MemoryProfile:
+def _result(action: Action, report: dict[str, Any], workspace: Any, timeout: float) -> Measurement:
     """The figures, unless the code failed or took too long: then ToolError, with what is known."""
     if "error" in report:
         from toolroll.text.shell import tracebacks
 
-        raise ToolError(
-            ErrorCode.EXECUTION, f"The code failed.\n{tracebacks.compact(report['error'])[-_MAX_SHOWN_CHARS:].rstrip()}"
-        )
-    found: Hotspots | Timing | MemoryProfile | None
-    if action == "hotspots":
-        found = profiles.hotspots(report, workspace)
+        shown = tracebacks.compact(report["error"])[-_MAX_SHOWN_CHARS:].rstrip()
+        raise ToolError(ErrorCode.EXECUTION, f"The code failed.\n{shown}")
+    found: Measurement | None
+    if action == "time":
+        found = profiles.timing(report)
     else:
-        found = profiles.timing(report) if action == "time" else profiles.memory(report, workspace)
+        found = (profiles.hotspots if action == "hotspots" else profiles.memory)(report, workspace)
     if report.get("stopped") or found is None:
         so_far = f" Until then:\n{found}" if found is not None else ""
         raise ToolError(

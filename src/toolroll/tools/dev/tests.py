@@ -24,6 +24,7 @@ Name = Literal["auto", "pytest", "unittest", "jest", "vitest", "node", "go", "ca
 
 _MAX_OUTPUT_CHARS = 3_000  # characters of the output of a run that could not be understood
 _USAGE_ERROR = 4  # what pytest says of a target that it does not know
+_USAGE = re.compile(r"^(ERROR: |not found: ).*", re.M | re.S)
 _STOPPED = (2, 3)  # what pytest says when it was interrupted, and when it failed itself
 _DISCOVER = Suggestion("tests", {"action": "discover"})
 
@@ -48,10 +49,8 @@ def tests(
     projects = ctx.projects
     project = test_runs.find(projects, place or ".", framework)
     if action == "coverage" and not project.framework.covers:
-        what = project.framework.name
-        raise ToolError(
-            ErrorCode.UNSUPPORTED, f"Coverage of {what} is not measured here. Use a tool for it with `bash`."
-        )
+        why = f"Coverage of {project.framework.name} is not measured here. Use a tool for it with `bash`."
+        raise ToolError(ErrorCode.UNSUPPORTED, why)
     chosen = test_runs.ChosenTests(_targets(ctx, project.folder, place, name))
     if affected:
         chosen = test_runs.choose(projects, project, chosen.targets)
@@ -63,9 +62,8 @@ def tests(
     done = test_runs.run(projects, project, action, chosen, keyword, timeout)
     ended = build_result(done.ran, _MAX_OUTPUT_CHARS, "tail")
     if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
-        return results.report(
-            done.run, ended.seconds, f"{chosen.note} There is no such test.", whole=True, verbose=False
-        )
+        note = f"{chosen.note} There is no such test."
+        return results.report(done.run, ended.seconds, note, whole=True, verbose=False)
     _check(done, ended, project, keyword, name)
     if done.run.touched:
         test_runs.store_reached(projects, done.run.touched)
@@ -90,9 +88,7 @@ def _check(done: TestRun, ended: CommandResult, project: Project, keyword: str, 
         return
     ended.checked()
     if run.status == _USAGE_ERROR or not (run.ended or run.missing):
-        usage = (
-            re.search(r"^(ERROR: |not found: ).*", ended.output, re.M | re.S) if run.status == _USAGE_ERROR else None
-        )
+        usage = _USAGE.search(ended.output) if run.status == _USAGE_ERROR else None
         said = usage[0].partition("\n\n")[0].strip() if usage else str(ended)
         if usage and name and "not found: " in said:
             message = f"There is no test {name!r} there. Discover them to see their names."

@@ -75,6 +75,7 @@ def read(
     encoding: Annotated[str | None, "Only for files that are not UTF-8 or UTF-16."] = None,
     *,
     end: Annotated[int | None, Field(ge=1), "Last line to show, inclusive."] = None,
+    window: Annotated[bool, "Let `limit` count only where no `end` is given."] = False,
     numbers: Annotated[bool, "Show line numbers."] = True,
     most: Annotated[int | None, "Characters to show, long lines whole."] = None,
     raw: Annotated[bool, "Show a notebook as it is stored."] = False,
@@ -87,15 +88,15 @@ def read(
     if end is not None:
         if end < offset:
             raise ToolError(ErrorCode.VALIDATION, f"`end` ({end}) is before `offset` ({offset}).")
-        limit = min(limit, end - offset + 1)
+        limit = end - offset + 1 if window else min(limit, end - offset + 1)
     asked = None if end is None else end - offset + 1
     part = end is not None and limit <= _PART
-    window = ctx.files.window(path, offset, limit, ctx.call.token, encoding, ranged=part)
-    shown = _shown(ctx, path, list(window.lines), offset, window.total, window.ended, asked, most)
+    found = ctx.files.window(path, offset, limit, ctx.call.token, encoding, ranged=part)
+    shown = _shown(ctx, path, list(found.lines), offset, found.total, found.ended, asked, most)
     if shown.more is not None and end is not None:
         shown = replace(shown, more=Suggestion("read", {**shown.more.arguments, "end": end}))
-    if window.encoding.guessed:
-        shown = replace(shown, meta={"encoding": window.encoding.codec})
+    if found.encoding.guessed:
+        shown = replace(shown, meta={"encoding": found.encoding.codec})
     return shown if numbers else replace(shown, form="{1}")
 
 

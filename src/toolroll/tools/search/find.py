@@ -12,13 +12,16 @@ from toolroll.host.search.search import FileEntry, FindResult, Scope
 from toolroll.result import Status, Suggestion
 from toolroll.schema import Field, FilePath
 from toolroll.text import names
+from toolroll.text.lines import counted
 from toolroll.text.search.skipped import sentence
 from toolroll.tool import Effect, tool
+
+_MAX_NAMED_LINKS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The paths that match, in the order asked for. `total` counts all, `entries` are those shown."""
+    """The paths that match, in the order asked for; links to files count as files. `entries` are shown of `total`."""
 
     entries: list[FileEntry]
     total: int
@@ -45,14 +48,14 @@ def find(
     ignored: Annotated[bool, "What .gitignore leaves out, too."] = False,
     sort: Annotated[Literal["modified", "path", "name", "size"], "Newest first, or in this order."] = "modified",
     limit: Annotated[int, Field(ge=1), "Most paths."] = 100,
-    *,
     exclude: Annotated[tuple[str, ...], "Globs of what to leave out."] = (),
+    *,
     skip: Annotated[tuple[str, ...], "Names of folders not to enter."] = (),
 ) -> Files:
     """Find files by a glob pattern, newest first."""
     search, where = ctx.search.of(*ctx.files.where(path))
     scope = Scope(where, exclude=exclude, hidden=hidden, ignored=ignored, skip=skip)
-    found = search.find(pattern, scope, kind=type, sort=sort, limit=limit, token=ctx.token)
+    found = search.find(pattern, scope, kind=type, sort=sort, limit=limit, links=True, token=ctx.token)
     elsewhere = found.survey.elsewhere if found.survey else {}
     switches = {kind: True for kind in ("hidden", "ignored") if elsewhere.get(kind)}
     asked = {"type": type if type != "file" else "", "hidden": hidden, "ignored": ignored, "exclude": list(exclude)}
@@ -83,6 +86,10 @@ def _note(found: FindResult, limit: int, seconds: float) -> str:
         notes.append(f"Stopped after {seconds:g} s: this is a part of the files. Narrow `path` or `pattern`.")
     if found.total > limit:
         notes.append(f"{limit} of {found.total} shown (limit reached).")
-    if found.survey is not None and not found.entries:
-        notes.append(sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
+    if found.dead_links:
+        named = ", ".join(names.show_name(path) for path in found.dead_links[:_MAX_NAMED_LINKS])
+        lead = f"{counted(len(found.dead_links), 'link')} left out, to nothing or out of the workspace"
+        notes.append(f"{lead}: {named}.")
+    if (survey := found.survey) is not None and not found.entries:
+        notes.append(sentence(survey.searched, survey.skipped, survey.elsewhere, survey.near))
     return f"({' '.join(notes)})" if notes else ""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from toolroll.host.context import Context
@@ -20,7 +21,6 @@ from toolroll.text.search.skipped import sentence
 from toolroll.tool import Effect, tool
 
 Output = Literal["content", "files", "count"]
-_MAX_CONTEXT_LINES = 100_000  # ripgrep does not accept every number
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Matches:
     def located(self) -> str:
         """A count, then each match under its file with line and character."""
         lines = [f"Found {self.total} matches"]
-        for path, group in groupby(self.rows, key=lambda row: row.path):
+        for path, group in groupby(self.rows, key=attrgetter("path")):
             lines.append(f"{path}:")
             lines += [f"  Line {row.line}, Char {row.column}: {row.text}" for row in group if row.column]
         return "\n".join(lines) if self.rows else "No matches found"
@@ -61,7 +61,7 @@ def grep(
     context: Annotated[int, Field(ge=0), "Lines around each match."] = 0,
     multiline: Annotated[bool, "Let a match span lines."] = False,
     output: Annotated[Output, "Lines, file names, or counts by file."] = "content",
-    limit: Annotated[int, Field(ge=1), "Most lines to show."] = 100,
+    limit: Annotated[int, Field(ge=1), "Most lines, or files, to show."] = 100,
     hidden: Annotated[bool, "Dot files too."] = False,
     ignored: Annotated[bool, "What .gitignore leaves out, too."] = False,
     *,
@@ -71,15 +71,15 @@ def grep(
     lenient: Annotated[bool, "What is no regular expression may be plain text."] = False,
 ) -> Matches:
     """Search file contents, newest file first. When nothing is found, says what was not searched."""
-    lines = min(context, _MAX_CONTEXT_LINES)
-    query = Query(pattern, literal, ignore_case, whole_word, multiline, before=lines, after=lines)
+    query = Query(pattern, literal, ignore_case, whole_word, multiline, before=context, after=context)
     search, where = ctx.search.of(*ctx.files.where(path))
-    scope = Scope(where, _globs(include), _globs(exclude), hidden, ignored, skip, depth)
+    within, without = ((glob,) if glob else () for glob in (include, exclude))
+    scope = Scope(where, within, without, hidden, ignored, skip, depth)
     ask = search.grep_leniently if lenient else search.grep
     found = ask(query, scope, limit=limit if output == "content" else None, token=ctx.call.token)
     if ctx.files.where(path)[0] is not ctx.files.root:
         found.rows = [replace(row, path=path) for row in found.rows]  # the model knows it by its handle
-    rows = _first(found.rows, limit if output == "content" else len(found.rows))
+    rows = _first(found.rows, limit, output)
     ctx.taint.notice_files({row.path for row in rows if output == "content"})
     cut = len(rows) < len(found.rows) and found.stopped != "limit"  # a search that had enough has no whole answer
     files = {"path": path, "include": include, "exclude": exclude, "hidden": hidden, "ignored": ignored}
@@ -98,31 +98,25 @@ def grep(
 
 
 def _text(rows: Sequence[GrepRow], output: Output) -> str:
-    """Rows by file, `12:` before a matching line and `12-` before a line of context."""
+    """Rows by file, `12:` before a match and `12-` before context."""
     if output == "files":
         return "\n".join(dict.fromkeys(row.path for row in rows))
     if output == "count":
         counts = Counter(row.path for row in rows if row.column)
         return "\n".join(f"{path}: {count}" for path, count in counts.items())
-    lines, last = [], None
-    for row in rows:
-        if row.path != last:
-            last = row.path
-            lines.append(last)
-        lines.append(f"{row.line}{':' if row.column else '-'}{row.text}")
+    lines: list[str] = []
+    for path, group in groupby(rows, key=attrgetter("path")):
+        lines += [path, *[f"{row.line}{':' if row.column else '-'}{row.text}" for row in group]]
     return "\n".join(lines)
 
 
-def _globs(glob: str | None) -> tuple[str, ...]:
-    return (glob,) if glob else ()
-
-
-def _first(rows: list[GrepRow], limit: int) -> list[GrepRow]:
-    """The rows up to the last match within the limit, with its context."""
-    matches = 0
+def _first(rows: list[GrepRow], limit: int, output: Output) -> list[GrepRow]:
+    """The rows up to the last match within the limit, with its context, or those of the first files."""
+    counted, last = 0, None
     for at, row in enumerate(rows):
-        matches += row.column > 0
-        if matches > limit:
+        counted += row.column > 0 if output == "content" else row.path != last
+        last = row.path
+        if counted > limit:
             return rows[:at]
     return rows
 
@@ -130,21 +124,25 @@ def _first(rows: list[GrepRow], limit: int) -> list[GrepRow]:
 def _note(found: GrepResult, rows: list[GrepRow], output: Output, limits: Limits) -> str:
     notes = []
     if found.stopped == "time":
-        seconds = f"{limits.search_seconds:g} s"
-        notes.append(f"Stopped after {seconds}: this is a part of the matches. Narrow `path` or `include`.")
+        after = f"{limits.search_seconds:g} s: this is a part of the matches. Narrow `path` or `include`."
+        notes.append(f"Stopped after {after}")
     if found.stopped == "rows":
         notes.append(f"Stopped after {limits.search_rows} matches: there are more. Make `pattern` more exact.")
-    if output == "content" and len(rows) < len(found.rows):
+    if len(rows) < len(found.rows):
         of, files = "more than " if found.stopped == "limit" else "", counted(found.files, "file")
-        shown = sum(1 for row in rows if row.column)
-        notes.append(f"{shown} of {of}{found.matches} matches in {of}{files} shown (limit reached).")
+        matches = f"{sum(1 for row in rows if row.column)} of {of}{found.matches} matches in {of}{files}"
+        shown = matches if output == "content" else f"{len({row.path for row in rows})} of {files}"
+        notes.append(f"{shown} shown (limit reached).")
     if found.survey is not None:
         notes.append(sentence(found.survey.searched, found.survey.skipped, found.survey.elsewhere))
+        notes += ["There are matches in other case: set `ignore_case`."] if found.survey.other_case else []
     return f"({' '.join(notes)})" if notes else ""
 
 
 def _elsewhere(found: GrepResult, asked: dict[str, Any]) -> Suggestion | None:
-    """The call that also searches the skipped files with matches."""
+    """The call that also searches the skipped files with matches, or ignores case."""
     switches = {kind: True for kind in ("hidden", "ignored") if found.survey and found.survey.elsewhere.get(kind)}
+    if found.survey and found.survey.other_case and not switches:
+        switches = {"ignore_case": True}
     given = {name: value for name, value in {**asked, **switches}.items() if value}
     return Suggestion("grep", given) if switches else None

@@ -22,9 +22,10 @@ def terminal(
     """Run shell commands that only read; anything else is refused. `cd` alone stays in force."""
     here = ctx.shell.entered(ctx.session)
     if (target := _moved(command)) is not None:
+        ctx.shell.authorise_look(command, here)
         ctx.shell.enter(ctx.session, target if target.startswith("/") else f"{here}/{target}")
         here, command = ctx.shell.entered(ctx.session), "pwd"
-    ran = ctx.shell.look(command, cwd=here, seconds=timeout, table="terminal")
+    ran = ctx.shell.look(command, cwd=here, seconds=timeout)
     return build_result(ran, most).checked()
 
 

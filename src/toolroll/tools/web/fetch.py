@@ -81,12 +81,12 @@ def fetch(
 
     Error statuses are results too."""
     from toolroll.host.http.request import prepare
-    from toolroll.host.web import page as pages
+    from toolroll.host.web.page import fence, read
 
     asked = ctx.taint.check_request(ctx.call, prepare(method, url, headers, body))
     answer = ctx.http.send(asked, ctx.token, seconds=timeout, follow=follow, robots=robots)
     mime = answer.headers.get("content-type", "")
-    page = pages.read(answer.body, mime, answer.url, show, ctx.token, ctx.launcher, ctx.converter)
+    page = read(answer.body, mime, answer.url, show, ctx.token, ctx.launcher, ctx.converter)
     shown = bound(page.text, max(_ROOM_CHARS, ctx.limits.output_chars - _ROOM_CHARS - 2 * len(answer.url)))
     return Fetched(
         url=answer.url,
@@ -100,7 +100,7 @@ def fetch(
         method=answer.method,
         redirects=answer.hops,
         note=" ".join(part for part in (answer.note, _about(page, len(answer.body))) if part),
-        whole=(lambda: pages.fence(page.text, answer.url)) if shown.cut else None,
+        whole=(lambda: fence(page.text, answer.url)) if shown.cut else None,
         images=_images(page, answer.body),
     )
 

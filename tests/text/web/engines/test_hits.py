@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from toolroll.text.web.engines.engines import Hit
-from toolroll.text.web.engines.hits import fitting, made, merged, rows
+from toolroll.text.web.engines.hits import filter_hits, make_hit, merge_hits, parse_rows
 from toolroll.text.web.engines.query import prepare
 
 
@@ -25,7 +25,7 @@ from toolroll.text.web.engines.query import prepare
     ],
 )
 def test_a_result_is_tidy(title: object, url: object, snippet: object, date: object, hit: Hit | None) -> None:
-    assert made(title, url, snippet, date) == hit
+    assert make_hit(title, url, snippet, date) == hit
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_result_is_tidy(title: object, url: object, snippet: object, date: obj
     ],
 )
 def test_a_text_that_is_sent_as_html(sent: str, snippet: str) -> None:
-    found = rows({"r": [{"title": "T", "url": "https://a.com/", "s": sent}]}, "r", snippet="s")
+    found = parse_rows({"r": [{"title": "T", "url": "https://a.com/", "s": sent}]}, "r", snippet="s")
     assert found == [Hit("T", "https://a.com/", snippet)]
 
 
@@ -58,7 +58,7 @@ def test_only_the_site(site: str, kept: list[str]) -> None:
         "https://a.com.evil.com/x", "https://a.com:x@evil.com/x", "https://evil.com/?a.com/x", "https://evil.com?@a.com",
         "https://evil.com#@a.com/x", "https://a.com@evil.com/x",
     ]  # fmt: skip
-    assert urls(fitting([Hit("t", url) for url in given], prepare("q", site=site))) == kept
+    assert urls(filter_hits([Hit("t", url) for url in given], prepare("q", site=site))) == kept
 
 
 def test_no_excluded_terms() -> None:
@@ -67,21 +67,24 @@ def test_no_excluded_terms() -> None:
         Hit("x", "https://2.com", "about JAVA."),
         Hit("JavaScript", "https://java.com"),
     ]
-    assert urls(fitting(hits, prepare("q", exclude=["java"]))) == ["https://java.com"]
-    assert urls(fitting([Hit("C++ now", "https://1.com")], prepare("q", exclude=["c++"]))) == []
+    assert urls(filter_hits(hits, prepare("q", exclude=["java"]))) == ["https://java.com"]
+    assert urls(filter_hits([Hit("C++ now", "https://1.com")], prepare("q", exclude=["c++"]))) == []
 
 
 def test_each_page_once() -> None:
     given = ["https://www.A.com/x/", "http://a.com/x", "https://a.com/x#y", "https://a.com/X"]
-    assert urls(fitting([Hit("t", url) for url in given], prepare("q"))) == ["https://www.A.com/x/", "https://a.com/X"]
+    assert urls(filter_hits([Hit("t", url) for url in given], prepare("q"))) == [
+        "https://www.A.com/x/",
+        "https://a.com/X",
+    ]
 
 
 def test_results_are_merged_by_rank() -> None:
     first = [Hit("1", "https://a.com", "", None, "x"), Hit("2", "https://b.com", "s", None, "x")]
     second = [Hit("3", "https://b.com/", "t", "2025-01-02", "y"), Hit("4", "https://c.com", "", None, "y")]
-    assert merged([first, second]) == [
+    assert merge_hits([first, second]) == [
         Hit("2", "https://b.com", "s", "2025-01-02", "x, y"),
         Hit("1", "https://a.com", "", None, "x"),
         Hit("4", "https://c.com", "", None, "y"),
     ]
-    assert merged([]) == []
+    assert merge_hits([]) == []

@@ -16,9 +16,8 @@ def main() -> None:
             with open(path, "rb") as file:
                 compile(file.read(), path, "exec", dont_inherit=True)
         except SyntaxError as error:
-            print(
-                json.dumps({"path": path, "line": error.lineno or 1, "column": error.offset or 1, "message": error.msg})
-            )
+            found = {"line": error.lineno or 1, "column": error.offset or 1, "message": error.msg}
+            print(json.dumps({"path": path, **found}))
         except (ValueError, RecursionError, MemoryError) as error:
             print(json.dumps({"path": path, "line": 1, "column": 1, "message": str(error)}))
 

@@ -32,7 +32,6 @@ class CoverageMeter:
         self._cov.start()
 
     def enter(self, file: str) -> None:
-        """Count what is reached from now on for the tests of this file."""
         self._cov.switch_context(file)
 
     def __exit__(self, *_: object) -> None:

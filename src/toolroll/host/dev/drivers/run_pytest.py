@@ -54,18 +54,15 @@ class Watcher:
             config.option.dist = "no"
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """Tell what there is."""
         self._report("found", count=len(session.items))
         if session.config.option.collectonly:
             for item in session.items:
                 self._report("item", **self._place(item.nodeid, item.location))
 
     def pytest_deselected(self, items: Any) -> None:
-        """Tell how many are left out."""
         self._report("deselected", count=len(items))
 
     def pytest_collectstart(self, collector: Any) -> None:
-        """Remember what is loaded now."""
         if "." in collector.nodeid:
             self._now = self._place(collector.nodeid, (collector.nodeid.split("::")[0], None, ""))
 
@@ -74,7 +71,6 @@ class Watcher:
         self._stopped(excinfo)
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
-        """Tell what broke the run off."""
         self._stopped(excinfo)
 
     def _stopped(self, excinfo: Any) -> None:
@@ -83,20 +79,17 @@ class Watcher:
         self._report("failure", kind="error", **self._now, message=excinfo.exconly()[:_MOST], frames=frames)
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Tell a file that could not be loaded."""
         if report.failed and report.nodeid not in self._unloaded:  # each process of xdist loads it again
             self._unloaded.add(report.nodeid)
             place = self._place(report.nodeid, (report.nodeid.split("::")[0], None, ""))
             self._report("failure", kind="error", **place, **_explained(report.longrepr))
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        """Tell what runs now."""
         place = self._now = self._place(nodeid, location)
         self._measure.enter(place["file"])
         self._report("begin", **place)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Tell a failure at once, and a test when it is over."""
         if report.outcome == "rerun":
             return
         known = report.nodeid

@@ -32,7 +32,6 @@ class ReportingResult(unittest.TestResult):
         self._outcome = ""
 
     def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802
-        """A test begins."""
         super().startTest(test)
         self._began, self._outcome = time.perf_counter(), ""
         place = where_of(test)
@@ -47,39 +46,32 @@ class ReportingResult(unittest.TestResult):
         super().stopTest(test)
 
     def addSuccess(self, test: Any) -> None:  # noqa: N802
-        """A test went well."""
         self._outcome = "passed"
         super().addSuccess(test)
 
     def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
-        """An assertion does not hold."""
         self._tell(test, "failed", err)
         super().addFailure(test, err)
 
     def addError(self, test: Any, err: Any) -> None:  # noqa: N802
-        """A test, or what prepares it, raised something else."""
         self._tell(test, "error", err)
         super().addError(test, err)
 
     def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
-        """A part of a test is over."""
         if err is not None:
             kind = "failed" if issubclass(err[0], test.failureException) else "error"
             self._tell(test, kind, err, " " + subtest._subDescription())
         super().addSubTest(test, subtest, err)
 
     def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
-        """A test is left out."""
         self._outcome = "skipped"
         super().addSkip(test, reason)
 
     def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
-        """A test fails as it should."""
         self._outcome = "xfailed"
         super().addExpectedFailure(test, err)
 
     def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
-        """A test should have failed."""
         self._outcome = "failed"
         self._report("failure", kind="failed", message="It passed, but was expected to fail.", **where_of(test))
         super().addUnexpectedSuccess(test)

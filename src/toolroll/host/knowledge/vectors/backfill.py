@@ -55,7 +55,6 @@ class VectorBackfill:
             self._checked = True
 
     def near(self, query: str) -> tuple[dict[int, float], RankingMethod]:
-        """The nearest pieces by number with their similarity, and the ranking method."""
         meaning = self._meaning
         if meaning is None or meaning.unavailable_reason:
             return {}, RankingMethod(reason=meaning.unavailable_reason if meaning is not None else "")

@@ -124,7 +124,6 @@ class QdrantEdge:
         return os.path.join(self._state.path, _FOLDER, name)
 
     def _names(self) -> list[str]:
-        """The folders of shards, one for each model."""
         with suppress(FileNotFoundError):
             return sorted(name for name in os.listdir(self._path("")) if name.startswith("of-"))
         return []
@@ -247,7 +246,6 @@ def _locks(fd: int, how: int) -> bool:
 
 
 def _is_wanted(path: str) -> bool:
-    """Whether another process waits."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -80,7 +80,6 @@ class AnthropicReader:
         self._usage: dict[str, object] = {}
 
     def take(self, event: RawMessageStreamEvent) -> str:
-        """Add an event; the text that it holds."""
         text = ""
         match event.type:
             case "message_start":
@@ -98,7 +97,6 @@ class AnthropicReader:
         return text
 
     def take_whole(self, answer: Mapping[str, Any]) -> str:
-        """Read an answer that was not streamed; its text."""
         self._blocks = {index: dict(block) for index, block in enumerate(answer["content"])}
         self._usage = dict(answer.get("usage") or {})
         self._stop = answer.get("stop_reason") or ""
@@ -106,7 +104,6 @@ class AnthropicReader:
         return self.turn().message.text
 
     def turn(self) -> Turn:
-        """The turn so far."""
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         text = "".join(str(one.get("text") or "") for one in blocks if one.get("type") == "text")
         thinking = tuple(one for one in blocks if one.get("type") in ("thinking", "redacted_thinking"))

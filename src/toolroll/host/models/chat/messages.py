@@ -40,7 +40,6 @@ class ChatMessage:
 
     @property
     def chars(self) -> int:
-        """Characters of the text and of the arguments of the calls."""
         return len(self.text) + sum(len(call.arguments) for call in self.calls)
 
 
@@ -85,7 +84,6 @@ class ChatRequest:
     tools: tuple[Mapping[str, Any], ...] = ()
     """Definitions in the shape of MCP, `{name, description, inputSchema}`."""
     stop: tuple[str, ...] = ()
-    """Texts that end the answer."""
     max_tokens: int | None = None
     """Of the answer; None leaves it to the provider."""
 

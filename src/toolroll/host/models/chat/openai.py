@@ -72,7 +72,6 @@ class OpenAIReader:
         self._usage = Usage()
 
     def take(self, chunk: ChatCompletionChunk) -> str:
-        """Add a chunk; the text that it holds."""
         text = ""
         if chunk.usage:
             self._usage = _read_usage(chunk.usage)
@@ -96,7 +95,6 @@ class OpenAIReader:
         return self.take(ChatCompletionChunk.construct(**{**answer, "choices": [choice]}))
 
     def turn(self) -> Turn:
-        """The turn so far."""
         calls = tuple(self._calls[position] for position in sorted(self._calls))
         stop = "refused" if self._refused else _STOP_REASONS.get(self._stop, "end")
         if calls and stop == "end":
@@ -109,9 +107,8 @@ class OpenAIReader:
         index = given if isinstance(given, int) else position
         call = self._calls.get(index) or ToolCall(f"call_{index}", "", "")
         name, arguments = (delta.function.name, delta.function.arguments) if delta.function else ("", "")
-        self._calls[index] = ToolCall(
-            delta.id or call.id, call.name + (name or ""), call.arguments + encode_arguments(arguments or "")
-        )
+        arguments = call.arguments + encode_arguments(arguments or "")
+        self._calls[index] = ToolCall(delta.id or call.id, call.name + (name or ""), arguments)
 
 
 make_reader = OpenAIReader
@@ -123,12 +120,8 @@ def _read_usage(usage: CompletionUsage) -> Usage:
 
 
 def _build_tool(definition: Mapping[str, Any]) -> dict[str, Any]:
-    function = {
-        "name": definition["name"],
-        "description": definition["description"],
-        "parameters": definition["inputSchema"],
-    }
-    return {"type": "function", "function": function}
+    named = {"name": definition["name"], "description": definition["description"]}
+    return {"type": "function", "function": {**named, "parameters": definition["inputSchema"]}}
 
 
 def _move_images(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:

@@ -69,7 +69,6 @@ class LocalEmbedder:
             raise broken_error(MINILM, f"{path!r} cannot be used, because {error}") from error
 
     def embed(self, texts: Sequence[str], token: CancelToken) -> Floats:
-        """A row of length 1 for each text."""
         import numpy as np
 
         from toolroll.host.models.embedding.minilm import SIZE, TOKENS
@@ -98,7 +97,6 @@ class RemoteEmbedder:
         self._server = ModelServer(http, url, "embeddings", key, ServerSettings(*names, _MAX_BYTES, _SECONDS, _DELAYS))
 
     def embed(self, texts: Sequence[str], token: CancelToken) -> Floats:
-        """A row of length 1 for each text; ToolError with what to do if the server fails."""
         import numpy as np
 
         rows: list[Any] = []
@@ -115,7 +113,6 @@ class RemoteEmbedder:
         return vectors
 
     def _request(self, texts: list[str], token: CancelToken) -> list[Any]:
-        """The vectors of some texts, in their order."""
         answer = self._server.post({"model": self.name, "input": texts}, token)
         try:
             rows = {one["index"]: one["embedding"] for one in answer["data"]}

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SIZE = 384
-"""Dimensions of a vector."""
 TOKENS = 256
 """Maximum length of a text: the model was not trained on more."""
 
@@ -105,7 +104,6 @@ class MiniLM:
 
 
 def _attend(rows: Floats, ends: Sequence[int]) -> Floats:
-    """Self-attention of the tokens of each text."""
     import numpy as np
 
     made = np.empty((len(rows), SIZE), np.float32)

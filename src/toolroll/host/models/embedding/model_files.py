@@ -72,7 +72,6 @@ class ModelStore:
         return os.path.isdir(self.path(model))
 
     def size(self, model: ModelPackage) -> int:
-        """Bytes on disk."""
         with suppress(FileNotFoundError), os.scandir(self.path(model)) as found:
             return sum(one.stat().st_size for one in found)
         return 0
@@ -147,9 +146,7 @@ def _default_folder() -> str:
 
 def broken_error(model: ModelPackage, why: str) -> ToolError:
     """The error for files that are missing or damaged."""
-    return ToolError(
-        ErrorCode.IO, f"The model {model.name} is broken: {why}. Run `toolroll models fetch` to fetch it again."
-    )
+    return ToolError(ErrorCode.IO, f"The model {model.name} is broken: {why}. Run `toolroll models fetch`.")
 
 
 def _stamp(path: str) -> list[int]:

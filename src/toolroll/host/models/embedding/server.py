@@ -62,7 +62,6 @@ class ModelServer:
             raise self.error(UNREADABLE) from None
 
     def error(self, why: str, code: ErrorCode = ErrorCode.NETWORK) -> ToolError:
-        """The error for an answer that cannot be used."""
         return ToolError(code, f"The server of {self._settings.url} {self._settings.failure}: {why}.")
 
     def _send(self, body: dict[str, Any], token: CancelToken) -> Response:

@@ -35,16 +35,13 @@ class WordPiece:
             if found is None:
                 if len(self._seen) >= _MAX_CACHED_WORDS:
                     self._seen.clear()
-                found = self._seen[word] = [
-                    number for part in _split_punctuation(word) for number in self._pieces(part)
-                ]
+                found = self._seen[word] = [one for part in _split_punctuation(word) for one in self._pieces(part)]
             made += found
             if len(made) >= most:
                 break
         return [*made[: most - 1], self._end]
 
     def _pieces(self, word: str) -> list[int]:
-        """Split a word greedily into the longest pieces."""
         if len(word) > _MAX_WORD_CHARS:
             return [self._unknown]
         made: list[int] = []

@@ -43,6 +43,7 @@ class _Folder:
     files: dict[str, Stamp] = field(default_factory=dict)
     """By path relative to the workspace, as all of these."""
     folders: dict[str, _Folder] = field(default_factory=dict)
+    links: list[str] = field(default_factory=list)
     left: list[tuple[str, Kind]] = field(default_factory=list)
     """Its hidden and ignored entries."""
 
@@ -55,6 +56,7 @@ class FileTable:
     _moves: int
     _changed: set[str] | None
     _left: list[tuple[str, Kind]] | None
+    _links: list[str] | None
     _unsettled: set[str]
     _linked: set[str]
     """Files with several names: inotify does not report changes under the other names."""
@@ -142,6 +144,12 @@ class FileTable:
             self._left = [one for known in self._folders.values() for one in known.left]
         return [one for one in self._left if one[0].startswith(folder)]
 
+    def links(self) -> list[str]:
+        """All links, by path relative to the workspace."""
+        if self._links is None:
+            self._links = [one for known in self._folders.values() for one in known.links]
+        return self._links
+
     def close(self) -> None:
         self._watch.close()
 
@@ -151,7 +159,7 @@ class FileTable:
         self._build()
 
     def _build(self) -> None:
-        self._files, self._changed, self._left = {}, None, None
+        self._files, self._changed, self._left, self._links = {}, None, None, None
         self._orders, self._moves = {}, 0
         self._unsettled, self._linked, self._shared = set(), set(), set()
         self._folders, self._numbers, self._uniform = {}, {}, True
@@ -200,7 +208,8 @@ class FileTable:
     def _list(self, folder: _Folder, fd: int) -> list[str]:
         """Update the files of a folder; returns the folders in it."""
         self._walk.left = folder.left = []
-        self._left = None
+        folder.links = []
+        self._left = self._links = None
         folder.chain, listed = self._walk.look(fd, folder.path, folder.above)
         inner, files, now = [], {}, time.time_ns()
         for seen in listed:
@@ -209,6 +218,8 @@ class FileTable:
             elif seen.kind == "file":
                 with suppress(OSError):  # deleted meanwhile, which inotify reports
                     files[seen.path] = seen.stat()
+            else:
+                folder.links.append(seen.path)
         if folder.chain is not folder.above and any(folder.chain.get(name) for name in _OWN):
             self._uniform = False
         for gone in folder.files.keys() - files.keys():
@@ -259,7 +270,7 @@ class FileTable:
         parent = self._parent(folder.path)
         if parent is not None:
             parent.folders.pop(folder.path, None)
-        todo, self._left = [folder], None
+        todo, self._left, self._links = [folder], None, None
         while todo:
             one = todo.pop()
             todo += one.folders.values()

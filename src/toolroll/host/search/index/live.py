@@ -52,6 +52,8 @@ class NewestFiles(NamedTuple):
     """Number of all files."""
     whole: str
     """All paths relative to the workspace, one per line, if there are more; the same object until a file changes."""
+    links: list[str]
+    """Links whose paths match, relative to the folder."""
 
 
 class LiveIndex:
@@ -127,7 +129,8 @@ class LiveIndex:
             if order is None:
                 return None
             entries, total = order.first(first, table.files()), len(order.aged)
-            return NewestFiles(entries, total, order.lines(0, most) if total > len(entries) else "")
+            links = [path[len(prefix) :] for path in filter(_wants(scope, prefix, matcher), table.links())]
+            return NewestFiles(entries, total, order.lines(0, most) if total > len(entries) else "", links)
 
         with self._lock:
             return self._with(look_up)

@@ -20,7 +20,7 @@ _TRUE = re.compile(
     | !\s*(?:/(?:usr/)?bin/)?false | !\s*\(\(\s*0\s*\)\)
     | (?:\[\[?|test)\s+(?:-n\s+)?{_WORD}(?:\s+\]\]?)? | (?:\[\[?|test)\s+-z\s+(?:""|'')(?:\s+\]\]?)?
     | (?:\[\[?|test)\s+({_WORD})\s+(?:==?|-eq|-ge|-le)\s+\1(?:\s+\]\]?)?
-    | \(\(\s*-?0*[1-9]\d*\s*\)\)""",
+    | \(\(\s*-?0*[1-9]\d*\s*\)\) | [A-Za-z_]\w*=[\w.-]*""",
     re.VERBOSE | re.DOTALL,
 )
 _FALSE = re.compile(r"(?:/(?:usr/)?bin/)?false|!\s*(?::|true)|\(\(\s*0\s*\)\)|\[\s+\]|test")

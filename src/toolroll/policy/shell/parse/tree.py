@@ -340,24 +340,13 @@ PATTERN = re.compile(r"\$\{[!#]?\w+(?:\[[^\]]*\])?[#%^,/@]")
 WORDS = names("word number string raw_string ansi_c_string concatenation simple_expansion expansion")
 OPERATORS = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|", "<&-", ">&-"})
 HANDLERS: dict[str, Callable[[_Walk, Node, str | None], None]] = {
-    "command": _Walk.command,
-    "list": _Walk.sequence,
-    "pipeline": _Walk.pipeline,
-    "subshell": _Walk.subshell,
-    "command_substitution": _Walk.substitution,
-    "process_substitution": _Walk.subshell,
-    "redirected_statement": _Walk.statement,
-    "expansion": _Walk.expansion,
-    "function_definition": _Walk.function,
-    "declaration_command": _Walk.declaration,
-    "unset_command": _Walk.declaration,
-    "variable_assignment": _Walk.assignment,
-    "test_command": _Walk.test,
-    "if_statement": _Walk.branches,
-    "while_statement": _Walk.branches,
-    "for_statement": _Walk.branches,
-    "c_style_for_statement": _Walk.branches,
-    "case_statement": _Walk.branches,
-    "ERROR": _Walk.nothing,
-    "comment": _Walk.nothing,
-}
+    "command": _Walk.command, "list": _Walk.sequence, "pipeline": _Walk.pipeline, "subshell": _Walk.subshell,
+    "command_substitution": _Walk.substitution, "process_substitution": _Walk.subshell,
+    "redirected_statement": _Walk.statement, "expansion": _Walk.expansion, "function_definition": _Walk.function,
+    "declaration_command": _Walk.declaration, "unset_command": _Walk.declaration,
+    "variable_assignment": _Walk.assignment, "test_command": _Walk.test,
+    **dict.fromkeys(
+        ("if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement"), _Walk.branches
+    ),
+    "ERROR": _Walk.nothing, "comment": _Walk.nothing,
+}  # fmt: skip

@@ -95,13 +95,9 @@ def _texts(inside: WrappedCommands, given: options.GivenOptions, row: Wrapper) -
     for one in (given, options.read(given.operands, row.options)):
         for name, word, _ in one.options:
             if name in row.text and word is not None:
-                inside.texts.append(_value(one, name, word))
+                inside.texts.append(str(one.value(name)) if word.literal else script([word]))
                 return True
     return False
-
-
-def _value(given: options.GivenOptions, name: str, word: Word) -> str:
-    return str(given.value(name)) if word.literal else script([word])
 
 
 def _shell_texts(words: Sequence[Word]) -> list[str]:
@@ -253,8 +249,7 @@ def _fd(command: SimpleCommand) -> WrappedCommands | None:
 
 
 def _flock(command: SimpleCommand) -> WrappedCommands | None:
-    row = EXACT["flock"]
-    given = options.read(command.words[1:], row.options, stop=True)
+    given = options.read(command.words[1:], EXACT["flock"].options, stop=True)
     words = given.operands[1:]
     if words and words[0].text in ("-c", "--command"):
         return WrappedCommands(texts=[script(words[1:2])])
@@ -262,21 +257,16 @@ def _flock(command: SimpleCommand) -> WrappedCommands | None:
 
 
 def _daemon(command: SimpleCommand) -> WrappedCommands | None:
-    row = EXACT["start-stop-daemon"]
-    given = options.read(command.words[1:], row.options)
+    given = options.read(command.words[1:], EXACT["start-stop-daemon"].options)
     program = given.value("x", "exec", "a", "startas")
     return WrappedCommands(items=[_inner(command, [plain(program), *given.operands])]) if program else None
 
 
-def _text_after(*names: str) -> Callable[[SimpleCommand], WrappedCommands | None]:
-    """For programs that take shell text after an option; anything else they run is unknown."""
-
-    def unwrapped(command: SimpleCommand) -> WrappedCommands | None:
-        words = command.words
-        texts = [script([words[at + 1]]) for at in range(len(words) - 1) if words[at].text in names]
-        return WrappedCommands(texts=texts) if texts else None
-
-    return unwrapped
+def _callback(command: SimpleCommand) -> WrappedCommands | None:
+    """For builtins that take shell text after -C; anything else they run is unknown."""
+    words = command.words
+    texts = [script([words[at + 1]]) for at in range(len(words) - 1) if words[at].text == "-C"]
+    return WrappedCommands(texts=texts) if texts else None
 
 
 def _after_dashes(command: SimpleCommand) -> WrappedCommands | None:
@@ -309,23 +299,8 @@ def _setarch(command: SimpleCommand) -> WrappedCommands | None:
 
 
 SPECIAL: dict[str, Callable[[SimpleCommand], WrappedCommands | None]] = {
-    "env": _env,
-    "command": _command,
-    "eval": _eval,
-    "trap": _trap,
-    "xargs": _xargs,
-    "find": _find,
-    "fd": _fd,
-    "fdfind": _fd,
-    "flock": _flock,
-    "start-stop-daemon": _daemon,
-    "compgen": _text_after("-C"),
-    "complete": _text_after("-C"),
-    "mapfile": _text_after("-C"),
-    "readarray": _text_after("-C"),
-    "capsh": _capsh,
-    "screen": _screen,
-    "setarch": _setarch,
-    "bwrap": _after_dashes,
-    "firejail": _after_dashes,
-}
+    "env": _env, "command": _command, "eval": _eval, "trap": _trap, "xargs": _xargs, "find": _find, "fd": _fd,
+    "fdfind": _fd, "flock": _flock, "start-stop-daemon": _daemon, "capsh": _capsh, "screen": _screen,
+    "setarch": _setarch, "bwrap": _after_dashes, "firejail": _after_dashes,
+    **dict.fromkeys(("compgen", "complete", "mapfile", "readarray"), _callback),
+}  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolroll.policy.shell.parse.options import OptionSpec
-from toolroll.policy.shell.read_only.programs import ReadOnlyProgram, is_awk, is_cd, is_find, is_sed, is_tree
+from toolroll.policy.shell.read_only.programs import ReadOnlyProgram, has_operands, is_awk, is_find, is_sed, is_tree
 
 FILES = (
     ReadOnlyProgram(("ls", "dir", "vdir"), OptionSpec("aAbBcCdDfFgGhHiI:klLmnNopqQrRsStT:uUvw:xXZ1",
@@ -43,8 +43,8 @@ FILES = (
         " output? portability print-type total type= exclude-type= help version"), allows=("df -h", "df -h ."),
         asks=("df --sync",)),
     ReadOnlyProgram(("pwd",), OptionSpec("LP"), 0, allows=("pwd", "pwd -P"), asks=("pwd x", "pwd -x")),
-    ReadOnlyProgram(("cd",), OptionSpec("LPe"), 1, is_cd, allows=("cd", "cd src", "cd -", "cd -P .."),
-        asks=("cd -x", "cd $x", "cd a b", "cd *")),
+    ReadOnlyProgram(("cd",), OptionSpec("LPe"), 1, has_operands(r"-|(?!-).*"),
+        allows=("cd", "cd src", "cd -", "cd -P .."), asks=("cd -x", "cd $x", "cd a b", "cd *")),
     ReadOnlyProgram(("which",), OptionSpec("as", "all"), allows=("which curl", "which -a python3 node"),
         asks=("which --unknown x", "which *")),
     ReadOnlyProgram(("realpath", "readlink"), OptionSpec("femnqsvzPL", "canonicalize canonicalize-existing"

@@ -82,9 +82,10 @@ def is_awk(given: GivenOptions) -> bool:
     return not any("inet" in word.text for word in given.operands[1:])
 
 
-def is_date(given: GivenOptions) -> bool:
-    """Only formats: any other operand sets the clock."""
-    return all(word.literal and word.text.startswith("+") for word in given.operands)
+def has_operands(pattern: str, least: int = 0) -> Callable[[GivenOptions], bool]:
+    """A check that so many operands are given, and that each has this form."""
+    form = re.compile(pattern, re.DOTALL)
+    return lambda given: len(given.operands) >= least and all(form.fullmatch(word.text) for word in given.operands)
 
 
 FIND_ALONE = names(
@@ -163,18 +164,3 @@ def is_lookup(words: Sequence[Word]) -> bool:
 def is_version(words: Sequence[Word]) -> bool:
     """Only asked for its version."""
     return len(words) == 1 and words[0].text in ("--version", "-V", "-version")
-
-
-def is_short_count(given: GivenOptions) -> bool:
-    """Numbers that do not run for ever."""
-    return bool(given.operands) and all(re.fullmatch(r"-?\d{1,6}(\.\d{1,6})?", word.text) for word in given.operands)
-
-
-def is_cd(given: GivenOptions) -> bool:
-    """One folder, or back to the one before."""
-    return all(word.text == "-" or not word.text.startswith("-") for word in given.operands)
-
-
-def is_number(given: GivenOptions) -> bool:
-    """An exit status."""
-    return all(word.text.isdecimal() for word in given.operands)

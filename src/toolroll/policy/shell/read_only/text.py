@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 from toolroll.policy.shell.parse.options import OptionSpec
-from toolroll.policy.shell.read_only.programs import (
-    ReadOnlyProgram,
-    is_bracket,
-    is_date,
-    is_echo,
-    is_lookup,
-    is_number,
-    is_printf,
-    is_short_count,
-    is_test,
-    is_version,
-)
+from toolroll.policy.shell.read_only import programs
+from toolroll.policy.shell.read_only.programs import ReadOnlyProgram, has_operands
 
 TEXT = (
     ReadOnlyProgram(("wc",), OptionSpec("clLmw", "bytes chars lines max-line-length words total= help version"),
@@ -62,25 +52,26 @@ TEXT = (
 )  # fmt: skip
 
 SAYING = (
-    ReadOnlyProgram(("echo",), words=is_echo, loose=True, values=True,
+    ReadOnlyProgram(("echo",), words=programs.is_echo, loose=True, values=True,
         allows=("echo 'curl x | sh'", "echo -n a", "echo $?", 'echo "$HOME: ${x}" *'),
         asks=("echo ${x@P}", "echo $(ls)", "echo x > f", "echo ${x:=y}", "echo $((1))")),
-    ReadOnlyProgram(("printf",), words=is_printf, values=True, allows=(r"printf '%s\n' a b", "printf x"),
+    ReadOnlyProgram(("printf",), words=programs.is_printf, values=True, allows=(r"printf '%s\n' a b", "printf x"),
         asks=("printf -v x a", "printf -v 'a[$(x)]' b", "printf %n PATH", "printf '%5n' PATH")),
-    ReadOnlyProgram(("true", "false", ":"), words=is_echo, loose=True, values=True,
+    ReadOnlyProgram(("true", "false", ":"), words=programs.is_echo, loose=True, values=True,
         allows=("true", "false x", ": sudo"), asks=(": ${x:=y}", ": > f")),
-    ReadOnlyProgram(("exit",), OptionSpec(), 1, is_number, allows=("exit", "exit 1"), asks=("exit x", "exit $x")),
-    ReadOnlyProgram(("test",), words=is_test, allows=("test -f a", "test a = b -a -d c"),
+    ReadOnlyProgram(("exit",), OptionSpec(), 1, has_operands(r"\d+"), allows=("exit", "exit 1"),
+        asks=("exit x", "exit $x")),
+    ReadOnlyProgram(("test",), words=programs.is_test, allows=("test -f a", "test a = b -a -d c"),
         asks=("test -v 'a[$(x)]'", "test -v x", "test $x = a", "test -R x")),
-    ReadOnlyProgram(("[",), words=is_bracket, allows=("[ -f a ]", "[ a = b ] && [ ! -d c ]"),
+    ReadOnlyProgram(("[",), words=programs.is_bracket, allows=("[ -f a ]", "[ a = b ] && [ ! -d c ]"),
         asks=("[ -v 'a[$(x)]' ]", '[ "$x" = a ]', "[[ -f a ]]")),
     ReadOnlyProgram(("type",), OptionSpec("afptP"), allows=("type ssh", "type -a ls"), asks=("type -x ls", "type *")),
-    ReadOnlyProgram(("command",), words=is_lookup, allows=("command -v curl", "command -V ls"),
+    ReadOnlyProgram(("command",), words=programs.is_lookup, allows=("command -v curl", "command -V ls"),
         asks=("command -v", "command x")),
-    ReadOnlyProgram(("seq",), OptionSpec("f:s:w"), 3, is_short_count, allows=("seq 3", "seq 1 2 10"),
-        asks=("seq 1 99999999", "seq 1 inf")),
+    ReadOnlyProgram(("seq",), OptionSpec("f:s:w"), 3, has_operands(r"-?\d{1,6}(\.\d{1,6})?", 1),
+        allows=("seq 3", "seq 1 2 10"), asks=("seq 1 99999999", "seq 1 inf")),
     ReadOnlyProgram(("date",), OptionSpec("ud:r:RI::", "date= utc universal iso-8601? rfc-3339= rfc-email reference="),
-        3, is_date, allows=("date", "date +%F", "date -u -d '1 day ago' +%s"),
+        3, has_operands(r"\+.*"), allows=("date", "date +%F", "date -u -d '1 day ago' +%s"),
         asks=("date -s x", "date --set=x", "date 010100002030", "date -f x")),
     ReadOnlyProgram(("uname", "whoami", "id", "groups", "nproc", "arch", "tty", "uptime"),
         OptionSpec("asnrvmpiogGu", "all kernel-name machine user group name"),
@@ -88,6 +79,7 @@ SAYING = (
     ReadOnlyProgram(("hostname",), OptionSpec("sfdiIA", "short fqdn long ip-address all-ip-addresses domain"), 0,
         allows=("hostname", "hostname -f"), asks=("hostname evil", "hostname -F x", "hostname -b x")),
     ReadOnlyProgram(("python", "python3", "node", "git", "gcc", "g++", "clang", "cc", "make", "cmake", "java", "ruby",
-        "perl", "php", "bash"), words=is_version, allows=("python3 --version", "git --version", "java -version"),
+        "perl", "php", "bash"), words=programs.is_version,
+        allows=("python3 --version", "git --version", "java -version"),
         asks=("python3 -c x --version", "git version", "node -v x", "python3")),
 )  # fmt: skip

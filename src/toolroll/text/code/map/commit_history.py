@@ -8,8 +8,8 @@ from heapq import nsmallest
 from math import log, sqrt
 from typing import NamedTuple
 
-from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.bm25 import Bm25Index
+from toolroll.text.ranking.terms import count_terms
 
 MAX_COMMITS = 3_000
 """How many of the newest commits are read."""
@@ -39,7 +39,7 @@ class CommitHistory:
         for commit in commits:
             if not 0 < len(commit.files) <= _MAX_FILES:
                 continue
-            found = words.count_terms(commit.message)
+            found = count_terms(commit.message)
             self._messages.add(found)
             self._touched.append(commit.files)
             for path in commit.files:
@@ -65,7 +65,6 @@ class CommitHistory:
         return made
 
     def popularity(self, path: str) -> float:
-        """The logarithm of how often a file changed."""
         return log(1 + self._changes[path])
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from toolroll.text.code.syntax import languages
 from toolroll.text.code.syntax.model import KINDS, USES, Tags
-from toolroll.text.ranking import terms as words
+from toolroll.text.ranking.terms import count_terms, split_terms
 from toolroll.text.ranking.weights import USED
 
 FORMAT = 2
@@ -34,7 +34,6 @@ class Mark(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The dotted path of the definition."""
         return f"{self.parent}.{self.name}" if self.parent else self.name
 
 
@@ -44,7 +43,6 @@ class FileFacts:
 
     terms: dict[str, int]
     names: dict[str, int]
-    """The terms of the names that are defined."""
     defined: tuple[str, ...] = ()
     """Without methods: the name alone does not show whose method is called."""
     used: dict[str, int] | None = None
@@ -66,7 +64,7 @@ def wants(language: str) -> bool:
 
 def make_facts(text: str, tags: Tags | None) -> FileFacts:
     """The facts of a text, with its definitions if it was parsed."""
-    terms = words.count_terms(text)
+    terms = count_terms(text)
     if tags is None:
         return FileFacts(terms, {})
     import msgspec
@@ -78,7 +76,7 @@ def make_facts(text: str, tags: Tags | None) -> FileFacts:
     ][:_MAX_MARKS]
     names: Counter[str] = Counter()
     for mark in kept:
-        names.update(words.split_terms(mark.name) if mark.kind != "heading" else words.count_terms(mark.name))
+        names.update(split_terms(mark.name) if mark.kind != "heading" else count_terms(mark.name))
     code = languages.get(tags.language).code
     return FileFacts(
         terms,

@@ -27,7 +27,6 @@ class Graph:
         self._even: dict[str, float] = {}
 
     def put(self, path: str, defined: Iterable[str], used: Mapping[str, int]) -> None:
-        """Add a file, or its new state."""
         names = frozenset(name for name in defined if len(name) >= _MIN_NAME_CHARS)
         before = self._defined.get(path)
         if before is not None:
@@ -42,17 +41,14 @@ class Graph:
         self._even = {}
 
     def drop(self, path: str) -> None:
-        """Remove a file."""
         self._rename(path, self._defined.pop(path), frozenset())
         self._users.subtract(self._used.pop(path).keys())
         self._even = {}
 
     def users(self, name: str) -> int:
-        """How many files use a name."""
         return self._users[name]
 
     def rank(self) -> dict[str, float]:
-        """The PageRank of each file."""
         if not self._even:
             self._even = self.rank_from(dict.fromkeys(self._defined, 1.0))
         return self._even

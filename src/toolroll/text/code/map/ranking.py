@@ -12,8 +12,8 @@ from toolroll.text.code.map.commit_history import CommitHistory
 from toolroll.text.code.map.compound_words import CompoundWords
 from toolroll.text.code.map.file_facts import FileFacts, Mark, marks_of
 from toolroll.text.code.map.graph import Graph
-from toolroll.text.ranking import terms as words
 from toolroll.text.ranking.bm25 import Bm25Index
+from toolroll.text.ranking.terms import count_terms, find_mentions, split_terms, weigh_question
 from toolroll.text.ranking.weights import ASIDE, CHORES, KINDS, WEIGHTS, Weights, find_aside
 
 _BEST_FILES = 20  # from which dependencies are followed
@@ -31,13 +31,12 @@ class FileRanking:
     asked: Mapping[str, float]
     """The terms of the question with their weights; empty without a question."""
     shares: dict[str, float] = field(default_factory=dict)
-    """Cache of `share` by name."""
 
     def share(self, name: str) -> float:
         """The weight of the terms that a name shares with the question."""
         known = self.shares.get(name)
         if known is None:
-            known = self.shares[name] = sum(self.asked.get(term, 0.0) for term in set(words.split_terms(name)))
+            known = self.shares[name] = sum(self.asked.get(term, 0.0) for term in set(split_terms(name)))
         return known
 
 
@@ -68,27 +67,24 @@ class FileRanker:
         return path in self._held
 
     def put(self, path: str, facts: FileFacts) -> None:
-        """Add a file, or its new state."""
         if path in self._held:
             self._unindex(path)
         else:
             self._compound_words = None
         number = self._contents.add(facts.terms)
         self._names.add(facts.names)
-        self._places.add(words.count_terms(_path_words(path)))
+        self._places.add(count_terms(_path_words(path)))
         self._held[path] = _Held(number, facts.marks, find_aside(path))
         self._owners[number] = path
         self._graph.put(path, facts.defined, facts.used or {})
 
     def drop(self, path: str) -> None:
-        """Remove a file."""
         self._unindex(path)
         del self._held[path]
         self._compound_words = None
         self._graph.drop(path)
 
     def marks(self, path: str) -> Sequence[Mark]:
-        """The definitions in a file, in the order of the source."""
         return marks_of(self._held[path].marks)
 
     def by_graph(self, play: Collection[str] = ()) -> FileRanking:
@@ -107,12 +103,12 @@ class FileRanker:
     ) -> FileRanking:
         """The files that a question is about: by text, names, path, history and dependencies."""
         asked_text = question.plain(text)
-        asked = words.weigh_question(asked_text, weights)
-        found = self._scores(asked, words.count_terms(question.area(asked_text)).keys() - CHORES, past, weights)
+        asked = weigh_question(asked_text, weights)
+        found = self._scores(asked, count_terms(question.area(asked_text)).keys() - CHORES, past, weights)
         if found and weights.graph:
             self._follow(found, play, weights.graph)
         if found and weights.mention:
-            self._mentioned(found, words.find_mentions(asked_text), weights.mention)
+            self._mentioned(found, find_mentions(asked_text), weights.mention)
         values = {term: weight * self._contents.rarity(term) for term, weight in asked.items()}
         return _ranking(found, play, {term: value for term, value in values.items() if value > 0})
 
@@ -150,7 +146,6 @@ class FileRanker:
         return self._compound_words
 
     def _set_aside(self, found: Mapping[str, float], asked: Mapping[str, float]) -> dict[str, float]:
-        """The scores, lowered for files that are rarely meant."""
         left = [1.0 if row.unless & asked.keys() else row.left for row in ASIDE]
         held = self._held
         return {path: score if (at := held[path].aside) is None else score * left[at] for path, score in found.items()}
@@ -210,7 +205,6 @@ def _ranking(found: Mapping[str, float], play: Collection[str], asked: Mapping[s
 
 
 def _path_words(path: str) -> str:
-    """A path as words, without its suffix."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}{name.rpartition('.')[0] or name}".replace("/", " ").replace(".", " ")
 

@@ -111,7 +111,6 @@ class MapLayout:
             chosen.update(self._with_parents(self._files[item.file][0], item.mark))
 
     def _with_parents(self, path: str, at: int) -> Iterator[int]:
-        """A definition and its parents."""
         marks = self._marks[path]
         yield at
         wanted = marks[at].parent

@@ -75,7 +75,6 @@ def _put(where: SourceText, one: Definition, stack: list[Definition], waiting: l
 
 
 def _holder(stack: Sequence[Definition], node: Node) -> Definition | None:
-    """The definition around a node."""
     inner = stack[-1] if stack else None
     if inner is None or inner.node is None:
         return inner

@@ -58,7 +58,6 @@ def resolve(found: Mapping[str, Sequence[Node]]) -> Mapping[str, Sequence[Node]]
 
 
 def _names(node: Node) -> Iterator[tuple[Node, bool]]:
-    """The names of a declaration, and whether they are of functions."""
     names = _NAMES | {"primitive_type"} if node.type == "type_definition" else _NAMES  # `typedef long ptrdiff_t`
     for one in node.children_by_field_name("declarator"):
         name, called = one, False

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_DEFINITIONS = 50_000
-"""Of one source."""
 
 _HEAD_BYTES = 4096  # of a definition, in which its signature must end
 _SIGNATURE_CHARS = 200
@@ -177,7 +176,6 @@ class TagBuilder:
         return _cut(said, _VALUE_CHARS if kind in _VALUES else _SIGNATURE_CHARS)
 
     def _head_end(self, one: Definition, start: int) -> int:
-        """Where the signature ends."""
         node, kind = one.node, one.kind
         end = min(one.end, start + _HEAD_BYTES)
         if kind in _WHOLE or kind in _VALUES or node is None:

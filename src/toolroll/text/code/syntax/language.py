@@ -28,7 +28,6 @@ class Language:
     """
 
     name: str
-    """The name of its module."""
     title: str
     query: str
     suffixes: tuple[str, ...]
@@ -41,7 +40,6 @@ class Language:
     module: str = ""
     """The Python package of its grammar, if that is not `tree_sitter_` and its name."""
     function: str = "language"
-    """The function of the package that returns the grammar."""
     patterns: bool = True
     """Whether ast-grep knows it, by its name, for structural patterns."""
     call_context: str = ""

@@ -70,9 +70,7 @@ class Uses(NamedTuple):
     words: tuple[str, ...] = ()
     """The names, each once; the next three hold one entry for each use, in the order of the source."""
     which: bytes = b""
-    """Indices into `words`, as 32-bit numbers."""
     how: bytes = b""
-    """Indices into `USES`."""
     spots: bytes = b""
     """`line << 32 | column`, as 64-bit numbers."""
     quiet: bytes = b""
@@ -106,11 +104,9 @@ class Tags:
 
     @property
     def uses(self) -> Uses:
-        """The uses that the grammar tells."""
         return self._uses
 
     def of(self, kinds: Collection[str]) -> list[Tag]:
-        """The definitions of some kinds."""
         return [tag for tag in self.definitions if tag.kind in kinds]
 
     @cached_property
@@ -138,11 +134,9 @@ class Tags:
 
     @property
     def references(self) -> tuple[Use, ...]:
-        """The uses that the grammar tells, in the order of the source."""
         return tuple(self.uses_of(lambda _: True))
 
     def uses_of(self, wanted: Callable[[str], bool]) -> Iterator[Use]:
-        """The uses of the names that are wanted."""
         words, which, how, spots, _ = self.uses
         names = {number: word for number, word in enumerate(words) if wanted(word)}
         if not names:

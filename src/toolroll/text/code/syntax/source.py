@@ -28,7 +28,6 @@ class SourceText:
 
     @property
     def lines(self) -> int:
-        """How many lines there are."""
         return self.data.count(b"\n") + (not self.data.endswith(b"\n") and bool(self.data))
 
     def spot(self, offset: int) -> tuple[int, int]:
@@ -38,7 +37,6 @@ class SourceText:
         return line, (offset - start if self._ascii else len(text(self.data[start:offset]))) + 1
 
     def line(self, offset: int) -> int:
-        """The line of a byte."""
         at, line, start = self._last
         if start <= offset < at + _FAR:
             if offset > at and (more := self.data.count(b"\n", at, offset)):
@@ -66,7 +64,6 @@ class SourceText:
         return self.line(start) + data.count(b"\n", start, max(start, end - 1))
 
     def line_text(self, line: int) -> str:
-        """A line without its end."""
         if not 1 <= line <= len(self.starts):
             return ""
         end = self.starts[line] if line < len(self.starts) else len(self.data)

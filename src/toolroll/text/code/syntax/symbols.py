@@ -74,7 +74,6 @@ class SymbolQuery:
         return self._is_named(tag.name) or ("." in self._name and self._is_named(tag.path))
 
     def _is_named(self, name: str) -> bool:
-        """Whether this is the name, or ends in it at a dot."""
         if self._name is None:
             return True
         if self._glob:

@@ -32,12 +32,9 @@ _INK = re.compile(rb"[^\r\n]")
 
 
 class _Read(NamedTuple):
-    """What was captured in a source."""
-
     where: SourceText
     found: _Captures
     names: set[int]
-    """Where the names of definitions are."""
     definitions: Sequence[Tag]
 
 
@@ -130,7 +127,6 @@ def _uses(read: _Read) -> list[_Use]:
 
 
 def _words(where: SourceText, uses: Sequence[_Use]) -> tuple[tuple[str, ...], bytes, bytes]:
-    """The first three fields of `Uses`."""
     words: dict[bytes, int] = {}
     data = where.data
     which = array("I", (words.setdefault(data[start:end], len(words)) for start, _, end in uses))

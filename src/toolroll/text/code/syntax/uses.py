@@ -30,7 +30,6 @@ class Symbol(NamedTuple):
     """The name where `$` is a letter like others, if it has one."""
 
     def spelled(self, language: str) -> str:
-        """The name as the sources of a language write it."""
         known = languages.get(language)
         return (self.whole if "$" in known.word and self.whole else self.name).removesuffix(known.call_suffix)
 
@@ -48,7 +47,6 @@ class SymbolPlace(NamedTuple):
     kind: str
     """What is defined, or how it is used (see `model.KINDS` and `model.USES`)."""
     text: str
-    """The line, without the blanks around it."""
     definition: bool = False
     sure: bool = True
     """False for `x.method` if `Class.method` is looked for: what x is cannot be seen in a source."""
@@ -58,9 +56,7 @@ def parse_symbol(typed: str) -> Symbol:
     """A symbol as people write it: `name`, `Class.method`, `module::function`, `$variable`."""
     parts = [part for part in _LINKS.split(typed.strip().removesuffix("()")) if part.strip(_SIGILS)]
     if not parts or any(len(part.split()) != 1 for part in parts):
-        raise ToolError(
-            ErrorCode.VALIDATION, f"{typed!r} is no name of a symbol. Give one such as 'parse' or 'Parser.parse'."
-        )
+        raise ToolError(ErrorCode.VALIDATION, f"{typed!r} is no name of a symbol. Give one such as 'Parser.parse'.")
     name = parts[-1].strip("#@")
     return Symbol(name.strip(_SIGILS), ".".join(parts[:-1]), name if "$" in name else "")
 
@@ -112,7 +108,6 @@ def ends_with(path: str, above: str) -> bool:
 
 
 def _offsets(data: bytes, name: str, word: str) -> Iterator[int]:
-    """Where the name is written as a whole word."""
     looked, letters = name.encode(), _LETTERS.union(word.encode())
     size, at = len(looked), data.find(looked)
     while at >= 0:
@@ -140,9 +135,8 @@ def _is_meant(tags: Tags, above: str, before: str | None, line: int, kind: str) 
     if before is not None and (ends_with(before, above) or before == last):
         return True
     if before in _OWN:
-        return any(
-            tag.name == last and tag.kind in HOLDERS and tag.line <= line <= tag.end_line for tag in tags.definitions
-        )
+        around = (tag for tag in tags.of(HOLDERS) if tag.line <= line <= tag.end_line)
+        return any(tag.name == last for tag in around)
     imported = any(
         tag.kind == "import"
         and _mentions(tag.signature, above)

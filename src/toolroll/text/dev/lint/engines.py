@@ -1,4 +1,4 @@
-"""The linters and formatters: what each is asked, and how it answers. A new one is a new row."""
+"""Linters and formatters: their command lines and parsers. A new one is a new row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Words = Callable[["LintRequest"], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class LintRequest:
-    """What an engine is to look at."""
+    """The files and options for one run of an engine."""
 
     path: str
     """The file or folder, as it was given."""
@@ -26,9 +26,7 @@ class LintRequest:
     report: str = ""
     """A temporary file that it may write to."""
     edition: str = "2021"
-    """Of Rust."""
     script: str = ""
-    """Our own driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +34,12 @@ class Rewrite:
     """How to get new texts without letting the program write any."""
 
     find: Words
-    """Words that make it tell which files would change."""
+    """Arguments that list the files that would change."""
     stale: Callable[[LintOutput], list[str]]
     filter: Words | None = None
-    """Words that make it read a text and print the new one; the file's path comes behind them."""
+    """Arguments that read a text and print the new one; the path of the file follows."""
     texts: Callable[[LintOutput], dict[str, str]] | None = None
-    """For one that tells the new texts right away."""
+    """For a program that prints the new texts at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +178,6 @@ ENGINES: tuple[LintEngine, ...] = (
 )
 
 ADD: dict[str, str] = {one.language: one.add for one in ENGINES if one.add}
-"""How to add an engine where a language has none."""
 
 LOOP = """
 mkdir -p "$1" || exit 1

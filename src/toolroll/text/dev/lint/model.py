@@ -1,4 +1,4 @@
-"""What linters find, and what formatters change."""
+"""Findings of linters, and files that formatters change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SYNTAX = "syntax"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a linter has to say of a file."""
+    """One finding of a linter in a file."""
 
     path: str
     line: int
@@ -35,7 +35,6 @@ class LintOutput:
     """The workspace, where it ran."""
 
     def relative(self, path: str) -> str:
-        """A path from the workspace."""
         return path.removeprefix(f"{self.root}/").removeprefix("./")
 
 

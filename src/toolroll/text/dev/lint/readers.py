@@ -1,4 +1,4 @@
-"""Reads what linters and formatters print."""
+"""Parse the output of linters and formatters."""
 
 from __future__ import annotations
 

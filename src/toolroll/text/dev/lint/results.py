@@ -1,4 +1,4 @@
-"""What the tool tells of linters and formatters."""
+"""Results of the `lint` tool."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ class Linted:
     action: str
     engines: list[str]
     checked: int
-    """How many files there are for these engines."""
     findings: list[Finding]
     total: int
     counts: dict[str, int]
-    """Findings by code."""
     changed: list[Rewritten]
     fixed: int = 0
     note: str = ""
@@ -56,10 +54,8 @@ class Linted:
         left = "Left: " if self.action != "check" else ""
         files = _files(len({one.path for one in self.findings}))
         head = f"{left}{self.total} finding{'s' * (self.total != 1)} in {files} ({by}): {codes}"
-        return [head + (f"; {fixable} fixable" if fixable else ""), *map(str, self.findings[:_MOST]), *self._more()]
-
-    def _more(self) -> list[str]:
-        return [f"[and {self.total - _MOST} more]"] if self.total > _MOST else []
+        more = [f"[and {self.total - _MOST} more]"] if self.total > _MOST else []
+        return [head + (f"; {fixable} fixable" if fixable else ""), *map(str, self.findings[:_MOST]), *more]
 
 
 def linted(
@@ -73,9 +69,8 @@ def linted(
     note: str = "",
 ) -> Linted:
     """The result of a call: files that do not parse first, then by place."""
-    ordered = sorted(
-        dict.fromkeys(findings), key=lambda one: (one.code != "syntax", one.path, one.line, one.column, one.code)
-    )
+    unique = dict.fromkeys(findings)
+    ordered = sorted(unique, key=lambda one: (one.code != "syntax", one.path, one.line, one.column, one.code))
     counts = dict(Counter(one.code for one in ordered).most_common())
     whole = (lambda: "\n".join(map(str, show_names(ordered)))) if len(ordered) > _MOST else None
     return Linted(action, engines, checked, ordered, len(ordered), counts, list(changed), fixed, note, "success", whole)

@@ -1,4 +1,4 @@
-"""Which test files a change affects: by who imports whom, by what tests reached before, and more when unsure."""
+"""Select the test files that a change affects: by imports and by past coverage; all of them when unsure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _tests(sources: Mapping[str, str]) -> list[str]:
 
 
 class _Graph:
-    """Who uses whom among the files of a project."""
+    """The files of a project, and which of them use which."""
 
     def __init__(self, sources: Mapping[str, str], changed: Iterable[str]) -> None:
         self._paths = {*sources, *(path for path in changed if path.endswith(".py"))}  # one may be deleted

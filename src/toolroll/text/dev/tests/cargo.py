@@ -1,4 +1,4 @@
-"""Reads what `cargo test` prints."""
+"""Parse the output of `cargo test`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENDS: dict[str, Outcome] = {"ok": "passed", "FAILED": "failed", "ignored": "ski
 
 
 def read(raw: Raw) -> Run:
-    """The run that the output tells of; without tests it was not built, and the caller has the output."""
+    """Parse the output; without tests the build failed, and the caller shows the output."""
     run = Run()
     file, section, left = "", "", 0
     broken: list[Failure] = []

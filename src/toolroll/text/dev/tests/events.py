@@ -1,4 +1,4 @@
-"""Reads the events of our own driver for Python, one JSON object a line."""
+"""Parse the events of our Python test driver, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Event(msgspec.Struct):
 
 
 def read(raw: Raw) -> Run:
-    """The run that the events tell of. A line that is none is passed over: the tests can write there too."""
+    """Parse the report. Lines that are not events are skipped: the tests can write there too."""
     run = Run()
     decoder = msgspec.json.Decoder(_Event)
     for line in raw.report.split("\n"):

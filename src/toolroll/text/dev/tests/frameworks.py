@@ -24,9 +24,7 @@ class RunRequest:
     """Paths from the folder that it runs in, each with the name of a test or of a group, or none."""
     keyword: str
     report: str
-    """The file that the report goes to."""
     scripts: Mapping[str, str]
-    """Where the driver's parts are."""
     changed: tuple[str, ...] = ()
     """Run what these files affect, where the framework can tell."""
     name: str = "auto"
@@ -40,10 +38,8 @@ class Framework:
     language: str
     program: str
     words: Callable[[RunRequest], list[str]]
-    """The words after the program."""
     read: Callable[[Raw], Run]
     add: str
-    """How to add it where it is missing."""
     extra: str = ""
     """What is behind the report's name in that of the coverage report."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -169,7 +165,6 @@ MARKERS: dict[str, tuple[str, ...]] = {
 
 _LANGUAGES = {"python": ("py", "pyi"), "javascript": _JS_SUFFIXES, "go": ("go",), "rust": ("rs",)}
 SUFFIXES: dict[str, str] = {suffix: language for language, every in _LANGUAGES.items() for suffix in every}
-"""The language of each suffix."""
 
 
 def describe_frameworks() -> str:

@@ -1,4 +1,4 @@
-"""Reads what `go test -json` prints, and Go's coverage profiles."""
+"""Parse `go test -json` and Go's coverage profiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Event(msgspec.Struct, rename="pascal"):
 
 
 def read(raw: Raw) -> Run:
-    """The run that the events tell of; other lines are what the compiler said."""
+    """Parse the events; other lines are compiler output."""
     if raw.action == "discover":
         return _listed(raw)
     run = Run()
@@ -69,7 +69,7 @@ def _end(run: Run, event: _Event, printed: dict[tuple[str, str], list[str]], raw
 
 
 def _unbuilt(run: Run, lines: list[str], raw: Raw) -> None:
-    """Packages that could not be built, where no event tells of them."""
+    """Add packages that failed to build, if no event reports them."""
     for match in _UNBUILT.finditer("\n".join(lines)):
         if not any(one.id == _folder(match["package"], raw) for one in run.failures):
             run.failures.append(_error(match["package"], [], lines, raw))
@@ -92,9 +92,8 @@ def _error(package: str, said: list[str], built: list[str], raw: Raw) -> Failure
 def _failure(known: str, folder: str, said: list[str], raw: Raw) -> Failure:
     text, _, stack = "\n".join(said).partition("\ngoroutine ")
     frames = [Frame(_beneath(folder, at["file"]), int(at["line"])) for at in _AT.finditer(text)][:1]
-    called = [
-        Frame(raw.relative(at["file"]), int(at["line"])) for at in _STACK.finditer(stack) if raw.inside(at["file"])
-    ]
+    inner = (at for at in _STACK.finditer(stack) if raw.inside(at["file"]))
+    called = [Frame(raw.relative(at["file"]), int(at["line"])) for at in inner]
     frames = called[::-1] or frames
     message = "\n".join(line.strip() if _AT.match(line) else line for line in text.split("\n")).strip()
     path, line = (frames[-1].path, frames[-1].line) if frames else (folder, None)
@@ -140,6 +139,4 @@ def _profile(raw: Raw) -> list[Covered]:
         reached = lines.setdefault(path, {})
         for line in range(int(block["first"]), int(block["last"]) + 1):
             reached[line] = reached.get(line, False) or block["count"] != "0"
-    return [
-        Covered(path, len(one), sorted(n for n, hit in one.items() if not hit)) for path, one in sorted(lines.items())
-    ]
+    return [Covered(path, len(hits), sorted(n for n in hits if not hits[n])) for path, hits in sorted(lines.items())]

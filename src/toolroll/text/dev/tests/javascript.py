@@ -1,4 +1,4 @@
-"""Reads the reports of jest, vitest and node's own test runner."""
+"""Parse the reports of jest, vitest and node's own test runner."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Report(msgspec.Struct):
 
 
 def read(raw: Raw) -> Run:
-    """The run that the JSON report of jest or vitest tells of."""
+    """Parse the JSON report of jest or vitest."""
     if raw.action == "discover":
         return _listed(raw)
     run = Run()
@@ -143,7 +143,7 @@ def _istanbul(raw: Raw) -> list[Covered]:
 
 
 def titles(raw: Raw, files: Mapping[str, str]) -> Run:
-    """The tests of these files (path to text), by what their text calls them: nothing is run."""
+    """The tests of these files (path to text), found by their titles in the text: nothing is run."""
     found = []
     for path, text in files.items():
         for match in _TITLE.finditer(text):
@@ -178,7 +178,7 @@ class _NodeEvent(msgspec.Struct):
 
 
 def read_node(raw: Raw) -> Run:
-    """The run that `REPORTER` tells of. Names of suites come after those of their tests, so starts are kept."""
+    """Parse the events of `REPORTER`. A suite ends after its tests, so the names come from the start events."""
     run = Run(engine="node")
     above: list[str] = []
     printed: dict[str, str] = {}

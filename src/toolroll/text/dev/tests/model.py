@@ -1,4 +1,4 @@
-"""What a run of tests tells: the tests, those that failed and why, and the lines that were reached."""
+"""A test run: its tests, failures and coverage."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ class Failure:
     message: str
     trace: list[Frame] = field(default_factory=list)
     output: str = ""
-    """What the test printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,6 @@ class Covered:
     path: str
     statements: int
     missing: list[int]
-    """Lines."""
 
     @property
     def percent(self) -> float:
@@ -71,32 +69,29 @@ class Run:
     failures: list[Failure] = field(default_factory=list)
     coverage: list[Covered] | None = None
     engine: str = ""
-    """What measured the coverage."""
     touched: dict[str, list[str]] = field(default_factory=dict)
     """Test file to the files that its tests reached."""
     found: int | None = None
     deselected: int = 0
     running: str | None = None
-    """The test that had begun and was not over."""
+    """The test that was running when the run ended early."""
     ended: bool = False
     """Whether the run came to its own end."""
     status: int = 0
-    """What it said of itself at its end."""
+    """The exit status that the driver reports."""
     missing: str = ""
-    """A package that the run needs and has not."""
+    """A package that the run needs and that is not installed."""
 
     def count(self, *outcomes: Outcome) -> int:
-        """How many tests ended so."""
         return sum(one.outcome in outcomes for one in self.tests)
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """What a run left behind, for the reader of its framework."""
+    """The raw output of a run, for the parser of its framework."""
 
     action: Action
     root: str
-    """The workspace."""
     folder: str
     """Where it ran, relative to the workspace; "." for itself."""
     report: str

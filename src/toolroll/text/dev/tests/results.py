@@ -1,4 +1,4 @@
-"""What the tool tells of tests: those there are, and how they ended."""
+"""Results of the `tests` tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LISTED = 500
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredTests:
-    """The tests that there are."""
+    """The tests that were found."""
 
     tests: list[Case]
     total: int
@@ -54,7 +54,6 @@ class Tested:
     slowest: list[Case]
     coverage: list[Covered] | None = None
     covered: float | None = None
-    """Percent of all statements."""
     tests: list[Case] | None = None
     """Every test, when that was asked for."""
     note: str = ""
@@ -74,7 +73,7 @@ class Tested:
 
 
 def found(run: Run, note: str) -> DiscoveredTests:
-    """What a run that only looked has found."""
+    """The result of a run that only lists tests."""
     from toolroll.text.dev.tests import show
 
     whole = partial(show.listed, show_names(run.tests), len(run.tests)) if len(run.tests) > _LISTED else None

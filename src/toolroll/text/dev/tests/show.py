@@ -1,4 +1,4 @@
-"""A run of tests as text: counts first, then every failure, then the rest as there is room."""
+"""Render a test run as text: counts, every failure, then the rest within bounds."""
 
 from __future__ import annotations
 

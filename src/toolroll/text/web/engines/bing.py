@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from toolroll.text.web.engines.engine import EngineRequest, WebEngine, address
 from toolroll.text.web.engines.engines import Hit
-from toolroll.text.web.engines.hits import UnreadableError, document, rows
+from toolroll.text.web.engines.hits import UnreadableError, parse_object, parse_rows
 from toolroll.text.web.engines.query import WebQuery
 
 
@@ -38,13 +38,13 @@ def _freshness(query: WebQuery) -> str:
 
 
 def _read(body: str) -> list[Hit]:
-    found = document(body)
+    found = parse_object(body)
     pages = found.get("webPages")
     if pages is None and ("queryContext" in found or found.get("_type") == "SearchResponse"):
         return []
     if not isinstance(pages, dict):
         raise UnreadableError("it has no 'webPages'")
-    return rows(pages, "value", title="name", snippet="snippet", date="datePublished")
+    return parse_rows(pages, "value", title="name", snippet="snippet", date="datePublished")
 
 
 ENGINE = WebEngine(

@@ -1,4 +1,4 @@
-"""DuckDuckGo's page for browsers without scripts: no key, but it soon wants to see a person."""
+"""DuckDuckGo's page for browsers without scripts: needs no key, but soon asks for proof of a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolroll.text.web.engines.engine import FORM, EngineRequest, WebEngine
 from toolroll.text.web.engines.engines import Hit
-from toolroll.text.web.engines.hits import BlockedError, UnreadableError, made
+from toolroll.text.web.engines.hits import BlockedError, UnreadableError, make_hit
 from toolroll.text.web.engines.query import WebQuery
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ def _read(body: str) -> list[Hit]:
         return hits
     # Only now: a page of results may well be about the very words that mark the others.
     if page.select_one("[class*=anomaly-modal], [action*='anomaly.js'], #challenge-form"):
-        raise BlockedError(
-            "It wants to see that a person is searching, as it does after many searches from one address"
-        )
+        raise BlockedError("It asks for proof of a person, as it does after many searches from one address")
     if not cards and not page.select_one("[class*=no-results], [class*=result--no-result]"):
         raise UnreadableError("it holds no results, and does not say that there are none")
     return []
@@ -64,7 +62,7 @@ def _hit(card: Element) -> Hit | None:
     if link is None or where is None or card.has_class("result--ad"):
         return None
     day = _DAY.search(card.text)
-    return made(link.text, where, snippet.text if snippet else "", day[0] if day else None)
+    return make_hit(link.text, where, snippet.text if snippet else "", day[0] if day else None)
 
 
 def _target(href: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What an engine is: data, one function that asks it, and one that reads its answer."""
+"""The definition of an engine: data, a function that builds a request, and one that parses the answer."""
 
 from __future__ import annotations
 
@@ -33,24 +33,22 @@ class WebEngine:
 
     name: str
     url: str
-    """Its endpoint; empty when there is none but what the operator names."""
+    """Its endpoint; empty if the operator must name one."""
     build: Build
     read: Callable[[str], list[Hit]]
     """From the body of an answer. UnreadableError or BlockedError when it is not one."""
     most: int
     """Results that one request can ask for."""
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What it cannot work without, each with the variables that may hold it, the usual one first."""
+    """Required values such as keys, each with the variables that may hold it, the usual one first."""
     places: tuple[str, ...] = ()
     """Variables that may name its endpoint, besides the one that every engine has."""
     lacks: frozenset[Filter] = frozenset()
-    """Filters that it does not know."""
     hints: Mapping[int, str] = field(default_factory=dict)
     """What a status of this engine means, where that is not what it means elsewhere."""
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The usual variable for each thing that it needs."""
         usual = tuple(names[0] for names in self.needs.values())
         return usual if self.url else (self.place, *usual)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from toolroll.text.web.engines.engine import EngineRequest, WebEngine, address
 from toolroll.text.web.engines.engines import Hit
-from toolroll.text.web.engines.hits import UnreadableError, document, rows
+from toolroll.text.web.engines.hits import UnreadableError, parse_object, parse_rows
 from toolroll.text.web.engines.query import WebQuery
 
 SAFE = {"strict": "active", "moderate": "active", "off": "off"}
@@ -36,9 +36,9 @@ def _build(url: str, query: WebQuery, needs: Mapping[str, str]) -> EngineRequest
 
 
 def _read(body: str) -> list[Hit]:
-    found = document(body)
+    found = parse_object(body)
     if "items" in found:
-        return rows(found, "items", url="link", snippet="snippet")
+        return parse_rows(found, "items", url="link", snippet="snippet")
     if "searchInformation" not in found and "queries" not in found:
         raise UnreadableError("it has neither 'items' nor 'searchInformation'")
     return []

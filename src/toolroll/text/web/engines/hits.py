@@ -1,4 +1,4 @@
-"""Results in one shape, whichever engine they are from: read, tidied, filtered, merged."""
+"""Parse, clean, filter and merge the results of all engines."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _RANK = 60  # how much less a place further down counts, as is usual when ranks 
 
 
 class UnreadableError(ValueError):
-    """An answer that is not what the engine sends; the reason reads on from "because"."""
+    """The answer cannot be parsed; the message completes "because ..."."""
 
 
 class BlockedError(ValueError):
-    """The engine wants no programs, or not now; the reason is a sentence of its own."""
+    """The engine refuses programs, perhaps only for now; the message is a sentence."""
 
 
-def document(body: str) -> dict[str, Any]:
+def parse_object(body: str) -> dict[str, Any]:
     """The object that a JSON answer holds; UnreadableError when it is none."""
     try:
         found = json.loads(body)
@@ -44,7 +44,7 @@ def document(body: str) -> dict[str, Any]:
     return found
 
 
-def rows(
+def parse_rows(
     found: Mapping[str, Any], name: str, *, title: str = "title", url: str = "url", snippet: str, date: str = ""
 ) -> list[Hit]:
     """The results in a list of objects, whose keys are named; UnreadableError when there is no such list.
@@ -64,7 +64,7 @@ def rows(
 def _hit(row: object, title: str, url: str, snippet: str, date: str) -> Hit | None:
     if not isinstance(row, dict):
         return None
-    return made(_plain(row.get(title)), row.get(url), _plain(row.get(snippet)), row.get(date))
+    return make_hit(_plain(row.get(title)), row.get(url), _plain(row.get(snippet)), row.get(date))
 
 
 def _plain(text: object) -> str:
@@ -76,7 +76,7 @@ def _plain(text: object) -> str:
     return _ENTITY.sub(lambda found: unescape(found[0]), _MARKED.sub(r"\2", text[: 20 * _SNIPPET]))
 
 
-def made(title: object, url: object, snippet: object = "", date: object = None) -> Hit | None:
+def make_hit(title: object, url: object, snippet: object = "", date: object = None) -> Hit | None:
     """A tidy result; None when it has no address that could be fetched."""
     where = url.strip().replace(" ", "%20") if isinstance(url, str) else ""
     if not _URL.fullmatch(where):
@@ -85,7 +85,6 @@ def made(title: object, url: object, snippet: object = "", date: object = None) 
 
 
 def _tidy(text: object, most: int) -> str:
-    """One line without controls, and not too long."""
     if not isinstance(text, str):
         return ""
     line = terminal.clean(" ".join(text[: 20 * most].split()).encode("utf-8", "replace"))
@@ -98,7 +97,7 @@ def _date(text: object) -> str | None:
     return day[0] if day else line or None
 
 
-def fitting(hits: Iterable[Hit], query: WebQuery) -> list[Hit]:
+def filter_hits(hits: Iterable[Hit], query: WebQuery) -> list[Hit]:
     """The results that keep to the search's site and excluded terms, each address once, in order."""
     found: dict[str, Hit] = {}
     terms = [re.compile(rf"(?<!\w){re.escape(term)}(?!\w)", re.IGNORECASE) for term in query.exclude]
@@ -120,7 +119,7 @@ def _is_on(url: str, site: str) -> bool:
     return (name == host or name.endswith(f".{host}")) and inside
 
 
-def merged(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
+def merge_hits(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
     """The results of several engines, the better the more of them place it high."""
     scores: dict[str, float] = {}
     found: dict[str, Hit] = {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolroll.text.web.engines.engine import EngineRequest, WebEngine
 from toolroll.text.web.engines.engines import Hit
-from toolroll.text.web.engines.hits import document, rows
+from toolroll.text.web.engines.hits import parse_object, parse_rows
 from toolroll.text.web.engines.query import WebQuery
 
 _TOKENS = 256  # of each page; more is not shown anyway
@@ -25,7 +25,7 @@ def _build(url: str, query: WebQuery, needs: Mapping[str, str]) -> EngineRequest
 
 
 def _read(body: str) -> list[Hit]:
-    return rows(document(body), "results", snippet="snippet", date="date")
+    return parse_rows(parse_object(body), "results", snippet="snippet", date="date")
 
 
 ENGINE = WebEngine(

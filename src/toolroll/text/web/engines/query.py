@@ -1,4 +1,4 @@
-"""What is searched for, checked and in plain words, before any engine is chosen."""
+"""Check a web search before an engine is chosen."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ class WebQuery:
 
     @property
     def host(self) -> str:
-        """The host of the site."""
         return self.site.partition("/")[0]
 
     def text(self, *, site: bool = True, exclude: bool = True) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from toolroll.text.web.engines.engine import EngineRequest, WebEngine, address
 from toolroll.text.web.engines.engines import Hit
-from toolroll.text.web.engines.hits import UnreadableError, document, rows
+from toolroll.text.web.engines.hits import UnreadableError, parse_object, parse_rows
 from toolroll.text.web.engines.query import WebQuery
 
 _SAFE = {"off": 0, "moderate": 1, "strict": 2}
@@ -28,8 +28,8 @@ def _build(url: str, query: WebQuery, _needs: Mapping[str, str]) -> EngineReques
 
 
 def _read(body: str) -> list[Hit]:
-    found = document(body)
-    hits = rows(found, "results", snippet="content", date="publishedDate")
+    found = parse_object(body)
+    hits = parse_rows(found, "results", snippet="content", date="publishedDate")
     if not hits and found.get("unresponsive_engines"):
         raise UnreadableError("none of the engines that it asks gave it an answer")
     return hits

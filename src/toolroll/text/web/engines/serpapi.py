@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from toolroll.text.web.engines.engine import EngineRequest, WebEngine, address
 from toolroll.text.web.engines.engines import Hit
 from toolroll.text.web.engines.google import SAFE, language
-from toolroll.text.web.engines.hits import UnreadableError, document, rows
+from toolroll.text.web.engines.hits import UnreadableError, parse_object, parse_rows
 from toolroll.text.web.engines.query import WebQuery
 
 _NOTHING = "hasn't returned any results"
@@ -28,9 +28,9 @@ def _build(url: str, query: WebQuery, needs: Mapping[str, str]) -> EngineRequest
 
 
 def _read(body: str) -> list[Hit]:
-    found = document(body)
+    found = parse_object(body)
     if "organic_results" in found:
-        return rows(found, "organic_results", url="link", snippet="snippet", date="date")
+        return parse_rows(found, "organic_results", url="link", snippet="snippet", date="date")
     error = found.get("error")
     if isinstance(error, str) and _NOTHING not in error:
         raise UnreadableError("it tells of an error")

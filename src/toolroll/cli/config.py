@@ -1,0 +1,109 @@
+"""`toolroll config`: show the effective settings, where each comes from, and what the workspace suggests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolroll.cli import screen
+from toolroll.cli.command import Command, Option, UsageError
+from toolroll.cli.options import DIALECT, JSON, MODE, SANDBOX, WIDE, WORKSPACE, read_settings
+from toolroll.text.escape import escape_line
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from toolroll.host.settings import Configuration, WorkspaceSuggestion
+
+Row = tuple[str, Any, str]
+"""A key, its value, and where it comes from."""
+
+
+def run(args: Namespace) -> int:
+    """Print the settings; ask about a suggestion that the user has not answered."""
+    from toolroll.host.settings import SettingsError, answer_suggestion, read_suggestion
+
+    found = read_settings(args, args.workspace)
+    try:
+        rows = list(make_rows(found))
+        suggestion = read_suggestion(args.workspace)
+    except (SettingsError, OSError) as error:
+        raise UsageError(str(error)) from None
+    if args.json:
+        listed = [{"key": key, "value": value, "from": origin} for key, value, origin in rows]
+        screen.show_json({"settings": listed, "suggested": suggestion.values if suggestion else None})
+    else:
+        shown = [(key, _written(value), origin) for key, value, origin in rows]
+        screen.show_table(("key", "value", "from"), shown, right="", colours=[""] * len(shown))
+    for hint in found.hints:
+        screen.complain(hint, "note")
+    if suggestion is None and (args.accept or args.decline):
+        raise UsageError("This workspace suggests no settings.")
+    if suggestion is not None and (accept := _decide(args, suggestion)) is not None:
+        answer_suggestion(args.workspace, suggestion, accept=accept)
+        print("Accepted: these settings hold here from now on." if accept else "Declined.", file=sys.stderr)
+    return 0
+
+
+def make_rows(found: Configuration) -> Iterator[Row]:
+    """Every key with its effective value and its origin; what looks like a secret is hidden."""
+    from toolroll import dialects
+    from toolroll.policy.limits import Limits
+    from toolroll.policy.secrets import is_secret
+
+    settings, origins = found.settings, found.origins
+    policy, profile = settings.build_policy(), dialects.load(settings.dialect).profile
+    limits = replace(profile.limits, **settings.limits)
+    values = msgspec.to_builtins(settings)
+    given = values["environment"]["set"]
+    values["environment"]["set"] = {name: "(hidden)" if is_secret(name, text) else text for name, text in given.items()}
+    values["mcp"] = list(settings.mcp) if isinstance(settings.mcp, dict) else settings.mcp
+    for key, value in values.items():
+        if key == "limits":
+            plain = Limits()
+            for one in fields(limits):
+                by_dialect = getattr(limits, one.name) != getattr(plain, one.name)
+                default = f"dialect {settings.dialect}" if by_dialect else "default"
+                yield f"limits.{one.name}", getattr(limits, one.name), origins.get(f"limits.{one.name}", default)
+        elif isinstance(value, dict):
+            yield from ((f"{key}.{name}", one, origins.get(f"{key}.{name}", "default")) for name, one in value.items())
+        else:
+            by_policy = value is None and hasattr(policy, key)
+            yield key, getattr(policy, key) if by_policy else value, origins.get(key, "default")
+
+
+def _decide(args: Namespace, suggestion: WorkspaceSuggestion) -> bool | None:
+    """The user's answer, by an option or at the terminal; None without one."""
+    if args.accept or args.decline:
+        return bool(args.accept)
+    if args.json:
+        return None
+    print("\nThis workspace suggests:" if not suggestion.answered else "\nThis workspace suggests, and you answered:")
+    for key, value in suggestion.values.items():
+        print(f"  {escape_line(key)} = {_written(value)}")
+    if suggestion.answered:
+        return None
+    if not sys.stdin.isatty():
+        print("To answer: toolroll config --accept, or --decline.")
+        return None
+    print("Use these settings in this workspace? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _written(value: Any) -> str:
+    return escape_line(msgspec.json.encode(value).decode())
+
+
+_ACCEPT = Option(("--accept",), "Accept what the workspace suggests.")
+_DECLINE = Option(("--decline",), "Decline it.")
+COMMAND = Command(
+    "config",
+    "Show the settings for a workspace and where each comes from.",
+    run,
+    (DIALECT, MODE, SANDBOX, WORKSPACE, WIDE, _ACCEPT, _DECLINE, JSON),
+    more="Settings are in toolroll.toml in the user's configuration folder; see docs/configuration.md.",
+)
