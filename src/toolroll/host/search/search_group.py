@@ -81,7 +81,7 @@ class SearchGroup(Search):
             pattern = f"./{self._group.text(pattern)}"
         found = super().find(pattern, scope, kind=kind, sort=sort, **how)
         for name, inner in self._scopes(scope):
-            more = FindResult([], 0, True, None, None)
+            more = FindResult([], 0, True, None, None, [])
             if lefts := globs.inside(pattern, name):
                 more = _named(name, self._others[name].find(_joined(lefts), inner, kind=kind, sort=sort, **how))
             if kind != "file" and globs.compile(pattern).matches(name):
@@ -90,6 +90,7 @@ class SearchGroup(Search):
             found.whole = _whole(found, more) if found.whole or more.whole else ""
             found.entries = sort_entries([*found.entries, *more.entries], sort)
             found.total += more.total
+            found.dead_links += more.dead_links
             _join(found, more)
         return found
 
@@ -116,10 +117,13 @@ Found = TypeVar("Found", GrepResult, FindResult)
 
 
 def _named(name: str, found: Found) -> Found:
-    """The result of a further root, with paths as the workspace has them."""
-    for one in found.rows if isinstance(found, GrepResult) else found.entries:
-        one.path = f"{name}/{one.path}"
-    if isinstance(found, FindResult) and found.whole:
+    """The result of a further root, with paths as the workspace has them; its own entries may be those of an index."""
+    if isinstance(found, GrepResult):
+        found.rows = [replace(one, path=f"{name}/{one.path}") for one in found.rows]
+        return found
+    found.entries = [replace(one, path=f"{name}/{one.path}") for one in found.entries]
+    found.dead_links = [f"{name}/{path}" for path in found.dead_links]
+    if found.whole:
         found.whole = "\n".join(f"{names.show_name(name)}/{line}" for line in found.whole.split("\n"))
     return found
 
