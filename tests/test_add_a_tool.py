@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from docs import replay
+from toolroll.formats import FORMATS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "add-a-tool.md").read_text()
@@ -62,7 +63,7 @@ def test_it_is_in_the_registry_the_dialect_and_the_definitions(env: None) -> Non
         "discovered": 1,
         "metadata": ["words", "files", "Count the words of a text file.", True],
         "native": 1,
-        "formats": [1, 1, 1, 1],
+        "formats": [1] * len(FORMATS),
         "schema": {
             "type": "object",
             "properties": {

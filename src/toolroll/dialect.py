@@ -89,6 +89,19 @@ def fields(**names: str) -> Callable[[Any], dict[str, Any]]:
     return shaped
 
 
+def characters_from_zero(shape: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The data of a `shape` with characters that the dialect counts from 0."""
+
+    def count(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {key: count(one, key) for key, one in value.items()}
+        if isinstance(value, list):
+            return [count(one) for one in value]
+        return value - 1 if name in ("character", "end_character") else value
+
+    return lambda output: count(shape(output))
+
+
 def plain(value: Any) -> Any:
     """A value as JSON has it."""
     import msgspec
@@ -134,6 +147,7 @@ class View:
             name == one.name and look.default is _OWN and look.decode is None
             for name, (one, look) in self._shown.items()
         )
+        self._foreign = not self._shown and not tool.module  # its schema is not ours: everything is passed on
         self._bindable = frozenset(self._shown)
         self._read: partial[Any] | None = None
 
@@ -209,7 +223,7 @@ class View:
 
     def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Checked arguments as the tool's own."""
-        if not self._shown or (self._plain and arguments.keys() <= self._bindable):
+        if self._foreign or (self._plain and arguments.keys() <= self._bindable):
             return {**arguments, **self.fixed}
         bound = dict(self.fixed)
         for name, (one, look) in self._shown.items():

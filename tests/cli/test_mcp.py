@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.cli.install import CLIENTS, _config
-from toolroll.cli.settings_file import merge_json, merge_toml
+from toolroll.cli.clients.install import CLIENTS, _config
+from toolroll.cli.clients.settings_file import merge_json, merge_toml
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = [sys.executable, "-P", "-m", "toolroll", "mcp"]

@@ -77,8 +77,12 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def complete(commands: Mapping[str, Command], words: Sequence[str]) -> int:
-    """Print the completions of the last word after `toolroll`, for the scripts."""
+_SHELL = Option(("shell",), "bash, zsh or fish.", "SHELL", choices=lambda: list(_SCRIPTS))
+COMMAND = Command("completion", "Print a completion script for your shell.", run, (_SHELL,))
+
+
+def print_candidates(commands: Mapping[str, Command], words: Sequence[str]) -> int:
+    """Print the completions of the last word after `toolroll`."""
     typed = words[-1] if words else ""
     for word, about in find_candidates(commands, words[:-1], typed):
         if word.startswith(typed):
@@ -121,7 +125,3 @@ def _positional(command: Command, before: Sequence[str], typed: str) -> Iterable
             return []
     first = next((one for one in command.options if one.is_positional and one.choices), None)
     return [(name, "") for name in first.choices()] if first and first.choices and not before else []
-
-
-_SHELL = Option(("shell",), "bash, zsh or fish.", "SHELL", choices=lambda: list(_SCRIPTS))
-COMMAND = Command("completion", "Print a completion script for your shell.", run, (_SHELL,))

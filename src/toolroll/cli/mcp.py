@@ -59,6 +59,7 @@ def _serve_http(args: Namespace) -> int:
 
 def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend:
     from toolroll.cli.tool_list_cache import ToolListCache
+    from toolroll.host.plugin_sources import find_plugins
     from toolroll.mcp.kit_backend import KitBackend
 
     tools = _tools(args)
@@ -68,7 +69,8 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         _check_names(open_kit)
         return KitBackend(open_kit, wait_for_root=wait_for_root, on_waiting=on_waiting)
     settings = read_settings(args, args.workspace or ".").settings
-    tool_list = ToolListCache(_state_home(), settings.dialect, settings.mode, tools or "")
+    plugins = str(find_plugins(args.workspace or ".", settings.plugins))
+    tool_list = ToolListCache(_state_home(), settings.dialect, settings.mode, str(tools or settings.tools), plugins)
     return KitBackend(open_kit, tool_list=tool_list, wait_for_root=wait_for_root, on_waiting=on_waiting)
 
 
@@ -160,7 +162,7 @@ def _state_home() -> str:
 
 
 def _install(args: Namespace) -> int:
-    from toolroll.cli.install import CLIENTS, ClientEntry, own_command
+    from toolroll.cli.clients.install import CLIENTS, ClientEntry, own_command
 
     client = CLIENTS[args.install]
     command, *more = own_command()
@@ -191,7 +193,7 @@ def _server_options(args: Namespace, workspace: str | None) -> list[str]:
 
 
 def _clients() -> Sequence[str]:
-    from toolroll.cli.install import CLIENTS
+    from toolroll.cli.clients.install import CLIENTS
 
     return list(CLIENTS)
 

@@ -1,11 +1,9 @@
 """fosscode (seed 001): camelCase, results as {success, data, error, metadata}."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from toolroll import formats
-from toolroll.dialect import Dialect, Param, Profile, View, fields, milliseconds
+from toolroll.dialect import Dialect, Param, Profile, View, characters_from_zero, fields, milliseconds
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.tools.code.diagnostics import diagnostics
@@ -50,19 +48,6 @@ _TODOS = fields(
     progress="percent",
     warning="warning",
 )
-
-
-def _from_zero(shape: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same data with characters counted from 0, as `lsp-hover` takes them."""
-
-    def count(value: Any, name: str = "") -> Any:
-        if isinstance(value, dict):
-            return {key: count(one, key) for key, one in value.items()}
-        if isinstance(value, list):
-            return [count(one) for one in value]
-        return value - 1 if name in ("character", "end_character") else value
-
-    return lambda output: count(shape(output))
 
 
 DIALECT = Dialect(
@@ -308,7 +293,7 @@ DIALECT = Dialect(
             fixed={"exactly": True},
             also=_NOT_WHILE_THINKING,
             description="Get language server diagnostics for files.",
-            data=_from_zero(
+            data=characters_from_zero(
                 fields(
                     totalFiles="files",
                     totalDiagnostics="total",
@@ -335,7 +320,7 @@ DIALECT = Dialect(
             also=_NOT_WHILE_THINKING,
             description="Get hover information for symbols.",
             text=lambda about: str(replace(about, character=about.character - 1)),
-            data=_from_zero(
+            data=characters_from_zero(
                 fields(
                     file="path",
                     position="position",

@@ -84,11 +84,11 @@ class RootGroup(Root):
         with _naming(path):
             return found[1].open(found[2], flags)
 
-    def regular(self, path: str) -> tuple[int, os.stat_result]:
+    def file(self, path: str) -> int:
         if (found := self.split(path)) is None:
-            return super().regular(path)
+            return super().file(path)
         with _naming(path):
-            return found[1].regular(found[2])
+            return found[1].file(found[2])
 
     def located(self, path: str) -> tuple[int, os.stat_result, Parts]:
         if (split := self.split(path)) is None:

@@ -138,11 +138,8 @@ class HttpTransport:
         if reader.stream.retry_s >= deadline - time.monotonic():
             raise LateError
         Deadline(token, reader.stream.retry_s + 1).sleep(reader.stream.retry_s)
-        headers = {
-            **self._all_headers("", {}),
-            "accept": "text/event-stream",
-            "last-event-id": reader.stream.last_event_id,
-        }
+        resumed = {"accept": "text/event-stream", "last-event-id": reader.stream.last_event_id}
+        headers = {**self._all_headers("", {}), **resumed}
         headers.pop("content-type")
         return self._send_in_time(Request("GET", self._url, headers), token, deadline, reader.feed)
 
@@ -178,11 +175,9 @@ class HttpTransport:
 
         for _ in range(urls.MAX_REDIRECTS):
             seconds = max(0.01, deadline - time.monotonic())
-            response = self._http.send(
-                request, token, seconds=seconds, follow=False, robots=False, silence=seconds, into=into
-            )
-            there = _redirect_target(response)
-            if there is None:
+            options: dict[str, Any] = {"seconds": seconds, "silence": seconds, "follow": False, "robots": False}
+            response = self._http.send(request, token, into=into, **options)
+            if (there := _redirect_target(response)) is None:
                 return response
             request = replace(request, url=there)
         raise ToolError(ErrorCode.NETWORK, "It redirects without an end. Check its 'url'.")

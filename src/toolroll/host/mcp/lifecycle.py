@@ -154,11 +154,9 @@ class ServerLifecycle:
             raise ToolError(ErrorCode.CANCELLED, "The kit was closed, and its MCP servers with it.")
         left = self._not_before - time.monotonic()
         if left > 0:
-            raise ToolError(
-                ErrorCode.EXECUTION,
-                f"It has failed {self._failures} times in a row, the last time: {self._last_failure.rstrip('.')}. "
-                f"Wait {left:.0f} s before you use it again, or do without it.",
-            )
+            failed = f"It has failed {self._failures} times in a row, the last time: {self._last_failure.rstrip('.')}."
+            wait = f"Wait {left:.0f} s before you use it again, or do without it."
+            raise ToolError(ErrorCode.EXECUTION, f"{failed} {wait}")
 
     @contextmanager
     def _exclusive(self, token: CancelToken) -> Iterator[None]:

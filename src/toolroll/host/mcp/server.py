@@ -133,7 +133,7 @@ class McpServer:
             return session.ask("tools/call", params, call.token, deadline, progress=call.progress, headers=headers)
 
         result = self._lifecycle.use(call.token, ask, again=False)
-        answer = results.tool_result(result, self.name, name, call.limits.output_chars, self._lifecycle.hide)
+        answer = results.tool_result(result, self._content(call), name)
         self._dependencies.taint.notice_result(effects, (), checked, str(answer))
         return answer
 
@@ -141,7 +141,7 @@ class McpServer:
         self._require("resources", call.token)
         self._dependencies.taint.check_call(call, self._network)
         result = self._ask("resources/read", {"uri": uri}, call.token)
-        answer = results.resource_result(result, self.name, uri, call.limits.output_chars, self._lifecycle.hide)
+        answer = results.resource_result(result, self._content(call), uri)
         self._dependencies.taint.notice_result(Effect.READ | self._network, (uri,), {}, str(answer))
         return answer
 
@@ -150,7 +150,7 @@ class McpServer:
         self._dependencies.taint.check_call(call, self._network)
         texts = {key: value if isinstance(value, str) else str(value) for key, value in arguments.items()}
         result = self._ask("prompts/get", {"name": name, "arguments": texts}, call.token)
-        return results.prompt_result(result, self.name, name, call.limits.output_chars, self._lifecycle.hide)
+        return results.prompt_result(result, self._content(call), name)
 
     def resources(self, token: CancelToken) -> list[Mapping[str, Any]]:
         return [*self._list_all("resources", "resources/list", "resources", token), *self._templates(token)]
@@ -162,6 +162,9 @@ class McpServer:
         self._on_change = None
         self._closed.set()
         self._lifecycle.close()
+
+    def _content(self, call: Call) -> results.ResultContent:
+        return results.ResultContent(self.name, call.limits.output_chars, self._lifecycle.hide)
 
     def _start_token(self) -> CancelToken:
         return CancelToken(self.config.start_timeout + self.config.timeout)

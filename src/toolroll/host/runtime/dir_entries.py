@@ -32,6 +32,7 @@ def take_stamp(folder: int, path: str) -> Stamp | None:
 
 
 def take_stamps(folder: int, paths: Iterable[str]) -> list[Stamp | None]:
+    """The stamps of several paths, in order."""
     return [take_stamp(folder, path) for path in paths]
 
 

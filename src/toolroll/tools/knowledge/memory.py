@@ -123,10 +123,15 @@ def memory(
         return _remembered("Remembered" if new else "Known already:", made, room)
     if action == "remove":
         return _remembered("Removed", kept.remove(id or ""))
-    changes = (content or None, type, importance)
-    if changes == (None, None, None):
+    return _updated(kept, id or "", content or None, type, importance)
+
+
+def _updated(
+    kept: MemoryStore, id: str, content: str | None, type: Type | None, importance: Share | None
+) -> StoredMemory:
+    if content is None and type is None and importance is None:
         raise ToolError(ErrorCode.VALIDATION, "Nothing to update: give `content`, `type` or `importance`.")
-    return _remembered("Updated", *kept.update(id or "", *changes))
+    return _remembered("Updated", *kept.update(id, content, type, importance))
 
 
 def _remembered(done: str, memory: Memory, room: EvictionPlan | None = None) -> StoredMemory:

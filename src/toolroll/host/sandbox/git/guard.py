@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolroll.host.files.openat import LIST
-from toolroll.host.runtime.dir_entries import Parts, Stamp, are_old, open_dir, take_stamps
+from toolroll.host.runtime.dir_entries import Parts, Stamp, are_old, open_dir, take_stamp, take_stamps
 from toolroll.host.runtime.inotify import EventsLostError, FolderWatch
 from toolroll.host.sandbox.git.baseline import GIT, Baseline, take_baseline
 from toolroll.host.sandbox.git.restore import Restorer
@@ -63,11 +63,7 @@ class InUse:
 
     def was_cut_off(self) -> bool:
         """While the workspace is free: whether a kit that ran something was killed before it could end."""
-        try:
-            os.stat(_RUNNING, dir_fd=self._folder, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return True
+        return take_stamp(self._folder, _RUNNING) is not None
 
     def begin(self) -> None:
         """Within a turn: this kit runs something from now on."""
@@ -84,10 +80,8 @@ class InUse:
 
     def close(self) -> None:
         """Let go of the locks."""
-        turn, self._turn, users, self._users = self._turn, -1, self._users, -1
-        for fd in (turn, users):
-            if fd >= 0:
-                os.close(fd)
+        for fd in (self._turn, self._users):
+            os.close(fd)
 
     def _open(self, name: str) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -308,14 +302,10 @@ class GitGuard:
         """Keep the baseline on disk, unless it is there already."""
         path = os.path.join(self._state.path, _FOLDER, _BASELINE)
         if self._written is not None and _is_same(self._written[0], self._baseline):
-            try:
-                if (
-                    os.path.samestat(now := os.stat(path), was := self._written[1])
-                    and now.st_mtime_ns == was.st_mtime_ns
-                ):
+            with suppress(FileNotFoundError):
+                now, was = os.stat(path), self._written[1]
+                if os.path.samestat(now, was) and now.st_mtime_ns == was.st_mtime_ns:
                     return
-            except FileNotFoundError:
-                pass
         self._state.put(_FOLDER, _BASELINE, self._baseline.encode())
         self._written = self._baseline, os.stat(path)
 
@@ -344,11 +334,10 @@ class _Seen:
 
 
 def _is_same(one: Baseline, other: Baseline) -> bool:
-    if one.repositories != other.repositories or one.crowded != other.crowded:
-        return False
-    if one.entries.keys() != other.entries.keys():
-        return False
-    return all(entry.same(other.entries[parts]) for parts, entry in one.entries.items())
+    if one is other:
+        return True
+    whole = [(baseline.repositories, baseline.crowded, baseline.entries.keys()) for baseline in (one, other)]
+    return whole[0] == whole[1] and all(entry.same(other.entries[parts]) for parts, entry in one.entries.items())
 
 
 _TOGETHER_S = 0.002  # changes that come so close to each other are looked at once

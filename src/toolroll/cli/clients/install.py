@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolroll.cli.settings_file import merge_json, merge_toml, rewrite
+from toolroll.cli.clients.settings_file import merge_json, merge_toml, rewrite
 
 Shape = Callable[[str, Sequence[str]], dict[str, Any]]
 
