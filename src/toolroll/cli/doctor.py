@@ -72,7 +72,7 @@ def _plugins(workspace: str, settings: Settings) -> Iterator[Fact]:
 
 def _index(workspace: str) -> Fact:
     from toolroll.host.doctor import Fact
-    from toolroll.host.search.index.status import describe_index
+    from toolroll.host.search.index.live import describe_index
 
     return Fact("search", "index", *describe_index(workspace))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import re
 import threading
 import time
@@ -10,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toolroll.host.approval.guard import ApprovalRequest
 from toolroll.host.mcp import results
 from toolroll.host.mcp.definitions import ToolDefinition, find_mirrored_headers, parse_definitions
 from toolroll.host.mcp.lifecycle import ServerDependencies, ServerLifecycle
@@ -173,8 +176,6 @@ class McpServer:
         known = self.tools(token)
         if name in known:
             return known[name]
-        import difflib
-
         near = difflib.get_close_matches(name, known, n=3)
         names = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(known) or 'none'}."
         raise ToolError(ErrorCode.NOT_FOUND, f"The MCP server {self.name!r} has no tool {name!r}. {names}")
@@ -205,8 +206,6 @@ class McpServer:
 
     def _confirm(self, known: PinnedTool, token: CancelToken) -> None:
         """Ask the user whether a changed tool may be used."""
-        from toolroll.host.approval.guard import ApprovalRequest
-
         name = kit_name(self.config, known.now.name)
         shown = {"before": _describe(known.shown), "now": _describe(known.now)}
         pins = self._dependencies.pins
@@ -284,8 +283,6 @@ def kit_name(config: ServerConfig, own: str) -> str:
     name = f"{config.prefix}__{_INVALID_NAME_CHARS.sub('_', own)}"
     if name == f"{config.prefix}__{own}" and len(name) <= _MAX_NAME_CHARS:
         return name
-    import hashlib
-
     digest = hashlib.blake2b(own.encode("utf-8", "replace"), digest_size=3).hexdigest()
     return f"{name[: _MAX_NAME_CHARS - 7]}_{digest}"
 
