@@ -189,7 +189,9 @@ def _read_accepted(workspace: str) -> list[Layer]:
 
 def _read_variables(environ: Mapping[str, str]) -> list[Layer]:
     """One layer for each variable, which is its origin."""
-    given = {key: text for key, name in VARIABLES.items() if (text := environ.get(name, "").strip())}
+    given: dict[str, Any] = {key: text for key, name in VARIABLES.items() if (text := environ.get(name, "").strip())}
+    if "," in given.get("tools", ""):
+        given["tools"] = [name.strip() for name in given["tools"].split(",") if name.strip()]
     if "mcp" in given:
         given["mcp"] = os.path.abspath(given["mcp"])
     return [check_layer(Layer(VARIABLES[key], {key: text}), strict=False) for key, text in given.items()]
