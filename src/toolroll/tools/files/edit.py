@@ -60,20 +60,15 @@ def edit(
     backup: Annotated[bool, "Keep a copy of the old file beside it."] = False,
 ) -> Edited:
     """Replace text in a file. It must fit one place, or say which with near_line or replace_all."""
-    if create and not old:
-        return _created(ctx, path, new)
-    if not old and not ctx.tree.is_file(path):
-        raise ToolError(
-            ErrorCode.NOT_FOUND,
-            f"There is no {path!r} to edit. To make it, use `write`.",
-            suggest=(Suggestion("write", {"path": path, "content": new}),),
-        )
+    if not old and (create or not ctx.tree.is_file(path)):
+        return _created(ctx, path, new, create)
     draft = ctx.files.draft(path, encoding, quoted=True)
     omissions.check(new, lambda: draft.text, path)
-    ctx.files.check_quote(draft, _as_ended(draft.text, old))
+    quote = _as_ended(draft.text, old)
+    ctx.files.check_quote(draft, quote)
     replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
         draft.text,
-        old if match != "exact" else _as_ended(draft.text, old),
+        old if match != "exact" else quote,
         new,
         every=replace_all,
         near_line=near_line,
@@ -84,15 +79,9 @@ def edit(
         ctx.files.check_syntax(draft, replaced.made)
     kept = ctx.files.back_up(draft) if backup else None
     change = ctx.files.save(draft, replaced.made, note={"relation": replaced.relation, "spans": replaced.spans})
+    note = "\n".join(filter(None, [draft.since, change.verdict]))
     return Edited(
-        change.path,
-        replaced.count,
-        created=False,
-        diff=change.diff(),
-        relation=replaced.relation,
-        lines=replaced.lines,
-        backup=kept,
-        note="\n".join(filter(None, [draft.since, change.verdict])),
+        change.path, replaced.count, False, change.diff(), replaced.relation, replaced.lines, backup=kept, note=note
     )
 
 
@@ -101,7 +90,13 @@ def _as_ended(text: str, quote: str) -> str:
     return quote if quote in text else text_lines.adapt(quote, text_lines.ending(text))
 
 
-def _created(ctx: Context, path: str, content: str) -> Edited:
+def _created(ctx: Context, path: str, content: str, create: bool) -> Edited:
+    if not create:
+        raise ToolError(
+            ErrorCode.NOT_FOUND,
+            f"There is no {path!r} to edit. To make it, use `write`.",
+            suggest=(Suggestion("write", {"path": path, "content": content}),),
+        )
     if not content:
         raise ToolError(
             ErrorCode.VALIDATION,
