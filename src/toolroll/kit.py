@@ -17,7 +17,9 @@ from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
+from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.progress import silent
 from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.limits import Limits
@@ -38,6 +40,7 @@ from toolroll.steps import (
     Record,
     Step,
     ToolMetrics,
+    WhileOpen,
     ask_before_sending,
     time_limit,
 )
@@ -45,6 +48,8 @@ from toolroll.tool import Tool
 
 if TYPE_CHECKING:
     from toolroll.host.mcp.server import McpServer, RemoteTool
+
+_AFTER_TESTS_SECONDS = 60  # to read a report
 
 
 class Kit:
@@ -155,7 +160,7 @@ class Kit:
         services = self._services
         at_once = ConcurrencyLimit(self.limits.concurrency)
         kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
-        return services.while_open, ask_before_sending, time_limit, at_once, PathLocks(), *kept
+        return WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks(), *kept
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         services = self._services
@@ -210,7 +215,24 @@ class Kit:
         `message` is that of the conversation which the call belongs to; `cwd` is where relative paths begin; `token`
         cancels it; `progress` gets its progress.
         """
-        return self._services.context(**options)
+        own, cwd = self._services, options.get("cwd", ".")
+        token, progress = options.get("token") or CancelToken(), options.get("progress", silent)
+        return Context(
+            own.files if cwd == "." else own.files.at(cwd),
+            own.search,
+            own.journal,
+            own.launcher,
+            own.shell,
+            own.servers,
+            own.structure,
+            own.repo_maps,
+            own.http,
+            own.remote,
+            own.meaning,
+            own.taint,
+            Call(self.limits, token, self.session, options.get("message", ""), progress, own.loop),
+            cwd,
+        )
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
@@ -219,7 +241,7 @@ class Kit:
 
         Options are those of `context`.
         """
-        return self._executor.call(name, arguments, self._services.context(**options))
+        return self._executor.call(name, arguments, self.context(**options))
 
     def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
         """Whether a call would be taken, and as what; it is not made."""
@@ -242,13 +264,22 @@ class Kit:
         self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "", format: formats.Format = "openai"
     ) -> list[dict[str, Any]]:
         """Carry out the tool calls of a provider's answer, side by side; what answers them there, in order."""
-        from concurrent.futures import ThreadPoolExecutor
-
         _one_of("format", format, formats.ANSWERS)
         calls = [formats.read_call(format, one) for one in tool_calls]
-        with ThreadPoolExecutor(max(1, min(len(calls), self.limits.concurrency))) as pool:
-            results = list(pool.map(lambda one: self.call(one[1], one[2], message=message), calls))
+        results = self._call_all([(name, arguments) for _, name, arguments in calls], message)
         return formats.answers(format, [(id, name) for id, name, _ in calls], results)
+
+    def execute_text(self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "") -> dict[str, Any]:
+        """Carry out OpenAI-style tool calls, answered in one text: `{"content": ..., "hasToolCalls": ...}`."""
+        calls = [(call["function"]["name"], call["function"].get("arguments")) for call in tool_calls]
+        content = formats.joined_text([name for name, _ in calls], self._call_all(calls, message))
+        return {"content": content, "hasToolCalls": bool(calls)}
+
+    def _call_all(self, calls: Sequence[tuple[str, Any]], message: str) -> list[Result]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max(1, min(len(calls), self.limits.concurrency))) as pool:
+            return list(pool.map(lambda one: self.call(*one, message=message), calls))
 
     def register(self, tool: Tool | View | Bundle | McpServer | RemoteTool) -> None:
         """Add a tool, view or bundle of your own, or what `kit.remote` gives; a taken name is refused."""
@@ -357,6 +388,8 @@ def _with_dialect(policy: Policy, profile: Profile, settings: Settings | None) -
 
 
 def _limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
+    if "test_seconds" in changes and "call_seconds" not in changes:  # the run ends before its call does
+        changes = {**changes, "call_seconds": max(limits.call_seconds, changes["test_seconds"] + _AFTER_TESTS_SECONDS)}
     try:
         return replace(limits, **changes)
     except TypeError:

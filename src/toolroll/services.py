@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Any, TypedDict
+from typing import TypedDict
 
-from toolroll.dialect import Profile, View
+from toolroll.dialect import Profile
 from toolroll.host.approval.grants import Grants
 from toolroll.host.approval.guard import Guard
 from toolroll.host.approval.taint import Taint
 from toolroll.host.code.repo_map import RepoMaps
 from toolroll.host.code.structure import Structure
-from toolroll.host.context import Context
 from toolroll.host.files.journal.journal import Journal
 from toolroll.host.files.root import Root
 from toolroll.host.files.sessions import DamagedSessionError, SavedSession, SessionStore
@@ -27,11 +27,10 @@ from toolroll.host.knowledge.semantic import SemanticRanking
 from toolroll.host.lsp.language_servers import LanguageServers
 from toolroll.host.mcp.config import Config
 from toolroll.host.mcp.servers import McpServers
-from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.runtime.event_loop import EventLoop
 from toolroll.host.runtime.launcher import Launcher
-from toolroll.host.runtime.progress import Progress, silent
+from toolroll.host.runtime.progress import Progress
 from toolroll.host.runtime.state import State
 from toolroll.host.sandbox.choose import choose_for_helpers
 from toolroll.host.sandbox.git.guard import GitGuard
@@ -39,8 +38,6 @@ from toolroll.host.search.search import Search
 from toolroll.host.shell.shell import Shell
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
-from toolroll.result import ErrorCode, ToolError
-from toolroll.steps import Proceed
 
 
 class CallOptions(TypedDict, total=False):
@@ -73,7 +70,7 @@ class Services:
         self.limits = limits
         self.guard = guard
         self.taint = Taint(guard)
-        self._closed = False
+        self.closed = threading.Event()
         with ExitStack() as closing:
             place = None if state_dir is None else os.fspath(state_dir)
             trust = partial(examine, state_dir=place, wide=guard.policy.wide)
@@ -147,27 +144,6 @@ class Services:
         )
         closing.callback(self.remote.close)
 
-    def context(
-        self, *, message: str = "", cwd: str = ".", token: CancelToken | None = None, progress: Progress = silent
-    ) -> Context:
-        """The context of one call. It is made for every call, so it makes only what every call needs."""
-        return Context(
-            self.files if cwd == "." else self.files.at(cwd),
-            self.search,
-            self.journal,
-            self.launcher,
-            self.shell,
-            self.servers,
-            self.structure,
-            self.repo_maps,
-            self.http,
-            self.remote,
-            self.meaning,
-            self.taint,
-            Call(self.limits, token or CancelToken(), self.session, message, progress, self.loop),
-            cwd,
-        )
-
     def resume(self) -> str:
         """Continue the session of this name where another process left it, and keep it at `close`.
 
@@ -188,17 +164,7 @@ class Services:
         self._closing.callback(keep)
         return lost
 
-    def while_open(self, _view: View, proceed: Proceed) -> Proceed:
-        """A step that refuses calls after `close`: they would open engines that are never closed."""
-
-        def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
-            if self._closed:
-                raise ToolError(ErrorCode.CANCELLED, "The kit was closed. Open another one for more calls.")
-            return proceed(ctx, arguments)
-
-        return checked
-
     def close(self) -> None:
         """End every job and close the engines, the last opened first."""
-        self._closed = True
+        self.closed.set()
         self._closing.close()

@@ -86,7 +86,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 _POLICY_KEYS = ("sandbox", "network", "hosts", "readable", "protected", "wide", "taint")
 _BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide")
-_VARIABLES = {**{key: f"TOOLROLL_{key.upper()}" for key in _BY_VARIABLE}, "mcp": "TOOLROLL_MCP_CONFIG"}
+VARIABLES = {**{key: f"TOOLROLL_{key.upper()}" for key in _BY_VARIABLE}, "mcp": "TOOLROLL_MCP_CONFIG"}
+"""Environment variables, by key."""
 _TABLES: dict[str, tuple[str, ...]] = {
     "": Settings.__struct_fields__,
     "environment": Environment.__struct_encode_fields__,
@@ -186,10 +187,12 @@ def _read_accepted(workspace: str) -> list[Layer]:
 
 def _read_variables(environ: Mapping[str, str]) -> list[Layer]:
     """One layer for each variable, which is its origin."""
-    given = {key: text for key, name in _VARIABLES.items() if (text := environ.get(name, "").strip())}
+    given: dict[str, Any] = {key: text for key, name in VARIABLES.items() if (text := environ.get(name, "").strip())}
+    if "," in given.get("tools", ""):
+        given["tools"] = [name.strip() for name in given["tools"].split(",") if name.strip()]
     if "mcp" in given:
         given["mcp"] = os.path.abspath(given["mcp"])
-    return [check_layer(Layer(_VARIABLES[key], {key: text}), strict=False) for key, text in given.items()]
+    return [check_layer(Layer(VARIABLES[key], {key: text}), strict=False) for key, text in given.items()]
 
 
 def _read_toml(where: str) -> dict[str, Any]:

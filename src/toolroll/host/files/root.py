@@ -277,8 +277,7 @@ def _unusable(path: str, error: OSError) -> OSError:
 
 def _path(fd: int) -> str:
     """The absolute path of an open file or folder, as the kernel writes it."""
-    path = folder_path(fd)
-    return path if sys.platform == "darwin" else os.readlink(path)
+    return folder_path(fd) if sys.platform == "darwin" else os.readlink(f"/proc/self/fd/{fd}")
 
 
 def _location(fd: int) -> str:
