@@ -135,15 +135,15 @@ def start_process(
 class Launcher:
     """Starts the programs that toolroll needs for itself, each confined to its access. One for a kit."""
 
-    def __init__(self, sandbox: Callable[[], Sandbox], path: str, workspace: str) -> None:
+    def __init__(self, sandbox: Callable[[], Sandbox], path: str, *workspace: str) -> None:
         """`sandbox` is asked for with the first process; `path` is where programs are looked for, as PATH has it.
 
-        Nothing is taken from the `workspace`, which commands can write, but from our own environment in it, which
-        they cannot.
+        Nothing is taken from the folders of the `workspace`, which commands can write, but from our own environment
+        in them, which they cannot.
         """
         self._sandbox = sandbox
         self._path = path
-        self._workspace = os.path.realpath(workspace)
+        self._workspace = tuple(map(os.path.realpath, workspace))
         self._found: dict[str, str | None] = {}
 
     def find(self, name: str) -> str | None:
@@ -211,7 +211,8 @@ class Launcher:
         """Whether no command can write to a program: it lies outside the workspace, or in our own environment."""
         own = os.path.realpath(sys.prefix)
         return all(
-            not is_beneath(one, self._workspace) or is_beneath(one, own) for one in (program, os.path.realpath(program))
+            is_beneath(one, own) or not any(is_beneath(one, folder) for folder in self._workspace)
+            for one in (program, os.path.realpath(program))
         )
 
 
