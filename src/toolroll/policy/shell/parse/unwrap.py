@@ -111,9 +111,8 @@ def _shell_texts(words: Sequence[Word]) -> list[str]:
     if len(marks) > 1 or words[marks[0]].text != ":::":
         return [command]
     command = command if "{}" in command else f"{command} {{}}"
-    return [
-        command.replace("{}", shlex.quote(word.text) if word.literal else "${_}") for word in given[:MAX_GIVEN_WORDS]
-    ]
+    texts = (shlex.quote(word.text) if word.literal else "${_}" for word in given[:MAX_GIVEN_WORDS])
+    return [command.replace("{}", text) for text in texts]
 
 
 def _variables(inside: WrappedCommands, words: list[Word]) -> list[Word]:
@@ -229,9 +228,8 @@ def _find(command: SimpleCommand) -> WrappedCommands | None:
         start = at + 1
         while at < len(command.words) and not _ends_run(command.words, at):
             at += 1
-        words = [
-            Word((Piece(PieceKind.GLOB, "{}"),)) if word.text == "{}" else word for word in command.words[start:at]
-        ]
+        files = Word((Piece(PieceKind.GLOB, "{}"),))
+        words = [files if word.text == "{}" else word for word in command.words[start:at]]
         words = [_filled(word.text, "{}") if "{}" in word.text and word.literal else word for word in words]
         inside.items.append(_inner(command, words) if words else UnclearPart(command.text, "find runs nothing"))
     return inside if inside.items else None
