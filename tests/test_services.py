@@ -5,6 +5,7 @@ import pytest
 from tests.launchers import descriptors
 from toolroll.dialect import Profile
 from toolroll.host.approval.guard import Guard
+from toolroll.host.settings import Settings
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import Policy
 from toolroll.services import Services
@@ -18,7 +19,7 @@ def opened(ws, tmp_path):
 
     def make(**options):
         guard = Guard(Policy(), "code")
-        return Services(ws, tmp_path / "state", "s1", Profile(), Limits(), guard, **options)
+        return Services(ws, tmp_path / "state", "s1", Profile(), Limits(), guard, Settings(**options))
 
     return make
 

@@ -61,7 +61,8 @@ class Kit:
     (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
     those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
     `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
-    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`.
+    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`. `roots` are further
+    folders, seen in the workspace under their own names; one that is missing, or whose name is taken, is a ValueError.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Kit:
         servers: Mapping[str, str] | None = None,
         mcp: Config | None = None,
         environment: Mapping[str, Any] | None = None,
+        roots: Iterable[str | os.PathLike[str]] | None = None,
         settings: Settings | None = None,
     ) -> None:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
@@ -94,6 +96,7 @@ class Kit:
             mcp=mcp,
             language_servers=servers,
             environment=environment,
+            roots=None if roots is None else map(os.fspath, roots),
         )
         plugins = load_plugins(workspace, settings.plugins)
         given = None if dialect is None or isinstance(dialect, str) else dialect
@@ -123,7 +126,7 @@ class Kit:
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(workspace, state_dir, *own, settings.language_servers, settings.mcp)
+        self._services = services = Services(workspace, state_dir, *own, settings)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._add(entries)

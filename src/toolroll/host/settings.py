@@ -59,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     language_servers: dict[str, str] = {}
     mcp: str | dict[str, Any] | None = None
     """The path of a file like `mcp.json`, or its servers by name."""
+    roots: tuple[str, ...] = ()
+    """Further folders of the workspace, as absolute paths."""
     plugins: PluginSettings = PluginSettings()
 
     def override(self, **given: Any) -> Settings:
@@ -71,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             elif isinstance(before, Environment):
                 checked = check_layer(Layer("Kit", {key: dict(value)})).values[key]
                 changes[key] = msgspec.convert({**msgspec.to_builtins(before), **checked}, Environment)
-            elif key == "tools" and not isinstance(value, str):
+            elif key in ("tools", "roots") and not isinstance(value, str):
                 changes[key] = tuple(value)
         return msgspec.structs.replace(self, **changes) if changes else self
 
@@ -243,6 +245,10 @@ def check_layer(layer: Layer, *, strict: bool = True) -> Layer:
         raise SettingsError(f"{where}: {error}") from None
     if isinstance(values.get("mcp"), str):
         values["mcp"] = os.path.join(config_path(), os.path.expanduser(values["mcp"]))
+    if "roots" in values:
+        values["roots"] = [os.path.expanduser(path) for path in values["roots"]]
+        if relative := [path for path in values["roots"] if not os.path.isabs(path)]:
+            raise SettingsError(f"{where}: roots: {relative[0]!r} is no absolute path.")
     return Layer(where, values)
 
 
