@@ -8,6 +8,7 @@ from typing import Annotated
 
 from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
+from toolroll.host.files.verdict import find_break
 from toolroll.host.search.search import Scope
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import Field, FilePath
@@ -15,6 +16,8 @@ from toolroll.text import diff
 from toolroll.text.edit import replace as replacing
 from toolroll.text.lines import counted
 from toolroll.tool import Effect, tool
+
+_JUDGED = 20  # files that are looked at whether they still parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,13 @@ class Replacements:
     skipped: int = 0
     """Files of types that are not opened here."""
 
+    broken: tuple[str, ...] = ()
+    """Where files do not parse any more."""
+
     @property
     def note(self) -> str:
-        return f"({counted(self.skipped, 'file')} of types that are not allowed left alone.)" if self.skipped else ""
+        skipped = f"({counted(self.skipped, 'file')} of types that are not allowed left alone.)" if self.skipped else ""
+        return "\n".join(filter(None, [skipped, *self.broken]))
 
     def __str__(self) -> str:
         done = "Would replace" if self.preview else "Replaced"
@@ -93,7 +100,12 @@ def multiedit(
     _check(total, len(files), expected_count, max_files, len(found.entries))
     if not preview:
         ctx.files.save_all(drafts)
-    return Replacements(files, total, len(found.entries), preview, len(refused))
+    return Replacements(files, total, len(found.entries), preview, len(refused), _broken(drafts))
+
+
+def _broken(drafts: list[tuple[TextFile, str, dict[str, object]]]) -> tuple[str, ...]:
+    judged = (find_break(draft.path, draft.data, draft.encoding.encode(text)) for draft, text, _ in drafts[:_JUDGED])
+    return tuple(filter(None, judged))
 
 
 def _draft(ctx: Context, path: str, refused: list[ToolError]) -> TextFile | None:
