@@ -74,9 +74,10 @@ def pages() -> dict[Path, str]:
     }
 
 
-def stale() -> list[Path]:
-    """The pages that do not say what they should."""
-    return [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+def stale() -> dict[Path, str]:
+    """The pages that do not say what they should, with what they should say."""
+    wanted = pages().items()
+    return {path: text for path, text in wanted if not path.exists() or path.read_text(encoding="utf-8") != text}
 
 
 def with_table(text: str, found: Iterable[Tool]) -> str:
@@ -275,11 +276,11 @@ def main(argv: Sequence[str]) -> int:
         print("usage: python -m docs.generate [--check]", file=sys.stderr)
         return 2
     found = stale()
-    for path in found:
+    for path, text in found.items():
         if argv:
             print(f"{path.relative_to(HERE.parent)} is stale: run `make docs`.", file=sys.stderr)
         else:
-            path.write_text(pages()[path], encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
             print(f"wrote {path.relative_to(HERE.parent)}")
     return 1 if argv and found else 0
 

@@ -16,6 +16,7 @@ import toolroll
 from tests.launchers import descriptors
 from tests.users import need_another_user
 from toolroll import Context, Effect, Kit, Result, Token, ToolError, tool
+from toolroll.dialect import Bundle, View
 from toolroll.policy.rules import Policy
 
 
@@ -436,3 +437,29 @@ def test_a_closed_kit_leaves_no_open_file(ws, tmp_path):
             ("Cancelled", "The kit was closed. Open another one for more calls.")
         }
     assert opened() == before
+
+
+def test_an_action_style_tool_is_registered_as_a_bundle(kit):
+    @tool
+    def start(port: int = 80) -> str:
+        """Start it."""
+        return f"started on {port}"
+
+    @tool(Effect.WRITE)
+    def stop(now: str) -> str:
+        """Stop it."""
+        return f"stopped {now}"
+
+    server = Bundle("server", "Start and stop a server.", {"start": View.native(start), "stop": View.native(stop)})
+    kit.register(server)
+    assert kit.call("server", {"action": "start", "port": 8080}).text == "started on 8080"
+    assert kit.call("server", {"action": "stop"}).error.message == "Action 'stop' also needs `now`."
+    assert "server" in kit.names()
+    assert kit.registry.metadata("server").description == "Start and stop a server."
+    with pytest.raises(ValueError, match="Tool with name 'server' is already registered"):
+        kit.register(server)
+    clash = Bundle("clash", "x", {"a": View.native(start), "b": View("b", stop, {"now": "port"})})
+    with pytest.raises(ValueError, match="'port' has another type in action 'b'"):
+        kit.register(clash)
+    assert kit.unregister("server")
+    assert "server" not in kit.names()

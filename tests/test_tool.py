@@ -71,12 +71,6 @@ def test_a_value_that_only_the_type_refuses_is_named():
         wide.run(None, {"box": {"width": "x"}})
 
 
-def test_a_tool_needs_a_docstring_and_is_synchronous():
+def test_a_tool_needs_a_docstring():
     with pytest.raises(TypeError, match="docstring"):
         tool(lambda: None)
-
-    async def late() -> None:
-        """Later."""
-
-    with pytest.raises(TypeError, match="synchronous"):
-        tool(late)

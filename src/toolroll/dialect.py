@@ -147,6 +147,7 @@ class View:
             name == one.name and look.default is _OWN and look.decode is None
             for name, (one, look) in self._shown.items()
         )
+        self._foreign = not self._shown and not tool.module  # its schema is not ours: everything is passed on
         self._bindable = frozenset(self._shown)
         self._read: partial[Any] | None = None
 
@@ -222,7 +223,7 @@ class View:
 
     def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Checked arguments as the tool's own."""
-        if not self._shown or (self._plain and arguments.keys() <= self._bindable):
+        if self._foreign or (self._plain and arguments.keys() <= self._bindable):
             return {**arguments, **self.fixed}
         bound = dict(self.fixed)
         for name, (one, look) in self._shown.items():

@@ -19,6 +19,7 @@ from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.host.settings import Settings, load_settings
+from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.limits import Limits
 from toolroll.policy.rules import MODES, Policy
 from toolroll.registry import Registry, discover
@@ -89,7 +90,9 @@ class Kit:
             language_servers=servers,
             environment=environment,
         )
-        self.dialect = dialects.load(settings.dialect) if dialect is None or isinstance(dialect, str) else dialect
+        plugins = load_plugins(workspace, settings.plugins)
+        given = None if dialect is None or isinstance(dialect, str) else dialect
+        self.dialect = given or dialects.load(settings.dialect, plugins)
         self.mode = _one_of("mode", settings.mode, MODES)
         own = policy if isinstance(policy, Policy) else settings.build_policy()
         self.policy = _with_dialect(own, self.dialect.profile, None if environment is None else settings)
@@ -97,17 +100,23 @@ class Kit:
         self.session = session or os.urandom(8).hex()
         self._audit, self._metrics = AuditLog(), Metrics()
         self._observers: tuple[Observer, ...] = (self._audit.add, self._metrics.add, *([observe] if observe else []))
-        self._open(workspace, state_dir, Guard(self.policy, self.mode, approve))
+        entries = self._choose_entries(plugins, None if isinstance(settings.tools, str) else settings.tools)
+        self._open(workspace, state_dir, Guard(self.policy, self.mode, approve), entries)
 
-    def _open(self, workspace: str | os.PathLike[str], state_dir: str | os.PathLike[str] | None, guard: Guard) -> None:
+    def _open(
+        self,
+        workspace: str | os.PathLike[str],
+        state_dir: str | os.PathLike[str] | None,
+        guard: Guard,
+        entries: list[Entry],
+    ) -> None:
         """Open the engines, and add the tools."""
         self.registry: Registry[View | Bundle] = Registry()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
-        tools, settings = self.settings.tools, self.settings
-        choice = resolve_choice(tools, "core" if self.dialect.entries is None else "all")
+        settings = self.settings
+        choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
-        entries = self._dialect_entries(None if isinstance(tools, str) else tools)
         own = self.session, self.dialect.profile, self.limits, guard
         self._services = services = Services(workspace, state_dir, *own, settings.language_servers, settings.mcp)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
@@ -116,9 +125,14 @@ class Kit:
         for server in self.remote.expanded():
             self.register(server)
 
-    def _dialect_entries(self, only: Iterable[str] | None) -> list[Entry]:
-        entries = self.dialect.entries
-        every = entries if entries is not None else _native()
+    def _choose_entries(self, plugins: Iterable[Plugin], only: Iterable[str] | None) -> list[Entry]:
+        """The entries of the dialect and of plugins: all of them, or only these."""
+        own = self.dialect.entries if self.dialect.entries is not None else _native()
+        taken = [*(one.name for one in own), *META_TOOLS]
+        added = combine(plugins, taken, dialects.names(), f"the dialect {self.dialect.name}")
+        self.problems = added.problems
+        """One sentence for each plugin, or tool of one, that is left out."""
+        every = (*own, *added.entries)
         if only is None:
             return list(every)
         named = {entry.name: entry for entry in every}
@@ -134,9 +148,8 @@ class Kit:
         self._catalogue.notify()
 
     def _rebuild_executor(self) -> None:
-        self._executor = self._executor_of(
-            self._entries | {way.name: way for way in self._catalogue.meta_tools(hinted=True)}
-        )
+        meta_tools = {one.name: one for one in self._catalogue.meta_tools(hinted=True)}
+        self._executor = self._executor_of(self._entries | meta_tools)
 
     def _build_steps(self) -> tuple[Step, ...]:
         """The steps around every call, the outermost first."""
@@ -244,16 +257,20 @@ class Kit:
             results = list(pool.map(lambda one: self.call(one[1], one[2], message=message), calls))
         return formats.answers(format, [(id, name) for id, name, _ in calls], results)
 
-    def register(self, tool: Tool | McpServer | RemoteTool) -> None:
-        """Add a tool of your own, or what `kit.remote` gives: a server's tools, or one; a taken name is refused."""
-        if not isinstance(tool, Tool) and not hasattr(tool, "kit_tools"):
+    def register(self, tool: Tool | View | Bundle | McpServer | RemoteTool) -> None:
+        """Add a tool, view or bundle of your own, or what `kit.remote` gives; a taken name is refused."""
+        if isinstance(tool, Tool | View | Bundle):
+            entries: list[Entry] = [View.native(tool) if isinstance(tool, Tool) else tool]
+        elif hasattr(tool, "kit_tools"):
+            entries = [View.native(_from_server(one)) for one in tool.kit_tools()]
+        else:
             raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
-        tools = [tool] if isinstance(tool, Tool) else [_from_server(one) for one in tool.kit_tools()]
-        for one in tools:
+        for one in entries:
             if one.name in self._entries or one.name in META_TOOLS:
                 raise ValueError(f"Tool with name {one.name!r} is already registered.")
-        self._add([View.native(one) for one in tools])
-        if not isinstance(tool, Tool):
+            _ = one.schema  # of a bundle: ValueError when its actions do not go together
+        self._add(entries)
+        if not isinstance(tool, Tool | View | Bundle):
             tool.follow(self._follow)
 
     def _follow(self, gone: Iterable[str], come: Iterable[RemoteTool]) -> None:

@@ -29,6 +29,7 @@ from toolroll.host.mcp.config import Config
 from toolroll.host.mcp.servers import McpServers
 from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.event_loop import EventLoop
 from toolroll.host.runtime.launcher import Launcher
 from toolroll.host.runtime.progress import Progress, silent
 from toolroll.host.runtime.state import State
@@ -120,6 +121,8 @@ class Services:
     def _open_programs(
         self, closing: ExitStack, table: str, servers: Mapping[str, str] | None, mcp: Config | None
     ) -> None:
+        self.loop = EventLoop()
+        closing.callback(self.loop.close)
         environ = dict(os.environ)
         self.calls = CallLog(self.state, environ)
         self.http = Client(self.guard.policy.hosts, proxy=environ.get(PROXY, ""))
@@ -161,7 +164,7 @@ class Services:
             self.remote,
             self.meaning,
             self.taint,
-            Call(self.limits, token or CancelToken(), self.session, message, progress),
+            Call(self.limits, token or CancelToken(), self.session, message, progress, self.loop),
             cwd,
         )
 

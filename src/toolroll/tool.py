@@ -47,6 +47,8 @@ class Tool:
     """Given for remote tools, whose schema is theirs; else it follows from the parameters."""
     rare: bool = False
     """Not shown to a model at first: it finds the tool when it needs it."""
+    is_async: bool = False
+    """Whether the function is a coroutine function: it runs on the kit's event loop."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -57,7 +59,8 @@ class Tool:
         for name, value in arguments.items():
             if name in kinds and type(value) is not kinds[name]:
                 arguments[name] = _convert(name, value, kinds[name])
-        return self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
+        output = self.function(ctx, **arguments) if self.takes_context else self.function(**arguments)
+        return ctx.call.loop.run(output, ctx.call.token) if self.is_async else output
 
     @cached_property
     def _conversions(self) -> dict[str, Any]:
@@ -131,8 +134,6 @@ def tool(
 
 
 def _tool(function: Callable[..., Any], effects: Effect, name: str, category: str | None) -> Tool:
-    if inspect.iscoroutinefunction(function):
-        raise TypeError(f"{name}: tools are synchronous functions; `Kit.acall` runs them in a worker thread.")
     if not function.__doc__:
         raise TypeError(f"{name}: a tool needs a docstring; it is what the model reads.")
     takes_context = next(iter(inspect.signature(function).parameters), "") == "ctx"
@@ -147,6 +148,7 @@ def _tool(function: Callable[..., Any], effects: Effect, name: str, category: st
         category=category or (folders[-2] if function.__module__.startswith("toolroll.tools.") else "custom"),
         takes_context=takes_context,
         module=function.__module__,
+        is_async=inspect.iscoroutinefunction(function),
         schema=object_schema(
             {one.name: one.schema for one in parameters if one.shown},
             [one.name for one in parameters if one.shown and one.required],

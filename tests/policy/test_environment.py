@@ -75,3 +75,10 @@ def test_programs_do_not_wait_for_a_person(tmp_path):
     assert git("-p", "log", "--format=%s").stdout == "one\n"
     assert git("commit", "--allow-empty").returncode != 0
     assert git("credential", "fill").returncode != 0
+
+
+def test_a_value_that_no_process_could_be_given_is_left_out():
+    assert "FOO" not in child({"FOO": "a\0b"}, temp="/t")
+    assert [
+        name for name in ("_", "PWD", "OLDPWD", "SHLVL", "CLICOLOR_FORCE") if name in child({name: "1"}, temp="/t")
+    ] == []

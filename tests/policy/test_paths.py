@@ -129,3 +129,19 @@ def test_names_that_only_look_like_version_control_are_free(name):
 def test_other_names_can_be_protected_and_compose():
     assert paths.find_protected(("x", "cafe\u0301"), ["caf\u00e9"]) == "cafe\u0301"
     assert paths.find_protected((".git",), ["caf\u00e9"]) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "climbs"),
+    [
+        ("a", False),
+        (".", False),
+        ("a/..", False),
+        ("a/../b", False),
+        ("..", True),
+        ("a/../..", True),
+        ("a/b/../../..", True),
+    ],
+)
+def test_a_path_climbs_when_it_leads_above_its_start(path, climbs):
+    assert paths.climbs(path) is climbs

@@ -228,3 +228,8 @@ def test_a_value_that_holds_another_is_hidden_as_a_whole() -> None:
 def test_a_secret_at_the_very_beginning() -> None:
     assert redact(TOKEN) == "[redacted]"
     assert redact(f"{TOKEN} {'x ' * 40_000}").startswith("[redacted] x ")
+
+
+def test_the_address_of_a_service_is_a_secret_by_its_value():
+    assert not is_secret("SENTRY_DSN", "https://sentry.example/1")
+    assert is_secret("SENTRY_DSN", "https://abcdef@sentry.example/1")

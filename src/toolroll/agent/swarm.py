@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 KitFor = Callable[["Preset", str, str], "Kit"]
 """Makes the kit of a worker from its preset, its folder and a folder for its state."""
-WorkerWatch = Callable[[str, "Record"], None]
-"""Receives the name of a worker and a record of its run."""
+WorkerWatch = Callable[[str, "Record"], None]  # receives the name of a worker and a record of its run
 
 
 @dataclass(frozen=True, slots=True)

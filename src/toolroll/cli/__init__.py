@@ -114,9 +114,9 @@ def _run(argv: list[str]) -> int:
         case ["help", name, *more]:
             return _run([name, *more, "--help"])
         case ["__complete", *words]:
-            from toolroll.cli import complete
+            from toolroll.cli.completion import print_candidates
 
-            return complete.run(COMMANDS, words)
+            return print_candidates(COMMANDS, words)
     command = COMMANDS.get(argv[0])
     if command is None:
         hint = " Options come behind the command." if argv[0].startswith("-") else suggest_name(argv[0], COMMANDS)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.cli.command import Command, Option, UsageError
-from toolroll.cli.options import MODE, SANDBOX, WIDE, WORKSPACE, cannot_open, read_settings
+from toolroll.cli.options import MODE, SANDBOX, WIDE, WORKSPACE, cannot_open, dialect_names, read_settings
 from toolroll.cli.screen import coloured, show, visible
 
 if TYPE_CHECKING:
@@ -218,19 +218,13 @@ def _presets() -> Sequence[str]:
     return list(PRESETS)
 
 
-def _dialects() -> Sequence[str]:
-    from toolroll import dialects
-
-    return dialects.names()
-
-
 TASK = Option(("task",), "The task, in plain words.", "TASK")
 MODEL = Option(("--model",), "Model, as in TOOLROLL_MODEL (openai:NAME, anthropic:NAME or NAME).", "NAME")
 STEPS = Option(("--steps",), "Maximum number of turns (50).", "NUMBER")
 TOKENS = Option(("--tokens",), "Maximum number of tokens in total (no limit).", "NUMBER")
 YES = Option(("--yes", "-y"), "Do not ask: allow everything that the sandbox confines.")
 _PRESET = Option(("--preset", "-p"), "Kind of agent (native).", "NAME", "native", choices=_presets)
-_DIALECT = Option(("--dialect", "-d"), "Dialect of the tools (the preset's own).", "NAME", choices=_dialects)
+_DIALECT = Option(("--dialect", "-d"), "Dialect of the tools (the preset's own).", "NAME", choices=dialect_names)
 _TRANSCRIPT = Option(("--transcript",), "Write every step to this file, as JSON Lines without secrets.", "FILE")
 _REPLAY = Option(("--replay",), "Replay the model's turns from a transcript; tools run again.", "FILE")
 _PRINT = Option(("--print",), "With --replay: print the transcript; run nothing.")

@@ -25,13 +25,13 @@ Row = tuple[str, Any, str]
 
 def run(args: Namespace) -> int:
     """Print the settings; ask about a suggestion that the user has not answered."""
-    from toolroll.host.settings import SettingsError, answer_suggestion, read_suggestion
+    from toolroll.host.settings import answer_suggestion, read_suggestion
 
     found = read_settings(args, args.workspace)
     try:
-        rows = list(make_rows(found))
+        rows = list(make_rows(found, args.workspace))
         suggestion = read_suggestion(args.workspace)
-    except (SettingsError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise UsageError(str(error)) from None
     if args.json:
         listed = [{"key": key, "value": value, "from": origin} for key, value, origin in rows]
@@ -49,14 +49,18 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def make_rows(found: Configuration) -> Iterator[Row]:
+def make_rows(found: Configuration, workspace: str) -> Iterator[Row]:
     """Every key with its effective value and its origin; what looks like a secret is hidden."""
     from toolroll import dialects
+    from toolroll.plugins import load_plugins
     from toolroll.policy.limits import Limits
     from toolroll.policy.secrets import is_secret
 
     settings, origins = found.settings, found.origins
-    policy, profile = settings.build_policy(), dialects.load(settings.dialect).profile
+    policy, profile = (
+        settings.build_policy(),
+        dialects.load(settings.dialect, load_plugins(workspace, settings.plugins)).profile,
+    )
     limits = replace(profile.limits, **settings.limits)
     values = msgspec.to_builtins(settings)
     given = values["environment"]["set"]

@@ -59,6 +59,7 @@ def _serve_http(args: Namespace) -> int:
 
 def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend:
     from toolroll.cli.tool_list_cache import ToolListCache
+    from toolroll.host.plugin_sources import find_plugins
     from toolroll.mcp.kit_backend import KitBackend
 
     tools = _tools(args)
@@ -69,8 +70,9 @@ def _make_backend(args: Namespace, *, wait_for_root: bool = False) -> KitBackend
         _check_names(open_kit)
         return KitBackend(open_kit, **options)
     settings = read_settings(args, args.workspace or ".").settings
-    tool_list = ToolListCache(_state_home(), settings.dialect, settings.mode, tools or "")
-    return KitBackend(open_kit, tool_list=tool_list, by_client=tools is None, **options)
+    plugins = str(find_plugins(args.workspace or ".", settings.plugins))
+    tool_list = ToolListCache(_state_home(), settings.dialect, settings.mode, str(tools or settings.tools), plugins)
+    return KitBackend(open_kit, tool_list=tool_list, by_client=not (tools or settings.tools), **options)
 
 
 def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit]:

@@ -21,13 +21,22 @@ if TYPE_CHECKING:
     from toolroll.kit import Kit
 
 
-def _dialects() -> Sequence[str]:
+def dialect_names() -> Sequence[str]:
+    """Our own dialects, and those of plugins."""
     from toolroll import dialects
+    from toolroll.host.settings import SettingsError, load_settings
+    from toolroll.plugins import combine, load_plugins
 
-    return dialects.names()
+    own = dialects.names()
+    try:
+        return [*own, *combine(load_plugins(".", load_settings().plugins), (), own, "").dialects]
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
 
 
-DIALECT = Option(("--dialect", "-d"), "Tool language (default: as configured, else native).", "NAME", choices=_dialects)
+DIALECT = Option(
+    ("--dialect", "-d"), "Tool language (default: as configured, else native).", "NAME", choices=dialect_names
+)
 MODE = Option(
     ("--mode", "-m"),
     "What tools may do: code or thinking (default: as configured, else code).",

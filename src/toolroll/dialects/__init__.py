@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 
 from toolroll.dialect import Dialect
+from toolroll.plugins import Plugin, combine
 
 
 def names() -> list[str]:
-    """The names of all dialects."""
+    """The names of our own dialects."""
     return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
 
 
-def load(name: str) -> Dialect:
-    """The dialect of this name; ValueError if there is none, or if its file is wrong."""
-    if name not in names():
-        raise ValueError(f"There is no dialect {name!r}. There are: {', '.join(names())}.")
+def load(name: str, plugins: Iterable[Plugin] = ()) -> Dialect:
+    """The dialect of this name, also of a plugin; ValueError if there is none, or if its file is wrong."""
+    own = names()
+    if name not in own:
+        others = combine(plugins, (), own, "").dialects
+        if name not in others:
+            raise ValueError(f"There is no dialect {name!r}. There are: {', '.join((*own, *others))}.")
+        return others[name]
     try:
         found: Dialect = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").DIALECT
     except ValueError as error:

@@ -57,10 +57,8 @@ def beneath(path: str, root: str) -> tuple[str, ...] | None:
 
 def outside(path: str, root: str) -> ToolError:
     """The error for a path that leaves the workspace, by its text, by "..", or by a link."""
-    return ToolError(
-        ErrorCode.SECURITY,
-        f"{path!r} is outside the workspace {root!r}. Use a path relative to the workspace.",
-    )
+    text = f"{path!r} is outside the workspace {root!r}. Use a path relative to the workspace."
+    return ToolError(ErrorCode.SECURITY, text)
 
 
 def find_protected(parts: Sequence[str], names: Collection[str] = PROTECTED) -> str | None:
@@ -94,10 +92,8 @@ def _check_encodable(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise ToolError(
-            ErrorCode.VALIDATION,
-            f"The path {path!r} is not valid Unicode text. Give it without lone surrogates.",
-        ) from None
+        text = f"The path {path!r} is not valid Unicode text. Give it without lone surrogates."
+        raise ToolError(ErrorCode.VALIDATION, text) from None
 
 
 def readings(part: str) -> set[str]:

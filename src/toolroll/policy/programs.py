@@ -148,9 +148,8 @@ zsh         | zsh |
 def find_missing(output: str) -> str | None:
     """The program that a shell, or something like one, said it did not find."""
     for sayings, known in ((_SAYINGS, None), (_ALSO_OF_FILES, _table())):
-        for name in (
-            found["name"].rpartition("/")[2] for saying in sayings for found in _compiled(saying).finditer(output)
-        ):
+        matches = (found for saying in sayings for found in re.finditer(saying, output, re.MULTILINE))
+        for name in (found["name"].rpartition("/")[2] for found in matches):
             if _PLAIN.fullmatch(name) and (known is None or name in known):
                 return name
     return None
@@ -178,11 +177,6 @@ def installer(program: str, has: Callable[[str], bool]) -> list[str] | None:
         if (name := packages.get(manager)) and has(words[0]):
             return [*words, name]
     return None
-
-
-@cache
-def _compiled(saying: str) -> re.Pattern[str]:
-    return re.compile(saying, re.MULTILINE)
 
 
 @cache

@@ -39,7 +39,7 @@ def test_encodings(structure, put, data, spot):
     put({"a.py": data})
     found = structure.tags_of("a.py")
     assert names(found) == ["naïve"]
-    assert [(use.line, use.column) for use in found.references if use.name == "f"] == [spot]
+    assert [(use.line, use.column) for use in found.uses_of() if use.name == "f"] == [spot]
     assert structure.source_of("a.py").line_text(spot[0]) == "def naïve(a='ü'): return f(a)"
 
 
@@ -254,8 +254,8 @@ def test_definitions_alone_are_not_taken_for_all(structure, put):
     settle()
     ((_, few),) = structure.scan(whole=False).found
     ((_, whole),) = structure.scan().found
-    assert (few.definitions, few.references) == (whole.definitions, ())
-    assert [use.name for use in whole.references] == ["b"]
+    assert (few.definitions, list(few.uses_of())) == (whole.definitions, [])
+    assert [use.name for use in whole.uses_of()] == ["b"]
     assert structure.scan(whole=False).found == [("a.py", whole)], "who knows more knows less too"
 
 

@@ -210,7 +210,7 @@ def test_what_an_office_program_writes(tmp_path: Path, kind: str) -> None:
         (lambda: files.epub({"a": "<p>x"}, rights=True), "a.epub", ErrorCode.PERMISSION, "is protected"),
         (lambda: files.picture("x")[:200], "a.png", ErrorCode.VALIDATION, f"{DAMAGED} an image"),
         (lambda: files.sound(1, format=3, width=4), "a.wav", ErrorCode.UNSUPPORTED, "convert it to WAV"),
-        (lambda: files.sound(32 * 60, 500), "a.wav", ErrorCode.TOO_LARGE, "lasts 33 minutes; at most 30 are collected"),
+        (lambda: files.sound(32 * 60, 500), "a.wav", ErrorCode.TOO_LARGE, "lasts 33 minutes; at most 30 are converted"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read(make: Callable[[], bytes], path: str, code: ErrorCode, message: str) -> None:

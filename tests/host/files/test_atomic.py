@@ -395,3 +395,18 @@ def test_the_last_look_and_the_rename_are_one_step_for_other_processes(root, wor
     assert ((workspace / "f").read_bytes(), seen) == (b"new", ["locked"])
     look()
     assert seen == ["locked"]
+
+
+def test_a_file_in_the_making_has_a_name_only_in_the_stage(root, workspace, tmp_path):
+    (workspace / "a.txt").write_text("old")
+    (tmp_path / "stage").mkdir()
+    fd = os.open(tmp_path / "stage", os.O_RDONLY)
+    try:
+        with root.place("a.txt") as place:
+            with atomic.Replacement(place, b"new", fd):
+                assert (len(names(tmp_path / "stage")), names(workspace)) == (1, ["a.txt"])
+            with atomic.Replacement(place, b"new", None):
+                assert names(workspace) == ["a.txt"]
+    finally:
+        os.close(fd)
+    assert names(tmp_path / "stage") == []

@@ -109,3 +109,10 @@ def test_nothing_is_left_when_the_copy_fails(ws: Path, temporary: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Copies(str(ws / "none"))
     assert list(temporary.iterdir()) == []
+
+
+def test_changes_of_hidden_files_are_found(ws: Path, put) -> None:
+    put({".env": "a\n", "b.txt": "b\n"})
+    with Copies(str(ws)) as copies:
+        Path(copies.make("one"), ".env").write_text("c\n")
+        assert copies.changes("one") == [CopyChange(".env", b"a\n", b"c\n")]

@@ -32,6 +32,10 @@ def test_a_large_text_is_not_checked(monkeypatch):
     assert find_syntax_error("a.py", b"if 1\n   ", LAUNCHER) is None
 
 
+def test_a_text_over_a_mebibyte_is_not_checked():
+    assert find_syntax_error("a.py", b"if 1" + b" " * (1 << 20), LAUNCHER) is None
+
+
 def test_a_parser_that_takes_too_long_or_crashes(monkeypatch):
     monkeypatch.setattr(python_syntax, "_CHILD", "import time; time.sleep(60)")
     monkeypatch.setattr(python_syntax, "_SECONDS", 0.2)

@@ -321,11 +321,9 @@ def test_folders_made_for_a_place_go_when_its_block_fails(root, workspace):
 # Where things really are
 
 
-@pytest.mark.parametrize("how", ["real", "_climb"])
-def test_the_real_place_of_a_folder(root, workspace, how):
+def test_the_real_place_of_a_folder(root, workspace):
     (workspace / "up").symlink_to("sub/deep")
     (workspace / "odd (deleted)").mkdir()
-    where = getattr(root, how)  # _climb is what `real` does where there is no /proc
     before = fd_count()
     for path, expected in {
         ".": (),
@@ -334,20 +332,18 @@ def test_the_real_place_of_a_folder(root, workspace, how):
         "odd (deleted)": ("odd (deleted)",),
     }.items():
         fd = root.folder(path)
-        assert where(fd) == expected
+        assert root.real(fd) == expected
         os.close(fd)
     assert fd_count() == before
 
 
-@pytest.mark.parametrize("how", ["real", "_climb"])
-def test_a_folder_that_is_gone_or_elsewhere_has_no_place(root, workspace, tmp_path, how):
-    where = getattr(root, how)
+def test_a_folder_that_is_gone_or_elsewhere_has_no_place(root, workspace, tmp_path):
     gone, moved = root.folder("sub/gone", create=True), root.folder("sub/moved", create=True)
     (workspace / "sub/gone").rmdir()
     (workspace / "sub/moved").rename(tmp_path / "moved")
     for fd in (gone, moved):
         with pytest.raises((ToolError, FileNotFoundError)):
-            where(fd)
+            root.real(fd)
         os.close(fd)
 
 

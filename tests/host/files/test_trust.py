@@ -13,7 +13,7 @@ import pytest
 
 import toolroll
 from toolroll import Kit
-from toolroll.host.files.trust import WorkspaceError, _trail, examine
+from toolroll.host.files.trust import WorkspaceError, _found, _trail, examine
 from toolroll.host.sandbox.choose import choose_sandbox
 from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
@@ -417,3 +417,14 @@ def test_a_trail_of_links_has_an_end(tmp_path: Path, links: int, resolved: bool)
     found = list(_trail(str(top / f"l{links}")))
     assert (str(top / "l0") in found) is resolved
     assert found[:2] == [str(top / f"l{links}"), str(top / f"l{links - 1}")]
+
+
+@pytest.mark.parametrize(("name", "locks"), [("toolroll-dev", ("bin/toolroll-dev",)), ("pytest", ())])
+def test_the_program_that_toolroll_was_started_by_is_locked(ws, put, monkeypatch, name, locks):
+    put({f"bin/{name}": "", "call": ""})
+    monkeypatch.setattr(sys, "argv", [str(ws / "bin" / name), str(ws / "call")])
+    _found.cache_clear()
+    try:
+        assert examine(str(ws)).locks == locks
+    finally:
+        _found.cache_clear()

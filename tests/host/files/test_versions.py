@@ -1,4 +1,4 @@
-"""The digests of contents: those of what is there, however often it comes again."""
+"""The digests of contents, which files a session has seen, and what may be changed of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from hashlib import sha256
 import pytest
 
 from toolroll.host.files import versions as contents
-from toolroll.host.files.versions import DigestCache, digest
+from toolroll.host.files.versions import DigestCache, Freshness, SeenVersions, Version, digest
+from toolroll.result import ErrorCode, ToolError
 
 
 def plain(data):
@@ -47,3 +48,50 @@ def test_what_is_too_large_to_hold_lets_nothing_go(monkeypatch):
     assert held.digest("b", b"x" * 31) == plain(b"x" * 31)
     monkeypatch.setattr(contents, "digest", lambda _: b"hashed")
     assert held.digest("a", b"small") == plain(b"small")
+
+
+OLD, NEW = (1, 2, 3, 4, 5), (1, 2, 3, 4, 6)
+
+
+@pytest.mark.parametrize(
+    ("guard", "known", "now", "refused"),
+    [
+        ("fresh", None, Version(NEW, b"b"), ""),
+        ("fresh", Version(OLD, b"a"), Version(OLD, b"b"), ""),  # an equal stamp means no change
+        ("fresh", Version(OLD, b"a"), Version(NEW, b"a"), ""),  # touched, but the same content
+        ("fresh", Version(OLD, b"a"), Version(NEW, b"b"), "was modified"),
+        ("fresh", Version(OLD), Version(NEW, b"b"), "was modified"),  # read in part, so its content is not known
+        ("fresh", Version(OLD), Version(NEW), "was modified"),
+        ("none", Version(OLD, b"a"), Version(NEW, b"b"), ""),
+        ("none", None, Version(NEW, b"b"), ""),
+        ("seen", None, Version(NEW, b"b"), "must be read first"),
+        ("seen", Version(OLD, b"a"), Version(OLD, b"a"), ""),
+        ("seen", Version(OLD, b"a"), Version(NEW, b"b"), "was modified"),
+    ],
+)
+def test_what_may_be_edited(guard, known, now, refused):
+    records = SeenVersions()
+    if known is not None:
+        records.note("a", known)
+    try:
+        Freshness(records, guard).check_seen("a", now)
+        assert not refused
+    except ToolError as error:
+        assert (error.code, refused in error.message) == (ErrorCode.CONFLICT, True)
+        assert [(one.name, one.arguments) for one in error.suggest] == [("read", {"path": "a"})]
+
+
+def test_a_session_forgets_what_it_saw_longest_ago_and_what_is_below_a_folder():
+    records = SeenVersions(most=3)
+    for path in ("a", "d/b", "d/c"):
+        records.note(path, Version(OLD))
+    records.note("a", Version(NEW))
+    records.note("dx", Version(OLD))
+    assert {path: records.get(path).version for path in ("a", "d/b", "d/c", "dx")} == {
+        "a": Version(NEW),
+        "d/b": None,
+        "d/c": Version(OLD),
+        "dx": Version(OLD),
+    }
+    records.forget("d")
+    assert [records.get(path).version is None for path in ("a", "d/c", "dx")] == [False, True, False]

@@ -282,3 +282,20 @@ def test_options_take_values_as_git_says(verb):
     theirs = usage(verb)
     both = {name: kind.replace("@", ":") for name, kind in ours.items() if name in theirs}
     assert both == {name: theirs[name] for name in both}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("add a", "`git add` changes the repository."),
+        ("submodule init", "`git submodule init` changes the repository."),
+        ("no-such-verb", "`git no-such-verb` is not known to only look."),
+        ("add --help", "`git add` may open its manual."),
+        ("log --no-such-option", "`git log --no-such-option` is not known to only look."),
+        ("log --format=%GS", "`git log --format` is not known to only look."),
+        ("branch new", "`git branch` with a name changes the repository."),
+        ("-C sub status", "`git -C` may lead into a repository of its own."),
+    ],
+)
+def test_a_question_says_why_it_is_one(text, reason):
+    assert (decision(text), git.judge(shlex.split(text)).reason) == ("ask", reason)

@@ -70,10 +70,10 @@ def test_to_the_letter(text, old, new, options, expected, count):
         # half of the indentation, and indentation with other blanks
         ("    if a:\n        b()\n", "  if a:\n    b()", "  if a:\n    b()\n  c()", "    if a:\n        b()\n    c()\n", "indentation"),
         ("  f( a, b ) {\n    c\n", "f(a, b) {", "g(a, b) {", "  g(a, b) {\n    c\n", "indentation and blanks between tokens"),
-        ("a {\n\tb\n\t}\nc\n", "a {\nb\n}\nc", "a {\nb\nx\n}\nc", "a {\n\tb\n\tx\n\t}\nc\n", "indentation"),
-        ("if a:\n    b()\nc()\n", "if a:\nb()\nc()", "if a:\nb()\nd()", "if a:\n    b()\nd()\n", "indentation"),
+        ("a {\n\tb\n\t}\nc\n", "a {\nb\n}\nc", "a {\nb\nx\n}\nc", "a {\n\tb\n\tx\n\t}\nc\n", "uneven indentation"),
+        ("if a:\n    b()\nc()\n", "if a:\nb()\nc()", "if a:\nb()\nd()", "if a:\n    b()\nd()\n", "uneven indentation"),
         # only the first line is outdented
-        ("    a = 1 \n    b = 2\n", "a = 1\n    b = 2", "    a = 3\n    b = 2", "    a = 3\n    b = 2\n", "indentation"),
+        ("    a = 1 \n    b = 2\n", "a = 1\n    b = 2", "    a = 3\n    b = 2", "    a = 3\n    b = 2\n", "uneven indentation"),
         ("    a = 1\n    b = 2\n", "a = 1\n    b = 2", "    a = 3\n    b = 2", "    a = 3\n    b = 2\n", "exact"),
         ("    a = 1\n", "a = 1", "    a = 1", "        a = 1\n", "exact"),
         # blank lines around, line ends of the new text, whole lines that go, the Macintosh's line ends

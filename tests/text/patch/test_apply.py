@@ -25,7 +25,9 @@ def test_where_each_hunk_went_is_told():
     text = "".join(f"{number}\n" for number in range(1, 21))
     diff = "@@ -2,3 +2,4 @@\n 2\n-3\n+three\n+more\n 4\n@@ -15,2 +14,1 @@\n 17 \n-18\n"
     expected = text.replace("\n3\n", "\nthree\nmore\n").replace("\n18\n", "\n")
-    assert apply(text, hunks(diff)) == Applied(expected, (Landed(2, 0, True, 2, 1), Landed(18, 2, False, 0, 1)))
+    assert apply(text, hunks(diff)) == Applied(
+        expected, (Landed(2, 0, True, 2, 1), Landed(18, 2, False, 0, 1, "differed in: trailing blanks or line endings"))
+    )
     assert apply(text, chunks(" 17\n-18\n+x\n")).hunks == (Landed(17, None, True, 1, 1),)
 
 
@@ -94,6 +96,13 @@ def test_apply(text, diff, expected):
         ("def f():\n    x\ndef g():\n    x\n", "@@ def f():\n-    x\n+    y\n", "def f():\n    y\ndef g():\n    x\n"),
         ("class A:\n  def f():\n    x\nclass B:\n  def f():\n    x\n", "@@ class B:\n@@ def f():\n-    x\n+    y\n", "class A:\n  def f():\n    x\nclass B:\n  def f():\n    y\n"),
         ("int f()\n{\n  x;\n}\nint g()\n{\n  x;\n}\n", "@@ int g()\n-  x;\n+  y;\n", "int f()\n{\n  x;\n}\nint g()\n{\n  y;\n}\n"),
+        # Lines that are only added.
+        (A, "@@\n+f\n", A + "f\n"),
+        (A, "@@\n+f\n@@\n-a\n+A\n", "A\nb\nc\nd\ne\nf\n"),
+        (A, "@@ b\n+x\n", "a\nb\nx\nc\nd\ne\n"),
+        # A blank line that was lost behind the chunk.
+        ("a\nb\n", "@@\n-b\n-\n", "a\n"),
+        ("a\rb\rc\r", "@@\n b\n-c\n+C\n", "a\rb\rC\r"),
         ("# One\ntext\n# Two\nmore\n", "@@ # One\n more\n+end\n", "# One\ntext\n# Two\nmore\nend\n"),
     ],
 )  # fmt: skip
@@ -177,9 +186,10 @@ def test_hunks_that_are_all_off_by_as_much_tell_each_other_apart():
         (TWINS, "@@ -3,2 +3,2 @@\n" + TWIN, r"fits at several places \(lines 2, 6\)"),
         (TWINS, "@@ -2,2 +2,2 @@ def g():\n" + TWIN, r"fits at several places \(lines 2, 6\)"),
         ("x \n1\nx\n", "@@ -1,1 +1,2 @@\n x\n+y\n", r"fits at several places \(lines 1, 3\)"),
-        # Words are never passed over, and a line that goes must be right to its last blank.
-        (A, C.replace("-c", "-c "), "line 3 is 'c', the patch expects 'c '. They differ only in blanks"),
-        (A, C.replace(" b", "  b"), "line 2 is 'b', the patch expects ' b'. They differ only in blanks"),
+        # Words are never passed over, and lines that stay are not indented unevenly.
+        (A, C.replace(" b", "  b"), "fits line 2 only with other uneven indentation"),
+        (A, C.replace("\n ", "\n   ").replace("-c", "-  c") + "@@ -5 +5 @@\n-e\n+E\n", "fits line 2 only with other indentation"),
+        (A, "@@\n-  c\n+  C\n", "fits line 3 only with other indentation"),
         (A, C.replace(" d", " D"), "line 4 is 'd', the patch expects 'D'"),
         (A, "@@ -4,2 +4,3 @@\n d\n e\n f\n+g\n", "the file ends at line 5, the patch expects 'f'"),
         (A, "@@ -4,2 +4,3 @@\n x\n-y\n", "line 4 is 'd', the patch expects 'x'"),
@@ -187,13 +197,9 @@ def test_hunks_that_are_all_off_by_as_much_tell_each_other_apart():
         # The place that is meant was changed; a twin elsewhere is not taken for it.
         (FAR.replace("    y", "    Y", 1), "@@ -2,2 +2,2 @@ def f():\n" + TWIN, "fits only at line 65, which is not beneath 'def f"),
         ("a\nb\nc\nd\n" + "-\n" * 50 + "a\nb\nx\nd\n", "@@ -55,4 +55,4 @@\n a\n b\n-c\n+C\n d\n", "line 57 is 'x', the patch expects 'c'"),
-        # Applied already.
-        (B, C, "seems to be applied already: its new lines stand at line 2"),
-        ("a\r\n", "@@ -1 +1 @@\n-a\n+a\r\n", "seems to be applied already"),
         # Ends of lines and of the file.
         ("a\nb\n", "@@ -2 +2 @@\n-b\n\\ No newline\n+c\n", "expects no newline at the end of the file, but there is one"),
         ("a\nb\n", "@@ -1 +1 @@\n-a\n+c\n\\ No newline\n", "expects the end of the file after it, but the file has 2 lines"),
-        ("a\nb", "@@ -2 +2 @@\n-b\n+b\n\\ No newline\n", "seems to be applied already"),
         # Nothing says where.
         (A, "@@ -3,0 +4 @@\n+x\n", "only adds lines and shows none around them"),
         (A, "@@ -0,0 +1 @@\n+x\n", "only adds lines and shows none around them"),
@@ -210,11 +216,9 @@ def test_what_does_not_fit_is_refused(text, diff, words):
 @pytest.mark.parametrize(
     ("text", "chunk", "words"),
     [
-        (TWINS, "@@\n" + TWIN, r"fits at several places \(lines 2, 6\)"),
-        ("def f():\n    x\n    x\n", "@@ def f():\n-    x\n", r"fits at several places \(lines 2, 3\)"),
         (TWINS, "@@ def h():\n" + TWIN, "fits only at line 2, which is not beneath 'def h"),
         ("x\ndef g():\n    y\n", "@@ def g():\n-x\n", "not beneath 'def g"),
-        (A, "@@ b\n+x\n", "only adds lines"),
+        (A, "@@ nowhere\n+x\n", "only adds lines"),
         ("x\n1\n", "-x\n*** End of File\n", "expects the end of the file after it"),
     ],
 )
@@ -222,6 +226,62 @@ def test_what_chunks_do_not_fit_is_refused(text, chunk, words):
     with pytest.raises(ToolError, match=words) as caught:
         apply(text, chunks(chunk))
     assert caught.value.code == "Conflict"
+
+
+@pytest.mark.parametrize(
+    ("text", "diff"),
+    [
+        (B, C),
+        (B, "@@\n b\n-c\n+C\n"),
+        ("a\r\n", "@@ -1 +1 @@\n-a\n+a\r\n"),
+        ("a\nb", "@@ -2 +2 @@\n-b\n+b\n\\ No newline\n"),
+        # With lines on one side alone the hunk would fit once more.
+        ("a\nb\nc\n", "@@ -1,2 +1,3 @@\n+a\n b\n c\n"),
+        ("a\nb\nc\nd\n", "@@ -1,2 +1,3 @@\n a\n b\n+c\n"),
+    ],
+)
+def test_a_hunk_whose_result_is_there_changes_nothing(text, diff):
+    found = apply(text, hunks(diff))
+    assert (found.text, found.before, [hunk.note for hunk in found.hunks]) == (text, True, ["is there already"])
+
+
+def test_only_the_hunks_that_are_not_there_are_applied():
+    found = apply(B, hunks(C + "@@ -5 +5 @@\n-e\n+E\n"))
+    assert (found.text, found.before) == (B.replace("e", "E"), False)
+    twice = apply("x\ny\nx\n\nz\n", chunks("@@\n x\n+y\n@@\n x\n+y\n"))
+    assert (twice.text, [hunk.note for hunk in twice.hunks]) == ("x\ny\nx\ny\n\nz\n", ["is there already", ""])
+
+
+@pytest.mark.parametrize(
+    ("text", "diff", "expected", "relation"),
+    [
+        ("a  \nb\t\nc\n", "@@\n a\n-b\n+B\n", "a  \nB\nc\n", "trailing blanks or line endings"),
+        ("if a:\n    b()\n    c()\n", "@@\n b()\n-c()\n+d()\n", "if a:\n    b()\n    d()\n", "indentation"),
+        ("if a:\n\tb()\n\tc()\n", "@@ -3,2 +3,2 @@\n     b()\n-    c()\n+    d()\n", "if a:\n\tb()\n\td()\n", "indentation"),
+        ("<a>\n<b>\n</b>\n", "@@\n <a>\n-\t<b>\n-\t</b>\n+\t<c/>\n", "<a>\n\t<c/>\n", "uneven indentation"),
+        ("say \u201chi\u201d\nx\n", '@@\n-say "hi"\n+say "ho"\n', 'say "ho"\nx\n', "typographic marks"),
+        ("a = f(1,2)\nb\n", "@@\n a = f(1, 2)\n-b\n+c\n", "a = f(1,2)\nc\n", "blanks between tokens"),
+    ],
+)  # fmt: skip
+def test_a_hunk_is_found_by_the_relations_of_edit(text, diff, expected, relation):
+    found = apply(text, hunks(diff))
+    assert (found.text, found.hunks[0].note) == (expected, f"differed in: {relation}")
+
+
+@pytest.mark.parametrize(
+    ("chunk", "line", "note"),
+    [
+        ("@@\n" + TWIN, 3, ": 2 places fit; took the first, as the format says"),
+        ("@@\n-\n+\n+#\n@@\n" + TWIN, 7, ""),
+        ("@@\n def f():\n@@\n" + TWIN, 3, ": 2 places fit; took the first after line 1, as the format says"),
+    ],
+)
+def test_a_chunk_is_the_first_that_fits_behind_the_one_before_it(chunk, line, note):
+    found = apply(TWINS, chunks(chunk))
+    expected = TWINS.replace("\n\n", "\n\n#\n") if "#" in chunk else TWINS
+    lines = expected.split("\n")
+    lines[line - 1 + ("#" in chunk)] = "    z"
+    assert (found.text.split("\n"), found.hunks[-1].note) == (lines, note)
 
 
 def test_a_refusal_can_be_acted_on():

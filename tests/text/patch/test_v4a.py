@@ -44,13 +44,13 @@ READ = [
         "a.py",
         "b.py",
         (
-            Hunk(*lines(" x", " ", "-y", "+z"), anchors=("class A", "def f(self):"), line=10),
-            Hunk(*lines("-last"), at_end=True, line=16),
+            Hunk(*lines(" x", " ", "-y", "+z"), anchors=("class A", "def f(self):"), ordered=True, line=10),
+            Hunk(*lines("-last"), at_end=True, ordered=True, line=16),
         ),
         bare_names=True,
         line=8,
     ),
-    FilePatch("change", "c.py", "c.py", (Hunk(*lines("-p", "+q"), line=20),), bare_names=True, line=19),
+    FilePatch("change", "c.py", "c.py", (Hunk(*lines("-p", "+q"), ordered=True, line=20),), bare_names=True, line=19),
 ]  # fmt: skip
 
 

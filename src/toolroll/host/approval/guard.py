@@ -41,7 +41,6 @@ class Guard:
         self._by_path = has_paths(policy)
 
     def remember(self, grants: Grants) -> None:
-        """Load lasting grants, and store new ones there."""
         self._grants = grants
         self._granted.update(grants.keys)
 

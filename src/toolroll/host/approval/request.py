@@ -57,7 +57,6 @@ class ApprovalRequest:
 
     @property
     def title(self) -> str:
-        """What is asked, on one line."""
         return escape_line(f"{self.name}: {self.reason}")
 
     @property
@@ -85,7 +84,6 @@ class ApprovalRequest:
 
     @property
     def rows(self) -> int:
-        """How many rows of 80 columns the question takes."""
         return rows(self.text)
 
 

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from toolroll.host.files.reader import FileReader
     from toolroll.host.runtime.cancellation import CancelToken
 
-NO_TEXT = b""
-"""The key of a file that is not text and has no facts."""
-BY_PATH = b"path"
-"""The key of a file that is known by its path alone."""
+NO_TEXT = b""  # the key of a file that is not text and has no facts
+BY_PATH = b"path"  # the key of a file that is known by its path alone
 
 _MAX_HERE = 4  # plain texts that are not worth the start of a parser
 _ENDING = frozenset({ErrorCode.CANCELLED, ErrorCode.TIMEOUT})

@@ -29,8 +29,7 @@ _READ_TIMEOUT_S = 60.0  # the next call reads the rest
 _SHARE = 0.8  # of the time that the call has left, so that it can still answer
 _PLAIN = (NO_TEXT, BY_PATH)
 
-State = tuple[str, Stamp | None]
-"""A path and the stamp of its file."""
+State = tuple[str, Stamp | None]  # a path and the stamp of its file
 
 
 @dataclass(slots=True)
@@ -55,8 +54,7 @@ class _Tree:
     ranker: FileRanker = field(default_factory=FileRanker)
     keys: dict[str, bytes] = field(default_factory=dict)
     tidied: bool = False
-    seen: tuple[FileList, BuiltMap] | None = None
-    """The file list of a watched tree, and its map, if that is whole."""
+    seen: tuple[FileList, BuiltMap] | None = None  # the file list of a watched tree, and its map, if that is whole
 
     def put(self, path: str, key: bytes, facts: FileFacts) -> None:
         self.keys[path] = key

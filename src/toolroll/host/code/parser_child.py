@@ -10,8 +10,7 @@ from contextlib import suppress
 from functools import cache
 from typing import BinaryIO
 
-Work = Callable[[str, bytes, str], bytes]
-"""From language, source and a further argument to a packed answer."""
+Work = Callable[[str, bytes, str], bytes]  # from language, source and a further argument to a packed answer
 
 _SOURCE_CPU_S = 3.0  # for one source; two megabytes of ordinary code take less than one second
 _IDLE_TIMEOUT_S = 120

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 _S = TypeVar("_S")
 _T = TypeVar("_T")
 
-LanguageSource = tuple[str, bytes]
-"""A language, and a source in UTF-8."""
+LanguageSource = tuple[str, bytes]  # a language, and a source in UTF-8
 
 _TIMEOUT_S = 60.0  # on a machine where others compute too
 _MAX_ANSWER_BYTES = 256 << 20

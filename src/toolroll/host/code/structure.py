@@ -84,8 +84,7 @@ class _Copy(NamedTuple):
     key: Key
 
 
-_Outcome = tuple[str, T | None, str]
-"""A path with its result, or with the reason why there is none."""
+_Outcome = tuple[str, T | None, str]  # a path with its result, or with the reason why there is none
 
 
 class Structure:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from toolroll.host.files.versions import Stamp
     from toolroll.text.code.syntax.model import Tags
 
-Key = tuple[str, bytes]
-"""A language, and the digest of a source."""
+Key = tuple[str, bytes]  # a language, and the digest of a source
 
 _MAX_TAG_BYTES = 96 << 20
 _MAX_PATHS = 200_000

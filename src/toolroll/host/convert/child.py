@@ -1,13 +1,14 @@
-"""The child process: sets its own limits, reads the file from its stdin, and writes what is in it."""
+"""The child process: limits itself, reads the file from its stdin, and writes what is in it as lines of JSON."""
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 from contextlib import suppress
 from typing import BinaryIO, Protocol
 
-from toolroll.host.convert.protocol import ConversionOutput, TroubleError
+from toolroll.host.convert import limits
 
 
 class DocumentReader(Protocol):
@@ -31,16 +32,16 @@ def main(reader: str, cpu: str, memory: str, *words: str) -> None:
     try:
         with open(0, "rb", closefd=False) as file:
             _load(reader).read(file, output, list(words))
-    except TroubleError as trouble:
-        output.trouble(trouble.name, trouble.number)
+    except ConversionError as error:
+        output.fail(error.name, error.number)
     except (MemoryError, RecursionError):
-        output.trouble("much")
+        output.fail("much")
     except ImportError:
         raise  # it is not the file that is wrong
     except Exception as error:
         # Parsers meet a file that is not what it seems with errors of any kind.
         print(f"{type(error).__name__}: {error}"[:500], file=sys.stderr)
-        output.trouble("deep" if "xcessive depth" in str(error) else "damaged")
+        output.fail("deep" if "xcessive depth" in str(error) else "damaged")
 
 
 def _load(reader: str) -> DocumentReader:
@@ -53,3 +54,44 @@ def _load(reader: str) -> DocumentReader:
 def _limit(which: int, soft: int, hard: int) -> None:
     with suppress(ValueError, OSError):  # not to be had on macOS
         resource.setrlimit(which, (soft, hard))
+
+
+class ConversionError(Exception):
+    """A file cannot be converted: by the name of a message in `errors`, and a number for that."""
+
+    def __init__(self, name: str, number: int = 0) -> None:
+        super().__init__(name)
+        self.name = name
+        self.number = number
+
+
+class ConversionOutput:
+    """Where a reader puts what it has found."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def part(self, text: str, page: int = 0, title: str = "") -> None:
+        if text.strip():
+            self._write("part", text, page, " ".join(title.split())[:200])
+
+    def title(self, title: str | None) -> None:
+        if title and title.strip():
+            self._write("title", " ".join(title.split())[:500])
+
+    def scanned(self, page: int) -> None:
+        self._write("scanned", page)
+
+    def progress(self, done: int, total: int) -> None:
+        self._write("progress", done, total)
+
+    def fail(self, name: str, number: int = 0) -> None:
+        self._write("failure", name, number)
+
+    def _write(self, *words: str | int) -> None:
+        line = json.dumps(words, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        self._bytes += len(line)
+        if self._bytes > limits.OUTPUT and words[0] != "failure":
+            raise ConversionError("output")
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()

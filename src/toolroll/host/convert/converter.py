@@ -55,12 +55,12 @@ class Converted:
 
 @dataclass(slots=True)
 class _ChildOutput:
-    """What a child has output."""
+    """The parsed output of a child."""
 
     parts: list[DocumentPart] = field(default_factory=list)
     title: str = ""
     scanned: list[int] = field(default_factory=list)
-    trouble: tuple[str, int] | None = None
+    failure: tuple[str, int] | None = None
 
 
 class Converter:
@@ -78,54 +78,54 @@ class Converter:
     def convert(self, data: bytes, path: str, format: Format) -> Converted:
         """The text of a file; ToolError that says what to do if it has none, or cannot be read."""
         if not available(format):
-            raise errors.missing(path, format.what, format.extra)
+            raise errors.make_missing_error(path, format.what, format.extra)
         if len(data) > limits.BYTES:
             raise ToolError(
                 ErrorCode.TOO_LARGE, f"{path!r} has {len(data)} bytes; at most {limits.BYTES} are converted. Split it."
             )
-        collected = self._hear(data, path, format, len(data) // _MEGABYTE)
+        collected = self._run(data, path, format, len(data) // _MEGABYTE)
         made = Converted(format, collected.parts, collected.title)
         if collected.scanned:
             self._read_scanned(data, path, collected.scanned, made)
         if not made.parts:
-            raise errors.trouble("empty", 0, path, format)
+            raise errors.make_error("empty", 0, path, format)
         return made
 
     def _read_scanned(self, data: bytes, path: str, pages: list[int], made: Converted) -> None:
         """Add the text of pages that are pictures, where it can be read."""
         if not available(formats.SCANNED):
             if not made.parts:
-                raise errors.missing(path, f"{formats.SCANNED.what} without text", formats.SCANNED.extra)
+                raise errors.make_missing_error(path, f"{formats.SCANNED.what} without text", formats.SCANNED.extra)
             made.notes.append(f"Without text, because they are pictures: {_pages(pages)}.")
             return
         some, rest = pages[: limits.SCANNED], pages[limits.SCANNED :]
         words = ",".join(map(str, some))
-        found = self._hear(data, path, formats.SCANNED, len(some), words)
+        found = self._run(data, path, formats.SCANNED, len(some), words)
         made.parts = sorted([*made.parts, *found.parts], key=lambda one: one.page)
         made.notes.append(f"Read from pictures, so letters may be wrong: {_pages(some)}.")
         if rest:
             made.notes.append(f"Pictures that were not read, for they are too many: {_pages(rest)}.")
 
-    def _hear(self, data: bytes, path: str, format: Format, units: int, *words: str) -> _ChildOutput:
-        """All that a child says of a file; ToolError for the trouble that it tells of, or has."""
+    def _run(self, data: bytes, path: str, format: Format, units: int, *words: str) -> _ChildOutput:
+        """Run a child on a file; ToolError if it reports an error or does not end well."""
         bounds = format.bounds
         deadline = time.monotonic() + bounds.seconds_for(units)
         argv = [format.reader, str(bounds.cpu_for(units)), str(bounds.memory), *words]
         collected = _ChildOutput()
         try:
-            with running(argv, data, self._tier(), self._token, deadline) as stream:
+            with start_child(argv, data, self._tier(), self._token, deadline) as stream:
                 for line in _lines(stream):
-                    self._take(collected, line, format)
-                if stream.status and collected.trouble is None:
-                    collected.trouble = _broken(stream)
+                    self._parse(collected, line, format)
+                if stream.status and collected.failure is None:
+                    collected.failure = _explain_exit(stream)
         except TimeoutError:
-            collected.trouble = ("time", 0)
-        if collected.trouble is not None:
-            raise errors.trouble(*collected.trouble, path, format)
+            collected.failure = ("time", 0)
+        if collected.failure is not None:
+            raise errors.make_error(*collected.failure, path, format)
         return collected
 
-    def _take(self, collected: _ChildOutput, line: bytes, format: Format) -> None:
-        """Keep what one line says. It comes from where a hostile file was read: nothing in it is taken on trust."""
+    def _parse(self, collected: _ChildOutput, line: bytes, format: Format) -> None:
+        """Parse one line of output. A hostile file may have written it: nothing in it is trusted."""
         import msgspec
 
         try:
@@ -138,12 +138,12 @@ class Converter:
                     collected.scanned.append(page)
                 case ["progress", int(done), int(total)]:
                     self._progress(done, total, f"{format.unit} {done}" if format.unit else "")
-                case ["trouble", str(name), int(number)]:
-                    collected.trouble = (name, number)
+                case ["failure", str(name), int(number)]:
+                    collected.failure = (name, number)
                 case _:
-                    collected.trouble = ("crash", 0)
+                    collected.failure = ("crash", 0)
         except msgspec.MsgspecError:
-            collected.trouble = ("crash", 0)
+            collected.failure = ("crash", 0)
 
 
 def available(format: Format) -> bool:
@@ -154,7 +154,7 @@ def available(format: Format) -> bool:
 
 
 @contextmanager
-def running(
+def start_child(
     words: Sequence[str], data: bytes, tier: str, token: CancelToken | None, deadline: float
 ) -> Iterator[Stream]:
     """A child that has these bytes on its stdin, confined as commands are here, without network and without room.
@@ -186,13 +186,13 @@ def running(
 
 
 def _lines(stream: Stream) -> Iterator[bytes]:
-    """What the child says, line by line; it ends where that is more than any child may say."""
+    """The lines of the output, up to the limit of its size."""
     rest = bytearray()
     total = 0
     for chunk in stream:
         total += len(chunk)
         if total > 2 * limits.OUTPUT:
-            yield b'["trouble","output",0]'
+            yield b'["failure","output",0]'
             return
         rest += chunk
         if b"\n" in chunk:
@@ -203,8 +203,8 @@ def _lines(stream: Stream) -> Iterator[bytes]:
         yield bytes(rest)
 
 
-def _broken(stream: Stream) -> tuple[str, int]:
-    """What became of a child that did not come to its end. ToolError if the file is not to blame."""
+def _explain_exit(stream: Stream) -> tuple[str, int]:
+    """Why a child did not end well; ToolError if the file is not the reason."""
     status = stream.status or 0
     if status == 1:
         why = stream.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][-200:]

@@ -7,7 +7,7 @@ from toolroll.host.convert.formats import Extra, Format
 from toolroll.result import ErrorCode, ToolError
 
 _TOO_MUCH = "Split it, or save its text and use that."
-_WORDS: dict[str, tuple[ErrorCode, str]] = {
+_MESSAGES: dict[str, tuple[ErrorCode, str]] = {
     "damaged": (
         ErrorCode.VALIDATION,
         "cannot be read as {what}: it is damaged, cut off, or something else. Open it in its own program and save it "
@@ -15,7 +15,7 @@ _WORDS: dict[str, tuple[ErrorCode, str]] = {
     ),
     "password": (ErrorCode.PERMISSION, "is protected. Save a copy of it without a password and use that."),
     "empty": (ErrorCode.VALIDATION, "is {what} without any text in it: there is nothing to read."),
-    "silent": (ErrorCode.VALIDATION, "is a recording in which no speech was collected: there is nothing to read."),
+    "silent": (ErrorCode.VALIDATION, "is a recording in which no speech was recognised: there is nothing to read."),
     "pages": (ErrorCode.TOO_LARGE, "has {number} parts; at most {pages} are read. Split it."),
     "entries": (ErrorCode.TOO_LARGE, "is an archive of more than {entries} files, as no document is. Save it again."),
     "unpacked": (ErrorCode.TOO_LARGE, "unpacks to more than is read. Split it, or take large pictures out of it."),
@@ -31,10 +31,10 @@ _WORDS: dict[str, tuple[ErrorCode, str]] = {
     "cells": (ErrorCode.TOO_LARGE, "has more than {cells} cells. Save the sheets that matter as CSV."),
     "output": (ErrorCode.TOO_LARGE, "holds more text than is read at once. Split it."),
     "pixels": (ErrorCode.TOO_LARGE, "has {number} pixels; at most {pixels} are read. Make it smaller."),
-    "minutes": (ErrorCode.TOO_LARGE, "lasts {number} minutes; at most {minutes} are collected. Cut it into parts."),
+    "minutes": (ErrorCode.TOO_LARGE, "lasts {number} minutes; at most {minutes} are converted. Cut it into parts."),
     "encoding": (
         ErrorCode.UNSUPPORTED,
-        "is in an encoding that cannot be collected here: convert it to WAV (PCM, 16 bit), or install ffmpeg.",
+        "is in an encoding that cannot be decoded here: convert it to WAV (PCM, 16 bit), or install ffmpeg.",
     ),
     "much": (ErrorCode.TOO_LARGE, f"takes too much memory to be converted. {_TOO_MUCH}"),
     "time": (ErrorCode.TOO_LARGE, f"takes too long to be converted. {_TOO_MUCH}"),
@@ -42,9 +42,9 @@ _WORDS: dict[str, tuple[ErrorCode, str]] = {
 }
 
 
-def trouble(name: str, number: int, path: str, format: Format) -> ToolError:
+def make_error(name: str, number: int, path: str, format: Format) -> ToolError:
     """The error for what a child has named; a name that is not known is a broken child."""
-    code, words = _WORDS.get(name) or _WORDS["crash"]
+    code, words = _MESSAGES.get(name) or _MESSAGES["crash"]
     text = words.format(
         what=format.what,
         number=number,
@@ -57,7 +57,7 @@ def trouble(name: str, number: int, path: str, format: Format) -> ToolError:
     return ToolError(code, f"{path!r} {text}")
 
 
-def missing(path: str, what: str, extra: Extra) -> ToolError:
+def make_missing_error(path: str, what: str, extra: Extra) -> ToolError:
     """The error for a file whose converter is not installed."""
     return ToolError(
         ErrorCode.UNSUPPORTED,
@@ -66,7 +66,7 @@ def missing(path: str, what: str, extra: Extra) -> ToolError:
     )
 
 
-def refused(path: str, what: str, better: str) -> ToolError:
+def make_refusal(path: str, what: str, better: str) -> ToolError:
     """The error for a file of a kind that has no converter."""
     return ToolError(
         ErrorCode.UNSUPPORTED,

@@ -36,7 +36,7 @@ class Format:
 
 OCR = ("onnxruntime", "rapidocr")
 PDF = Format("pdf", "pdf", "a PDF", "rag", ("pypdfium2",), "page")
-SCANNED = Format("pdf", "pdf_ocr", "a scanned PDF", "ocr", ("pypdfium2", *OCR), "page", limits.SCAN)
+SCANNED = Format("pdf", "pdf", "a scanned PDF", "ocr", ("pypdfium2", *OCR), "page", limits.SCAN)
 WORD = Format("word", "word", "a Word document", "rag", ("docx",))
 SLIDES = Format("slides", "powerpoint", "a PowerPoint presentation", "rag", ("pptx",), "slide")
 SHEET = Format("sheet", "spreadsheet", "a spreadsheet", "rag", ("python_calamine",), "sheet")

@@ -103,12 +103,12 @@ class Linter:
     def _draft(self, path: str) -> TextFile:
         return self.projects.files.draft(self._absolute(path))
 
-    def _ask(self, words: engines.Words) -> LintOutput:
+    def _ask(self, template: str) -> LintOutput:
         texts = {"report": ("", ".json")}
         if not self.engine.program:
             texts["script"] = (driver_source("check_syntax"), ".py")
         with self.projects.scripts(texts) as made:
-            argv = [self.program, *words(self._wanted(made))]
+            argv = [self.program, *self._wanted(made).arguments(template)]
             printed = self._run(argv)
             report = read_report(made["report"])
         if report:
@@ -151,7 +151,7 @@ class Linter:
                 raise ToolError(ErrorCode.UNSUPPORTED, why)
         names = "".join(f"./{one.path}\n" for one in drafts)
         with self.projects.scripts({"list": (names, ".list")}) as made:
-            words = rewrite.filter(self._wanted({}))
+            words = self._wanted({}).arguments(rewrite.filter)
             command = words if words[:1] == ["sh"] else [self.program, *words]
             out = f"{made['list']}.d"
             printed = self._run(["sh", "-c", engines.LOOP, "sh", out, made["list"], *command])

@@ -67,9 +67,11 @@ def sweep(stage: int, older: float) -> int:
         for name in os.listdir(here):
             temp = _TEMP.fullmatch(name)
             with suppress(FileNotFoundError):  # another process sweeps too
-                if temp and not _is_alive(int(temp[1])) and _age(here, name) > older:
-                    os.unlink(name, dir_fd=here)
-                    removed += 1
+                if temp and not _is_alive(int(temp[1])):
+                    age = time.time() - os.stat(name, dir_fd=here, follow_symlinks=False).st_mtime
+                    if age > older:
+                        os.unlink(name, dir_fd=here)
+                        removed += 1
     finally:
         os.close(here)
     return removed
@@ -89,7 +91,7 @@ class Replacement:
         # From the stage a killed process leaves its unfinished file there, never in the workspace.
         staged = stage is not None and os.fstat(stage).st_dev == os.fstat(place.fd).st_dev
         self._stage = stage if staged else None
-        with _existing(place) as old, _Blaming(place):
+        with _existing(place) as old, _blaming(place):
             folder = place.fd if self._stage is None else self._stage
             self._draft = _Draft(folder, 0o600, nameless=not staged)  # private until its mode is known
             try:
@@ -112,7 +114,7 @@ class Replacement:
 
     def settle(self) -> None:
         """Wait until it would survive a power cut."""
-        with _Blaming(self._place):
+        with _blaming(self._place):
             os.fsync(self._draft.fd)
 
     def put(self, check: Check | None = None) -> None:
@@ -121,7 +123,7 @@ class Replacement:
             with self._place.alone():
                 if check is not None:
                     check()
-                with _Blaming(self._place):
+                with _blaming(self._place):
                     self._draft.publish_over(self._place)
         except OSError as error:
             if error.errno != errno.EXDEV or self._stage is None:
@@ -193,10 +195,10 @@ def _create(
     place: PathHandle, data: bytes, mode: int | None, durable: bool, check: Check | None, create_only: bool
 ) -> bool:
     """Make a new file; False if the name was taken meanwhile, which only `create_only` minds."""
-    with _Blaming(place):
+    with _blaming(place):
         draft = _Draft(place.fd, 0o666, nameless=True)  # in its folder from the start, to inherit group and ACL
     with draft:
-        with _Blaming(place):
+        with _blaming(place):
             draft.fill(data)
             if mode is not None:
                 os.fchmod(draft.fd, mode)
@@ -204,7 +206,7 @@ def _create(
                 os.fsync(draft.fd)
         if check is not None:
             check()
-        with _Blaming(place):
+        with _blaming(place):
             try:
                 draft.publish_new(place)
             except FileExistsError:
@@ -217,7 +219,7 @@ def _create(
 @contextmanager
 def _existing(place: PathHandle) -> Iterator[int]:
     """A descriptor of the regular file to be replaced, for looking at it only."""
-    with _Blaming(place):
+    with _blaming(place):
         fd = os.open(place.name, _LOOK, dir_fd=place.fd)
     try:
         mode = os.fstat(fd).st_mode
@@ -234,18 +236,13 @@ def _existing(place: PathHandle) -> Iterator[int]:
         os.close(fd)
 
 
-class _Blaming:
+@contextmanager
+def _blaming(place: PathHandle) -> Iterator[None]:
     """Report an OSError of the block with the caller's path instead of the name of the draft."""
-
-    def __init__(self, place: PathHandle) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: object) -> None:
-        if isinstance(error, OSError):
-            raise os_error(error.errno, self._place.shown) from None
+    try:
+        yield
+    except OSError as error:
+        raise os_error(error.errno, place.shown) from None
 
 
 def _keep(new: int, old: int) -> None:
@@ -303,7 +300,3 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:
         pass
     return True
-
-
-def _age(folder: int, name: str) -> float:
-    return time.time() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime

@@ -95,7 +95,7 @@ class Copies:
             for seen in Walk(fd, hidden=True):
                 target = os.path.join(self._first, seen.path)
                 if seen.kind == "directory":
-                    os.makedirs(target, exist_ok=True)
+                    os.mkdir(target)
                 elif seen.kind == "link":
                     os.symlink(os.readlink(os.path.join(workspace, seen.path)), target)
                 elif seen.path == ".git":

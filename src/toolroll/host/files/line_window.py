@@ -26,15 +26,11 @@ _MOST_FILES = 32
 _MOST_BLOCKS = 1 << 18  # of all files together; a milestone takes 8 bytes
 
 
-def _from_the_start() -> array[int]:
-    return array("Q", (0,))
-
-
 @dataclass(slots=True)
 class LineIndex:
     """How many line feeds stand before each block of a file."""
 
-    before: array[int] = field(default_factory=_from_the_start)
+    before: array[int] = field(default_factory=lambda: array("Q", (0,)))
     total: int | None = None
     """The lines of the whole file, once its end was seen."""
     settled: bool = False

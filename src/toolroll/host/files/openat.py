@@ -222,10 +222,14 @@ class PathHandle:
             self._enter(self.missing[0])
             self.missing = self.missing[1:]
 
+    def status(self) -> os.stat_result:
+        """The status of what is there now, which may be a link."""
+        return os.stat(self.name, dir_fd=self.fd, follow_symlinks=False)
+
     def mode(self) -> int:
         """The st_mode of what is there now, which may be a link; 0 if there is nothing."""
         try:
-            return os.stat(self.name, dir_fd=self.fd, follow_symlinks=False).st_mode
+            return self.status().st_mode
         except FileNotFoundError:
             return 0
 

@@ -154,6 +154,15 @@ class FileReader:
                 steps.pop()
         return tuple(steps)
 
+    def relative(self, path: str, folder: str) -> str | None:
+        """An absolute path relative to a folder of the workspace; None if it is not beneath it."""
+        try:
+            names = self.root.text(path).split("/")
+        except ToolError:
+            return None
+        above = [] if folder in (".", "./") else list(self.key(folder))
+        return "/".join(names[len(above) :]) if names[: len(above)] == above else None
+
     def read(self, path: str, encoding: str | None = None) -> TextFile:
         """The whole text file; it then counts as seen."""
         document = self.peek(path, encoding)

@@ -10,7 +10,6 @@ import os
 import stat
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Self
 
 from toolroll.host.files.openat import (
@@ -59,7 +58,6 @@ class Root:
         self.kernel = confined is not None
         self.trust = self._examined(trust)
         self.opener: Opener = self._guarded(confined or walk) if self.trust.hides else confined or walk
-        self._link = f"/proc/self/fd/{self.fd}"
         self._last = ".", paths.Relative((), True)
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
@@ -70,10 +68,9 @@ class Root:
 
     def file(self, path: str) -> int:
         """A descriptor of the regular file at `path`, for reading."""
-        return self.regular(path)[0]
+        return self._regular(path)[0]
 
-    def regular(self, path: str) -> tuple[int, os.stat_result]:
-        """The same with its status."""
+    def _regular(self, path: str) -> tuple[int, os.stat_result]:
         try:
             fd = self._open(self._read(path), os.O_RDONLY, path)
         except OSError as error:
@@ -83,7 +80,7 @@ class Root:
         return fd, _status(fd, path)
 
     def located(self, path: str) -> tuple[int, os.stat_result, tuple[str, ...]]:
-        """The same, with its real path as `real` gives it; without a link or ".." that is the path itself."""
+        """The regular file at `path`: a descriptor, its status, and its real path as `real` gives it."""
         where = self._read(path)
         if self.kernel and ".." not in where.parts:
             try:
@@ -93,9 +90,9 @@ class Root:
                     raise os_error(error.errno, path) from None
             else:
                 return fd, _status(fd, path), where.parts
-        fd, status = self.regular(path)
+        fd, status = self._regular(path)
         try:
-            return fd, status, self._place_of(fd, path)
+            return fd, status, self.real(fd)
         except BaseException:
             os.close(fd)
             raise
@@ -104,7 +101,7 @@ class Root:
         """Whether there is anything at `path`, a link that leads nowhere too."""
         try:
             with self.place(path, follow=False) as place:
-                os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+                place.status()
         except (OSError, ToolError):
             return False
         return True
@@ -145,14 +142,8 @@ class Root:
         raise os_error(errno.ELOOP, path)
 
     def real(self, fd: int) -> tuple[str, ...]:
-        """Where an open file or folder is now, as components beneath the root.
-
-        Without /proc this works for folders only; ask for the `place` of a file instead.
-        """
-        try:
-            above, here = os.readlink(self._link), os.readlink(f"/proc/self/fd/{fd}")
-        except OSError:
-            return self._climb(fd)
+        """Where an open file or folder is now, as components beneath the root."""
+        above, here = _path(self.fd), _path(fd)
         if here.endswith(_DELETED) and not _is_at(here, fd):
             raise os_error(errno.ENOENT, here.removesuffix(_DELETED))
         if here.startswith(f"{above}/"):  # and the kernel writes no "//" and no "."
@@ -161,13 +152,6 @@ class Root:
         if names is None:
             raise paths.outside(here, self.path)
         return names
-
-    def _place_of(self, fd: int, path: str) -> tuple[str, ...]:
-        try:
-            return self.real(fd)
-        except NotADirectoryError:  # only Linux can tell where an open file is
-            with self.place(path) as place:
-                return place.parts
 
     def text(self, path: str) -> str:
         """`path` as it is shown to the model: relative to the workspace, with forward slashes."""
@@ -262,23 +246,6 @@ class Root:
             os.close(fd)
             raise
 
-    def _climb(self, fd: int) -> tuple[str, ...]:
-        """`real` for a folder where there is no /proc: go up to the root, finding each name by its inode."""
-        top = os.fstat(self.fd)
-        names: list[str] = []
-        here = os.open(".", LIST, dir_fd=fd)
-        try:
-            while not os.path.samestat(os.fstat(here), top):
-                above = os.open("..", LIST, dir_fd=here)
-                below, here = here, above
-                try:
-                    names.append(_name_of(below, above))
-                finally:
-                    os.close(below)
-        finally:
-            os.close(here)
-        return tuple(reversed(names))
-
 
 def _status(fd: int, path: str) -> os.stat_result:
     """The status of what must be a regular file; anything else is closed."""
@@ -287,18 +254,6 @@ def _status(fd: int, path: str) -> os.stat_result:
         os.close(fd)
         raise not_a_file(path, status.st_mode)
     return status
-
-
-def _name_of(below: int, above: int) -> str:
-    """The name that the folder `below` has in the folder `above`."""
-    wanted = os.fstat(below)
-    with os.scandir(above) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                with suppress(FileNotFoundError):
-                    if os.path.samestat(entry.stat(follow_symlinks=False), wanted):
-                        return entry.name
-    raise os_error(errno.ENOENT, "..")
 
 
 def _entered(path: str) -> int:
@@ -320,10 +275,15 @@ def _unusable(path: str, error: OSError) -> OSError:
     return OSError(error.errno, f"{why}; name a folder that is there and that you may read and enter", path)
 
 
-def _location(fd: int) -> str:
-    """The absolute path of an open file or folder, as far as the kernel knows it."""
+def _path(fd: int) -> str:
+    """The absolute path of an open file or folder, as the kernel writes it."""
     path = folder_path(fd)
-    return path if sys.platform == "darwin" else os.readlink(path).removesuffix(_DELETED)
+    return path if sys.platform == "darwin" else os.readlink(path)
+
+
+def _location(fd: int) -> str:
+    """The same, without the mark of what was deleted."""
+    return _path(fd).removesuffix(_DELETED)
 
 
 def _is_at(path: str, fd: int) -> bool:

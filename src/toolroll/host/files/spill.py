@@ -123,22 +123,17 @@ def _renewed(folder: int, name: str) -> bool:
 
 def _sweep(folder: int, room: int) -> int:
     """Remove what is older than some days, and the oldest of the rest until it fits the room; what is left then."""
+    kept: list[tuple[float, int, str]] = []
     with os.scandir(folder) as found:
-        kept = sorted(aged for entry in found if (aged := _aged(entry)) is not None)
+        for entry in found:
+            with contextlib.suppress(FileNotFoundError):  # another session has swept it
+                kept.append((entry.stat().st_mtime, entry.stat().st_size, entry.name))
     total = sum(size for _, size, _ in kept)
     oldest = time.time() - _DAYS
-    for mtime, size, name in kept:
+    for mtime, size, name in sorted(kept):
         if mtime >= oldest and total <= room:
             break
         with contextlib.suppress(FileNotFoundError):  # another session may sweep too
             os.unlink(name, dir_fd=folder)
         total -= size
     return total
-
-
-def _aged(entry: os.DirEntry[str]) -> tuple[float, int, str] | None:
-    try:
-        about = entry.stat()
-    except FileNotFoundError:  # another session has swept it
-        return None
-    return about.st_mtime, about.st_size, entry.name

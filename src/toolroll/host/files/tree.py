@@ -100,12 +100,12 @@ class FileTree:
 
     def _rename(self, old: PathHandle, new: PathHandle, kind: Kind) -> None:
         recorder = self._files.recorder
-        taken = _exists(new)
+        taken = bool(new.mode())
         if recorder and taken:
             with recorder.removing(new.fd, new.name, new.path):
                 pass  # by the rename itself
         with recorder.moving(old, new) if recorder else nullcontext():
-            if taken and os.path.samestat(_status(old), _status(new)):
+            if taken and os.path.samestat(old.status(), new.status()):
                 os.unlink(old.name, dir_fd=old.fd)  # two names of one file, which a rename leaves both
             elif taken or kind != "file" or not _linked(old, new):
                 os.rename(old.name, new.name, src_dir_fd=old.fd, dst_dir_fd=new.fd)
@@ -172,7 +172,7 @@ class FileTree:
         except FileNotFoundError:
             raise self._files.missing(path) from None
         with place:
-            if not _exists(place):
+            if not place.mode():
                 raise self._files.missing(path)
             yield place
 
@@ -190,7 +190,7 @@ class FileTree:
             yield new
 
     def _check_free(self, new: PathHandle, target: str, overwrite: bool) -> None:
-        if not overwrite and _exists(new):
+        if not overwrite and new.mode():
             raise ToolError(
                 ErrorCode.CONFLICT,
                 f"{target!r} exists. Set `overwrite` to replace it, or choose another name.",
@@ -308,14 +308,6 @@ def _check_outside(old: PathHandle, new: PathHandle, source: str, target: str) -
         )
 
 
-def _exists(place: PathHandle) -> bool:
-    return place.mode() != 0
-
-
-def _status(place: PathHandle) -> os.stat_result:
-    return os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
-
-
 def _is_folder(path: str, files: Workspace) -> bool:
     try:
         os.close(files.root.folder(path))
@@ -328,7 +320,7 @@ def _is_folder(path: str, files: Workspace) -> bool:
 
 def _part(place: PathHandle) -> None:
     """Give a file that has other names an inode of its own: those may be outside, and are not to be changed."""
-    if os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_nlink > 1:
+    if place.status().st_nlink > 1:
         _, data = look(place.fd, place.name)
         if data is not None:
             atomic.write(place, data, stage=None)

@@ -129,31 +129,36 @@ class Trust:
         return replace(access, write=write, read=read, lock=(*access.lock, *lock), hide=(*access.hide, *hide))
 
     def drop_imports(self) -> None:
-        """Remove from `sys.path` what is at, above or beneath the workspace, and nothing that toolroll runs from.
-
-        Anything could be written there, under the name of a module that is imported later. Modules that are
-        imported already stay.
-        """
-        kept = _runs_from()
-
-        def stays(entry: str) -> bool:
-            if entry in kept:
-                return True
-            there = os.path.realpath(entry or ".")
-            if not (is_beneath(there, self._workspace) or is_beneath(self._workspace, there)):
-                return True
-            return there in kept or any(is_beneath(there, one) for one in self._lock)
-
-        left = [entry for entry in sys.path if not isinstance(entry, str) or stays(entry)]
-        left = [os.path.abspath(one) if isinstance(one, str) and not os.path.isabs(one) else one for one in left]
-        if left != sys.path:  # a relative entry would follow the process into the workspace
-            sys.path[:] = left
+        """Remove the workspace from `sys.path`."""
+        drop_imports(self._workspace, self._lock)
 
     def _tops(self) -> Iterator[str]:
         """The folders right beneath / that are neither the system's own nor hidden: commands get those one by one."""
         with os.scandir("/") as entries:
             names = sorted(one.path for one in entries if one.is_dir(follow_symlinks=False))
         yield from (one for one in names if one not in self._lock and one not in self._hide)
+
+
+def drop_imports(workspace: str, locked: Iterable[str] = ()) -> None:
+    """Remove from `sys.path` what is at, above or beneath the workspace, and nothing that toolroll runs from.
+
+    Anything could be written there, under the name of a module that is imported later. Modules that are
+    imported already stay. `locked` are paths that no tool or command changes.
+    """
+    kept, workspace = _runs_from(), os.path.realpath(workspace)
+
+    def stays(entry: str) -> bool:
+        if entry in kept:
+            return True
+        there = os.path.realpath(entry or ".")
+        if not (is_beneath(there, workspace) or is_beneath(workspace, there)):
+            return True
+        return there in kept or any(is_beneath(there, one) for one in locked or kept)
+
+    left = [entry for entry in sys.path if not isinstance(entry, str) or stays(entry)]
+    left = [os.path.abspath(one) if isinstance(one, str) and not os.path.isabs(one) else one for one in left]
+    if left != sys.path:  # a relative entry would follow the process into the workspace
+        sys.path[:] = left
 
 
 def examine(workspace: str, state_dir: str | None = None, *, wide: bool = False) -> Trust:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -63,9 +62,8 @@ class Walk:
         self._depth = depth
         self._rules = ignore.IgnoreRules(rules)
         self._excludes = excludes
-        self.passed: Counter[str] = Counter()
-        """What was passed over: files and folders that are "hidden" or "ignored", "link"s that were shown but
-        not followed, "unreadable" folders, and "special" files such as pipes."""
+        self.unreadable = 0
+        """Folders that could not be entered."""
         self.left: list[tuple[str, Kind]] | None = None
         """If set to a list: the files and folders that were passed over as hidden or ignored."""
 
@@ -76,7 +74,7 @@ class Walk:
             try:
                 fd = self.enter(path)
             except OSError:
-                self.passed["unreadable"] += 1
+                self.unreadable += 1
                 continue
             inner: list[tuple[str, int, Chain]] = []
             try:
@@ -103,20 +101,18 @@ class Walk:
     def _list(self, fd: int, path: str, entries: list[os.DirEntry[str]], chain: Chain) -> Iterator[WalkEntry]:
         for entry in entries:
             kind = kind_of(entry)
-            if kind is None:
-                self.passed["special"] += 1
-                continue
             where = path + entry.name
-            if (entry.name == ".git" and kind == "directory") or (self._excludes and self._excludes(where)):
+            if (
+                kind is None
+                or (entry.name == ".git" and kind == "directory")
+                or (self._excludes and self._excludes(where))
+            ):
                 continue
             hidden = entry.name.startswith(".") and not self._hidden
-            if hidden or self._is_ignored(entry.name, where, kind, chain):
-                self.passed["hidden" if hidden else "ignored"] += 1
-                if self.left is not None:
-                    self.left.append((where, kind))
-            else:
-                self.passed["link"] += kind == "link"
+            if not hidden and not self._is_ignored(entry.name, where, kind, chain):
                 yield WalkEntry(where, kind, entry, fd)
+            elif self.left is not None:
+                self.left.append((where, kind))
 
     def _is_ignored(self, name: str, path: str, kind: Kind, chain: Chain) -> bool:
         folder = kind == "directory"

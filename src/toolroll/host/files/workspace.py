@@ -177,7 +177,7 @@ class Workspace(FileReader):
         """Put a new file in its place, if the old one is still what it was."""
         place, draft, recorder = save.place, save.draft, self._recorder
         save.new.put(lambda: self._check_unchanged(place, draft.version))
-        status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        status = place.status()
         self.records.note(place.path, Version(stamp_of(status), save.digest), draft.encoding)
         if recorder is not None and save.step is not None:
             recorder.written(save.step, status)
@@ -237,7 +237,7 @@ class Workspace(FileReader):
                 check=lambda: self._check_unchanged(place, version),
                 sync=sync,
             )
-        status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+        status = place.status()
         self.records.note(place.path, Version(stamp_of(status), digests[1]), encoding)
 
     def _stage(self) -> int | None:
@@ -285,7 +285,7 @@ class Workspace(FileReader):
 
     def _is(self, place: PathHandle, version: Version) -> bool:
         try:
-            status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
+            status = place.status()
         except FileNotFoundError:
             return False
         if stamp_of(status) == version.stamp:

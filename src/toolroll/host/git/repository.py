@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -280,7 +280,7 @@ def _is_repository(root: Root, name: str) -> bool:
 
 def read_user_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, Word]:
     """The user's name and address, line endings and ignored files, as their own git settings have them."""
-    found = _ask_user_settings(programs, environment, token)
+    found = read_settings(programs, environment, token, _USER_SETTINGS)
     names = ("user.name", "user.email", "core.autocrlf")
     settings: dict[str, Word] = {name: value for name, value in found.items() if name in names}
     home = environment.get("HOME", "")
@@ -293,16 +293,3 @@ def read_user_settings(programs: Launcher, environment: Mapping[str, str], token
         if text.strip():
             settings["core.excludesFile"] = SealedText(text, "<the user's ignored files>")
     return settings
-
-
-def _ask_user_settings(programs: Launcher, environment: Mapping[str, str], token: CancelToken) -> dict[str, str]:
-    """Ask git for the user's own settings; the repository's are not read."""
-    words = ("--global", "--includes", "-z", "--get-regexp", _USER_SETTINGS)
-    return dict(_pairs(read_settings(programs, environment, token, words)))
-
-
-def _pairs(records: Iterable[str]) -> Iterable[tuple[str, str]]:
-    for record in records:
-        name, newline, value = record.partition("\n")
-        if newline:
-            yield name, value

@@ -173,15 +173,14 @@ class Client:
                 if robots and request.method in ("GET", "HEAD"):
                     self._check_robots(target, deadline)
             response = self._exchange(request, verdict, target, deadline, into)
-            step = _next(request, response, target) if most else None
-            if step is None or step.request is None:
-                return replace(response, hops=tuple(hops), note=step.note if step else note)
+            following, said = _next(request, response, target) if most else (None, "")
+            if following is None:
+                return replace(response, hops=tuple(hops), note=said or note)
             if len(hops) == most:
-                raise _EndlessError(
-                    ErrorCode.NETWORK, f"More than {most} redirects, the last to {step.request.url!r}. Use another URL."
-                )
+                why = f"More than {most} redirects, the last to {following.url!r}. Use another URL."
+                raise _EndlessError(ErrorCode.NETWORK, why)
             hops.append(target.url)
-            request, note = step.request, step.note or note
+            request, note = following, said or note
 
     def _judge(self, url: str, deadline: Deadline) -> tuple[urls.UrlVerdict, urls.Target]:
         """The verdict of the policy and the parts of the URL; ToolError when it is forbidden."""
@@ -272,21 +271,13 @@ class _EndlessError(ToolError):
     """More redirects than are followed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """Where a redirect leads: the next request, or None; and what was left out, or why it is not followed."""
-
-    request: Request | None
-    note: str = ""
-
-
-def _next(request: Request, response: Response, here: urls.Target) -> _Step | None:
-    """The step that an answer asks for; None when it is no redirect."""
+def _next(request: Request, response: Response, here: urls.Target) -> tuple[Request | None, str]:
+    """The request that a redirect leads to, or None; and what was left out, or why it is not followed."""
     from toolroll.policy import urls
 
     location = response.headers.get("location", "")
     if response.status not in _REDIRECTS or not location:
-        return None
+        return None, ""
     try:
         url = urls.redirect(response.url, location)
     except ValueError as error:
@@ -302,9 +293,9 @@ def _next(request: Request, response: Response, here: urls.Target) -> _Step | No
     if response.status not in _KEEP_METHOD and request.method not in ("GET", "HEAD"):
         request = request.as_get()
     if urls.parse(url).origin == here.origin:
-        return _Step(replace(request, url=url))
+        return replace(request, url=url), ""
     if request.body is not None:
-        return _Step(None, f"Not followed: it would send the body to another host. To do so, use {url!r} as `url`.")
+        return None, f"Not followed: it would send the body to another host. To do so, use {url!r} as `url`."
     there = request.for_other_host(url)
     dropped = sorted(set(request.headers) - set(there.headers))
-    return _Step(there, f"Not sent to the other host: {', '.join(dropped)}." if dropped else "")
+    return there, f"Not sent to the other host: {', '.join(dropped)}." if dropped else ""

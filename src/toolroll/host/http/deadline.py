@@ -8,8 +8,7 @@ import time
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.result import ErrorCode, ToolError
 
-SILENCE_S = 60.0
-"""How long a server may send nothing."""
+SILENCE_S = 60.0  # how long a server may send nothing
 
 
 class Deadline:

@@ -26,8 +26,7 @@ _MAX_FILE_BYTES = 2_000_000  # of a file; there are two
 _MAX_TEXT_CHARS = 2_000  # characters of the arguments of one call, or of one line of a turn
 _MAX_TURN_CHARS = 20_000
 _MAX_RECENT_TURNS = 1_000  # by which a client that sends the whole conversation with each call is noticed
-SAID = "said"
-"""The outcome of a turn."""
+SAID = "said"  # the outcome of a turn
 
 
 class LoggedCall(msgspec.Struct, frozen=True):

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.state import State
 
-MAX_CONVERSION_SECONDS = 240.0
-"""After which no more documents of a folder are converted in one call."""
+MAX_CONVERSION_SECONDS = 240.0  # after which no more documents of a folder are converted in one call
 
 _CUTS = {"pdf": chunks.split_text, "image": chunks.split_text, "audio": chunks.split_text, "sheet": chunks.split_table}
 

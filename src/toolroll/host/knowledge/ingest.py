@@ -197,7 +197,7 @@ class Ingest:
             return self._conversions.load(files, path, format, one_of_many=top)
         suffix = formats.suffix(path)
         if suffix in formats.REFUSED and (top or FileTree(self._files).is_file(path)):
-            raise errors.refused(path, *formats.REFUSED[suffix])
+            raise errors.make_refusal(path, *formats.REFUSED[suffix])
         files.data(path, MAX_DOCUMENT_BYTES)  # which refuses what is larger
         file = _text_of(files, path)
         language = languages.detect(path, file.data)

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 Rerank = Callable[[str, Sequence[Passage]], Sequence[float]]
 """From a question and its best passages to the score of each."""
 
-MAX_DOCUMENTS, MAX_PIECES, MAX_CHARACTERS = 20_000, 200_000, 500_000_000
-"""What a library holds at most."""
+MAX_DOCUMENTS, MAX_PIECES, MAX_CHARACTERS = 20_000, 200_000, 500_000_000  # what a library holds at most
 
 _TABLES = (
     "create table documents (number integer primary key autoincrement, kind text not null, source text not null, "

@@ -38,28 +38,21 @@ class RunningServer:
     """Bytes, with its children."""
 
 
+@dataclass(eq=False)
 class LspPool:
     """Starts servers, keeps them running, restarts them after a failure, and ends them."""
 
-    def __init__(
-        self,
-        root: Root,
-        read: Callable[[str], str | None],
-        spawn: Spawn,
-        choice: Mapping[str, str],
-        seconds: float,
-        start_seconds: float,
-        memory: int | None,
-    ) -> None:
-        """`read` returns the current text of a file, None where it has none."""
-        self._root = root
-        self._read = read
-        self._spawn = spawn
-        self._choice = choice
-        self._start_seconds = start_seconds
-        self._memory = memory
-        self.seconds = seconds
-        """Time limit of an answer."""
+    root: Root
+    read: Callable[[str], str | None]
+    """Returns the current text of a file, None where it has none."""
+    spawn: Spawn
+    choice: Mapping[str, str]
+    seconds: float
+    """Time limit of an answer."""
+    start_seconds: float
+    memory: int | None
+
+    def __post_init__(self) -> None:
         self._closed = False
         self._lock = threading.Lock()
         self._starting: dict[str, threading.Lock] = {}
@@ -69,7 +62,7 @@ class LspPool:
         """The server for a file; a ToolError says what to install."""
         wanted = _language(path, language)
         known = [one for one in SERVERS if one.language == wanted]
-        chosen = self._choice.get(wanted)
+        chosen = self.choice.get(wanted)
         usable = [one for one in known if (one.program == chosen if chosen else not one.chosen_only)]
         if not usable:
             names = ", ".join(one.program for one in known)
@@ -77,7 +70,7 @@ class LspPool:
         running = self._clients.get(wanted)
         if running is not None and running.connection.gone is None and running.server in usable:
             return running.server
-        found = next((one for one in usable if find_program(one, self._root.path)), None)
+        found = next((one for one in usable if find_program(one, self.root.path)), None)
         if found is None:
             raise _missing_error(usable)
         return found
@@ -122,7 +115,7 @@ class LspPool:
         from toolroll.host.lsp.file_changes import take_snapshot
 
         with self._exclusive(server.language, token):
-            snapshot = take_snapshot(self._root, server, token)
+            snapshot = take_snapshot(self.root, server, token)
             client = self._clients.get(server.language)
             # A server that never answers hangs; configuration and packages are read once, at the start.
             if client is not None and (client.timeouts > 1 or client.snapshot.config != snapshot.config):
@@ -138,7 +131,7 @@ class LspPool:
                     client.close()
                     raise _closed_error()
             else:
-                client.update_files(snapshot, self._read)
+                client.update_files(snapshot, self.read)
             return client
 
     def _start_with_retry(self, server: LanguageServer, token: CancelToken) -> LspClient:
@@ -156,20 +149,20 @@ class LspPool:
             except RefusedError as refused:
                 raise _unusable_error(server, f"refuses to start ({refused})") from None
             except LateError:
-                message = f"The language server {server.program} did not start in {self._start_seconds:g} s."
+                message = f"The language server {server.program} did not start in {self.start_seconds:g} s."
                 raise ToolError(ErrorCode.TIMEOUT, message) from None
         raise AssertionError
 
     def _start(self, server: LanguageServer, token: CancelToken) -> LspClient:
         from toolroll.host.lsp.client import LspClient
 
-        program = find_program(server, self._root.path)
+        program = find_program(server, self.root.path)
         if program is None:
             raise _missing_error([server])
-        process = self._spawn([program, *server.arguments], self._root.fd, make_environment())
-        client = LspClient(server, process, self._root.path, self._memory or _default_memory())
+        process = self.spawn([program, *server.arguments], self.root.fd, make_environment())
+        client = LspClient(server, process, self.root.path, self.memory or _default_memory())
         try:
-            client.start(token, time.monotonic() + min(self._start_seconds, max(0.0, token.remaining())))
+            client.start(token, time.monotonic() + min(self.start_seconds, max(0.0, token.remaining())))
         except BaseException:
             client.connection.close()
             raise

@@ -6,12 +6,14 @@ folder. A file in a workspace is never read: the author of a repository would ch
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 FILE = "mcp.json"
@@ -60,10 +62,6 @@ class ServerConfig:
     @property
     def source(self) -> str:
         """Digest of the program or URL: another program is another server, even under the same name."""
-        import hashlib
-
-        import msgspec
-
         identity = msgspec.json.encode([self.command, self.cwd, self.url])
         return hashlib.blake2b(identity, digest_size=16).hexdigest()
 
@@ -81,8 +79,6 @@ def load(given: Config | None, environment: Mapping[str, str]) -> dict[str, Serv
         if named is None:
             return {}
         raise ValueError(f"There is no file {path!r} with MCP servers, or it may not be read.") from None
-    import msgspec
-
     try:
         found = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
@@ -115,8 +111,6 @@ def _parse_servers(found: Any, where: str) -> dict[str, ServerConfig]:
 
 
 def _parse_server(name: str, raw: Mapping[str, Any]) -> ServerConfig:
-    import msgspec
-
     kind, program, args = raw.get("type", "stdio"), raw.get("command"), raw.get("args", [])
     url = raw.get("url") or raw.get("httpUrl") or raw.get("serverUrl") or ""
     if kind not in _KINDS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -103,8 +104,6 @@ def _header_names(schema: Mapping[str, Any]) -> Iterator[str | None]:
 
 
 def _digest(value: Any) -> str:
-    import hashlib
-
     return hashlib.blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).hexdigest()
 
 

@@ -8,22 +8,24 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolroll.host.http.deadline import Deadline
+from toolroll.host.http.request import Request, prepare
 from toolroll.host.jsonrpc.connection import GoneError, LateError, RefusedError
 from toolroll.host.jsonrpc.framing import RpcDict, decode_messages
 from toolroll.host.mcp.http_stream import MessageStream
+from toolroll.host.mcp.session import STATELESS
+from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy import urls
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.http.client import Client, Response
-    from toolroll.host.http.request import Request
-    from toolroll.host.runtime.cancellation import CancelToken
 
-STATELESS = "2026-07-28"
 _SESSION = "mcp-session-id"
 _NAME_PARAMS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PLAIN_HEADER = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -111,8 +113,6 @@ class HttpTransport:
         return answer.get("result")
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        from toolroll.host.runtime.cancellation import CancelToken
-
         message = {"jsonrpc": "2.0", "method": method, "params": params}
         self._post(message, CancelToken(), time.monotonic() + _NOTIFY_TIMEOUT_S, lambda _: None, {})
 
@@ -121,9 +121,6 @@ class HttpTransport:
 
     def close(self, how: str = "was closed", wait: float = 0.0) -> None:
         """End the session on the server, if there is one and `wait` allows it."""
-        from toolroll.host.http.request import Request
-        from toolroll.host.runtime.cancellation import CancelToken
-
         first, self.gone = self.gone is None, self.gone or GoneError(how)
         if first and self._session and wait:
             request = Request("DELETE", self._url, self._all_headers("", {}))
@@ -132,17 +129,11 @@ class HttpTransport:
 
     def _resume(self, reader: _AnswerReader, token: CancelToken, deadline: float) -> Response:
         """Resume a stream that the server ended before its answer."""
-        from toolroll.host.http.deadline import Deadline
-        from toolroll.host.http.request import Request
-
         if reader.stream.retry_s >= deadline - time.monotonic():
             raise LateError
         Deadline(token, reader.stream.retry_s + 1).sleep(reader.stream.retry_s)
-        headers = {
-            **self._all_headers("", {}),
-            "accept": "text/event-stream",
-            "last-event-id": reader.stream.last_event_id,
-        }
+        resumed = {"accept": "text/event-stream", "last-event-id": reader.stream.last_event_id}
+        headers = {**self._all_headers("", {}), **resumed}
         headers.pop("content-type")
         return self._send_in_time(Request("GET", self._url, headers), token, deadline, reader.feed)
 
@@ -154,8 +145,6 @@ class HttpTransport:
         into: Callable[[bytes], None],
         more: Mapping[str, str],
     ) -> Response:
-        from toolroll.host.http.request import Request
-
         headers = self._all_headers(message["method"], message["params"])
         if self.version == STATELESS:
             headers |= {name: _encode_header(value) for name, value in more.items()}
@@ -174,23 +163,17 @@ class HttpTransport:
 
     def _send(self, request: Request, token: CancelToken, deadline: float, into: Callable[[bytes], None]) -> Response:
         """Send a request and follow redirects that change neither the server nor the request."""
-        from dataclasses import replace
-
         for _ in range(urls.MAX_REDIRECTS):
             seconds = max(0.01, deadline - time.monotonic())
-            response = self._http.send(
-                request, token, seconds=seconds, follow=False, robots=False, silence=seconds, into=into
-            )
-            there = _redirect_target(response)
-            if there is None:
+            options: dict[str, Any] = {"seconds": seconds, "silence": seconds, "follow": False, "robots": False}
+            response = self._http.send(request, token, into=into, **options)
+            if (there := _redirect_target(response)) is None:
                 return response
             request = replace(request, url=there)
         raise ToolError(ErrorCode.NETWORK, "It redirects without an end. Check its 'url'.")
 
     def _all_headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         """The operator's headers, those of the protocol, and for stateless requests the method and name."""
-        from toolroll.host.http.request import prepare
-
         headers = dict(prepare("GET", self._url, self._headers).headers)
         headers |= {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         if self._session:

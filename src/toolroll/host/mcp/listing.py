@@ -24,15 +24,15 @@ def list_items(action: str, servers: McpServers, name: str | None, call: Call) -
     what = action.removeprefix("list_")
     found, failed = servers.each(name, lambda one: _rows(what, one, call))
     brief = len(found) + len(failed) > 1
-    content = ResultContent(notes=[f"{error.message}" for error in failed])
+    origin = ", ".join(found) or "none"
+    content = ResultContent(origin, call.limits.output_chars, lambda text: text, notes=[one.message for one in failed])
     for server, rows in found.items():
         lines = [_line(row, brief) for row in rows]
         content.texts.append("\n".join([f"{server}: {len(rows)} {what}", *lines]))
     if brief:
         content.notes.append("With `server`, its list comes in full.")
     structured = [{"server": server, **row} for server, rows in found.items() for row in rows]
-    origin = ", ".join(found) or "none"
-    return content.answer(origin, f"list of {what}", structured, call.limits.output_chars, lambda text: text)
+    return content.answer(f"list of {what}", structured)
 
 
 def _rows(what: str, server: McpServer, call: Call) -> list[dict[str, Any]]:

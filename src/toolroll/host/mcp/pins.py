@@ -60,9 +60,8 @@ class ToolPins:
         return found if isinstance(found, dict) else {}
 
     def _broken(self, error: Exception) -> ToolError:
-        return ToolError(
-            ErrorCode.IO, f"{self.path!r}, with the known tools of MCP servers, is broken: {error}. Ask the user."
-        )
+        text = f"{self.path!r}, with the known tools of MCP servers, is broken: {error}. Ask the user."
+        return ToolError(ErrorCode.IO, text)
 
 
 def describe_changes(before: ToolDefinition, now: ToolDefinition) -> str:

@@ -50,8 +50,12 @@ def _fenced(text: str, subject: str, server: str) -> str:
 
 @dataclass(slots=True)
 class ResultContent:
-    """Collects blocks of content."""
+    """Collects blocks of content, for a model that sees at most `most` characters."""
 
+    server: str
+    most: int
+    hide: Callable[[str], str]
+    """Replaces secrets in a text."""
     texts: list[str] = field(default_factory=list)
     images: list[Image] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -100,23 +104,17 @@ class ResultContent:
         self.notes.append(f"A structured part with {len(written)} characters is left out.")
         return None
 
-    def answer(self, server: str, subject: str, structured: Any, most: int, hide: Callable[[str], str]) -> McpResult:
-        """The result, for a model that sees at most `most` characters."""
+    def answer(self, subject: str, structured: Any = None) -> McpResult:
+        hide, server = self.hide, self.server
         text = hide(clean_text("\n\n".join(self.texts)))
         if structured is not None:
             written = hide(msgspec.json.encode(structured).decode())
             text = text or hide(clean_text(msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()))
             structured = self._bounded(written)
-        shown = bound(text, max(_RESERVED_CHARS, most - _RESERVED_CHARS))
-        return McpResult(
-            server,
-            subject,
-            shown.text,
-            structured,
-            " ".join(dict.fromkeys(self.notes)),
-            (lambda: _fenced(text, subject, server)) if shown.cut else None,
-            tuple(self.images),
-        )
+        shown = bound(text, max(_RESERVED_CHARS, self.most - _RESERVED_CHARS))
+        notes = " ".join(dict.fromkeys(self.notes))
+        whole = (lambda: _fenced(text, subject, server)) if shown.cut else None
+        return McpResult(server, subject, shown.text, structured, notes, whole, tuple(self.images))
 
 
 def clean_text(text: str) -> str:
@@ -124,40 +122,33 @@ def clean_text(text: str) -> str:
     return clean(text.encode("utf-8", "replace"))
 
 
-def tool_result(result: Mapping[str, Any], server: str, tool: str, most: int, hide: Callable[[str], str]) -> McpResult:
+def tool_result(result: Mapping[str, Any], content: ResultContent, tool: str) -> McpResult:
     """The result of a tool call; ToolError when the tool reports an error."""
-    content = ResultContent()
     for block in _blocks(result.get("content")):
         content.add(block)
-    subject = f"tool {tool!r}"
+    subject, server = f"tool {tool!r}", content.server
     if result.get("isError") is True:
-        text = hide(clean_text("\n".join(content.texts)))
+        text = content.hide(clean_text("\n".join(content.texts)))
         text = text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]} [cut]"
         quoted = f"\n{_fenced(text, subject, server)}" if text else ""
         raise ToolError(ErrorCode.EXECUTION, f"The {subject} of the MCP server {server!r} reports an error.{quoted}")
-    return content.answer(server, subject, result.get("structuredContent"), most, hide)
+    return content.answer(subject, result.get("structuredContent"))
 
 
-def resource_result(
-    result: Mapping[str, Any], server: str, uri: str, most: int, hide: Callable[[str], str]
-) -> McpResult:
+def resource_result(result: Mapping[str, Any], content: ResultContent, uri: str) -> McpResult:
     """The contents of a resource."""
-    content = ResultContent()
     for one in _blocks(result.get("contents")):
         content.resource(one)
-    return content.answer(server, f"resource {uri!r}", None, most, hide)
+    return content.answer(f"resource {uri!r}")
 
 
-def prompt_result(
-    result: Mapping[str, Any], server: str, name: str, most: int, hide: Callable[[str], str]
-) -> McpResult:
+def prompt_result(result: Mapping[str, Any], content: ResultContent, name: str) -> McpResult:
     """The messages of a prompt."""
-    content = ResultContent()
     for one in _blocks(result.get("messages")):
         if isinstance(one, Mapping):
             content.texts.append(f"[{one.get('role', 'user')}]")
             content.add(one.get("content"))
-    return content.answer(server, f"prompt {name!r}", None, most, hide)
+    return content.answer(f"prompt {name!r}")
 
 
 def _blocks(found: Any) -> Iterable[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import re
 import threading
 import time
@@ -10,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toolroll.host.approval.guard import ApprovalRequest
 from toolroll.host.mcp import results
 from toolroll.host.mcp.definitions import ToolDefinition, find_mirrored_headers, parse_definitions
 from toolroll.host.mcp.lifecycle import ServerDependencies, ServerLifecycle
@@ -133,7 +136,7 @@ class McpServer:
             return session.ask("tools/call", params, call.token, deadline, progress=call.progress, headers=headers)
 
         result = self._lifecycle.use(call.token, ask, again=False)
-        answer = results.tool_result(result, self.name, name, call.limits.output_chars, self._lifecycle.hide)
+        answer = results.tool_result(result, self._content(call), name)
         self._dependencies.taint.notice_result(effects, (), checked, str(answer))
         return answer
 
@@ -141,7 +144,7 @@ class McpServer:
         self._require("resources", call.token)
         self._dependencies.taint.check_call(call, self._network)
         result = self._ask("resources/read", {"uri": uri}, call.token)
-        answer = results.resource_result(result, self.name, uri, call.limits.output_chars, self._lifecycle.hide)
+        answer = results.resource_result(result, self._content(call), uri)
         self._dependencies.taint.notice_result(Effect.READ | self._network, (uri,), {}, str(answer))
         return answer
 
@@ -150,7 +153,7 @@ class McpServer:
         self._dependencies.taint.check_call(call, self._network)
         texts = {key: value if isinstance(value, str) else str(value) for key, value in arguments.items()}
         result = self._ask("prompts/get", {"name": name, "arguments": texts}, call.token)
-        return results.prompt_result(result, self.name, name, call.limits.output_chars, self._lifecycle.hide)
+        return results.prompt_result(result, self._content(call), name)
 
     def resources(self, token: CancelToken) -> list[Mapping[str, Any]]:
         return [*self._list_all("resources", "resources/list", "resources", token), *self._templates(token)]
@@ -163,6 +166,9 @@ class McpServer:
         self._closed.set()
         self._lifecycle.close()
 
+    def _content(self, call: Call) -> results.ResultContent:
+        return results.ResultContent(self.name, call.limits.output_chars, self._lifecycle.hide)
+
     def _start_token(self) -> CancelToken:
         return CancelToken(self.config.start_timeout + self.config.timeout)
 
@@ -170,8 +176,6 @@ class McpServer:
         known = self.tools(token)
         if name in known:
             return known[name]
-        import difflib
-
         near = difflib.get_close_matches(name, known, n=3)
         names = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(known) or 'none'}."
         raise ToolError(ErrorCode.NOT_FOUND, f"The MCP server {self.name!r} has no tool {name!r}. {names}")
@@ -202,8 +206,6 @@ class McpServer:
 
     def _confirm(self, known: PinnedTool, token: CancelToken) -> None:
         """Ask the user whether a changed tool may be used."""
-        from toolroll.host.approval.guard import ApprovalRequest
-
         name = kit_name(self.config, known.now.name)
         shown = {"before": _describe(known.shown), "now": _describe(known.now)}
         pins = self._dependencies.pins
@@ -281,8 +283,6 @@ def kit_name(config: ServerConfig, own: str) -> str:
     name = f"{config.prefix}__{_INVALID_NAME_CHARS.sub('_', own)}"
     if name == f"{config.prefix}__{own}" and len(name) <= _MAX_NAME_CHARS:
         return name
-    import hashlib
-
     digest = hashlib.blake2b(own.encode("utf-8", "replace"), digest_size=3).hexdigest()
     return f"{name[: _MAX_NAME_CHARS - 7]}_{digest}"
 

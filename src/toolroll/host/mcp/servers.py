@@ -52,10 +52,8 @@ class McpServers:
     def server(self, name: str | None) -> McpServer:
         """A server by its name; without a name, the only one."""
         if not self._configs:
-            raise ToolError(
-                ErrorCode.UNSUPPORTED,
-                f"No MCP server is set up. The user can name some in {default_path()!r}, or in the file of {VARIABLE}.",
-            )
+            where = f"{default_path()!r}, or in the file of {VARIABLE}"
+            raise ToolError(ErrorCode.UNSUPPORTED, f"No MCP server is set up. The user can name some in {where}.")
         if name is None and len(self._configs) == 1:
             name = next(iter(self._configs))
         if name is None or name not in self._configs:

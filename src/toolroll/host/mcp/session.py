@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from toolroll.host.jsonrpc.connection import GoneError, RefusedError
-from toolroll.host.mcp.http import STATELESS
 from toolroll.result import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.progress import Progress
 
+STATELESS = "2026-07-28"
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 _CLIENT_INFO = {"name": "toolroll", "version": "0.1"}
 _META = "io.modelcontextprotocol/"

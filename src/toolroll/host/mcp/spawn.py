@@ -6,10 +6,17 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolroll.host.runtime.launcher import PIPE, AccessRules
+from toolroll.host.sandbox.choose import choose_sandbox
+from toolroll.host.sandbox.toolchains import readable_paths
+from toolroll.host.shell.process_group import process_registry
+from toolroll.host.shell.process_marks import TAG
+from toolroll.policy import environment
 from toolroll.policy.effects import Effect
 from toolroll.policy.rules import MODES
 from toolroll.result import ErrorCode, ToolError
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
     from toolroll.host.approval.guard import Guard
     from toolroll.host.files.root import Root
     from toolroll.host.mcp.config import ServerConfig
-    from toolroll.host.runtime.launcher import AccessRules, ChildProcess
+    from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.runtime.state import State
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
     from toolroll.host.shell.command_launcher import Writes
@@ -47,34 +54,32 @@ class McpProcess:
             _kill(self.process.pid)
 
 
+@dataclass(frozen=True, slots=True)
 class McpSpawner:
     """Starts servers in one workspace."""
 
-    def __init__(self, root: Root, state: State, guard: Guard, environment: Mapping[str, str], git: GitGuard) -> None:
-        self._root = root
-        self._state = state
-        self._guard = guard
-        self._environment = environment
-        self._git = git
+    root: Root
+    state: State
+    guard: Guard
+    environment: Mapping[str, str]
+    git: GitGuard
 
     def writes(self, config: ServerConfig) -> Writes:
         """What a server may change: its configuration, within the mode and the policy."""
-        allowed = MODES[self._guard.mode] & ~self._guard.policy.deny
+        allowed = MODES[self.guard.mode] & ~self.guard.policy.deny
         return config.writes if Effect.WRITE in allowed else "nothing"
 
     def start(self, config: ServerConfig) -> McpProcess:
-        from toolroll.policy import environment
-
         own = self._make_own_folder(config.name)
         places = {name: f"{own}/{name.lower()}" for name in _FOLDERS}
-        env = environment.child(self._environment, temp=f"{own}/tmp", extra={**places, **config.env})
+        env = environment.child(self.environment, temp=f"{own}/tmp", extra={**places, **config.env})
         cwd = self._open_cwd(config.cwd)
-        guards = self.writes(config) == "workspace" and ".git" in self._guard.policy.protected
-        guarded = self._git.begin() if guards else None
-        after = None if guarded is None else lambda: self._git.end(guarded)
+        guards = self.writes(config) == "workspace" and ".git" in self.guard.policy.protected
+        guarded = self.git.begin() if guards else None
+        after = None if guarded is None else lambda: self.git.end(guarded)
         try:
             reach = self._reach(config, env, own, guarded)
-            spawned = _start_in_thread(self._guard.policy.sandbox, reach, config.command, cwd, env, after)
+            spawned = _start_in_thread(self.guard.policy.sandbox, reach, config.command, cwd, env, after)
             if guarded is not None:
                 guarded.stop = spawned.kill
             return spawned
@@ -86,12 +91,12 @@ class McpSpawner:
             os.close(cwd)
 
     def _make_own_folder(self, name: str) -> str:
-        self._state.folder(f"servers/{name}/tmp")
-        return f"{self._state.path}/servers/{name}"
+        self.state.folder(f"servers/{name}/tmp")
+        return f"{self.state.path}/servers/{name}"
 
     def _open_cwd(self, cwd: str) -> int:
         if not os.path.isabs(cwd):
-            return self._root.folder(cwd)
+            return self.root.folder(cwd)
         try:
             return os.open(cwd, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -100,18 +105,15 @@ class McpSpawner:
     def _reach(
         self, config: ServerConfig, env: Mapping[str, str], own: str, guarded: GuardedCommand | None
     ) -> AccessRules:
-        from toolroll.host.runtime.launcher import AccessRules
-        from toolroll.host.sandbox.toolchains import readable_paths
-
-        policy, workspace = self._guard.policy, self._root.path
+        policy, workspace = self.guard.policy, self.root.path
         network = (policy.network or config.network) and Effect.NETWORK not in policy.deny
         named = tuple(path for word in (*config.command, config.cwd) for path in _needed_paths(word))
         read = readable_paths(env, (*policy.readable, *config.read, *named))
         writes = self.writes(config)
         if writes == "nothing":
-            return self._root.trust.protect(AccessRules((own,), (*read, workspace), network=network))
-        hold, keep = self._git.mounts(policy.protected, guarded) if writes == "workspace" else ((), ())
-        return self._root.trust.protect(AccessRules((workspace, own), read, keep, hold=hold, network=network))
+            return self.root.trust.protect(AccessRules((own,), (*read, workspace), network=network))
+        hold, keep = self.git.mounts(policy.protected, guarded) if writes == "workspace" else ((), ())
+        return self.root.trust.protect(AccessRules((workspace, own), read, keep, hold=hold, network=network))
 
 
 def _needed_paths(word: str) -> Iterator[str]:
@@ -139,13 +141,6 @@ def _start_in_thread(
 
     `after` is called when it and all its children have ended.
     """
-    from concurrent.futures import Future
-
-    from toolroll.host.runtime.launcher import PIPE
-    from toolroll.host.sandbox.choose import choose_sandbox
-    from toolroll.host.shell.process_group import process_registry
-    from toolroll.host.shell.process_marks import TAG
-
     sandbox = choose_sandbox(wanted)
     started: Future[McpProcess] = Future()
 

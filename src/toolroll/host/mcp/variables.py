@@ -46,18 +46,15 @@ def resolve(config: ServerConfig, environment: Mapping[str, str]) -> ResolvedCon
     named = [*used.items(), *full.env.items()]
     found = {value for name, value in named if is_secret(name, value)}
     found |= {part for value in full.headers.values() for part in (value, value.rpartition(" ")[2])}
-    return ResolvedConfig(
-        full, tuple(sorted((one for one in found if len(one) >= _MIN_SECRET_CHARS), key=len, reverse=True))
-    )
+    long = (one for one in found if len(one) >= _MIN_SECRET_CHARS)
+    return ResolvedConfig(full, tuple(sorted(long, key=len, reverse=True)))
 
 
 def _lookup(found: re.Match[str], config: ServerConfig, environment: Mapping[str, str], used: dict[str, str]) -> str:
     name, default = found[1], found[2]
     value = environment.get(name) or default
     if value is None:
-        raise ToolError(
-            ErrorCode.UNSUPPORTED,
-            f"The MCP server {config.name!r} needs {name} in the environment. Ask the user to set it.",
-        )
+        message = f"The MCP server {config.name!r} needs {name} in the environment. Ask the user to set it."
+        raise ToolError(ErrorCode.UNSUPPORTED, message)
     used[name] = value
     return value

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.event_loop import EventLoop
 from toolroll.host.runtime.progress import Progress, silent
 from toolroll.policy.limits import Limits
 
@@ -22,6 +23,8 @@ class Call:
     message: str = ""
     """The message of the conversation that the call belongs to."""
     progress: Progress = silent
+    loop: EventLoop = field(default_factory=EventLoop)
+    """Runs tools that are coroutines."""
     name: str = ""
     """The name of the tool in the dialect."""
     arguments: Mapping[str, Any] = field(default_factory=dict)

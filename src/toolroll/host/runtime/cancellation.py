@@ -21,7 +21,6 @@ class CancelToken:
         self.deadline = None if seconds is None else time.monotonic() + seconds
 
     def cancel(self) -> None:
-        """Ask the work to stop."""
         self._cancelled().set()
 
     @property

@@ -47,7 +47,6 @@ class Database:
 
     @property
     def exists(self) -> bool:
-        """Whether the file exists."""
         return os.path.exists(self.path)
 
     @contextmanager

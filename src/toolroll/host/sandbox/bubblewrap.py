@@ -25,8 +25,14 @@ from toolroll.host.runtime.launcher import (
     start_process,
 )
 from toolroll.host.runtime.state import create_nameless_file
-from toolroll.host.sandbox import covers
-from toolroll.host.sandbox.mount_plan import is_visible, plan_mounts, resolve_paths, visible_system
+from toolroll.host.sandbox.mount_plan import (
+    cover_words,
+    is_visible,
+    plan_covers,
+    plan_mounts,
+    resolve_paths,
+    visible_system,
+)
 from toolroll.host.sandbox.network import Network, enter_network
 from toolroll.host.sandbox.seccomp import SeccompFilter
 from toolroll.host.sandbox.sockets import Sockets
@@ -197,9 +203,9 @@ class Bubblewrap(Sandbox):
         """The arguments for all that a command may not change or see in its folders, and the descriptors they need."""
         held = {path: _own(stack, fd) for path, fd in _found(access, access.hold)}
         kept = {path: _own(stack, fd) for path, fd in _found(access, access.keep)}
-        covered = covers.plan_covers(access, stack)
+        covered = plan_covers(access, stack)
         pins, others = ([one for one in covered if (one.how == "pin") is pin] for pin in (True, False))
-        first, last = (covers.words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
+        first, last = (cover_words(some, by_descriptor=self._by_descriptor) for some in (pins, others))
         masks = () if access.network else self._sockets.mask(access, folder)
         fds = (*held.values(), *kept.values(), *(one.fd for one in covered)) if self._by_descriptor else ()
         return [*first, *self._kept_words(held, kept), *last, *masks], fds

@@ -33,7 +33,6 @@ class Network:
             return os.dup(self._fd) if self._end.alive else None
 
     def close(self) -> None:
-        """Let no command enter it any more."""
         with self._lock:
             self._end()
 

@@ -42,7 +42,6 @@ class Unconfined(Sandbox):
         stderr: int,
         pass_fds: Sequence[int] = (),
     ) -> ChildProcess:
-        """The command with all the rights of the user."""
         return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds)
 
 
@@ -56,7 +55,6 @@ class OwnThread(Sandbox):
         self.tier, self.label, self._inner = inner.tier, inner.label, inner
 
     def spawn(self, access: AccessRules, argv: Sequence[str], **how: Any) -> ChildProcess:
-        """As `Sandbox` has it, from a new thread."""
         from concurrent.futures import Future
 
         started: Future[ChildProcess] = Future()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -68,13 +68,17 @@ class LineMatcher:
             for line, column, begin, end in found:
                 yield line, column, data[begin:end]
             return
-        columns = {line: column for line, column, _, _ in found}
-        lines, shown = data.removesuffix(b"\n").split(b"\n"), 0
-        for line in columns:
-            start = max(shown + 1, line - self._before)
-            shown = max(shown, min(len(lines), line + self._after))
-            for number in range(start, shown + 1):
-                yield number, columns.get(number, 0), lines[number - 1]
+        yield from with_context(data, {line: column for line, column, _, _ in found}, self._before, self._after)
+
+
+def with_context(data: bytes, columns: Mapping[int, int], before: int, after: int) -> Iterator[tuple[int, int, bytes]]:
+    """Line, column and bytes of the matching lines, given by line and column, and of those around them."""
+    lines, shown = data.removesuffix(b"\n").split(b"\n"), 0
+    for line in columns:
+        start = max(shown + 1, line - before)
+        shown = max(shown, min(len(lines), line + after))
+        for number in range(start, shown + 1):
+            yield number, columns.get(number, 0), lines[number - 1]
 
 
 class InProcess:

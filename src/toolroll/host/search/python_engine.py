@@ -7,6 +7,7 @@ import stat
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Literal
 
+from toolroll.host.search.in_process import with_context
 from toolroll.host.search.query import Candidates, Hit, Query, Scope, SearchRoot
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, ToolError
@@ -103,15 +104,7 @@ class _Pattern:
         """Line, column and text of the matching lines and of their context."""
         data = self.readable(data)
         found = dict(self.matches(data, root))
-        if not found:
-            return
-        lines = data.removesuffix(b"\n").split(b"\n")
-        shown = 0
-        for line in found:
-            first = max(shown + 1, line - self._query.before)
-            shown = max(shown, min(len(lines), line + self._query.after))
-            for number in range(first, shown + 1):
-                yield number, found.get(number, 0), lines[number - 1]
+        return with_context(data, found, self._query.before, self._query.after) if found else iter(())
 
     def matches(self, data: bytes, root: SearchRoot) -> Iterator[tuple[int, int]]:
         """Line and column of each line with a match, in order."""

@@ -236,7 +236,7 @@ class SearchRoot:
             self.check()
             if wanted.includes(seen.path):
                 yield seen
-        self.unreadable += walk.passed["unreadable"]
+        self.unreadable += walk.unreadable
 
 
 def writable(text: str) -> str:

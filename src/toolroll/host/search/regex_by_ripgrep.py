@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import time
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from toolroll.host.files.openat import STEP
+from toolroll.host.runtime import processes
+from toolroll.host.runtime.launcher import PIPE, AccessRules
+from toolroll.host.runtime.state import create_nameless_file
+from toolroll.host.search.ripgrep import LIBRARIES
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.edit import replace as replacing
 from toolroll.text.search import patterns
@@ -57,8 +66,6 @@ class RipgrepExpression:
             yield first, place, written
 
     def _matches(self, data: bytes, template: str) -> Iterator[tuple[int, int, str]]:
-        import msgspec
-
         for line in self._run(data, template).splitlines():
             said = msgspec.json.decode(line)
             for one in said["data"]["submatches"] if said["type"] == "match" else ():
@@ -69,14 +76,6 @@ class RipgrepExpression:
 
     def _run(self, data: bytes, template: str) -> bytes:
         """The output of ripgrep for these bytes; it can read nothing else."""
-        import os
-
-        from toolroll.host.files.openat import STEP
-        from toolroll.host.runtime import processes
-        from toolroll.host.runtime.launcher import PIPE, AccessRules
-        from toolroll.host.runtime.state import create_nameless_file
-        from toolroll.host.search.ripgrep import LIBRARIES
-
         argv, stdin = [self._program, *self._args, f"--replace={template}", "--", "-"], create_nameless_file(data)
         reach, folder = AccessRules((), (self._program, *LIBRARIES), system=False), os.open("/", STEP)
         try:
@@ -117,6 +116,4 @@ def _text(value: dict[str, Any]) -> str:
     """A text in ripgrep's JSON, in base 64 if it is not Unicode."""
     if "text" in value:
         return str(value["text"])
-    import base64
-
     return base64.b64decode(value["bytes"]).decode("utf-8", "surrogatepass")

@@ -76,10 +76,10 @@ class Ripgrep:
         if candidates is not None:
             files = candidates.files if candidates.all_text else self._text_files(root, candidates)
             if files or not candidates.files:  # without any file, ripgrep still checks the pattern
-                yield from self._read(root, query, scope, _file_args(files, stop_after), _text, only=files)
+                yield from self._read(root, query, scope, _file_args(files, stop_after), lambda _: "text", only=files)
         elif root.is_file:
             if not _is_binary(root):
-                yield from self._read(root, query, scope, [], _text)
+                yield from self._read(root, query, scope, [], lambda _: "text")
         elif "--multiline" in query_args(query) or root.parts in self._heavy or not processes.BOUNDED:
             yield from self._careful(root, query, scope)
         else:
@@ -140,7 +140,8 @@ class Ripgrep:
     ) -> Generator[Hit, None, None]:
         """The rows of text files that one run prints. Notes about other files go to `root`."""
         args = row_args(query)
-        with _log_file(wanted=only is None and _wants_log(root, scope)) as log:
+        # A pipe for the log would have to be read all the time.
+        with _memory_file(b"" if only is None and _wants_log(root, scope) else None) as log:
             args += [*where, *([] if log is None else ["--debug", "--stats"])]
             with self._run(root, scope, args, only, log, swift=swift) as chunks:
                 rows = read_rows(chunks if max_rows is None else join_chunks(chunks, max_rows))
@@ -181,7 +182,7 @@ class Ripgrep:
 
     def _where(self, root: SearchRoot, scope: Scope) -> tuple[list[str], Wants]:
         if root.is_file:
-            return [], _any_path
+            return [], lambda _: True
         args, rest = scope_args(scope)
         return [*args, f"--max-filesize={self._limits.search_bytes}"], make_filter(scope, rest)
 
@@ -196,7 +197,8 @@ class Ripgrep:
         *,
         swift: bool = False,
     ) -> Iterator[processes.Stream]:
-        with _rules_file([] if scope.ignored or root.is_file or only is not None else root.rules) as rules:
+        lines = [] if scope.ignored or root.is_file or only is not None else root.rules
+        with _memory_file(_rules(lines)) as rules:
             above = [] if rules is None else [f"--ignore-file=/dev/fd/{rules}"]
             stdin = DEVNULL
             if root.is_file:
@@ -260,34 +262,25 @@ def _finish(stream: processes.Stream, root: SearchRoot, pattern: str, log: int |
 
 
 @contextmanager
-def _rules_file(lines: Sequence[str]) -> Iterator[int | None]:
-    """A descriptor of a create_nameless_file file with these ignore rules, for --ignore-file; None without rules."""
-    if not lines:
-        yield None
-        return
-    fd = create_nameless_file("\n".join(_quote_braces(line) for line in lines if not _NO_TEXT.search(line)).encode())
+def _memory_file(data: bytes | None) -> Iterator[int | None]:
+    """A descriptor of a file without a name that holds these bytes; None for None."""
+    fd = None if data is None else create_nameless_file(data)
     try:
         yield fd
     finally:
-        os.close(fd)
+        if fd is not None:
+            os.close(fd)
+
+
+def _rules(lines: Sequence[str]) -> bytes | None:
+    """The text of an ignore file for --ignore-file; None without rules."""
+    readable = (_quote_braces(line) for line in lines if not _NO_TEXT.search(line))
+    return "\n".join(readable).encode() if lines else None
 
 
 def _quote_braces(rule: str) -> str:
     """Quote braces in an ignore rule: to ripgrep they are alternatives, to git they are not."""
     return re.sub(r"\\.|[{}]", lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", rule)
-
-
-@contextmanager
-def _log_file(*, wanted: bool) -> Iterator[int | None]:
-    """A descriptor of a create_nameless_file file for ripgrep's log: a pipe would have to be read all the time."""
-    if not wanted:
-        yield None
-        return
-    fd = create_nameless_file(b"")
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 def _read_file(fd: int) -> bytes:
@@ -297,14 +290,6 @@ def _read_file(fd: int) -> bytes:
 def _wants_log(root: SearchRoot, scope: Scope) -> bool:
     """Whether ripgrep should log the files that it skips: not if the caller skips many on purpose."""
     return not (root.is_file or scope.include or scope.exclude or scope.skip or scope.depth is not None)
-
-
-def _text(_: str) -> str:
-    return "text"
-
-
-def _any_path(_: str) -> bool:
-    return True
 
 
 def _is_binary(root: SearchRoot) -> bool:

@@ -343,7 +343,7 @@ class Search:
             yield SearchRoot(
                 fd=fd,
                 folder=self._root.fd if is_file else fd,
-                parts=(parts := self._parts(fd, scope.path, is_file)),
+                parts=(parts := self._root.real(fd)),
                 is_file=is_file,
                 rules=[] if is_file or scope.ignored else ignore.inherited_rules(self._root, parts),
                 token=token,
@@ -352,12 +352,6 @@ class Search:
             )
         finally:
             os.close(fd)
-
-    def _parts(self, fd: int, path: str, is_file: bool) -> tuple[str, ...]:
-        if not is_file:
-            return self._root.real(fd)
-        with self._root.place(path) as place:
-            return place.parts
 
     def _checked(self, scope: Scope) -> Scope:
         """The scope, with hidden files if a glob names some; ToolError for a glob that leads out of the workspace."""

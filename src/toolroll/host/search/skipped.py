@@ -222,7 +222,5 @@ def _note_unreadable(survey: Survey, folders: int) -> None:
 
 
 def _size(root: SearchRoot, path: str) -> int:
-    try:
-        return os.stat(path, dir_fd=root.fd, follow_symlinks=False).st_size
-    except OSError:
-        return 0
+    about = root.stat(path)
+    return 0 if about is None else about.st_size

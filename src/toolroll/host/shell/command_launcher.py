@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.dir_entries import Stamp
     from toolroll.host.runtime.launcher import AccessRules, ChildProcess, Launcher, Sandbox
     from toolroll.host.sandbox.git.guard import GitGuard, GuardedCommand
-    from toolroll.host.shell.resource_limits import ResourceLimits
     from toolroll.host.shell.supervisor import RunningCommand
 
 
@@ -134,7 +133,7 @@ class CommandLauncher:
         self._root = root
         self._spill = spill
         self._policy = policy
-        self._limits = limits
+        self._bounds = limits.memory_bytes, limits.processes, limits.cpu_seconds, limits.file_bytes
         self._environ = environ
         self._git = git
         self._launcher = launcher
@@ -188,7 +187,7 @@ class CommandLauncher:
                 access=access,
                 cwd=folder,
                 env=env,
-                bounds=self._bounds(seconds),
+                bounds=supervisor.ResourceLimits(seconds, *self._bounds),
                 spill=self._spill,
                 merge=merge,
                 input=reads,
@@ -281,7 +280,7 @@ class CommandLauncher:
             raise ToolError(ErrorCode.CANCELLED, "The kit was closed: no more commands can be started.")
 
     def _end(self) -> None:
-        from toolroll.host.shell.resource_limits import EndReason
+        from toolroll.host.shell.supervisor import EndReason
 
         with self._lock:
             self._closed = True
@@ -304,7 +303,6 @@ class CommandLauncher:
             raise NotADirectoryError(error.errno, "Invalid path for `cwd`: it is not a folder", cwd) from None
 
     def _start_folder(self, cwd: str, confined: bool) -> tuple[int, str]:
-        """A descriptor and the path of the folder that a command starts in."""
         if not confined:  # settings in the workspace must not reach a program that nothing confines
             return os.open("/", STEP), "/"
         folder = self.folder(cwd)
@@ -317,7 +315,6 @@ class CommandLauncher:
     def _world(
         self, argv: Sequence[str], writes: Writes, extra: Mapping[str, str], guarded: GuardedCommand | None
     ) -> tuple[dict[str, str], AccessRules]:
-        """The environment of a command, and what it may reach."""
         temp = self.temp()
         names: Mapping[str, str] = {}
         if writes == "workspace":
@@ -326,18 +323,6 @@ class CommandLauncher:
             names = self._identity or NO_SETTINGS
         env = {**self._env, **names, **extra}
         return env, self._access(env, temp, writes, guarded)
-
-    def _bounds(self, seconds: float | None) -> ResourceLimits:
-        from toolroll.host.shell.resource_limits import ResourceLimits
-
-        limits = self._limits
-        return ResourceLimits(
-            seconds=seconds,
-            memory=limits.memory_bytes,
-            processes=limits.processes,
-            file_bytes=limits.file_bytes,
-            cpu_seconds=limits.cpu_seconds,
-        )
 
     def _access(
         self, env: Mapping[str, str], temp: str, writes: Writes, guarded: GuardedCommand | None = None
@@ -372,17 +357,14 @@ class _Watched:
         self._before: dict[str, Stamp] | None = None
 
     def begin(self) -> None:
-        """Before the command is started."""
         self._before = self._files.scan() if self._files is not None else None
         self.guarded = self._git.begin() if self._git is not None else None
 
     def follow(self, running: RunningCommand) -> None:
-        """When the command has been started."""
         if self.guarded is not None:
             self.guarded.stop = running.ask
 
     def end(self) -> None:
-        """When nothing of the command runs any more."""
         if self._git is not None and self.guarded is not None:
             self.restored += self._git.end(self.guarded)
         if self._files is not None and self._before is not None:

@@ -23,7 +23,6 @@ _ENDINGS = {
     "timed_out": "Command timed out after {seconds:.1f} s and was ended with all its processes.",
     "memory": "Killed: its processes used too much memory together.",
     "processes": "Killed: it had too many processes.",
-    "output": "Killed: it printed too much.",
     "killed": "Killed.",
 }
 
@@ -37,7 +36,6 @@ class ShownOutput:
 
     @property
     def note(self) -> str:
-        """Where the rest is, in words."""
         return f"[Cut. The whole output is kept: `read` or `grep` {self.handle!r}.]" if self.handle else ""
 
 
@@ -51,7 +49,7 @@ class CommandRun:
 
     @property
     def outcome(self) -> str:
-        """ "exited", "timed_out", "killed", "memory", "processes" or "output"; "running" when it is a job now."""
+        """ "exited", "timed_out", "killed", "memory" or "processes"; "running" when it is a job now."""
         ended = self.launched.running.ended
         return "running" if ended is None else str(ended.outcome)
 
@@ -67,7 +65,6 @@ class CommandRun:
         return 0.0 if ended is None else ended.seconds
 
     def show(self, most: int, keep: Keep = "middle") -> ShownOutput:
-        """What it printed, within so many characters."""
         return show_output(self.launched.running.output, self.spill, most, keep)
 
     def show_errors(self, most: int, keep: Keep = "middle") -> ShownOutput:

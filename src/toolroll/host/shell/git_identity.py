@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolroll.host.files.openat import STEP
@@ -38,12 +38,11 @@ def find_identity(
         return None
     from toolroll.host.runtime.cancellation import CancelToken
 
-    words = ("--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
     try:
-        rows = read_settings(launcher, environ, CancelToken(), words)
+        found = read_settings(launcher, environ, CancelToken(), r"^user\.(name|email)$")
     except (ToolError, OSError):  # there is no git: a command that needs it says so
         return {**NO_SETTINGS}
-    return {**NO_SETTINGS, **identity(rows, _repository_config(root), environ)}
+    return {**NO_SETTINGS, **identity(found, _repository_config(root), environ)}
 
 
 def _repository_config(root: Root) -> str:
@@ -55,12 +54,11 @@ def _repository_config(root: Root) -> str:
         return ""
 
 
-def identity(rows: Iterable[str], config: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables, from the records of the user's settings and from our own variables, which come first.
+def identity(found: Mapping[str, str], config: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables, from the user's settings and from our own variables, which come first.
 
     What the repository's own `config` says is left to the git that a command runs.
     """
-    found = dict(row.split("\n", 1) for row in rows if "\n" in row)
     name = found.get("user.name") or environ.get("USER") or "toolroll"
     email = found.get("user.email") or f"{name.replace(' ', '.')}@localhost"
     own = {key.lower() for section in _USER.findall(config) for key in _KEY.findall(section)}
@@ -70,10 +68,8 @@ def identity(rows: Iterable[str], config: str, environ: Mapping[str, str]) -> di
     return variables | {one: environ[one] for one in ours if one in environ}
 
 
-def read_settings(
-    launcher: Launcher, environ: Mapping[str, str], token: CancelToken, words: Iterable[str]
-) -> list[str]:
-    """What `git config` prints with these words, taken apart at NUL: as the user has set git up.
+def read_settings(launcher: Launcher, environ: Mapping[str, str], token: CancelToken, pattern: str) -> dict[str, str]:
+    """The user's own git settings whose names match a pattern, by name; the repository's are not read.
 
     Settings may include files anywhere in the user's own folders, so git reads those and writes nothing.
     """
@@ -84,10 +80,10 @@ def read_settings(
     access = AccessRules((), tuple(path for path in given.values() if os.path.isabs(path)))
     folder = os.open("/", STEP)
     try:
-        process = launcher.start(
-            [launcher.program("git"), "config", *words], access, cwd=folder, stdout=PIPE, env=given
-        )
+        argv = [launcher.program("git"), "config", "--global", "--includes", "-z", "--get-regexp", pattern]
+        process = launcher.start(argv, access, cwd=folder, stdout=PIPE, env=given)
     finally:
         os.close(folder)
     with stream(process, token=token, deadline=time.monotonic() + _TIMEOUT_S) as running:
-        return decode_output(b"".join(running)).split("\0")
+        rows = decode_output(b"".join(running)).split("\0")
+    return dict(row.split("\n", 1) for row in rows if "\n" in row)

@@ -29,7 +29,6 @@ class Job:
 
     @property
     def seconds(self) -> float:
-        """How long it has run."""
         ended = self.running.ended
         return time.monotonic() - self.running.started if ended is None else ended.seconds
 
@@ -74,7 +73,6 @@ class Jobs:
             return list(self._jobs.values())
 
     def close(self) -> None:
-        """Kill all that run, and take no more."""
         with self._lock:
             self._closed = True
             jobs, self._jobs = list(self._jobs.values()), {}

@@ -323,7 +323,6 @@ class Pipes:
                     os.write(self._rope, (1).to_bytes(8, sys.byteorder))
 
     def close(self) -> None:
-        """Close all of them, even if the other ends are still open."""
         self.close_child()
         self.forget_process()
         with self._lock:

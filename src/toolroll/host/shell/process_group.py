@@ -200,7 +200,6 @@ class ProcessRegistry:
             return family
 
     def leave(self, family: CommandProcesses) -> None:
-        """A command has ended, and all of it."""
         with self._lock:
             del self._families[family]
             if not self._families and self._raised:
@@ -288,7 +287,6 @@ def _owner(one: Process, families: list[CommandProcesses], view: ProcessView) ->
 
 
 def _confined(seen: FoundMarks) -> bool:
-    """Whether it is held as commands are."""
     return not seen.privileged and seen.filters > process_marks.look(os.getpid()).filters
 
 

@@ -8,13 +8,12 @@ that starts the command, and so in all of its processes from the beginning, unti
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # the C module behind `signal` has no stubs
 import os
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple
-
-from toolroll.host.runtime.signals import mask
+from typing import NamedTuple, cast
 
 TAG = "TOOLROLL_RUN"
 _LIMIT = 15  # RLIMIT_RTTIME
@@ -46,16 +45,16 @@ class ProcessMarks:
         """Let what the calling thread starts carry signals that no other command's processes carry."""
         if not hasattr(signal, "SIGRTMIN"):
             return
-        before = mask(signal.SIG_UNBLOCK, _SIGNALS)
+        before = _mask(signal.SIG_UNBLOCK, _SIGNALS)
         taken = {0, _bits(before), *(other.signals for other in others)}
         while self.signals in taken:
             self.signals = _random(2)
-        mask(signal.SIG_BLOCK, [one for at, one in enumerate(_SIGNALS) if self.signals >> at & 1])
+        _mask(signal.SIG_BLOCK, [one for at, one in enumerate(_SIGNALS) if self.signals >> at & 1])
 
     def unblock(self) -> None:
         """Whatever the calling thread starts from now on is not of the command."""
         if self.signals:
-            mask(signal.SIG_UNBLOCK, _SIGNALS)
+            _mask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def attach(self, pid: int) -> None:
         """Put the limit on a process for all that it will start, where that can be done: there are other marks."""
@@ -75,7 +74,6 @@ class ProcessMarks:
             return False  # no such call here, or the process is gone or not ours
 
     def on(self, seen: FoundMarks) -> bool:
-        """Whether a process carries one of them."""
         return seen.signals == self.signals != 0 or self.tag.encode() in seen.tags
 
 
@@ -134,6 +132,14 @@ def _most() -> int:
 
     ours = resource.getrlimit(_LIMIT)[1]
     return _MOST if ours < 0 else min(ours, _MOST)
+
+
+def _mask(how: int, signals: Iterable[int]) -> set[int]:
+    """Change which signals the calling thread blocks; return those that it blocked before, as plain numbers.
+
+    `signal.pthread_sigmask` looks up the name of each of them, which takes longer than to start a thread.
+    """
+    return cast("set[int]", _signal.pthread_sigmask(how, signals))
 
 
 def _bits(signals: Iterable[int]) -> int:

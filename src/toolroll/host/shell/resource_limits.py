@@ -30,7 +30,6 @@ class EndReason(StrEnum):
     KILLED = "killed"
     MEMORY = "memory"
     PROCESSES = "processes"
-    OUTPUT = "output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class ResourceLimits:
     """What one command and all that it starts may take together; None is no bound."""
 
     seconds: float | None = None
-    """Of time. None: until it is killed."""
+    """None: until it is killed."""
     memory: int | None = 4 << 30
     """Bytes of memory of all its processes."""
     processes: int | None = 512
@@ -46,10 +45,6 @@ class ResourceLimits:
     """Of work, for each process."""
     file_bytes: int | None = 8 << 30
     """The largest file that it may write."""
-    files: int | None = None
-    """Open files of each process."""
-    output_bytes: int | None = None
-    """It is killed when it writes more. None: it may write on, and what is too much is not kept."""
 
 
 class LimitMonitor:
@@ -135,7 +130,6 @@ def _limits(bounds: ResourceLimits) -> list[tuple[int, int]]:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, bounds.cpu_seconds),
         (resource.RLIMIT_FSIZE, bounds.file_bytes),
-        (resource.RLIMIT_NOFILE, bounds.files),
         (resource.RLIMIT_NPROC, None if bounds.processes is None else _tasks() + 8 * bounds.processes),
     ]
     return [(which, most) for which, most in wanted if most is not None]

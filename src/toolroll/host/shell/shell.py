@@ -72,7 +72,6 @@ class Shell:
         self._call: Call | None = None
 
     def on(self, call: Call) -> Shell:
-        """The same shell on behalf of one call."""
         other = copy.copy(self)
         other._call = call
         return other
@@ -205,11 +204,9 @@ class Shell:
         self._entered[session] = folder
 
     def entered(self, session: str) -> str:
-        """The folder that a session is in."""
         return self._entered.get(session, ".")
 
     def has(self, program: str) -> bool:
-        """Whether commands would find this program."""
         import shutil
 
         return shutil.which(program, path=self.environment.get("PATH")) is not None
@@ -231,7 +228,6 @@ class Shell:
         return self._launcher.serve(argv, cwd, env)
 
     def close(self) -> None:
-        """End every job and remove the temporary files."""
         with self._lock:
             jobs = list(self._jobs)
         for one in jobs:

@@ -109,7 +109,6 @@ class RunningCommand:
         self._pump.feed(data)
 
     def close_input(self) -> None:
-        """Let it read the end of its input."""
         self._pump.close_input()
 
     def kill(self, outcome: EndReason = EndReason.KILLED) -> CommandEnd:
@@ -122,11 +121,9 @@ class RunningCommand:
         return self.ended
 
     def settle(self) -> None:
-        """Wait until nothing of it runs any more, however that went."""
         self._done.wait()
 
     def ask(self, outcome: EndReason = EndReason.KILLED) -> None:
-        """Have it killed, without waiting until it is."""
         if self._wanted is None:
             self._wanted = outcome
         self._pump.ring()
@@ -199,7 +196,6 @@ class RunningCommand:
         """Let it run until it has ended by itself or must be ended; why it is over."""
         bounds, pump = self._order.bounds, self._pump
         deadline = float("inf") if bounds.seconds is None else self.started + bounds.seconds
-        most = float("inf") if bounds.output_bytes is None else bounds.output_bytes
         over = float("inf")
         while True:
             now = time.monotonic()
@@ -208,8 +204,6 @@ class RunningCommand:
                 return EndReason.EXITED
             if must:
                 return must
-            if pump.total > most:
-                return EndReason.OUTPUT
             if now >= watch.due and (found := watch.look()) is not None:
                 return found
             if pump.turn(min(deadline, watch.due, over) - now) and _has_ended(process):

@@ -45,7 +45,6 @@ class Watchdog:
 
     @property
     def pid(self) -> int:
-        """The number of its process; 0 if there is none."""
         return 0 if self._watcher is None else self._watcher.pid
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 # Not on the public internet, or a service of the machine's own cloud.
 _IPV4 = (
@@ -36,21 +36,15 @@ _IPV6 = (
 _NAT64 = "64:ff9b::/96"
 # Where nothing is served to be fetched; not even a name that the operator trusts may lead there.
 _NEVER = (
-    "0.0.0.0/8",
-    "169.254.0.0/16",
-    "168.63.129.16/32",
-    "100.100.100.200/32",
-    "192.0.0.192/32",
-    "224.0.0.0/4",
-    "240.0.0.0/4",
-)
-_NEVER_IPV6 = ("::/128", "fe80::/10", "ff00::/8", "fd00:ec2::254/128", "fd20:ce::254/128")
+    "0.0.0.0/8", "169.254.0.0/16", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "224.0.0.0/4",
+    "240.0.0.0/4", "::/128", "fe80::/10", "ff00::/8", "fd00:ec2::254/128", "fd20:ce::254/128",
+)  # fmt: skip
 
 
 def is_public(address: str) -> bool:
     """Whether a look-up may have given this address. The wrapped IPv4 address of a NAT64 gateway is unwrapped."""
     found = _read(address)
-    if isinstance(found, IPv6Address) and found in _network6(_NAT64):
+    if found is not None and _lies_in(found, _NAT64):
         found = IPv4Address(int(found) & 0xFFFFFFFF)
     return found is not None and _is_public(found)
 
@@ -66,17 +60,13 @@ def may_be_trusted(address: str) -> bool:
     found = _read(address)
     if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
         found = found.ipv4_mapped
-    if found is None:
-        return False
-    if isinstance(found, IPv4Address):
-        return not any(found in _network4(one) for one in _NEVER)
-    return not any(found in _network6(one) for one in _NEVER_IPV6)
+    return found is not None and not _lies_in(found, *_NEVER)
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
     if isinstance(address, IPv4Address):
-        return not any(address in _network4(one) for one in _IPV4)
-    return address in _network6(_IPV6_PUBLIC) and not any(address in _network6(one) for one in _IPV6)
+        return not _lies_in(address, *_IPV4)
+    return _lies_in(address, _IPV6_PUBLIC) and not _lies_in(address, *_IPV6)
 
 
 def _read(address: str) -> IPv4Address | IPv6Address | None:
@@ -87,11 +77,8 @@ def _read(address: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
-@cache
-def _network4(text: str) -> IPv4Network:
-    return IPv4Network(text)
+def _lies_in(address: IPv4Address | IPv6Address, *networks: str) -> bool:
+    return any(address in _network(one) for one in networks)
 
 
-@cache
-def _network6(text: str) -> IPv6Network:
-    return IPv6Network(text)
+_network = cache(ip_network)

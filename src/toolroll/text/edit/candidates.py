@@ -25,11 +25,7 @@ def closest(source: EditSource, old: str) -> list[Span]:
             if rival is None or whole.relation.cost < rival.relation.cost:
                 found[span.start, span.end] = whole
     ranked = sorted(_apart(found.values()), key=lambda span: span.relation.cost)
-    if not ranked:
-        return []
-    best = ranked[0].relation.cost
-    # A quote that is right but for blanks or pasted numbers is clear; a looser one must have no rival at all.
-    return [span for span in ranked if span.relation.cost == best or best > BLANKS]
+    return list(relations.cheapest({span: span.relation for span in ranked}))
 
 
 def _apart(spans: Iterable[Span]) -> list[Span]:

@@ -15,8 +15,8 @@ class IndentShift:
 
     known: Mapping[str, str]
     """The file's indentation for each one that the quote has."""
-    extend: Callable[[str], str | None]
-    """The file's indentation for another one; None if that is not certain."""
+    extend: Callable[[str], str | None] | None
+    """The file's indentation for another one, or None; None itself where the shift is not the same everywhere."""
 
     def back(self, line: str) -> str | None:
         """A line of the quote's kind as the file would indent it, or None."""
@@ -24,7 +24,7 @@ class IndentShift:
             return line
         indent = indent_of(line)
         found = self.known.get(indent)
-        found = self.extend(indent) if found is None else found
+        found = self.extend(indent) if found is None and self.extend is not None else found
         return None if found is None else found + line[len(indent) :]
 
 
@@ -35,7 +35,7 @@ def between(quoted: Sequence[str], actual: Sequence[str]) -> IndentShift | None:
     if not pairs or any(known[q] != a for q, a in pairs):
         return None
     found = (way(list(known.items())) for way in (_added, _removed, _converted, _scaled))
-    return IndentShift(known, next((one for one in found if one is not None), lambda _indent: None))
+    return IndentShift(known, next((one for one in found if one is not None), None))
 
 
 def indent_of(line: str) -> str:
@@ -56,11 +56,20 @@ def readings(
     as_file = list(new)
     if shifted == as_file:
         return (as_file,)
+    if shift.extend is None and not _repeats(new, quoted):
+        return ()
     like_quote = _is_like_quote(new, quoted, actual)
     if like_quote is not None:
         chosen = shifted if like_quote else as_file
         return () if chosen is None else (chosen,)
     return (as_file,) if shifted is None else (shifted, as_file)
+
+
+def _repeats(new: Sequence[str], quoted: Sequence[str]) -> bool:
+    """Whether new lines that the quote has too, of which there are some, are indented as there."""
+    depths = {line.strip(): indent_of(line) for line in quoted if line.strip()}
+    same = [indent_of(line) == depths[line.strip()] for line in new if line.strip() in depths]
+    return bool(same) and all(same)
 
 
 def _is_like_quote(new: Sequence[str], quoted: Sequence[str], actual: Sequence[str]) -> bool | None:

@@ -56,6 +56,9 @@ PLAIN_MARKS = str.maketrans(
 """Typographic marks, and what stands for each in code."""
 
 
+_ASCII_BLANKS = " \t\r\x0b\x0c\x1c\x1d\x1e\x1f"  # what `split` takes for blanks, but for line feeds
+
+
 def squeezed(line: str) -> str:
     """A line without any blank and with plain marks: lines that relate in any way are equal in this."""
     return "".join(line.translate(PLAIN_MARKS).split())
@@ -93,7 +96,12 @@ class EditSource:
     @cached_property
     def squeezed(self) -> str:
         """All lines without blanks, each between line feeds."""
-        return "\n" + "\n".join(map(squeezed, self.lines)) + "\n"
+        if not self.text.isascii():
+            return "\n" + "\n".join(map(squeezed, self.lines)) + "\n"
+        text = self.text
+        for blank in _ASCII_BLANKS:
+            text = text.replace(blank, "")
+        return f"\n{text}\n"
 
     @cached_property
     def squeezed_starts(self) -> list[int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.text import code_tokens
+from toolroll.text.edit import indent
 from toolroll.text.edit.model import EXACT, EditSource, Span, squeezed
 
 _SHOWN = 3  # places, and lines of each
@@ -14,6 +16,8 @@ _COMMON = 20  # a line that stands more often says nothing about a place
 _AROUND = 12  # lines that a corrected call may take in on each side
 _LISTED, _TOLD = 10, 100  # line numbers in the message, and in the details
 _COMPARED = 20_000  # lines compared by likeness
+_MOST_TEXT = 8_000_000  # characters of a file in which near lines are looked for
+_MOST_QUOTED = 400  # lines of a quote that is corrected
 _WIDTH = 160
 
 
@@ -26,13 +30,22 @@ def not_found(source: EditSource, old: str, new: str) -> ToolError:
     near = _near(source, quoted)
     parts += [_described(source, start, quoted) for start in near]
     parts.append("Copy the text exactly as the file has it." if near else "Read the file and copy the text exactly.")
-    calls = (_corrected(source, start, quoted, new) for start in near)
     return ToolError(
         ErrorCode.NOT_FOUND,
         "\n".join(parts),
         details={"near": [start + 1 for start in near]},
-        suggest=tuple(call for call in calls if call is not None),
+        suggest=_corrections(source, near, quoted, new),
     )
+
+
+def corrections(source: EditSource, quoted: Sequence[str], new: Sequence[str]) -> tuple[Suggestion, ...]:
+    """Calls that make the change where the file is nearly what was quoted."""
+    return _corrections(source, _near(source, quoted), quoted, "\n".join(new))
+
+
+def _corrections(source: EditSource, near: Sequence[int], quoted: Sequence[str], new: str) -> tuple[Suggestion, ...]:
+    calls = (_corrected(source, start, quoted, new) for start in near)
+    return tuple(call for call in calls if call is not None)
 
 
 def ambiguous(source: EditSource, spans: Sequence[Span], old: str, new: str, *, every: bool = False) -> ToolError:
@@ -40,7 +53,8 @@ def ambiguous(source: EditSource, spans: Sequence[Span], old: str, new: str, *, 
     lines = [source.line_at(span.start) for span in spans[:_TOLD]]
     listed = ", ".join(map(str, lines[:_LISTED])) + (", ..." if len(lines) > _LISTED else "")
     how = "" if spans[0].relation.cost == EXACT else f" (but for {spans[0].relation.name})"
-    ways = [(span, span.relation.rewrite(new)) for span in spans[:_SHOWN]] if old else []
+    likely = [span for span in spans[:_TOLD] if _is_whole(source, span)] or spans  # rather than parts of lines
+    ways = [(span, span.relation.rewrite(new)) for span in likely[:_SHOWN]] if old else []
     calls = [_widened(source, span, way[0]) for span, way in ways if len(way) == 1]
     return ToolError(
         ErrorCode.CONFLICT,
@@ -51,12 +65,24 @@ def ambiguous(source: EditSource, spans: Sequence[Span], old: str, new: str, *, 
     )
 
 
+def _is_whole(source: EditSource, span: Span) -> bool:
+    """Whether a place is whole lines, but for the indentation of the first."""
+    first = source.text[source.text.rfind("\n", 0, span.start) + 1 : span.start]
+    return not first.strip() and (source.text[span.end : span.end + 1] in ("", "\n", "\r"))
+
+
 def too_many(number: int) -> ToolError:
     """The quote fits so many places that they were not all looked at."""
     return ToolError(
         ErrorCode.CONFLICT,
         f"The old text occurs at {number} places or more. Quote it exactly, with more lines around the one you mean.",
     )
+
+
+def ways_to_write(source: EditSource, span: Span, ways: Sequence[str]) -> tuple[Suggestion, ...]:
+    """Calls that write a place in each of these ways."""
+    calls = (_widened(source, span, way) for way in ways)
+    return tuple(call for call in calls if call is not None)
 
 
 def not_rewritable(source: EditSource, span: Span, old: str, ways: Sequence[str]) -> ToolError:
@@ -68,13 +94,12 @@ def not_rewritable(source: EditSource, span: Span, old: str, ways: Sequence[str]
         why = f"with other {name}, and how the new text is to be indented is not certain"
     else:
         why = f"only with {name}, and whether the new text is to be read so too is not certain"
-    calls = (_widened(source, span, way) for way in ways)
     return ToolError(
         ErrorCode.CONFLICT,
         f"The old text is at line {line}, but {why}. Quote the lines exactly as the file has them."
         + (f"\n{_described(source, line - 1, _quoted(old))}" if "indentation" in name else ""),
         details={"lines": [line]},
-        suggest=tuple(call for call in calls if call is not None),
+        suggest=ways_to_write(source, span, ways),
     )
 
 
@@ -102,6 +127,8 @@ def _already_there(source: EditSource, new: str) -> int | None:
 
 def _near(source: EditSource, quoted: Sequence[str]) -> list[int]:
     """First lines (from 0) of the runs of lines most like the quoted ones, the most alike first."""
+    if len(source.text) > _MOST_TEXT:
+        return []
     places: dict[str, list[int]] = {}
     for number, line in enumerate(source.squeezed[1:-1].split("\n")):
         places.setdefault(line, []).append(number)
@@ -174,18 +201,61 @@ def _difference(quoted: str, actual: str) -> str:
 
 
 def _corrected(source: EditSource, start: int, quoted: Sequence[str], new: str) -> Suggestion | None:
-    """The call with the file's own lines for old, and the caller's change carried over to them."""
+    """The call with the file's own lines for old, and the caller's change carried over to them.
+
+    None where a line that the caller does not know of would go, or the indentation of the new lines is not certain.
+    """
     import difflib
 
-    actual = [line.removesuffix("\r") for line in source.lines[start : start + len(quoted)]]
-    equal = sum(squeezed(q) == squeezed(a) for q, a in zip(quoted, actual, strict=True))
-    if equal * 2 < len(quoted) or len(quoted) > 400:
+    if len(quoted) > _MOST_QUOTED:
         return None
+    pairs = _paired(source, start, quoted)
+    same = [(quoted[at], source.lines[line]) for at, line in pairs.items() if quoted[at].strip()]
+    if not same or len(same) * 2 < sum(1 for line in quoted if line.strip()):
+        return None
+    first, last = min(pairs.items()), max(pairs.items())
+    low, high = first[1] - first[0], last[1] + len(quoted) - last[0]
     wanted = new.replace("\r\n", "\n").removesuffix("\n").split("\n") if new else []
+    shift = indent.between([q for q, _ in same], [a for _, a in same])
+    ways = indent.readings(wanted, [q for q, _ in same], [a for _, a in same], shift) if shift else ()
+    if low < 0 or high > len(source.lines) or (new and len(ways) != 1):
+        return None
+    own = _own_lines(quoted, pairs, low, high)
     carried: list[str] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, quoted, wanted, autojunk=False).get_opcodes():
-        carried += actual[a:b] if kind == "equal" else wanted[c:d]
-    return _unique(source, start, start + len(quoted), carried)
+        if kind == "equal":
+            carried += [source.lines[line] for lines in own[a:b] for line in lines]
+        elif any(len(lines) != 1 for lines in own[a:b]):
+            return None
+        else:
+            carried += ways[0][c:d] if new else []
+    return _unique(source, low, high, [line.removesuffix("\r") for line in carried])
+
+
+def _paired(source: EditSource, start: int, quoted: Sequence[str]) -> dict[int, int]:
+    """For quoted lines that stand near `start`, by their number from 0, the number of the file's line."""
+    import difflib
+
+    low = max(0, start - _AROUND)
+    here = [squeezed(line) for line in source.lines[low : start + len(quoted) + _AROUND]]
+    blocks = difflib.SequenceMatcher(None, [squeezed(q) for q in quoted], here, autojunk=False).get_matching_blocks()
+    return {a + at: low + b + at for a, b, size in blocks for at in range(size)}
+
+
+def _own_lines(quoted: Sequence[str], pairs: Mapping[int, int], low: int, high: int) -> list[list[int]]:
+    """For each quoted line the file's lines from `low` to before `high` that stand for it: mostly one.
+
+    Lines in a gap of the same size stand for each other; the lines of another gap belong to the line before it.
+    """
+    own: list[list[int]] = [[pairs[at]] if at in pairs else [] for at in range(len(quoted))]
+    known = [(-1, low - 1), *sorted(pairs.items()), (len(quoted), high)]
+    for (a, b), (c, d) in itertools.pairwise(known):
+        if c - a == d - b:
+            for at in range(1, c - a):
+                own[a + at] = [b + at]
+        else:
+            own[max(a, 0)] += range(b + 1, d)
+    return own
 
 
 def _widened(source: EditSource, span: Span, written: str) -> Suggestion | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 from toolroll.text import code_tokens
 from toolroll.text.edit import indent
@@ -22,6 +23,7 @@ from toolroll.text.edit.model import (
     unchanged,
 )
 
+Place = TypeVar("Place")
 _LINE_FEEDS = Relation("line endings", EXACT, lambda new: (new.replace("\r\n", "\n"),))
 
 
@@ -64,6 +66,12 @@ def of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[boo
     return Relation("typographic marks", TYPOGRAPHY, off).then(found).then(kept)
 
 
+def cheapest(found: Mapping[Place, Relation]) -> dict[Place, Relation]:
+    """The places of the cheapest relation; of one that is looser than blanks at line ends also its rivals."""
+    best = min((relation.cost for relation in found.values()), default=0)
+    return {at: relation for at, relation in found.items() if relation.cost == best or best > BLANKS}
+
+
 def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bool]) -> Relation | None:
     pairs = list(zip(quoted, actual, strict=True))
     if all(q == a for q, a in pairs):
@@ -72,9 +80,9 @@ def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bo
         return Relation("trailing blanks or line endings", BLANKS, unchanged)
     if all(q.strip() == a.strip() for q, a in pairs):
         if (shift := indent.between(quoted, actual)) is not None:
-            return Relation("indentation", INDENT, partial(_reindented, quoted, actual, shift))
-        return _first_cut(quoted, actual) or Relation("indentation", INDENT, partial(_unevenly, quoted, actual))
-    loose = [q.rstrip() != a.rstrip() for q, a in pairs]
+            return _shifted(quoted, actual, shift)
+        return _first_cut(quoted, actual) or Relation("uneven indentation", INDENT, partial(_unevenly, quoted, actual))
+    loose = [q.strip() != a.strip() for q, a in pairs]
     if any(differs and inside for differs, inside in zip(loose, in_text, strict=True)):
         return None
     if not all(q.strip() == a.strip() or code_tokens.is_same_code(q, a) for q, a in pairs):
@@ -83,17 +91,18 @@ def _of_lines(quoted: Sequence[str], actual: Sequence[str], in_text: Sequence[bo
     if all(_indentation(q) == _indentation(a) for q, a in pairs):
         return tokens
     shift = indent.between(quoted, actual)
-    moved = Relation("indentation", INDENT, partial(_reindented, quoted, actual, shift)) if shift else None
-    return None if moved is None else moved.then(tokens)
+    return None if shift is None else _shifted(quoted, actual, shift).then(tokens)
 
 
 def _indentation(line: str) -> str:
     return indent.indent_of(line) if line.strip() else ""
 
 
-def _reindented(quoted: Sequence[str], actual: Sequence[str], shift: indent.IndentShift, new: str) -> tuple[str, ...]:
-    found = indent.readings(new.split("\n"), quoted, actual, shift)
-    return tuple("\n".join(lines) for lines in found)
+def _shifted(quoted: Sequence[str], actual: Sequence[str], shift: indent.IndentShift) -> Relation:
+    def rewrite(new: str) -> tuple[str, ...]:
+        return tuple("\n".join(lines) for lines in indent.readings(new.split("\n"), quoted, actual, shift))
+
+    return Relation("indentation" if shift.extend else "uneven indentation", INDENT, rewrite)
 
 
 def _unevenly(quoted: Sequence[str], actual: Sequence[str], new: str) -> tuple[str, ...]:

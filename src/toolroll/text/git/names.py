@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from toolroll.text.escape import escape_text
+
 Action = Literal["status", "diff", "log", "show", "branch", "add", "commit", "stash", "blame"]
 Sub = Literal["list", "create", "switch", "delete", "save", "pop", "drop"]
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -33,12 +34,12 @@ def pathspec(name: str, *, exists: bool) -> str:
 
 def show_text(text: str) -> str:
     """Text of others with control and invisible characters made visible, on one line."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\n", " ")).strip()
+    return escape_text(text.replace("\n", " "), keep="\t").strip()
 
 
 def show_path(path: str) -> str:
     """A path of others on one line; what would not be seen of it is."""
-    text = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), path.replace("\n", "\\n"))
+    text = escape_text(path, keep="\t")
     return repr(text) if text != text.strip() else text
 
 

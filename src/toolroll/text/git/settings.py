@@ -10,8 +10,7 @@ from toolroll.result import ErrorCode, ToolError
 
 Value = TypeVar("Value")
 
-SENTINEL = "toolroll.guard"
-"""A marker setting: when git does not list it, it takes no settings from its environment."""
+SENTINEL = "toolroll.guard"  # a marker setting: when git does not list it, it takes no settings from its environment
 
 _FIXED: Mapping[str, str] = {
     SENTINEL: "true",

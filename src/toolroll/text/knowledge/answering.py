@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from toolroll.text.knowledge.passages import CitedPassage, show_source
 
-UNKNOWN = "UNKNOWN"
-"""What a model says when the passages do not answer."""
+UNKNOWN = "UNKNOWN"  # what a model says when the passages do not answer
 
 _SYSTEM = f"""\
 You answer questions from the passages of a library, and from nothing else.

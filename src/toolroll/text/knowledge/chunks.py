@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from toolroll.text.code.syntax.model import Tag
 
 MAX_CHARS = 1600
-OVERLAP_CHARS = 200
-"""Characters, at most, that a piece repeats of the one before, where both are of one section."""
+OVERLAP_CHARS = 200  # characters, at most, that a piece repeats of the one before, where both are of one section
 
 SPLIT_VERSION = 3
 """The version of the splitting rules. A document split by an older version is split again when it is added again."""

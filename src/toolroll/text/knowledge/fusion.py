@@ -11,11 +11,9 @@ from toolroll.text.ranking.weights import STOP
 
 By = Literal["both", "words", "meaning"]
 
-MIN_SIMILARITY = 0.25
-"""The cosine from which on a passage answers a question although they share no word."""
+MIN_SIMILARITY = 0.25  # the cosine from which on a passage answers a question although they share no word
 _WORDS_WEIGHT = 0.45  # weight of the words, as a share of the best; the rest is that of the meaning
-RESCORED = 20
-"""Passages that are looked at for what the question says in the same words."""
+RESCORED = 20  # passages that are looked at for what the question says in the same words
 _WORDING_BONUS = 0.3  # what a passage gets besides that says all of it so
 _MIN_PAIRS = 5  # pairs of words: of fewer, one tells little
 _SIGNS = set(punctuation) - {"_"} | set("\u00ab\u00bb\u2018\u2019\u201c\u201d\u2013\u2014\u2026")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-Heading = tuple[int, int, int, str]
-"""Its first and last line, counted from 1, its level and its words."""
+Heading = tuple[int, int, int, str]  # its first and last line, counted from 1, its level and its words
 _LINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 _MAX_HEADING_CHARS = 200  # characters of a heading
 

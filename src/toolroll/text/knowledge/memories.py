@@ -20,8 +20,7 @@ TYPES: tuple[Type, ...] = get_args(Type)
 Strategy = Literal["importance", "time", "capacity"]
 
 MAX_WORKING = 100
-MIN_PROMOTED_IMPORTANCE = 0.7
-"""How important a memory is that is worth keeping for long."""
+MIN_PROMOTED_IMPORTANCE = 0.7  # how important a memory is that is worth keeping for long
 
 _MAX_CONTENT_CHARS = 4000  # characters
 _MAX_SUMMARY_CHARS = 200  # of a memory in a summary

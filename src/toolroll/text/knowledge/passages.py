@@ -22,16 +22,14 @@ Form = Literal[
 ]
 By = Literal["words", "meaning and words"]
 
-_PAGES = {"sheet": "sheet", "slides": "slide"}
-"""What a page is called in a form, where it is not called a page."""
+_PAGES = {"sheet": "sheet", "slides": "slide"}  # what a page is called in a form, where it is not called a page
 _CONVERTED = frozenset({"html", "pdf", "word", "sheet", "slides", "image", "audio"})
 """Forms whose lines are those of the text that was made of them."""
 
 _PLAIN_WORD_WEIGHT = 0.2  # weight of words that any sentence has
 _SATURATION, _LENGTH = 1.2, 0.75  # as in Index
 _MAX_TITLE_CHARS = 200
-ENTRY_BYTES = 12
-"""Bytes of an entry: the number of a passage, how often it has the term, how long it is."""
+ENTRY_BYTES = 12  # bytes of an entry: the number of a passage, how often it has the term, how long it is
 _MAX_QUERY_CHARS = 4_000  # characters of a question; a longer one is a pasted text
 _WORD = re.compile(r"\w+")
 _ACCENTS = re.compile("[\u0300-\u036f]")

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from heapq import nsmallest
 
-from toolroll.result import ErrorCode, ToolError
-from toolroll.text.patch.search import FileLines, Side
+from toolroll.result import ErrorCode, Suggestion, ToolError
+from toolroll.text.edit import refusals
+from toolroll.text.edit.model import Relation
+from toolroll.text.patch.search import FileLines, Side, keys
 
 _SHOWN = 160  # characters of a line that is quoted
 _LISTED = 8  # line numbers that are named
@@ -26,8 +28,6 @@ def no_fit(view: FileLines, side: Side, sides: Sequence[Side], name: str, at: in
             "only adds lines and shows none around them, so nothing says where they belong. Add a line "
             "of the file before or after them, marked with a blank.",
         )
-    if (line := _applied(view, side)) is not None:
-        return _error(side, sides, name, f"seems to be applied already: its new lines stand at line {line + 1}.")
     start = _nearest(view, side) if at is None else at
     if start is None:
         first = next((key for key in side.keys if key.strip()), side.keys[0])
@@ -59,6 +59,7 @@ def _different(view: FileLines, side: Side, sides: Sequence[Side], name: str, st
         + (" They differ only in blanks." if blanks else "")
         + f" {_AGAIN}"
         + (f" It has there:{near}" if near else ""),
+        refusals.corrections(view.source, side.keys, keys(side.hunk.new)),
         line=line + 1,
         expected=expected,
         actual=actual,
@@ -82,7 +83,7 @@ def ambiguous(side: Side, sides: Sequence[Side], places: Sequence[int], name: st
     return _error(side, sides, name, f"fits at several places (lines {listed}). {advice}", lines=lines[:_LISTED])
 
 
-def too_alike(side: Side, sides: Sequence[Side], name: str) -> ToolError:
+def too_alike(_view: FileLines, side: Side, sides: Sequence[Side], name: str) -> ToolError:
     """The search was given up."""
     return _error(
         side,
@@ -104,6 +105,39 @@ def elsewhere(side: Side, sides: Sequence[Side], places: Sequence[int], name: st
     )
 
 
+def not_certain(
+    view: FileLines, side: Side, sides: Sequence[Side], place: int, relation: Relation, name: str
+) -> ToolError:
+    """The hunk stands there, but how its new lines are to be written is not certain."""
+    new = "\n".join(keys(side.hunk.new))
+    own = [line for line, mark in zip(view.keys[place:], side.hunk.marks.replace("+", ""), strict=False) if mark == " "]
+    ways = [_with_own(way, side, own) for way in dict.fromkeys((*relation.rewrite(new), new)) if side.hunk.added]
+    return _error(
+        side,
+        sides,
+        name,
+        f"fits line {place + 1} only with other {relation.name}, and how its new lines are to be written there is not "
+        f"certain. {_AGAIN}",
+        refusals.ways_to_write(view.source, view.span(side, place, relation), ways),
+        lines=[place + 1],
+    )
+
+
+def _with_own(new: str, side: Side, own: Sequence[str]) -> str:
+    """The new lines of a hunk, those that stay as the file has them."""
+    kept, marks = iter(own), side.hunk.marks.replace("-", "")
+    return "\n".join(next(kept) if mark == " " else line for mark, line in zip(marks, new.split("\n"), strict=True))
+
+
+def applied(names: Sequence[str], line: int) -> ToolError:
+    """Everything that the patch does is done."""
+    return ToolError(
+        ErrorCode.CONFLICT,
+        f"The patch is applied already: what it makes of {', '.join(map(repr, names))} stands there, the first hunk at "
+        f"line {line}. Nothing was changed.",
+    )
+
+
 def overlapping(side: Side, sides: Sequence[Side], place: int, name: str) -> ToolError:
     """The hunks fit only over each other or in another order."""
     return _error(
@@ -115,23 +149,15 @@ def overlapping(side: Side, sides: Sequence[Side], place: int, name: str) -> Too
     )
 
 
-def _error(side: Side, sides: Sequence[Side], name: str, what: str, **details: object) -> ToolError:
+def _error(
+    side: Side, sides: Sequence[Side], name: str, what: str, calls: Sequence[Suggestion] = (), **details: object
+) -> ToolError:
     return ToolError(
         ErrorCode.CONFLICT,
         f"{name!r}: hunk {side.number} of {len(sides)} (line {side.hunk.line} of the patch) {what}",
         details={"path": name, "hunk": side.number, "patch_line": side.hunk.line, **details},
+        suggest=tuple(Suggestion(call.name, {"path": name, **call.arguments}) for call in calls),
     )
-
-
-def _applied(view: FileLines, side: Side) -> int | None:
-    """The one line where the hunk's new lines stand, if they do."""
-    other = Side(side.hunk.reversed(), side.number)
-    if not other.old or not side.hunk.added:
-        return None
-    if other.hint is not None and view.fits(other, other.hint):
-        return other.hint
-    found, complete = view.places(other)
-    return found[0] if complete and len(found) == 1 else None
 
 
 def _nearest(view: FileLines, side: Side) -> int | None:

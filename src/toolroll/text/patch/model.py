@@ -31,6 +31,8 @@ class Hunk(NamedTuple):  # of which a patch may have many, and which are made in
     new_open: bool = False
     counted: bool = False
     """Its header says rightly how many lines it has, as a program does that makes patches."""
+    ordered: bool = False
+    """It means the first place that fits behind the hunk before it."""
     line: int = 0
     """Where it begins in the patch."""
 

@@ -9,17 +9,19 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text.patch.model import FilePatch
 
 Exists = Callable[[str], bool]
+Relative = Callable[[str], str | None]
+"""An absolute path as one beneath the folder of the patch; None if it is not."""
 _PAIRS = {("a/", "b/"), ("b/", "a/")}
 _GIT_PAIRS = {*_PAIRS, ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/")}  # git's diff.mnemonicPrefix
 _OURS = ("a/", "b/")
 
 
-def resolve_names(files: Sequence[FilePatch], strip: int | None, exists: Exists) -> list[FilePatch]:
+def resolve_names(files: Sequence[FilePatch], strip: int | None, exists: Exists, relative: Relative) -> list[FilePatch]:
     """The files with their names as paths.
 
     Raises ToolError for a name that leads elsewhere, also when the patch would not use it.
     """
-    checked = [_renamed(one, _checked(one.old, one), _checked(one.new, one)) for one in files]
+    checked = [_renamed(one, _checked(one.old, one, relative), _checked(one.new, one, relative)) for one in files]
     if strip is not None and strip < 0:
         raise ToolError(ErrorCode.VALIDATION, f"`strip` is {strip}. Use 0 or more.")
     if strip:
@@ -29,14 +31,17 @@ def resolve_names(files: Sequence[FilePatch], strip: int | None, exists: Exists)
     return [_without_prefix(one, convention, exists, literal=strip == 0) for one in checked]
 
 
-def _checked(name: str | None, file: FilePatch) -> str | None:
+def _checked(name: str | None, file: FilePatch, relative: Relative) -> str | None:
     if name is None:
         return None
     where = f"Line {file.line} of the patch names {name!r}"
     if "\0" in name:
         raise ToolError(ErrorCode.SECURITY, f"{where}, which holds a NUL byte. Remove it.")
     if name.startswith("/"):
-        raise ToolError(ErrorCode.SECURITY, f"{where}, an absolute path. Use one relative to the folder.")
+        inside = relative(name)
+        if inside is None:
+            raise ToolError(ErrorCode.SECURITY, f"{where}, an absolute path that leads out of the folder.")
+        name = inside
     parts = name.split("/")
     if ".." in parts:
         raise ToolError(ErrorCode.SECURITY, f"{where}, which leads out of the folder by '..'.")

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isqrt
+from typing import NamedTuple, NoReturn
 
+from toolroll.result import ToolError
+from toolroll.text.edit.model import AS_IT_IS, BLANKS, Relation, squeezed
 from toolroll.text.patch import errors, scope
-from toolroll.text.patch.search import MOST, FileLines, Side
+from toolroll.text.patch.search import MOST, FileLines, Side, keys
 
 _MARGIN = 40  # lines: a place that is not where its number says is taken only if no other is nearly as near
 
 _CONTEXT = 3  # lines that programs show before and after a change
+
+_MANY = 1000  # places of a hunk that means the first one
 
 _WAYS = 100_000  # how many ways to set two hunks one after the other are compared
 
@@ -23,28 +28,123 @@ class HunkPlaces:
 
     side: Side
     places: tuple[int, ...]
-    loose: bool = False
-    """They fit only without the blanks at the ends of lines that stay."""
+    relations: Mapping[int, Relation] = field(default_factory=dict)
+    """How it relates to places that it does not fit exactly."""
 
 
-def choose(view: FileLines, sides: Sequence[Side], name: str) -> list[tuple[int, bool]]:
-    """For each hunk the line (from 0) where it goes, and whether it fits there exactly.
+class Placed(NamedTuple):
+    """Where a hunk goes (a line from 0), and by which relation; None if its result is there already."""
 
-    Raises ToolError unless every hunk has a place, and only one that can be meant.
-    """
+    side: Side
+    start: int
+    relation: Relation | None = AS_IT_IS
+    note: str = ""
+
+
+def choose(view: FileLines, sides: Sequence[Side], name: str) -> list[Placed]:
+    """The place of each hunk. Raises ToolError unless every hunk has one, and only one that can be meant."""
     if _as_numbered(view, sides):
-        return [(side.hint or 0, True) for side in sides]
+        placed = [Placed(side, side.hint or 0) for side in sides]
+    elif any(side.hunk.ordered for side in sides):
+        placed = _in_order(view, sides, name)
+    else:
+        placed = _by_number(view, sides, name)
+    return [one._replace(relation=None) if one.relation and view.stands(one.side, one.start) else one for one in placed]
+
+
+def _by_number(view: FileLines, sides: Sequence[Side], name: str) -> list[Placed]:
+    """The places nearest to the numbers, of hunks that are not there already."""
     view.index(sides)
     most = max(2, min(MOST, isqrt(_WAYS // len(sides))))
-    options = [_options(view, side, sides, most, name) for side in sides]
+    found = {side.number: _options(view, side, sides, most, name) for side in sides}
+    options = [one for one in found.values() if isinstance(one, HunkPlaces)]
+    rest = [one.side for one in options]
+    if not options:
+        return [one for one in found.values() if isinstance(one, Placed)]
     if all(len(one.places) == 1 for one in options):
         starts = [one.places[0] for one in options]
-        if (late := _overlapping(starts, sides)) is not None:
-            raise errors.overlapping(sides[late], sides, starts[late], name)
+        if (late := _overlapping(starts, rest)) is not None:
+            raise errors.overlapping(rest[late], sides, starts[late], name)
     else:
-        starts = _meant(options, sides, name)
-    _check_stale(view, sides, starts, name)
-    return [(start, not one.loose) for start, one in zip(starts, options, strict=True)]
+        starts = _meant(options, rest, name)
+    _check_stale(view, rest, starts, name)
+    chosen = {
+        one.side.number: Placed(one.side, start, one.relations.get(start, AS_IT_IS))
+        for one, start in zip(options, starts, strict=True)
+    }
+    return [one if isinstance(one, Placed) else chosen[number] for number, one in found.items()]
+
+
+def _in_order(view: FileLines, sides: Sequence[Side], name: str) -> list[Placed]:
+    """Each hunk at the first place that fits behind the one before it."""
+    view.index(sides)
+    cursor, taken, placed = 0, set[int](), []
+    for side in sides:
+        one = _next(view, side, sides, cursor, name)
+        lines = range(one.start, one.start + len(one.side.old)) if one.relation is not None else ()
+        if not taken.isdisjoint(lines):
+            raise errors.overlapping(side, sides, one.start, name)
+        taken.update(lines)
+        cursor = max(cursor, one.start + len(one.side.old)) if one.side.old else cursor
+        placed.append(one)
+    return placed
+
+
+def _next(view: FileLines, side: Side, sides: Sequence[Side], cursor: int, name: str) -> Placed:
+    """The place of one hunk, where the last one ends at line `cursor`."""
+    if not side.old:
+        return _addition(view, side, sides, cursor, name)
+    exact, complete = view.places(side, _MANY)
+    related = {} if exact else view.related(side, _MANY)
+    found = sorted(exact or related)
+    if not found and side.hunk.texts[-1].strip() == "" and side.hunk.marks[-1] != "+" and len(side.old) > 1:
+        hunk = side.hunk._replace(marks=side.hunk.marks[:-1], texts=side.hunk.texts[:-1])
+        return _next(view, Side(hunk, side.number), sides, cursor, name)
+    there = None if exact else _standing(view, side, related)
+    if there is not None or not found:
+        return there or _raise(errors.no_fit(view, side, sides, name))
+    if side.hunk.anchors:
+        found = _anchored(view, side, sides, found, name)
+    behind = [at for at in found if at >= cursor]
+    if not behind and (len(found) > 1 or not complete):
+        raise errors.ambiguous(side, sides, found, name)
+    start = (behind or found)[0]
+    after = f" after line {cursor}" if cursor else ""
+    note = f": {len(behind)} places fit; took the first{after}, as the format says" if len(behind) > 1 else ""
+    return Placed(side, start, related.get(start, AS_IT_IS), note)
+
+
+def _addition(view: FileLines, side: Side, sides: Sequence[Side], cursor: int, name: str) -> Placed:
+    """Lines without any around them go behind the line that is named, or to the end of the file."""
+    at = scope.find(view, side.hunk.anchors, cursor) if side.hunk.anchors else len(view.lines) - 1
+    if at is None:
+        raise errors.no_fit(view, side, sides, name)
+    added = keys(side.hunk.new)
+    start = at + 1 - len(added) if not side.hunk.anchors else at + 1
+    if view.keys[max(0, start) : start + len(added)] == added:
+        return Placed(side, start, None)
+    return Placed(side, at + 1)
+
+
+def _is_loose(related: Mapping[int, Relation]) -> bool:
+    return min((one.cost for one in related.values()), default=0) > BLANKS
+
+
+def _standing(view: FileLines, side: Side, related: Mapping[int, Relation]) -> Placed | None:
+    """The place of a hunk that fits nowhere, or only loosely, because its result is there already."""
+    back = side.reversed()
+    if not side.hunk.added or not back.old or (related and not _is_loose(related)):
+        return None
+    if back.hint is not None and view.fits(back, back.hint):
+        return Placed(side, back.hint, None)
+    found, complete = view.places(back)
+    if not found and list(map(squeezed, side.keys)) != list(map(squeezed, back.keys)):
+        found = list(view.related(back, MOST))
+    return Placed(side, found[0], None) if complete and len(found) == 1 else None
+
+
+def _raise(error: ToolError) -> NoReturn:
+    raise error
 
 
 def _check_stale(view: FileLines, sides: Sequence[Side], starts: Sequence[int], name: str) -> None:
@@ -74,22 +174,23 @@ def _as_numbered(view: FileLines, sides: Sequence[Side]) -> bool:
     return True
 
 
-def _options(view: FileLines, side: Side, sides: Sequence[Side], most: int, name: str) -> HunkPlaces:
+def _options(view: FileLines, side: Side, sides: Sequence[Side], most: int, name: str) -> HunkPlaces | Placed:
     found, complete = view.places(side, most)
-    loose = not found
-    if loose:
-        found, complete = view.places(side, most, loose=True)
-    elif side.hint is not None and side.hint not in found and view.fits(side, side.hint, loose=True):
-        raise errors.ambiguous(side, sides, [side.hint, found[0]], name)
-    if not found:
-        raise errors.no_fit(view, side, sides, name) if complete else errors.too_alike(side, sides, name)
-    if side.hunk.anchors:
-        found = _anchored(view, side, sides, found, name)
+    related: dict[int, Relation] = {}
+    if not found and (related := view.related(side, most)):
+        found, complete = sorted(related, key=lambda at: abs(at - (side.hint or 0))), len(related) < most
+    elif found and side.hint is not None and side.hint not in found:
+        near = view.relation(side, side.hint)
+        if near is not None and near.cost <= BLANKS:
+            raise errors.ambiguous(side, sides, [side.hint, found[0]], name)
+    there = None if (found and not related) or not complete else _standing(view, side, related)
+    if there is not None or not found:
+        return there or _raise((errors.no_fit if complete else errors.too_alike)(view, side, sides, name))
     found = _in_section(view, side, sides, found, name)
     found = _at_edge(view, side, sides, found)
-    if side.hint is None and (len(found) > 1 or not complete):
+    if len(found) > 1 and (side.hint is None or not complete or _is_loose(related)):
         raise errors.ambiguous(side, sides, found, name)
-    return HunkPlaces(side, tuple(found), loose)
+    return HunkPlaces(side, tuple(found), related)
 
 
 def _anchored(view: FileLines, side: Side, sides: Sequence[Side], found: list[int], name: str) -> list[int]:
@@ -109,14 +210,13 @@ def _in_section(view: FileLines, side: Side, sides: Sequence[Side], found: list[
     under = [at for at in found if scope.beneath(view, section, at)]
     if under and side.hint in found and side.hint not in under:  # the number and the section disagree
         raise errors.ambiguous(side, sides, [side.hint, *under], name)
-    if under or side.hint in found or not scope.known(view, section):
-        return under or found
-    # The section may itself be changed by the patch, so a place nearby need not lie right under it.
-    near = [at for at in found if side.hint is None or abs(at - side.hint) <= _MARGIN]
-    after = [at for at in near if scope.after(view, (section,), at)]
-    if not after:
-        raise errors.elsewhere(side, sides, found, name, section)
-    return after
+    if not under and len(side.old) <= _CONTEXT and side.hint not in found and scope.known(view, section):
+        # So few lines stand elsewhere by chance; a section after which they come, nearby, may be changed by the patch.
+        near = [at for at in found if side.hint is None or abs(at - side.hint) <= _MARGIN]
+        under = [at for at in near if scope.after(view, (section,), at)]
+        if not under:
+            raise errors.elsewhere(side, sides, found, name, section)
+    return under or found
 
 
 def _at_edge(view: FileLines, side: Side, sides: Sequence[Side], found: list[int]) -> list[int]:

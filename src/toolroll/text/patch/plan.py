@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.patch import unified, v4a
+from toolroll.text.patch import errors, unified, v4a
 from toolroll.text.patch.apply import Applied, apply
 from toolroll.text.patch.model import FilePatch
-from toolroll.text.patch.paths import resolve_names
+from toolroll.text.patch.paths import Relative, resolve_names
 from toolroll.text.patch.tree import PatchedTree, PatchNode, PatchStep
 
 
@@ -20,14 +20,19 @@ def plan(
     reverse: bool = False,
     exists: Callable[[str], bool],
     read: Callable[[str], str],
+    relative: Relative = lambda _path: None,
+    folder: str = ".",
 ) -> list[PatchStep]:
-    """What carries out the patch, in the order to do it. Raises ToolError unless every hunk of it applies."""
+    """What carries out the patch, in the order to do it. Raises ToolError unless every hunk of it applies.
+
+    Its names are beneath `folder`, which is only for messages; `relative` gives those of absolute paths.
+    """
     if not patch_text.strip():
         raise ToolError(ErrorCode.VALIDATION, "The patch is empty.")
-    files = resolve_names(parse(patch_text), strip, exists)
+    files = resolve_names(parse(patch_text), strip, exists, relative)
     if reverse:
         files = [one.reversed() for one in reversed(files)]
-    planner = _Planner(PatchedTree(exists, read), files, reverse)
+    planner = _Planner(PatchedTree(exists, read), files, reverse, folder)
     for file in files:
         planner.take(file)
     return planner.changes()
@@ -39,8 +44,10 @@ def parse(patch_text: str) -> list[FilePatch]:
 
 
 class _Planner:
-    def __init__(self, tree: PatchedTree, files: Sequence[FilePatch], reverse: bool) -> None:
+    def __init__(self, tree: PatchedTree, files: Sequence[FilePatch], reverse: bool, folder: str) -> None:
         self._tree = tree
+        self._folder = folder
+        self._before: dict[str, int] = {}  # files that are as the patch makes them, and a line of each
         self._reverse = reverse
         self._vacated = {
             one.old for one in files if one.kind in ("delete", "rename") and one.old not in (None, one.new)
@@ -66,7 +73,10 @@ class _Planner:
             source = self._tree.now(_name(file.new))
             if source is None or self._tree.text(source) != text:
                 raise _differs(_name(file.old), file)
-        return self._tree.changes()
+        changes = self._tree.changes()
+        if self._before and not changes:
+            raise errors.applied(list(self._before), next(iter(self._before.values())))
+        return changes
 
     def _change(self, file: FilePatch) -> None:
         names = [name for name in (file.new, file.old) if name is not None]
@@ -135,7 +145,10 @@ class _Planner:
         self._tree.put(path, PatchNode(text, node.origin, mode, hunks))
 
     def _applied(self, path: str, node: PatchNode, file: FilePatch) -> Applied:
-        return apply(self._tree.text(node), file.hunks, name=path)
+        found = apply(self._tree.text(node), file.hunks, name=below(self._folder, path))
+        if found.before:
+            self._before[path] = found.hunks[0].line
+        return found
 
     def _check_free(self, path: str, file: FilePatch, text: str | None = None) -> None:
         """Raise if a file that stays has the name already."""
@@ -150,6 +163,11 @@ class _Planner:
             + ("" if same else " Patch the file that is there, or delete or move it first."),
             details={"path": path, "patch_line": file.line},
         )
+
+
+def below(folder: str, name: str) -> str:
+    """The path of a name in a folder."""
+    return name if folder in (".", "./") else f"{folder.rstrip('/')}/{name}"
 
 
 def _name(name: str | None) -> str:

@@ -53,6 +53,18 @@ def after(view: FileLines, anchors: tuple[str, ...], at: int) -> bool:
     return True
 
 
+def find(view: FileLines, anchors: tuple[str, ...], start: int) -> int | None:
+    """The line of the last anchor, each behind the one before it and the first behind line `start`, or anywhere."""
+    at = start
+    for text in anchors:
+        lines = range(at, len(view.keys))
+        found = next((line for line in lines if begins(view.keys[line].lstrip(), text)), None)
+        if found is None:
+            return find(view, anchors, 0) if start else None
+        at = found + 1
+    return at - 1
+
+
 def _head(view: FileLines, text: str, last: int) -> int | None:
     """The nearest line that begins with `text` and is less indented than all that follow it, up to `last`."""
     last = min(last, len(view.keys) - 1)

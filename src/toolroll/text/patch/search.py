@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import compress
 from operator import eq
 
+from toolroll.text.edit import relations
+from toolroll.text.edit.model import EditSource, Relation, Span
 from toolroll.text.patch.model import Hunk
 
 _WORK = 2_000_000  # lines that may be compared for one file
+_MOST_TEXT = 8_000_000  # characters of a file that are searched by relations; beyond, only to the letter
 _FEW = 3  # lines that may look alike by chance
 MOST = 16  # places that are looked at for one hunk, unless there are many hunks
 
@@ -25,14 +29,10 @@ class Side:
     """The old lines as the patch has them."""
     keys: list[str] = field(init=False)
     """The same without carriage returns and byte order marks."""
-    bare: list[str] = field(init=False)
-    """And without blanks at their ends."""
     hint: int | None = field(init=False)
     """The line, counted from 0, where the header says they begin."""
     strict: bool = field(init=False)
     """Only line endings change, so they must be as the patch says."""
-    gone: list[int] = field(init=False)
-    """Which of the old lines are taken out."""
     at_end: bool = field(init=False)
     """They must reach the end of the file."""
     only_end: bool = field(init=False)
@@ -41,8 +41,6 @@ class Side:
     def __post_init__(self) -> None:
         self.old = self.hunk.old
         self.keys = keys(self.old)
-        self.bare = blankless(self.keys)
-        self.gone = [at for at, mark in enumerate(self.hunk.marks.replace("+", "")) if mark == "-"]
         self.at_end = self.hunk.at_end or self.hunk.old_open or self.hunk.new_open
         start = self.hunk.old_start
         self.hint = None if start is None else max(0, start - 1) if self.old else start
@@ -50,78 +48,92 @@ class Side:
         self.strict = self.old != new and self.keys == keys(new)
         self.only_end = self.old == new and self.hunk.old_open != self.hunk.new_open
 
+    def reversed(self) -> Side:
+        """The side that takes this one back."""
+        return Side(self.hunk.reversed(), self.number)
 
-@dataclass(slots=True)
+
 class FileLines:
     """A file as lines without their line feeds."""
 
-    lines: list[str]
-    keys: list[str]
-    open: bool
-    """The last line has no line feed."""
-    work: int = _WORK
-    heads: dict[str, bool] = field(default_factory=dict)
-    """Whether a line begins with this, for those that were asked for."""
-    margin: tuple[int, int] = (-1, -1)
-    """A line, and the nearest one above it that begins something at the left margin."""
-    _index: dict[bool, dict[str, list[int]]] = field(default_factory=lambda: {False: {}, True: {}})
-    _blankless: list[str] | None = None
-    _sides: Sequence[Side] = ()
-
-    @classmethod
-    def of(cls, text: str) -> FileLines:
-        """The lines of a text."""
-        lines = text.split("\n")
-        is_open = lines[-1] != ""
-        if not is_open:
-            lines.pop()
+    def __init__(self, text: str) -> None:
+        self.lines = text.split("\n")
+        self.open = self.lines[-1] != ""
+        """The last line has no line feed."""
+        if not self.open:
+            self.lines.pop()
         plain = "\r" not in text and "\ufeff" not in text
-        return cls(lines, lines if plain else keys(lines), is_open)
+        self.keys = self.lines if plain else keys(self.lines)
+        self.work = _WORK
+        self.heads: dict[str, bool] = {}
+        """Whether a line begins with this, for those that were asked for."""
+        self.margin = (-1, -1)
+        """A line, and the nearest one above it that begins something at the left margin."""
+        self._size = len(text)
+        self._index: dict[str, list[int]] = {}
+        self._sides: Sequence[Side] = ()
 
-    @property
-    def blankless(self) -> list[str]:
-        """The keys without the blanks at their ends."""
-        if self._blankless is None:
-            self._blankless = blankless(self.keys)
-        return self._blankless
+    @cached_property
+    def source(self) -> EditSource:
+        """The lines in the views that quotes are looked up in."""
+        return EditSource("\n".join(self.keys))
 
-    def index(self, sides: Sequence[Side], *, loose: bool = False) -> None:
+    def index(self, sides: Sequence[Side]) -> None:
         """Look where the lines of hunks stand, for `places`: of all at once, which takes no longer."""
         self._sides = sides
-        lines, index = self.blankless if loose else self.keys, self._index[loose]
-        wanted = (key for side in sides for key in (side.bare if loose else side.keys))
-        new: dict[str, list[int]] = {key: [] for key in wanted if key not in index}
-        for at in compress(range(len(lines)), map(new.__contains__, lines)):
-            new[lines[at]].append(at)
-        index.update(new)
+        new: dict[str, list[int]] = {key: [] for side in sides for key in side.keys if key not in self._index}
+        for at in compress(range(len(self.keys)), map(new.__contains__, self.keys)):
+            new[self.keys[at]].append(at)
+        self._index.update(new)
 
-    def where(self, side: Side, *, loose: bool = False) -> list[list[int]]:
-        """For each old line of a hunk, where it stands; `loose`, without the blanks at its end."""
-        lines, index = side.bare if loose else side.keys, self._index[loose]
-        if not all(key in index for key in lines):
-            self.index([side, *self._sides], loose=loose)
-        return [index[key] for key in lines]
+    def where(self, side: Side) -> list[list[int]]:
+        """For each old line of a hunk, where it stands."""
+        if not all(key in self._index for key in side.keys):
+            self.index([side, *self._sides])
+        return [self._index[key] for key in side.keys]
 
-    def fits(self, side: Side, at: int, *, loose: bool = False) -> bool:
-        """The old lines stand at line `at`; `loose` passes over blanks at the ends of lines that stay."""
-        end = at + len(side.old)
-        hunk = side.hunk
+    def fits(self, side: Side, at: int) -> bool:
+        """The old lines stand at line `at`."""
+        if not self._has_room(side, at):
+            return False
+        return self.same(side, at) if side.strict else self.keys[at : at + len(side.old)] == side.keys
+
+    def _has_room(self, side: Side, at: int) -> bool:
+        """There are as many lines at `at`, and the file ends there if the hunk says so."""
+        end, hunk = at + len(side.old), side.hunk
         self.work -= len(side.old) + 1
         if at < 0 or end > len(self.lines) or (side.at_end and end != len(self.lines)):
             return False
-        if (hunk.old_open and not self.open) or (side.only_end and self.open != hunk.old_open):
-            return False
-        if side.strict:
-            return self.same(side, at)
-        here = self.keys[at:end]
-        if here == side.keys:
-            return True
-        return loose and blankless(here) == side.bare and all(here[at] == side.keys[at] for at in side.gone)
+        return not ((hunk.old_open and not self.open) or (side.only_end and self.open != hunk.old_open))
+
+    def relation(self, side: Side, at: int) -> Relation | None:
+        """How the old lines relate to those at line `at`, if they do."""
+        if side.strict or not side.old or not self._has_room(side, at):
+            return None
+        end = at + len(side.old)
+        return relations.of_lines(side.keys, self.keys[at:end], self.source.in_text[at:end])
+
+    def span(self, side: Side, at: int, relation: Relation) -> Span:
+        """The lines of a hunk at line `at` as a place in `source`."""
+        starts = self.source.starts
+        return Span(starts[at], starts[at + len(side.old)] - 1, relation)
+
+    def related(self, side: Side, most: int) -> dict[int, Relation]:
+        """Where the hunk fits by a relation: the places of the cheapest one, or all if that one is loose."""
+        if side.strict or not "".join(side.keys).strip() or self._size > _MOST_TEXT:
+            return {}
+        found: dict[int, Relation] = {}
+        for at in self.source.windows(side.keys):
+            if len(found) == most or self.work < 0:
+                break
+            if (relation := self.relation(side, at)) is not None:
+                found[at] = relation
+        return relations.cheapest(found)
 
     def nearly(self, side: Side, at: int) -> bool:
         """All of the old lines but one stand at line `at`: someone changed it since."""
-        here = blankless(self.keys[at : at + len(side.old)])
-        same = sum(map(eq, here, side.bare))
+        here = [line.rstrip(" \t") for line in self.keys[at : at + len(side.old)]]
+        same = sum(map(eq, here, (key.rstrip(" \t") for key in side.keys)))
         return len(side.old) > _FEW and same == len(side.old) - 1
 
     def same(self, side: Side, at: int) -> bool:
@@ -130,34 +142,30 @@ class FileLines:
         is_open = self.open and end == len(self.lines)
         return self.lines[at:end] == side.old and side.hunk.old_open == is_open
 
-    def places(self, side: Side, most: int = MOST, *, loose: bool = False) -> tuple[list[int], bool]:
+    def stands(self, side: Side, at: int) -> bool:
+        """The hunk only adds lines, and fits line `at`, but what it makes of it is there already."""
+        added = [text for mark, text in zip(side.hunk.marks, side.hunk.texts, strict=True) if mark == "+"]
+        if side.hunk.removed or not any(char.isalnum() for text in added for char in text):
+            return False
+        back, lead = side.reversed(), len(side.hunk.marks) - len(side.hunk.marks.lstrip("+"))
+        return self.fits(back, at) or self.fits(back, at - lead)
+
+    def places(self, side: Side, most: int = MOST) -> tuple[list[int], bool]:
         """Where the hunk fits, the nearest to its hint first, and whether these are all of the places."""
-        if not side.old:
-            return self._without_context(side), True
+        if not side.old:  # lines that are only added have a place in an empty file, or at the end
+            return [len(self.lines)] if side.hunk.at_end or not self.lines else [], True
         if side.at_end:
             at = len(self.lines) - len(side.old)
-            return ([at] if self.fits(side, at, loose=loose) else []), True
-        exactly = self.where(side)
-        if not all(exactly[at] for at in side.gone):
-            return [], True
-        stand = self.where(side, loose=True) if loose else exactly
+            return ([at] if self.fits(side, at) else []), True
+        stand = self.where(side)
         rare = min(range(len(stand)), key=lambda at: len(stand[at]))
         found: list[int] = []
         for line in _nearest(stand[rare], (side.hint or 0) + rare):
             if len(found) == most or self.work < 0:
                 return found, False
-            if self.fits(side, line - rare, loose=loose):
+            if self.fits(side, line - rare):
                 found.append(line - rare)
         return found, True
-
-    def _without_context(self, side: Side) -> list[int]:
-        """Lines that are only added have a place where there is but one: in an empty file, or at the end."""
-        return [len(self.lines)] if side.hunk.at_end or not self.lines else []
-
-
-def blankless(lines: Iterable[str]) -> list[str]:
-    """The lines without the blanks at their ends."""
-    return [line.rstrip(" \t") for line in lines]
 
 
 def keys(lines: list[str]) -> list[str]:

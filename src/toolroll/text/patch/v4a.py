@@ -124,4 +124,4 @@ def _chunk(lines: Sequence[str], at: int, end: int) -> tuple[Hunk | None, int]:
         unreadable(start + 1, "no lines follow this '@@'. Give the lines to change beneath it.")
     marks = "".join(line[0] for line in found)
     texts = tuple(line[1:] for line in found)
-    return Hunk(marks, texts, anchors=tuple(anchors), at_end=at_end, line=start + 1), at
+    return Hunk(marks, texts, anchors=tuple(anchors), at_end=at_end, ordered=True, line=start + 1), at

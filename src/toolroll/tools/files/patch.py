@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from toolroll.host.context import Context
 from toolroll.host.files.reader import TextFile
 from toolroll.schema import Field, FilePath
-from toolroll.text.patch.plan import plan
+from toolroll.text.patch.plan import below, plan
 from toolroll.text.patch.tree import PatchStep
 from toolroll.tool import Effect, tool
 
@@ -23,14 +23,15 @@ class PatchedFile:
     added: int
     removed: int
     offsets: list[int]
+    notes: list[str]
+    """What is to be said of hunks that were not found just as they are written."""
 
     def __str__(self) -> str:
         source = f" from {self.source}" if self.source and self.kind in ("move", "copy") else ""
         moved = [str(one) for one in self.offsets if one]
         counts = f" (+{self.added} -{self.removed})" if self.offsets or self.kind != "delete" else ""
-        return f"{self.kind:<6} {self.path}{source}{counts}" + (
-            f", hunks off by {', '.join(moved)} lines" if moved else ""
-        )
+        offset = f", hunks off by {', '.join(moved)} lines" if moved else ""
+        return "\n".join([f"{self.kind:<6} {self.path}{source}{counts}{offset}", *(f"  {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,17 @@ def patch(
     drafts: dict[str, TextFile] = {}
 
     def read(name: str) -> str:
-        drafts[name] = ctx.files.draft(_below(path, name))
+        drafts[name] = ctx.files.draft(below(path, name))
         return drafts[name].text
 
     changes = plan(
         patch,
         strip=strip,
         reverse=reverse,
-        exists=lambda name: ctx.tree.is_file(_below(path, name)),
+        exists=lambda name: ctx.tree.is_file(below(path, name)),
         read=read,
+        relative=lambda name: ctx.files.relative(name, path),
+        folder=path,
     )
     backups: list[str] = []
     if not dry_run:
@@ -85,20 +88,16 @@ def patch(
     return Patched([_told(one, shown) for one in changes], not dry_run, reverse, backups)
 
 
-def _below(folder: str, name: str) -> str:
-    return name if folder in (".", "./") else f"{folder.rstrip('/')}/{name}"
-
-
 def _with_mode(ctx: Context, folder: str, change: PatchStep) -> PatchStep:
     """A new file that takes over another's content is executable if that one was."""
     if change.kind != "write" or change.source is None or change.mode is not None:
         return change
-    return replace(change, mode=ctx.tree.item(_below(folder, change.source)).mode & 0o777)
+    return replace(change, mode=ctx.tree.item(below(folder, change.source)).mode & 0o777)
 
 
 def _carry_out(ctx: Context, folder: str, change: PatchStep, drafts: dict[str, TextFile]) -> None:
-    target = _below(folder, change.path)
-    source = _below(folder, change.source) if change.source is not None else None
+    target = below(folder, change.path)
+    source = below(folder, change.source) if change.source is not None else None
     if change.kind == "delete":
         ctx.tree.delete(target, recursive=False)
         return
@@ -124,10 +123,11 @@ def _put(ctx: Context, target: str, change: PatchStep, drafts: dict[str, TextFil
 
 def _told(change: PatchStep, folder: str) -> PatchedFile:
     return PatchedFile(
-        path=_below(folder, change.path),
+        path=below(folder, change.path),
         kind="create" if change.kind == "write" and change.created else change.kind,
         source=change.source,
         added=sum(hunk.added for hunk in change.hunks),
         removed=sum(hunk.removed for hunk in change.hunks),
         offsets=[hunk.offset or 0 for hunk in change.hunks],
+        notes=[f"hunk {number} {hunk.note}" for number, hunk in enumerate(change.hunks, 1) if hunk.note],
     )

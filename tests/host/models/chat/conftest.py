@@ -15,7 +15,7 @@ from tests.host.models.chat.served import Served, Step
 def serve() -> Iterator[Callable[..., Served]]:
     """Start servers; all are gone when the test is over."""
     threads = set(threading.enumerate())
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = set(os.listdir("/proc/self/fd"))
     with ExitStack() as stack:
 
         def start(provider: str, *steps: Step, **options: Any) -> Served:
@@ -23,4 +23,4 @@ def serve() -> Iterator[Callable[..., Served]]:
 
         yield start
     assert set(threading.enumerate()) <= threads
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before  # a store of an earlier test may close its own meanwhile

@@ -2,9 +2,8 @@
 
 import pytest
 
-from toolroll.policy.shell.parse.analysis import read_text
 from toolroll.policy.shell.parse.targets import TargetKind, kind_of_path
-from toolroll.policy.shell.parse.words import folder_after, normalise_path, resolve
+from toolroll.policy.shell.parse.words import normalise_path
 
 
 @pytest.mark.parametrize(
@@ -99,51 +98,3 @@ from toolroll.policy.shell.parse.words import folder_after, normalise_path, reso
 )
 def test_places(path, found):
     assert kind_of_path(normalise_path(path)) is found
-
-
-@pytest.mark.parametrize(
-    ("where", "path", "found"),
-    [
-        (".", "a/../b", "b"),
-        ("src", "..", "."),
-        ("src", "../..", ".."),
-        ("/x", "a", "/x/a"),
-        (None, "a", None),
-        (None, "/a", "/a"),
-        ("~", "a", "~/a"),
-    ],
-)
-def test_resolve(where, path, found):
-    assert resolve(where, path) == found
-
-
-@pytest.mark.parametrize(
-    ("text", "where"),
-    [
-        ("cd src; ls", "src"),
-        ("cd src && cd ..; ls", "."),
-        ("cd /; ls", "/"),
-        ("cd; ls", "~"),
-        ("cd ~/x; ls", "~/x"),
-        ('cd "$x"; ls', None),
-        ("cd -; ls", None),
-        ("cd a*; ls", None),
-        ("(cd /); ls", "."),
-        ("cd / | cat; ls", "."),
-        ("x=$(cd /); ls", "."),
-        ("a || cd /; ls", None),
-        ("if a; then cd /; fi; ls", None),
-        ("cd src || exit; ls", "src"),
-        ("command cd -P /; ls", "/"),
-        ("pushd /x; ls", "/x"),
-        ("popd; ls", None),
-        ("source a; ls", None),
-        ("echo cd /; ls", "."),
-    ],
-)
-def test_the_folder_is_followed(text, where):
-    assert read_text(text).found[-1].item.where == where
-
-
-def test_nothing_changes_the_folder_of_no_words():
-    assert folder_after("a", ()) == "a"

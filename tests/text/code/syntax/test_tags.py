@@ -19,7 +19,7 @@ def written(found):
         place = f"{tag.name_line}:{tag.column}"
         decorators = (f"@{one}" for one in tag.decorators)
         lines.append(" | ".join([f"{span} {tag.kind} {tag.path}", place, tag.signature, *decorators]))
-    lines += [f"{use.line}:{use.column} {use.kind} {use.name}" for use in found.references]
+    lines += [f"{use.line}:{use.column} {use.kind} {use.name}" for use in found.uses_of()]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -39,7 +39,7 @@ def test_line_ends_and_marks_change_nothing(case):
     expected = tags(case.name, plain)
     for source in (b"\xef\xbb\xbf" + plain, plain.replace(b"\n", b"\r\n")):
         found = tags(case.name, source)
-        assert (found.definitions, found.references) == (expected.definitions, expected.references)
+        assert (found.definitions, list(found.uses_of())) == (expected.definitions, list(expected.uses_of()))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -59,12 +59,12 @@ NOTHING = (0, 0, (), ())
 @pytest.mark.parametrize("language", languages.names())
 def test_an_empty_source_defines_nothing(language):
     found = tags(language, b"")
-    assert (found.lines, found.broken, found.definitions, found.references) == NOTHING
+    assert (found.lines, found.broken, found.definitions, tuple(found.uses_of())) == NOTHING
 
 
 def test_columns_count_characters():
     found = tags("python", "é = 'ü', größe(1)\ndef naïve(): pass\n".encode())
-    assert found.references == (Use("größe", "call", 1, 10),)
+    assert list(found.uses_of()) == [Use("größe", "call", 1, 10)]
     assert found.definitions == (
         Tag("é", "variable", 1, 1, 1, "é = 'ü', größe(1)", name_line=1),
         Tag("naïve", "function", 2, 2, 5, "def naïve()", name_line=2),
@@ -116,4 +116,4 @@ def test_deep_sources_are_no_trouble():
     assert len(found.definitions) == 90
     assert found.definitions[-1].parent == ".".join(f"C{depth}" for depth in range(39, 89))  # the nearest 50
     calls = "f(" * 5000 + ")" * 5000
-    assert len(tags("python", calls.encode()).references) == 5000
+    assert len(list(tags("python", calls.encode()).uses_of())) == 5000

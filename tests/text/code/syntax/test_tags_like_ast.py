@@ -65,7 +65,7 @@ def test_our_own_sources(path):
     pairs = [pair for tag, one in zip(ours, theirs, strict=True) for pair in zip(tag.decorators, one[-1], strict=True)]
     assert [pair for pair in pairs if not same(*pair)] == []
     assert [tag.line for tag in found.definitions if tag.kind == "import"] == imported(tree)
-    assert sorted((use.line, use.name) for use in found.references if use.kind == "call") == sorted(called(tree))
+    assert sorted((use.line, use.name) for use in found.uses_of() if use.kind == "call") == sorted(called(tree))
 
 
 @pytest.mark.slow

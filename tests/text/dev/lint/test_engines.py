@@ -27,21 +27,30 @@ def test_no_word_of_a_call_becomes_an_option():
     every = [words for one in ENGINES for words in (one.check, *(r and r.find for r in (one.fix, one.format))) if words]
     assert len(every) > 8
     for words in every:
-        assert "-rf.py" not in words(ask)
-        assert any("./-rf.py" in word for word in words(ask))
+        assert "-rf.py" not in ask.arguments(words)
+        assert any("./-rf.py" in word for word in ask.arguments(words))
 
 
 def test_no_engine_is_told_to_write():
     ask = LintRequest("a", ("./a",), "", "/t/r", script="/t/s.py")
     every = [
-        words(ask) for one in ENGINES for words in (one.check, *(r and r.find for r in (one.fix, one.format))) if words
+        ask.arguments(words)
+        for one in ENGINES
+        for words in (one.check, *(r and r.find for r in (one.fix, one.format)))
+        if words
     ]
-    every += [r.filter(ask) for one in ENGINES for r in (one.fix, one.format) if r and r.filter]
+    every += [ask.arguments(r.filter) for one in ENGINES for r in (one.fix, one.format) if r and r.filter is not None]
     assert not {word for words in every for word in words} & {"--fix", "-w", "--write", "-i"}
     for words in every:
         # ruff and black write unless they are told to check, or read from their input.
         if words[:1] in (["format"], ["--quiet"]):
             assert "--check" in words or "-" in words
+
+
+def test_the_words_of_a_template():
+    ask = LintRequest("a {b}.py", ("./a {b}.py", "./c.py"), "", "/t/r")
+    assert ask.arguments("-x {select} {report} {path}") == ["-x", "/t/r", "./a {b}.py"]
+    assert ask.arguments("{select} -- {files}") == ["--", "./a {b}.py", "./c.py"]
 
 
 def test_every_known_file():

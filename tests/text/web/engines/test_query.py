@@ -51,5 +51,4 @@ def test_filters_among_the_words() -> None:
     query = prepare("async", site="a.com/b", exclude=["java", "two words"])
     assert query.text() == 'async site:a.com/b -java -"two words"'
     assert query.text(site=False) == 'async -java -"two words"'
-    assert query.text(site=False, exclude=False) == "async"
     assert query.host == "a.com"

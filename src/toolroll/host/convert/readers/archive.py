@@ -7,7 +7,7 @@ import zipfile
 from typing import BinaryIO
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import TroubleError
+from toolroll.host.convert.child import ConversionError
 
 _DIRECTORY = b"PK\x01\x02"  # before each entry of the list at the end
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -17,28 +17,28 @@ _XML = (".xml", ".rels", ".opf", ".vml")
 _CHUNK = 1 << 20
 
 
-def checked(file: BinaryIO, *, markup: bool = False) -> zipfile.ZipFile:
-    """The archive, unpacked once within the limits; TroubleError for one that is a bomb, protected, or none at all.
+def open_archive(file: BinaryIO, *, markup: bool = False) -> zipfile.ZipFile:
+    """The archive, unpacked once within the limits; ConversionError for one that is a bomb, protected, or none at all.
 
     XML in it may not declare a document type, unless it is `markup` for browsers, where that is usual.
     """
     if is_encrypted(file):
-        raise TroubleError("password")
+        raise ConversionError("password")
     file.seek(0)
     data = file.read()
     if data.count(_DIRECTORY) > limits.ENTRIES:
-        raise TroubleError("entries")
+        raise ConversionError("entries")
     archive = zipfile.ZipFile(file)
     total = xml = 0
     for entry in archive.infolist():
         if entry.flag_bits & 1:
-            raise TroubleError("password")
+            raise ConversionError("password")
         is_xml = entry.filename.lower().endswith(_XML)
         size = _unpacked(archive, entry, limits.UNPACKED - total, declares=is_xml and not markup)
         total += size
         xml += size if is_xml else 0
         if xml > limits.XML:
-            raise TroubleError("unpacked")
+            raise ConversionError("unpacked")
     return archive
 
 
@@ -55,10 +55,10 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int, *, de
         while chunk := stream.read(_CHUNK):
             size += len(chunk)
             if size > most:
-                raise TroubleError("unpacked")
+                raise ConversionError("unpacked")
             if size > limits.FREE and size > limits.RATIO * entry.compress_size:
-                raise TroubleError("ratio")
+                raise ConversionError("ratio")
             if declares and _DECLARED.search(tail + chunk):
-                raise TroubleError("entities")
+                raise ConversionError("entities")
             tail = chunk[-32:]
     return size

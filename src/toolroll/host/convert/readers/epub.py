@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element, fromstring
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import ConversionOutput, TroubleError
-from toolroll.host.convert.readers.archive import checked
+from toolroll.host.convert.child import ConversionError, ConversionOutput
+from toolroll.host.convert.readers.archive import open_archive
 from toolroll.host.convert.readers.markdown import heading
 
 _CONTAINER = "META-INF/container.xml"
@@ -24,17 +24,17 @@ def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  #
     """All chapters in the order of the book, each under its title."""
     from toolroll.text.web.html.markdown import convert
 
-    archive = checked(file, markup=True)
+    archive = open_archive(file, markup=True)
     if _RIGHTS in archive.namelist():
-        raise TroubleError("password")
-    where = next(one.get("full-path", "") for one in _parsed(archive, _CONTAINER).iter() if _is(one, "rootfile"))
-    package = _parsed(archive, where)
+        raise ConversionError("password")
+    where = next(one.get("full-path", "") for one in _parse_xml(archive, _CONTAINER).iter() if _is(one, "rootfile"))
+    package = _parse_xml(archive, where)
     output.title(next((one.text for one in package.iter() if _is(one, "title")), ""))
     items = {one.get("id"): one for one in package.iter() if _is(one, "item")}
     order = [items.get(one.get("idref")) for one in package.iter() if _is(one, "itemref")]
     chapters = [one.get("href", "") for one in order if one is not None and one.get("media-type") in _PAGES]
     if len(chapters) > limits.PAGES:
-        raise TroubleError("pages", len(chapters))
+        raise ConversionError("pages", len(chapters))
     texts = []
     for number, name in enumerate(chapters, 1):
         page = archive.read(normpath(join(dirname(where), unquote(name))))
@@ -45,10 +45,10 @@ def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  #
     output.part("\n\n".join(filter(None, texts)))
 
 
-def _parsed(archive: zipfile.ZipFile, name: str) -> Element:
+def _parse_xml(archive: zipfile.ZipFile, name: str) -> Element:
     data = archive.read(name)
     if _DECLARED.search(data):
-        raise TroubleError("entities")
+        raise ConversionError("entities")
     return fromstring(data)
 
 

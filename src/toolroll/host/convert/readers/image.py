@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import ConversionOutput, TroubleError
-from toolroll.host.convert.readers.ocr import Eyes
+from toolroll.host.convert.child import ConversionError, ConversionOutput
+from toolroll.host.convert.readers.ocr import TextRecognizer
 
 _KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 
@@ -18,12 +18,12 @@ def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  #
     Image.MAX_IMAGE_PIXELS = None  # it is looked at here, before anything is decoded
     with Image.open(file, formats=_KINDS) as picture:
         frames = min(getattr(picture, "n_frames", 1), limits.SCANNED) if picture.format == "TIFF" else 1
-        eyes: Eyes | None = None
+        recognizer: TextRecognizer | None = None
         for number in range(frames):
             picture.seek(number)
             size = picture.size[0] * picture.size[1]
             if size > limits.PIXELS:
-                raise TroubleError("pixels", size)
+                raise ConversionError("pixels", size)
             picture.draft("RGB", (limits.SIDE, limits.SIDE))
             picture.load()
             import numpy as np
@@ -32,6 +32,6 @@ def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  #
             shown.thumbnail((limits.SIDE, limits.SIDE))
             paper = Image.new("RGBA", shown.size, "white")
             paper.alpha_composite(shown)
-            eyes = eyes or Eyes()
-            output.part(eyes.lines(np.asarray(paper.convert("RGB"))[:, :, ::-1].copy()), number + 1)
+            recognizer = recognizer or TextRecognizer()
+            output.part(recognizer.read_lines(np.asarray(paper.convert("RGB"))[:, :, ::-1].copy()), number + 1)
             output.progress(number + 1, frames)

@@ -21,7 +21,7 @@ _SETTINGS = {
 }
 
 
-class Eyes:
+class TextRecognizer:
     """Reads pictures; its models are loaded once."""
 
     def __init__(self) -> None:
@@ -29,16 +29,16 @@ class Eyes:
 
         self._engine = RapidOCR(params=_SETTINGS)
 
-    def lines(self, picture: NDArray[Any]) -> str:
+    def read_lines(self, picture: NDArray[Any]) -> str:
         """The lines of text in a picture (rows, columns, blue green red), from its top."""
         found: Any = self._engine(picture)
         if found.boxes is None or found.txts is None:
             return ""
         boxes = [(box[:, 1].min(), box[:, 1].max(), box[:, 0].min()) for box in found.boxes]
-        return rows([(float(top), float(low), float(left)) for top, low, left in boxes], list(found.txts))
+        return join_boxes([(float(top), float(low), float(left)) for top, low, left in boxes], list(found.txts))
 
 
-def rows(boxes: list[tuple[float, float, float]], texts: list[str]) -> str:
+def join_boxes(boxes: list[tuple[float, float, float]], texts: list[str]) -> str:
     """Texts at (top, bottom, left) as lines: what is side by side is one line."""
     made: list[list[tuple[float, str]]] = []
     middle = 0.0

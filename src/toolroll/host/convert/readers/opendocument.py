@@ -6,8 +6,8 @@ from typing import BinaryIO
 from xml.etree.ElementTree import XMLParser
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import ConversionOutput, TroubleError
-from toolroll.host.convert.readers.archive import checked
+from toolroll.host.convert.child import ConversionError, ConversionOutput
+from toolroll.host.convert.readers.archive import open_archive
 from toolroll.host.convert.readers.markdown import heading, table
 
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:"
@@ -20,9 +20,9 @@ _CHUNK = 1 << 18
 
 def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """The whole of a text, or a part for each slide."""
-    archive = checked(file)
+    archive = open_archive(file)
     if "META-INF/manifest.xml" in archive.namelist() and b"encryption-data" in archive.read("META-INF/manifest.xml"):
-        raise TroubleError("password")
+        raise ConversionError("password")
     writer = _Writer(output)
     parser = XMLParser(target=writer)
     with archive.open("content.xml") as content:
@@ -47,7 +47,7 @@ class _Writer:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._open.append(tag)
         if len(self._open) > limits.DEPTH:
-            raise TroubleError("deep")
+            raise ConversionError("deep")
         self._hidden += tag in _HIDDEN
         self._tables += tag == f"{_TABLE}table"
         self._items += tag == f"{_TEXT}list-item"

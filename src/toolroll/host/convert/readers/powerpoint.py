@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import ConversionOutput, TroubleError
-from toolroll.host.convert.readers.archive import checked
+from toolroll.host.convert.child import ConversionError, ConversionOutput
+from toolroll.host.convert.readers.archive import open_archive
 from toolroll.host.convert.readers.markdown import heading, table
 
 
 def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """A part for each slide."""
-    checked(file)
+    open_archive(file)
     from pptx import Presentation
     from pptx.opc.constants import RELATIONSHIP_TYPE
 
@@ -22,13 +22,15 @@ def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  #
         output.title(show.core_properties.title)  # the library makes one up where there is none
     slides = list(show.slides)
     if len(slides) > limits.PAGES:
-        raise TroubleError("pages", len(slides))
+        raise ConversionError("pages", len(slides))
     for number, slide in enumerate(slides, 1):
         top = slide.shapes.title
         title = " ".join(top.text_frame.text.split()) if top is not None else ""
         own = top.shape_id if top is not None else None
         blocks = [heading(title, 2)] if title else []
-        blocks += [block for shape in _shapes(slide.shapes) if shape.shape_id != own for block in _blocks(shape)]
+        blocks += [
+            block for shape in _iter_shapes(slide.shapes) if shape.shape_id != own for block in _iter_blocks(shape)
+        ]
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
         if notes is not None and notes.text.strip():
             blocks.append(f"Notes: {notes.text.strip()}")
@@ -36,7 +38,7 @@ def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  #
         output.progress(number, len(slides))
 
 
-def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
+def _iter_shapes(shapes: Iterable[Any]) -> Iterator[Any]:
     """All shapes, those in groups too."""
     todo = list(reversed(list(shapes)))
     while todo:
@@ -47,7 +49,7 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
             yield shape
 
 
-def _blocks(shape: Any) -> Iterator[str]:
+def _iter_blocks(shape: Any) -> Iterator[str]:
     if shape.has_text_frame:
         lines = [(one.level, "".join(run.text for run in one.runs).strip()) for one in shape.text_frame.paragraphs]
         yield "\n".join(f"{'  ' * level}{'- ' if len(lines) > 1 else ''}{text}" for level, text in lines if text)

@@ -6,8 +6,8 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO
 
 from toolroll.host.convert import limits
-from toolroll.host.convert.protocol import ConversionOutput, TroubleError
-from toolroll.host.convert.readers.archive import checked, is_encrypted
+from toolroll.host.convert.child import ConversionError, ConversionOutput
+from toolroll.host.convert.readers.archive import is_encrypted, open_archive
 from toolroll.host.convert.readers.markdown import table
 
 _ZIP = b"PK"
@@ -19,24 +19,24 @@ def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  #
 
     if file.read(2) == _ZIP or is_encrypted(file):
         file.seek(0)
-        checked(file)
+        open_archive(file)
     file.seek(0)
     try:
         book = CalamineWorkbook.from_filelike(file)
     except PasswordError as error:
-        raise TroubleError("password") from error
+        raise ConversionError("password") from error
     sheets = [(at, one.name) for at, one in enumerate(book.sheets_metadata, 1) if one.typ == SheetTypeEnum.WorkSheet]
     cells = 0
     for done, (number, name) in enumerate(sheets, 1):
         sheet = book.get_sheet_by_index(number - 1)
         cells += sheet.height * sheet.width
         if cells > limits.CELLS:
-            raise TroubleError("cells")
-        output.part(table([[shown(cell) for cell in row] for row in sheet.iter_rows()]), number, name)
+            raise ConversionError("cells")
+        output.part(table([[format_value(cell) for cell in row] for row in sheet.iter_rows()]), number, name)
         output.progress(done, len(sheets))
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as one would see it in its cell."""
     if isinstance(value, bool):
         return str(value).upper()

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
-from toolroll.host.convert.protocol import ConversionOutput
-from toolroll.host.convert.readers.archive import checked
+from toolroll.host.convert.child import ConversionOutput
+from toolroll.host.convert.readers.archive import open_archive
 from toolroll.host.convert.readers.markdown import heading, table
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -18,17 +18,17 @@ _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 
 def read(file: BinaryIO, output: ConversionOutput, words: list[str]) -> None:  # noqa: ARG001 - all readers are alike
     """The text of the body. What was deleted under review, headers and footers are left out."""
-    archive = checked(file)
+    archive = open_archive(file)
     import docx
 
     document = docx.Document(file)
     if "docProps/core.xml" in archive.namelist():  # else the library makes a title up
         output.title(document.core_properties.title)
     styles = {one.style_id: str(one.name) for one in document.styles if one.name}
-    output.part("\n\n".join(_joined(_blocks(document.element.body, styles))))
+    output.part("\n\n".join(_join_items(_iter_blocks(document.element.body, styles))))
 
 
-def _joined(blocks: Iterator[tuple[str, bool]]) -> Iterator[str]:
+def _join_items(blocks: Iterator[tuple[str, bool]]) -> Iterator[str]:
     """Blocks of text; the items of a list are one."""
     items: list[str] = []
     for text, is_item in blocks:
@@ -43,7 +43,7 @@ def _joined(blocks: Iterator[tuple[str, bool]]) -> Iterator[str]:
         yield "\n".join(items)
 
 
-def _blocks(body: Any, styles: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+def _iter_blocks(body: Any, styles: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
     """Each paragraph and table, and whether it is an item of a list."""
     todo = list(reversed(body))
     while todo:

@@ -15,9 +15,6 @@ import coverage
 class CoverageMeter:
     """A context that measures what runs in it, as the project configures coverage.py, and reports it at its end."""
 
-    in_process = True
-    """Other processes are not measured."""
-
     def __init__(self, report: Any, folder: str) -> None:
         self._report = report
         self._cov = coverage.Coverage(data_file=None)

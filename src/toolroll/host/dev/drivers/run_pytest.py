@@ -6,6 +6,7 @@ standard library, pytest and coverage, and keeps to what Python 3.8 and pytest 6
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -50,7 +51,7 @@ class Watcher:
     def pytest_configure(self, config: Any) -> None:
         """Remember where ids start; what is measured runs in this process."""
         self._root = str(getattr(config, "rootpath", None) or config.rootdir)
-        if self._measure.in_process and hasattr(config.option, "dist"):
+        if self._measure and hasattr(config.option, "dist"):
             config.option.dist = "no"
 
     def pytest_collection_finish(self, session: Any) -> None:
@@ -86,7 +87,8 @@ class Watcher:
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         place = self._now = self._place(nodeid, location)
-        self._measure.enter(place["file"])
+        if self._measure:
+            self._measure.enter(place["file"])
         self._report("begin", **place)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -169,23 +171,8 @@ def run_pytest(options: dict[str, Any], targets: list[str], report: EventLog, me
         args.append("-k=" + options["keyword"])
     args += targets
     sys.argv = ["pytest", *args]
-    with measure:
+    with measure or contextlib.nullcontext():
         return int(pytest.main(args, plugins=[Watcher(report, measure)]))
-
-
-class NoMeter:
-    """Measures nothing."""
-
-    in_process = False
-
-    def enter(self, file: str) -> None:
-        """A test of this file begins."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def _beside(options: dict[str, Any], name: str) -> Any:
@@ -210,7 +197,7 @@ def main() -> int:
     elif framework == "pytest" and not importlib.util.find_spec("pytest"):
         report("missing", name="pytest")
         return 6
-    measure: Any = NoMeter()
+    measure: Any = None
     if options["action"] == "coverage":
         if not importlib.util.find_spec("coverage"):
             report("missing", name="coverage")

@@ -5,6 +5,7 @@ Loaded by `run_pytest.py` in the project's own interpreter; it keeps to what Pyt
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -35,7 +36,8 @@ class ReportingResult(unittest.TestResult):
         super().startTest(test)
         self._began, self._outcome = time.perf_counter(), ""
         place = where_of(test)
-        self._measure.enter(place["file"])
+        if self._measure:
+            self._measure.enter(place["file"])
         self._report("begin", **place)
 
     def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802
@@ -117,7 +119,7 @@ def run(options: dict[str, Any], targets: list[str], report: Any, measure: Any) 
     except (SyntaxError, TypeError):
         print(f"ERROR: {options['keyword']!r} is no expression of words with and, or, not")
         return 4
-    with measure:
+    with measure or contextlib.nullcontext():
         loaded = {target: _load(target, report) for target in targets or ["."]}
         unknown = [target for target, found in loaded.items() if "::" in target and not found]
         if unknown:

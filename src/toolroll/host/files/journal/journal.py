@@ -49,7 +49,7 @@ class Recorder:
         step = self.plan(place, data, before, mode, digests)
         self.about_to(step)
         yield
-        self.written(step, os.stat(place.name, dir_fd=place.fd, follow_symlinks=False))
+        self.written(step, place.status())
 
     def plan(
         self,
@@ -135,7 +135,7 @@ class Recorder:
             if data is not None:
                 self._log.blobs.keep(data)
             return state
-        mode = os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_mode
+        mode = place.status().st_mode
         return PathState("file", stat.S_IMODE(mode), self._log.blobs.keep(data, known))
 
     def roll_back(self) -> None:
@@ -215,20 +215,12 @@ def _move_back(root: Root, step: PathChange) -> None:
             root.place(step.path, follow=False) as new,
             root.place(step.source, create=True, follow=False) as old,
         ):
-            if not _exists(old) and _exists(new):
+            if not old.mode() and new.mode():
                 os.rename(new.name, old.name, src_dir_fd=new.fd, dst_dir_fd=old.fd)
-            elif _exists(new) and os.path.samestat(_status(old), _status(new)):
+            elif new.mode() and os.path.samestat(old.status(), new.status()):
                 os.unlink(new.name, dir_fd=new.fd)  # a move by linking that was cut off in the middle
     except FileNotFoundError:
         return
-
-
-def _status(place: PathHandle) -> os.stat_result:
-    return os.stat(place.name, dir_fd=place.fd, follow_symlinks=False)
-
-
-def _exists(place: PathHandle) -> bool:
-    return place.mode() != 0
 
 
 def _is_folder(root: Root, path: str) -> bool:
@@ -242,7 +234,7 @@ def _is_folder(root: Root, path: str) -> bool:
 def _is_removable(place: PathHandle) -> bool:
     """Whether it can go: a folder that others have put something into stays."""
     if not stat.S_ISDIR(place.mode()):
-        return _exists(place)
+        return bool(place.mode())
     fd = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.fd)
     try:
         return not os.listdir(fd)
@@ -254,7 +246,7 @@ def _remove(place: PathHandle) -> None:
     if stat.S_ISDIR(place.mode()):
         if _is_removable(place):
             os.rmdir(place.name, dir_fd=place.fd)
-    elif _exists(place):
+    elif place.mode():
         os.unlink(place.name, dir_fd=place.fd)
 
 

@@ -29,8 +29,7 @@ TABLES = (
     "create table gone (number integer primary key)",
 )
 
-MAX_NEAREST = 200
-"""How many nearest pieces a search asks for."""
+MAX_NEAREST = 200  # how many nearest pieces a search asks for
 
 _SEARCH_FILL_SECONDS = 1.0  # seconds for which a search makes vectors
 _BATCH_PIECES = 16  # pieces between two reports of progress

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 MODEL_VARIABLE = "TOOLROLL_MODEL"
 MAX_TOKENS_VARIABLE = "TOOLROLL_MODEL_OUTPUT"
-EXTRA = "agent"
-"""The optional part of toolroll that installs the SDKs of the providers."""
+EXTRA = "agent"  # the optional part of toolroll that installs the SDKs of the providers
 
 _MAX_ANSWER_BYTES = 20_000_000
 

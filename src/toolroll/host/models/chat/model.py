@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from toolroll.host.models.chat.protocol import ChatProtocol, Endpoint, TurnReader
     from toolroll.host.runtime.cancellation import CancelToken
 
-OnText = Callable[[str], None]
-"""Receives the text of an answer as it arrives."""
+OnText = Callable[[str], None]  # receives the text of an answer as it arrives
 
 _TURN_SECONDS = 900.0  # with all tries
 _SILENCE_SECONDS = 300.0  # a reasoning model sends nothing for long

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SIZE = 384
-TOKENS = 256
-"""Maximum length of a text: the model was not trained on more."""
+TOKENS = 256  # maximum length of a text: the model was not trained on more
 
 _LAYERS, _HEADS = 6, 12
 _TINY = 1e-12
@@ -56,8 +55,7 @@ class _Norm:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    attend: _Linear
-    """The projections to queries, keys and values, side by side."""
+    attend: _Linear  # the projections to queries, keys and values, side by side
     mix: _Linear
     mixed: _Norm
     widen: _Linear

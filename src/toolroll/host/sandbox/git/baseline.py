@@ -48,7 +48,6 @@ class Baseline:
     """Folders with more names than are compared."""
 
     def children(self, parts: Parts) -> list[str]:
-        """The names that a folder held."""
         size = len(parts)
         return [one[-1] for one in self.entries if len(one) == size + 1 and one[:size] == parts]
 
@@ -96,7 +95,6 @@ class Baseline:
         return ["/".join(one) for one in sorted(whole)], ["/".join(one) for one in sorted(above - nested)]
 
     def encode(self) -> bytes:
-        """For a file."""
         rows = [(_packed(parts), one.mode, *one.owner, one.data) for parts, one in self.entries.items()]
         return msgspec.msgpack.encode([[*map(_packed, self.repositories)], [*map(_packed, self.crowded)], rows])
 

@@ -79,7 +79,6 @@ class InUse:
                 os.unlink(_RUNNING, dir_fd=self._folder)
 
     def close(self) -> None:
-        """Let go of the locks."""
         for fd in (self._turn, self._users):
             os.close(fd)
 
@@ -369,7 +368,6 @@ class GitWatch:
         self._thread.start()
 
     def follow(self, folders: Mapping[Parts, set[str] | None]) -> None:
-        """Watch these folders, each for some names or for all."""
         with self._lock:
             self._rests = False
             if folders != self._folders or self._polls:
@@ -384,7 +382,6 @@ class GitWatch:
         self._rests = True
 
     def close(self) -> None:
-        """End the thread."""
         with self._lock:  # the thread lets go of the descriptors only after this
             if not self._closed:
                 self._closed = True

@@ -38,7 +38,6 @@ class Restorer:
         self._held = {parts: _hold(root, parts) for parts in dict.fromkeys((GIT, *baseline.repositories[:1]))}
 
     def close(self) -> None:
-        """Give the descriptors back; nothing can be put back afterwards."""
         held, self._held = self._held, {}
         for fd in held.values():
             if fd is not None:
@@ -49,7 +48,6 @@ class Restorer:
             self.close()
 
     def put_back(self) -> list[str]:
-        """Undo every difference; a sentence for each."""
         return list(self._put_back())
 
     def _put_back(self) -> Iterator[str]:

@@ -7,23 +7,22 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from toolroll.host.files.root import Root
+from toolroll.host.runtime.state import State
 from toolroll.host.search.index.builder import IndexBuilder
 from toolroll.host.search.index.coverage import MAX_CHANGED, IndexCoverage
-from toolroll.host.search.index.file_table import FileTable, UntrackableTreeError
+from toolroll.host.search.index.file_table import FilesByAge, FileTable, UntrackableTreeError, Wants
 from toolroll.host.search.index.postings import remove
 from toolroll.host.search.query import Candidates, SkippedFiles
 from toolroll.result import ToolError
 from toolroll.text.search import patterns, trigrams
 
 if TYPE_CHECKING:
-    from toolroll.host.files.root import Root
     from toolroll.host.files.versions import Stamp
     from toolroll.host.runtime.launcher import Launcher
-    from toolroll.host.runtime.state import State
-    from toolroll.host.search.index.by_age import FilesByAge, Wants
     from toolroll.host.search.query import FileEntry, Query, Scope
     from toolroll.text.search.globs import Matcher
 
@@ -104,8 +103,7 @@ class LiveIndex:
         def look_up(table: FileTable) -> Candidates | None:
             return self._look_up(table, query, scope, prefix) if self._is_kept(table, scope, prefix) else None
 
-        with self._lock:
-            return self._with(look_up)
+        return self._with_lock(look_up)
 
     def list_newest(self, scope: Scope, folder: Sequence[str], matcher: Matcher) -> list[tuple[str, Stamp]] | None:
         """The files in scope whose names match, with their stamps, newest first; None if the tree is not known."""
@@ -115,8 +113,7 @@ class LiveIndex:
             order, files, cut = self._order(table, scope, prefix, matcher), table.files(), len(prefix)
             return None if order is None else [(path[cut:], files[path]) for _, path in order.aged]
 
-        with self._lock:
-            return self._with(look_up)
+        return self._with_lock(look_up)
 
     def first_files(
         self, first: int | None, most: int, scope: Scope, folder: Sequence[str], matcher: Matcher
@@ -132,8 +129,7 @@ class LiveIndex:
             links = [path[len(prefix) :] for path in filter(_wants(scope, prefix, matcher), table.links())]
             return NewestFiles(entries, total, order.lines(0, most) if total > len(entries) else "", links)
 
-        with self._lock:
-            return self._with(look_up)
+        return self._with_lock(look_up)
 
     def close(self) -> None:
         """End the background work and close the index."""
@@ -155,6 +151,10 @@ class LiveIndex:
             self._table, self._thread, self._next = table, None, time.monotonic() + _RETRY_S
             if not self._stop.is_set():
                 self._with(self._index)
+
+    def _with_lock(self, work: Callable[[FileTable], T]) -> T | None:
+        with self._lock:
+            return self._with(work)
 
     def _with(self, work: Callable[[FileTable], T]) -> T | None:
         """Run `work` on the table. A tree that cannot be tracked is dropped, and tried again later."""
@@ -315,3 +315,24 @@ def index_path(state: State, workspace: str) -> str:
     """The path of the index of a workspace."""
     digest = hashlib.blake2b(os.fsencode(workspace), digest_size=8).hexdigest()
     return os.path.join(state.path, "index", f"{digest}.sqlite")
+
+
+def describe_index(workspace: str) -> tuple[bool, str]:
+    """Whether a workspace has an index in its usual state folder, and a description. Creates nothing."""
+    import sqlite3
+
+    if is_off():
+        return False, f"off, by {SWITCH}: every search reads the files"
+    try:
+        with Root(workspace) as root:
+            path = index_path(State.of(root.path), root.path)
+    except OSError:
+        return False, "there is no workspace"
+    if not os.path.exists(path):
+        return False, f"none yet: the first search of a tree of {MIN_FILES} files or more creates it"
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=1.0)) as base:
+            (files,) = base.execute("select count(*) from files").fetchone()
+    except sqlite3.Error as error:
+        return False, f"{path} cannot be read ({error}); the next search replaces it"
+    return True, f"{files} files, {os.path.getsize(path) / 1e6:.1f} MB at {path}"

@@ -221,7 +221,7 @@ class _Scan:
         if char == "'":
             return self.after("'", place + 1)
         if char == '"':
-            return self.double(place + 1)
+            return self.expanded('"', "\\`", place + 1)
         if char == "`":
             return self.escaped("`", place + 1)
         return self.dollar(place)
@@ -231,7 +231,7 @@ class _Scan:
         if following == "'":
             return self.escaped("'", place + 2)
         if following == '"':
-            return self.double(place + 2)
+            return self.expanded('"', "\\`", place + 2)
         if following == "{" or self.text.startswith("((", place + 1):
             return self.inner(place)
         if following == "(":
@@ -259,29 +259,17 @@ class _Scan:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise _UnclearError
-        place = self.braces(place + 2) if self.text[place + 1] == "{" else self.brackets(place + 1)
+        place = self.expanded("}", "\\'\"`", place + 2) if self.text[place + 1] == "{" else self.brackets(place + 1)
         self.depth -= 1
         return place
 
-    def double(self, place: int) -> int:
+    def expanded(self, end: str, quotes: str, place: int) -> int:
+        """Past the mark that ends text in which the shell expands; `quotes` begin what is stepped over as a whole."""
         while place < len(self.text):
             char = self.text[place]
-            if char == '"':
+            if char == end:
                 return place + 1
-            if char in "\\`":
-                place = self.quoted(place)
-            elif char == "$" and self.text[place + 1 : place + 2] in ("{", "("):
-                place = self.inner(place)
-            else:
-                place += 1
-        raise _UnclearError
-
-    def braces(self, place: int) -> int:
-        while place < len(self.text):
-            char = self.text[place]
-            if char == "}":
-                return place + 1
-            if char in "\\'\"`":
+            if char in quotes:
                 place = self.quoted(place)
             elif char == "$" and self.text[place + 1 : place + 2] in ("{", "("):
                 place = self.inner(place)

@@ -9,6 +9,7 @@ from toolroll.policy.shell.parse.words import names
 # sed
 
 ADDRESS = re.compile(r"\d+(?:[~,+]\d+)?|\$|,|[+~]\d+|!|[ \t;\n{}]")
+ADDRESS_FLAGS = re.compile(r"[IM]*")
 SUBSTITUTE_FLAGS = re.compile(r"[gpiImM0-9]*")
 PLAIN_COMMAND = re.compile(r"[dDgGhHnNpPxz=F]|[qQlL]\s*\d*|[btT:]\s*[\w.-]*|#[^\n]*")
 ENDS = re.compile(r"[ \t]*(?:[;\n}]|$)")
@@ -33,7 +34,8 @@ def _sed_step(script: str, place: int) -> int | None:
     if char in "/\\":
         start = place + (char == "\\")
         end = _sed_part(script, start + 1, script[start : start + 1])
-        return None if end is None else _flags(script, end)
+        flags = ADDRESS_FLAGS.match(script, end) if end is not None else None
+        return flags.end() if flags else None
     if char in "sy":
         mark = script[place + 1 : place + 2]
         end = _sed_part(script, place + 2, mark)
@@ -49,12 +51,6 @@ def _sed_step(script: str, place: int) -> int | None:
         return end if end == len(script) or script[end] == "\n" else None
     found = PLAIN_COMMAND.match(script, place)
     return found.end() if found and ENDS.match(script, found.end()) else None
-
-
-def _flags(script: str, place: int) -> int:
-    while script[place : place + 1] in ("I", "M"):
-        place += 1
-    return place
 
 
 def _sed_part(script: str, place: int, mark: str) -> int | None:

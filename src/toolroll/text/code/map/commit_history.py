@@ -11,10 +11,8 @@ from typing import NamedTuple
 from toolroll.text.ranking.bm25 import Bm25Index
 from toolroll.text.ranking.terms import count_terms
 
-MAX_COMMITS = 3_000
-"""How many of the newest commits are read."""
-FORMAT = "%x01%B%x02"
-"""Format for `git log -z --name-only`."""
+MAX_COMMITS = 3_000  # how many of the newest commits are read
+FORMAT = "%x01%B%x02"  # format for `git log -z --name-only`
 
 _SIMILAR_COMMITS = 20  # that a question is compared with
 _MAX_FILES = 20  # a commit of more files is about none of them

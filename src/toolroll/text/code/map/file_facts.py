@@ -14,8 +14,7 @@ from toolroll.text.code.syntax.model import KINDS, USES, Tags
 from toolroll.text.ranking.terms import count_terms, split_terms
 from toolroll.text.ranking.weights import USED
 
-FORMAT = 2
-"""Version of the stored form; raise it when the same file gives other facts."""
+FORMAT = 2  # version of the stored form; raise it when the same file gives other facts
 
 _SHOWN = frozenset(KINDS) - {"import", "decorator"}
 _INNER = frozenset({"variable", "constant"})
@@ -53,8 +52,7 @@ class FileFacts:
     """The first line that does not parse; 0 if all do."""
 
 
-EMPTY = FileFacts({}, {})
-"""Facts of a file that is known by its path alone."""
+EMPTY = FileFacts({}, {})  # facts of a file that is known by its path alone
 
 
 def wants(language: str) -> bool:

@@ -41,11 +41,9 @@ class FileRanking:
 
 
 class _Held(NamedTuple):
-    number: int
-    """Document number in all three indices."""
+    number: int  # document number in all three indices
     marks: bytes
-    aside: int | None
-    """Its row of ASIDE, if any."""
+    aside: int | None  # its row of ASIDE, if any
 
 
 class FileRanker:

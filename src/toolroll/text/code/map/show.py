@@ -27,11 +27,9 @@ class MapPart:
 
 
 class _Item(NamedTuple):
-    worth: float
-    """Negative, so that the best sorts first."""
+    worth: float  # negative, so that the best sorts first
     file: int
-    mark: int
-    """-1 for the file itself."""
+    mark: int  # -1 for the file itself
 
 
 class MapLayout:

@@ -34,8 +34,7 @@ _VARIABLE = _EVENTS.index("variable")
 _PROMOTED = frozenset({"property_promotion_parameter", "required_parameter", "optional_parameter"})
 """Parameters of constructors that are members of the class too."""
 _MEMBERS = frozenset({"property_signature", "field_declaration"})
-_SEVERAL = frozenset({"variable", "constant", "type", "import"})
-"""What may have several names, as in `int a, b`."""
+_SEVERAL = frozenset({"variable", "constant", "type", "import"})  # what may have several names, as in `int a, b`
 _Event = tuple[int, int, int, int, "Node"]
 _PLACE = itemgetter(0, 1, 2, 3)
 

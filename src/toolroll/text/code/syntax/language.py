@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-MAX_SOURCE_BYTES = 2 << 20
-"""Larger sources are not parsed: they are generated, and an outline of them helps no reader."""
+MAX_SOURCE_BYTES = 2 << 20  # larger sources are not parsed: they are generated, and an outline of them helps no reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,18 +11,15 @@ from typing import NamedTuple
 KINDS = (
     *("function", "method", "class", "interface", "struct", "enum", "trait", "type", "module"),
     *("constant", "variable", "import", "decorator", "heading", "key", "rule", "element"),
-)
-"""What a definition can be; imports and decorators are among them because they are found by name too."""
+)  # what a definition can be; imports and decorators are among them because they are found by name too
 
 USES = ("decorator", "inherit", "import", "call", "type")
 """How the grammar says a name is used; of two that fit, the first. Two more kinds follow from the text around a
 name: "attribute" after a dot, and "name" for all others."""
 
-HOLDERS = frozenset({"class", "interface", "struct", "enum", "trait"})
-"""Kinds whose functions are methods."""
+HOLDERS = frozenset({"class", "interface", "struct", "enum", "trait"})  # kinds whose functions are methods
 
-VALUES = frozenset({"variable", "constant"})
-"""Kinds that an outline of many files leaves out."""
+VALUES = frozenset({"variable", "constant"})  # kinds that an outline of many files leaves out
 
 _ASIDE = frozenset({"import", "decorator"})
 
@@ -132,11 +129,7 @@ class Tags:
             yield len(above), tag
             above.append(tag.path)
 
-    @property
-    def references(self) -> tuple[Use, ...]:
-        return tuple(self.uses_of(lambda _: True))
-
-    def uses_of(self, wanted: Callable[[str], bool]) -> Iterator[Use]:
+    def uses_of(self, wanted: Callable[[str], bool] = bool) -> Iterator[Use]:
         words, which, how, spots, _ = self.uses
         names = {number: word for number, word in enumerate(words) if wanted(word)}
         if not names:
@@ -188,8 +181,7 @@ class PackedTags(Tags):
         return 5 * len(self._packed_definitions) + 3 * len(self._packed_uses)  # with what was decoded
 
 
-_Packed = tuple[SourceFacts, str, bytes, bytes]
-"""The facts, the sketch, and the packed definitions and uses."""
+_Packed = tuple[SourceFacts, str, bytes, bytes]  # the facts, the sketch, and the packed definitions and uses
 
 
 def pack(tags: Tags) -> bytes:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _Captures = dict[str, list["Node"]]
 _Span = tuple[int, int]
-_Use = tuple[int, int, int]
-"""Start, index into USES, and end."""
+_Use = tuple[int, int, int]  # start, index into USES, and end
 
 _NAME_BYTES = 200
 _UNNAMED = frozenset({"import", "decorator", "scope"})

@@ -11,7 +11,6 @@ from toolroll.text.dev.lint import readers
 from toolroll.text.dev.lint.model import Finding, LintOutput
 
 Action = Literal["check", "fix", "format"]
-Words = Callable[["LintRequest"], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +27,28 @@ class LintRequest:
     edition: str = "2021"
     script: str = ""
 
+    def arguments(self, template: str) -> list[str]:
+        """The words of a template; `{files}` becomes a word for each file, `{select}` none without rules."""
+        names = {"report": self.report, "edition": self.edition, "script": self.script, "rustfmt": _RUSTFMT}
+        made: list[str] = []
+        for word in template.split():
+            if word == "{files}":
+                made += self.files
+            elif word != "{select}":
+                made.append(word.format(path=f"./{self.path}", **names))
+            elif self.select:
+                made.append(f"--select={self.select}")
+        return made
+
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
     """How to get new texts without letting the program write any."""
 
-    find: Words
+    find: str
     """Arguments that list the files that would change."""
     stale: Callable[[LintOutput], list[str]]
-    filter: Words | None = None
+    filter: str | None = None
     """Arguments that read a text and print the new one; the path of the file follows."""
     texts: Callable[[LintOutput], dict[str, str]] | None = None
     """For a program that prints the new texts at once."""
@@ -44,13 +56,13 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class LintEngine:
-    """One program for one or several languages."""
+    """One program for one or several languages. Arguments are templates, see `LintRequest.arguments`."""
 
     name: str
     language: str
     suffixes: tuple[str, ...]
     program: str
-    check: Words | None
+    check: str | None
     read: Callable[[LintOutput], list[Finding]]
     fix: Rewrite | None = None
     format: Rewrite | None = None
@@ -60,121 +72,43 @@ class LintEngine:
     """How to add it, for the first engine of a language."""
 
 
-def _selected(ask: LintRequest) -> list[str]:
-    return [f"--select={ask.select}"] if ask.select else []
+def _lister(name: str, language: str, suffixes: tuple[str, ...], find: str, filter: str, add: str = "") -> LintEngine:
+    """A formatter that lists the files it would change."""
+    read = readers.unformatted(name)
+    rewrite = Rewrite(find, lambda printed: sorted({one.path for one in read(printed) if one.fixable}), filter)
+    return LintEngine(name, language, suffixes, name, find, read, format=rewrite, foreign=name == "prettier", add=add)
 
 
-def _fixable(read: Callable[[LintOutput], list[Finding]]) -> Callable[[LintOutput], list[str]]:
-    return lambda printed: sorted({one.path for one in read(printed) if one.fixable})
-
-
-def _ruff(ask: LintRequest) -> list[str]:
-    return ["check", "--no-cache", "--no-fix", "--output-format=json", *_selected(ask), "--", f"./{ask.path}"]
-
-
-def _eslint(*more: str) -> Words:
-    return lambda ask: [
-        *more,
-        "--format=json",
-        f"--output-file={ask.report}",
-        "--no-error-on-unmatched-pattern",
-        f"./{ask.path}",
-    ]
-
-
-_gofmt = readers.unformatted("gofmt")
-_rustfmt = readers.unformatted("rustfmt")
-_prettier = readers.unformatted("prettier")
 # rustfmt has no option for a name when it reads a text: it looks for its settings from where it runs.
 _RUSTFMT = 'cd -- "$(dirname -- "$2")" && exec rustfmt --quiet --color=never --edition="$1"'
 _PYTHON = ("py", "pyi")
 _SCRIPT = ("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts")
 _WEB = (*_SCRIPT, "css", "scss", "less", "html", "vue", "json", "md", "yaml", "yml")
+_RUFF = "check --no-cache --no-fix --output-format=json {select} -- {path}"
+_RUFF_FIX = Rewrite(_RUFF, readers.ruff_fixable, "check --no-cache --quiet --fix-only {select} - --stdin-filename")
+_RUFF_FORMAT = Rewrite(
+    "format --no-cache --check -- {path}", readers.ruff_stale, "format --no-cache --quiet - --stdin-filename"
+)
+_BLACK_FORMAT = Rewrite("--check -- {path}", readers.black_stale, "--quiet - --stdin-filename")
+_ESLINT = "--format=json --output-file={report} --no-error-on-unmatched-pattern {path}"
+_ESLINT_FIX = Rewrite(f"--fix-dry-run {_ESLINT}", lambda _: [], texts=readers.eslint_texts)
+_ADD_RUFF = "python -m pip install ruff"
+_ADD_ESLINT = "npm install --save-dev eslint prettier"
+_RUST = "--check -l --color=never --edition={edition} {files}"
 
 ENGINES: tuple[LintEngine, ...] = (
     LintEngine(
-        "ruff",
-        "Python",
-        (*_PYTHON, "ipynb"),
-        "ruff",
-        _ruff,
-        readers.ruff,
-        fix=Rewrite(
-            _ruff,
-            _fixable(readers.ruff),
-            lambda ask: ["check", "--no-cache", "--quiet", "--fix-only", *_selected(ask), "-", "--stdin-filename"],
-        ),
-        format=Rewrite(
-            lambda ask: ["format", "--no-cache", "--check", "--", f"./{ask.path}"],
-            readers.ruff_stale,
-            lambda _: ["format", "--no-cache", "--quiet", "-", "--stdin-filename"],
-        ),
-        add="python -m pip install ruff",
+        "ruff", "Python", (*_PYTHON, "ipynb"), "ruff", _RUFF, readers.ruff, _RUFF_FIX, _RUFF_FORMAT, add=_ADD_RUFF
     ),
-    LintEngine("flake8", "Python", _PYTHON, "flake8", lambda ask: [*_selected(ask), f"./{ask.path}"], readers.flake8),
+    LintEngine("flake8", "Python", _PYTHON, "flake8", "{select} {path}", readers.flake8),
+    LintEngine("black", "Python", _PYTHON, "black", None, readers.faults, format=_BLACK_FORMAT),
+    LintEngine("py_compile", "Python", ("py",), "", "{script} {files}", readers.compiled),
     LintEngine(
-        "black",
-        "Python",
-        _PYTHON,
-        "black",
-        None,
-        readers.faults,
-        format=Rewrite(
-            lambda ask: ["--check", "--", f"./{ask.path}"],
-            readers.black_stale,
-            lambda _: ["--quiet", "-", "--stdin-filename"],
-        ),
+        "eslint", "JavaScript", _SCRIPT, "eslint", _ESLINT, readers.eslint, _ESLINT_FIX, foreign=True, add=_ADD_ESLINT
     ),
-    LintEngine("py_compile", "Python", ("py",), "", lambda ask: [ask.script, *ask.files], readers.compiled),
-    LintEngine(
-        "eslint",
-        "JavaScript",
-        _SCRIPT,
-        "eslint",
-        _eslint(),
-        readers.eslint,
-        fix=Rewrite(_eslint("--fix-dry-run"), lambda _: [], texts=readers.eslint_texts),
-        foreign=True,
-        add="npm install --save-dev eslint prettier",
-    ),
-    LintEngine(
-        "prettier",
-        "the web",
-        _WEB,
-        "prettier",
-        lambda ask: ["--list-different", "--ignore-unknown", f"./{ask.path}"],
-        _prettier,
-        format=Rewrite(
-            lambda ask: ["--list-different", "--ignore-unknown", f"./{ask.path}"],
-            _fixable(_prettier),
-            lambda _: ["--stdin-filepath"],
-        ),
-        foreign=True,
-    ),
-    LintEngine(
-        "gofmt",
-        "Go",
-        ("go",),
-        "gofmt",
-        lambda ask: ["-l", *ask.files],
-        _gofmt,
-        format=Rewrite(lambda ask: ["-l", *ask.files], _fixable(_gofmt), lambda _: []),
-        add="gofmt comes with Go, https://go.dev/dl",
-    ),
-    LintEngine(
-        "rustfmt",
-        "Rust",
-        ("rs",),
-        "rustfmt",
-        lambda ask: ["--check", "-l", "--color=never", f"--edition={ask.edition}", *ask.files],
-        _rustfmt,
-        format=Rewrite(
-            lambda ask: ["--check", "-l", "--color=never", f"--edition={ask.edition}", *ask.files],
-            _fixable(_rustfmt),
-            lambda ask: ["sh", "-c", _RUSTFMT, "sh", ask.edition],
-        ),
-        add="rustup component add rustfmt",
-    ),
+    _lister("prettier", "the web", _WEB, "--list-different --ignore-unknown {path}", "--stdin-filepath"),
+    _lister("gofmt", "Go", ("go",), "-l {files}", "", "gofmt comes with Go, https://go.dev/dl"),
+    _lister("rustfmt", "Rust", ("rs",), _RUST, "sh -c {rustfmt} sh {edition}", "rustup component add rustfmt"),
 )
 
 ADD: dict[str, str] = {one.language: one.add for one in ENGINES if one.add}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SYNTAX = "syntax"
-"""The code of a finding that a file does not parse."""
+SYNTAX = "syntax"  # the code of a finding that a file does not parse
 
 
 @dataclass(frozen=True, slots=True)

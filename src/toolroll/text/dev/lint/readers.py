@@ -54,6 +54,11 @@ def ruff(printed: LintOutput) -> list[Finding]:
     return found
 
 
+def ruff_fixable(printed: LintOutput) -> list[str]:
+    """The files with a finding that `ruff check` would fix."""
+    return sorted({one.path for one in ruff(printed) if one.fixable})
+
+
 def flake8(printed: LintOutput) -> list[Finding]:
     """flake8's own lines: path:line:column: code message."""
     found = []

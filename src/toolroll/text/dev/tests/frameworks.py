@@ -11,8 +11,7 @@ import msgspec
 from toolroll.text.dev.tests import cargo, events, go, javascript
 from toolroll.text.dev.tests.model import Action, Raw, Run
 
-PYTHON_TESTS = ("test_*.py", "*_test.py", "tests.py")
-"""Files that hold tests, by their names."""
+PYTHON_TESTS = ("test_*.py", "*_test.py", "tests.py")  # files that hold tests, by their names
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +159,7 @@ MARKERS: dict[str, tuple[str, ...]] = {
     "javascript": ("package.json",),
     "go": ("go.mod",),
     "rust": ("Cargo.toml",),
-}
-"""The files that make a folder a project of a language."""
+}  # the files that make a folder a project of a language
 
 _LANGUAGES = {"python": ("py", "pyi"), "javascript": _JS_SUFFIXES, "go": ("go",), "rust": ("rs",)}
 SUFFIXES: dict[str, str] = {suffix: language for language, every in _LANGUAGES.items() for suffix in every}

@@ -38,14 +38,12 @@ class WebQuery:
     def host(self) -> str:
         return self.site.partition("/")[0]
 
-    def text(self, *, site: bool = True, exclude: bool = True) -> str:
+    def text(self, *, site: bool = True) -> str:
         """The words, with those filters that the engine reads from among them."""
         words = [self.words]
         if site and self.site:
             words.append(f"site:{self.site}")
-        if exclude:
-            words += [f'-"{term}"' if " " in term else f"-{term}" for term in self.exclude]
-        return " ".join(words)
+        return " ".join([*words, *(f'-"{term}"' if " " in term else f"-{term}" for term in self.exclude)])
 
 
 def prepare(

@@ -31,7 +31,7 @@ def test_what_the_grammar_does_not_know_hides_nothing(before):
 def test_what_the_grammar_knows_stays():
     source = b"UPDATE a\nSET b = f(1);\nCREATE FUNCTION g() RETURNS int AS $$ SELECT f(2) $$ LANGUAGE sql;\n"
     assert blank_foreign(source) == source
-    assert [(use.line, use.name) for use in tags("sql", source).references if use.kind == "call"] == [
+    assert [(use.line, use.name) for use in tags("sql", source).uses_of() if use.kind == "call"] == [
         (2, "f"),
         (3, "f"),
     ]

@@ -12,7 +12,7 @@ def test_a_broken_script_is_told_and_a_broken_expression_is_not():
 def test_expressions_are_uses_and_words_are_not():
     source = b'<script>let run = 1</script><A b={{x: go(1), y: 2}} title="run">run {run} {go(2)}{go(3)}</A>'
     found = tags("svelte", source)
-    uses = [(use.kind, use.name, use.column) for use in found.references]
+    uses = [(use.kind, use.name, use.column) for use in found.uses_of()]
     assert uses == [
         ("call", "A", source.index(b"<A") + 2),
         *(("call", "go", source.index(b"go(%d" % number) + 1) for number in (1, 2, 3)),

@@ -1,0 +1,124 @@
+"""Tools that are coroutines: they run on one loop of the kit, and are cancelled with time to clean up."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from toolroll import CancelToken, Context, tool
+
+
+@tool
+async def add(first: int, second: int) -> int:
+    """Add two numbers, later."""
+    await asyncio.sleep(0.001)
+    return first + second
+
+
+@tool
+async def where(ctx: Context) -> str:
+    """Tell the thread and the loop."""
+    assert ctx.call.name == "where"
+    return f"{threading.current_thread().name} {id(asyncio.get_running_loop())}"
+
+
+@pytest.fixture
+def waits():
+    """A tool that waits for ever, and what it did."""
+    seen, started = [], threading.Event()
+
+    @tool
+    async def wait() -> None:
+        """Wait for ever."""
+        started.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(0.01)
+            seen.append("cleaned up")
+
+    return wait, seen, started
+
+
+def test_an_async_tool_is_called_like_any_other(kit):
+    kit.register(add)
+    kit.register(where)
+    assert kit.call("add", {"first": 2, "second": 3}).text == "5"
+    assert kit.call("add", {"first": "x"}).error.code == "ValidationError"
+    found = {kit.call("where").text for _ in range(3)}
+    assert len(found) == 1
+    assert found.pop().startswith("toolroll-async")
+    assert asyncio.run(kit.acall("add", {"first": 2, "second": 3})).text == "5"
+
+
+def test_async_tools_run_side_by_side(kit):
+    arrived = []
+
+    @tool
+    async def meet() -> int:
+        """Wait until both are here."""
+        arrived.append(1)
+        while len(arrived) < 2:
+            await asyncio.sleep(0.001)
+        return len(arrived)
+
+    kit.register(meet)
+    calls = [{"id": str(at), "function": {"name": "meet"}} for at in range(2)]
+    assert [one["content"] for one in kit.execute(calls)] == ["2", "2"]
+
+
+def test_a_cancelled_call_lets_the_coroutine_clean_up(kit, waits):
+    wait, seen, started = waits
+    kit.register(wait)
+    token = CancelToken()
+    threading.Thread(target=lambda: (started.wait(5), token.cancel())).start()
+    assert kit.call("wait", token=token).error.code == "Cancelled"
+    assert seen == ["cleaned up"]
+
+
+def test_a_time_limit_cancels_it(open_kit, waits):
+    wait, seen, _ = waits
+    kit = open_kit(limits={"call_seconds": 0.1})
+    kit.register(wait)
+    assert kit.call("wait").error.code == "TimeoutError"
+    assert seen == ["cleaned up"]
+
+
+def test_cancelling_the_task_of_acall_cancels_it(kit, waits):
+    wait, seen, started = waits
+    kit.register(wait)
+
+    async def give_up():
+        task = asyncio.create_task(kit.acall("wait"))
+        await asyncio.to_thread(started.wait, 5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(give_up())
+    deadline = time.monotonic() + 5
+    while not seen and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert seen == ["cleaned up"]
+
+
+def test_a_tool_that_exits_does_not_end_the_loop(kit):
+    @tool
+    async def leave() -> None:
+        """Exit."""
+        raise SystemExit
+
+    kit.register(leave)
+    kit.register(add)
+    with pytest.raises(RuntimeError, match="SystemExit"):
+        kit.call("leave")
+    assert kit.call("add", {"first": 2, "second": 3}).text == "5"
+
+
+def test_closing_the_kit_ends_the_thread(open_kit):
+    kit = open_kit()
+    kit.register(add)
+    kit.call("add", {"first": 2, "second": 3})
+    kit.close()
+    assert [one.name for one in threading.enumerate() if one.name == "toolroll-async"] == []
