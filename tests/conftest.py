@@ -17,6 +17,7 @@ from tests.users import bound_by_modes
 from toolroll import Context, Kit
 from toolroll.host.runtime.launcher import Sandbox
 from toolroll.host.sandbox.choose import choose_sandbox, probe_tiers
+from toolroll.host.settings import VARIABLES, config_path
 from toolroll.kit import preset
 from toolroll.policy.rules import PRESETS
 
@@ -73,6 +74,17 @@ def no_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Texts are ranked by words, wherever the tests run; those that want the weights say so."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOOLROLL_MODELS", str(tmp_path_factory.getbasetemp() / "no-models"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the user has configured on this machine does not count in tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in VARIABLES.values():
+            patch.delenv(name, raising=False)
+        if os.path.isdir(config_path()):
+            patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-configuration"))
         yield
 
 

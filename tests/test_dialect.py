@@ -254,3 +254,25 @@ def test_speech_suggests_nothing_that_cannot_be_called(bundle):
     speech = DialectWording({"file": bundle})
     assert speech.suggestion(Suggestion("show", {"path": "a", "limit": 3})) is None
     assert speech.suggestion(Suggestion("other", {})) is None
+
+
+def test_a_dialect_is_changed_by_the_names_of_its_tools_and_their_parameters(bundle):
+    view = View("cat", show, {"path": "file", "offset": from_zero("skip")}, fixed={"limit": 5})
+    assert view.schema["properties"]["skip"]["default"] == 0
+    made = Dialect("x", "About.", (view, bundle)).changed(cat={"limit": 7, "offset": 3}, file={"loud": True})
+    assert made.entries[0].bind({"file": "a"}) == {"path": "a", "offset": 3, "limit": 7}
+    assert made.entries[0].schema["properties"]["skip"]["default"] == 2
+    assert [one.fixed for one in made.entries[1].views()] == [{"loud": True}, {}]
+    assert view.bind({"file": "a"}) == {"path": "a", "offset": 1, "limit": 5}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"dog": {}}, "The dialect 'x' has no tool 'dog'. It has: file."),
+        ({"file": {"lmit": 1}}, "file: no action has a parameter lmit."),
+    ],
+)
+def test_a_change_of_what_is_not_there_is_refused(bundle, values, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        Dialect("x", "About.", (bundle,)).changed(**values)

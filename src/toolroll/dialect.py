@@ -5,9 +5,9 @@ A view, a profile and a dialect check themselves when they are made: ValueError 
 
 from __future__ import annotations
 
-import re
+import copy
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
@@ -15,69 +15,28 @@ from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
 from toolroll.result import ErrorCode, Result, ToolError
 from toolroll.schema import Checker, Parameter, object_schema
+from toolroll.schema.param import OWN, Param, find_fault, from_zero, is_required, milliseconds, shown_schema
 from toolroll.spellings import read_arguments
 from toolroll.text.truncate import Keep
 from toolroll.tool import Metadata, Tool
 
-_OWN = object()  # "as the tool itself has it", where None would be a value
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")  # what `toolroll call TOOL name=value` and the providers can pass
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list, tuple),
-    "object": (dict,),
-}
+__all__ = [
+    "Bundle",
+    "Dialect",
+    "Entry",
+    "Freshness",
+    "Param",
+    "Profile",
+    "Relay",
+    "View",
+    "characters_from_zero",
+    "fields",
+    "from_zero",
+    "milliseconds",
+    "plain",
+]
+
 _OWN_TOOLS = "toolroll.tools."
-_MIN_SECONDS = 0.1  # the shortest time that tools take
-_HUGE = 10**12  # larger than any bound: shows whether a conversion bounds its result
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """How one parameter of a tool looks in a dialect."""
-
-    name: str | None = None
-    default: Any = _OWN
-    """In the dialect's unit."""
-    decode: Callable[[Any], Any] | None = None
-    """From the dialect's unit or origin to the tool's."""
-    encode: Callable[[Any], Any] | None = None
-    """The way back, for calls that we suggest."""
-    description: str | None = None
-    schema: Mapping[str, Any] = field(default_factory=dict)
-    """JSON Schema keywords that differ; None takes one away."""
-    required: bool | None = None
-    listed: bool = True
-    """Whether the schema names it; an unlisted one is accepted, and the description mentions it."""
-
-
-def from_zero(name: str | None = None, description: str | None = None) -> Param:
-    """A line number that the dialect counts from 0 and the tool from 1."""
-    return Param(
-        name,
-        default=0,
-        decode=lambda value: value + 1,
-        encode=lambda value: value - 1,
-        description=description,
-        schema={"minimum": 0},
-    )
-
-
-def milliseconds(default: int, *, most: int, clamp: bool = False) -> Param:
-    """A time that the dialect counts in milliseconds and the tool in seconds; `clamp` takes more for `most`.
-
-    Less than the tool's shortest time counts as that.
-    """
-    bounds = {"type": "integer", "minimum": 1, "maximum": None if clamp else most}
-    return Param(
-        default=default,
-        decode=lambda value: max(_MIN_SECONDS, min(value, most) / 1000),
-        encode=lambda value: int(value * 1000),
-        description=f"Timeout in milliseconds (max {most})",
-        schema=bounds,
-    )
 
 
 def fields(**names: str) -> Callable[[Any], dict[str, Any]]:
@@ -143,10 +102,6 @@ class View:
         self.data = data
         self.effects = tool.effects | also
         self._shown = self._choose(params or {})
-        self._plain = all(
-            name == one.name and look.default is _OWN and look.decode is None
-            for name, (one, look) in self._shown.items()
-        )
         self._foreign = not self._shown and not tool.module  # its schema is not ours: everything is passed on
         self._bindable = frozenset(self._shown)
         self._read: partial[Any] | None = None
@@ -174,10 +129,16 @@ class View:
             name = look.name or own
             if name in shown:
                 raise ValueError(f"{self.name}: two parameters are called {name!r}.")
-            if fault := _fault(name, known[own], look):
+            if fault := find_fault(name, known[own], look):
                 raise ValueError(f"{self.name}: the parameter {name!r} {fault}.")
             shown[name] = known[own], look
         return shown
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether arguments are passed to the tool as they are."""
+        shown = self._shown.items()
+        return all(name == one.name and look.default is OWN and look.decode is None for name, (one, look) in shown)
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -188,8 +149,8 @@ class View:
         if not self.tool.parameters:
             return self.tool.schema or object_schema({}, ())
         chosen = {name: shown for name, shown in self._shown.items() if name in names}
-        required = [name for name, (one, look) in chosen.items() if _required(one, look)]
-        return object_schema({name: _schema(one, look) for name, (one, look) in chosen.items()}, required)
+        required = [name for name, (one, look) in chosen.items() if is_required(one, look)]
+        return object_schema({name: shown_schema(one, look) for name, (one, look) in chosen.items()}, required)
 
     @cached_property
     def checker(self) -> Checker:
@@ -198,13 +159,26 @@ class View:
 
     @property
     def safe(self) -> bool:
-        """Whether it only looks at the workspace."""
         return self.tool.safe
 
     @property
     def metadata(self) -> Metadata:
-        """What a registry shows of it."""
         return Metadata(self.name, self.category, self.description, self.safe)
+
+    def changed(self, values: Mapping[str, Any]) -> View:
+        """The same view with other fixed values and defaults, by the tool's own parameter names and units."""
+        looks: dict[str, str | Param] = {
+            one.name: replace(look, name=name) for name, (one, look) in self._shown.items()
+        }
+        for name, value in values.items():
+            if isinstance(look := looks.get(name), Param):
+                looks[name] = replace(look, default=look.encode(value) if look.encode else value)
+        made = copy.copy(self)
+        for name in ("schema", "checker", "_plain"):
+            vars(made).pop(name, None)
+        made.fixed = self.fixed | {name: value for name, value in values.items() if name not in looks}
+        made._shown = made._choose(looks)
+        return made
 
     def pick(self, _arguments: Mapping[str, Any]) -> View:
         return self
@@ -228,7 +202,7 @@ class View:
         bound = dict(self.fixed)
         for name, (one, look) in self._shown.items():
             value = arguments.get(name, look.default)
-            if value is not _OWN:
+            if value is not OWN:
                 bound[one.name] = look.decode(value) if look.decode else value
         return bound
 
@@ -243,70 +217,6 @@ class View:
     def names(self) -> dict[str, str]:
         """The tool's own parameter names, and what they are called here."""
         return {one.name: name for name, (one, _) in self._shown.items()}
-
-
-def _required(one: Parameter, look: Param) -> bool:
-    return look.required if look.required is not None else one.required and look.default is _OWN
-
-
-def _schema(one: Parameter, look: Param) -> dict[str, Any]:
-    schema = {word: value for word, value in {**one.schema, **look.schema}.items() if value is not None}
-    if look.description is not None:
-        schema["description"] = look.description
-    if look.default is not _OWN:
-        schema.pop("default", None)
-        if look.default is not None:
-            schema["default"] = look.default
-    return schema
-
-
-def _fault(name: str, one: Parameter, look: Param) -> str:
-    """What is wrong with how a parameter is shown, as the end of a sentence; empty if nothing is."""
-    if not _NAME.fullmatch(name):
-        return "cannot be passed on the command line: a name begins with a letter and has no blanks or signs but _.-"
-    schema = _schema(one, look)
-    number = schema.get("type") in ("integer", "number")
-    default = schema.get("default")
-    if number and look.decode and look.default is _OWN and default is not None and look.decode(default) != default:
-        return "counts in another unit than the tool, so it needs a default of its own"
-    if default is not None and not _fits(default, schema):
-        return f"has the default {default!r}, which its own schema does not allow"
-    if not number:
-        return ""
-    return _bound_fault(one, look, "minimum", -_HUGE) or _bound_fault(one, look, "maximum", _HUGE)
-
-
-def _bound_fault(one: Parameter, look: Param, word: str, huge: int) -> str:
-    """What is wrong with a bound of a number: after the conversion to the tool's unit, the tool's own must hold."""
-    own = one.schema.get(word)
-    if own is None:
-        return ""
-    decode = look.decode or (lambda value: value)
-    if word not in look.schema:
-        same = decode(own) == own
-        return "" if same else f"counts in another unit than the tool, so it needs a {word!r} of its own"
-    bound = look.schema[word]
-    reached = decode(huge if bound is None else bound)
-    if reached < own if word == "minimum" else reached > own:
-        given = f"no {word!r}" if bound is None else f"the {word!r} {bound}"
-        return f"has {given}, so that the tool would get {reached:g}; its own {word} is {own:g}"
-    return ""
-
-
-def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether a value is one of a parameter's: its type, its choices and its bounds."""
-    if "anyOf" in schema and not any(_fits(value, one) for one in schema["anyOf"]):
-        return False
-    kind = schema.get("type")
-    if kind is not None and (not isinstance(value, _TYPES[kind]) or (kind != "boolean" and isinstance(value, bool))):
-        return False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    if len(value) < schema.get("minLength", 0) if isinstance(value, str) else False:
-        return False
-    if not isinstance(value, int | float):
-        return True
-    return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
 
 
 class Bundle:
@@ -369,6 +279,17 @@ class Bundle:
             needs = ", ".join(f"`{name}`" for name in missing)
             raise ToolError(ErrorCode.VALIDATION, f"Action {arguments[self.selector]!r} also needs {needs}.")
         return view
+
+    def changed(self, values: Mapping[str, Any]) -> Bundle:
+        """The same bundle; each value goes to the actions whose tool has such a parameter."""
+        actions, unused = {}, set(values)
+        for action, view in self.actions.items():
+            own = values.keys() & {one.name for one in view.tool.parameters}
+            actions[action] = view.changed({name: values[name] for name in own})
+            unused -= own
+        if unused:
+            raise ValueError(f"{self.name}: no action has a parameter {', '.join(sorted(unused))}.")
+        return Bundle(self.name, self.description, actions, self.selector)
 
     def within(self, effects: Effect) -> Bundle | None:
         """The bundle of those actions that keep to these effects."""
@@ -467,6 +388,19 @@ class Dialect:
     about: str
     entries: tuple[Entry, ...] | None = None
     profile: Profile = field(default_factory=Profile)
+
+    def changed(self, **values: Mapping[str, Any]) -> Dialect:
+        """The same dialect with other fixed values and defaults of its tools: `changed(file={"limit": 50})`.
+
+        Parameters have the tool's own names and units. A name that is not there is a ValueError.
+        """
+        entries = {entry.name: entry for entry in self.entries or ()}
+        for name, own in values.items():
+            entry = entries.get(name)
+            if entry is None or isinstance(entry, Relay):
+                raise ValueError(f"The dialect {self.name!r} has no tool {name!r}. It has: {', '.join(entries)}.")
+            entries[name] = entry.changed(own)
+        return replace(self, entries=tuple(entries.values()))
 
     def __post_init__(self) -> None:
         """Refuse two entries of one name, and a bundle whose actions do not go together."""

@@ -198,6 +198,16 @@ def _data_url(image: Image) -> str:
     return f"data:{image.mime};base64,{_base64(image)}"
 
 
+def joined_text(names: Sequence[str], results: Sequence[Result]) -> str:
+    """The results of several calls as one text, as fosscode gives them to a model."""
+    lines = ["Executing tools to help with your request...\n"]
+    for name, result in zip(names, results, strict=True):
+        denied = result.error is not None and result.error.code is ErrorCode.SECURITY
+        error = success_object(result)["error"] if denied else result.text
+        lines.append(f"{name}: {result.text}" if result.ok else f"❌ {name}: {error}")
+    return "\n".join(lines) + "\n"
+
+
 def mcp_result(result: Result, *, structured: bool = False) -> dict[str, Any]:
     """A result as MCP's `tools/call` answers: text and images.
 

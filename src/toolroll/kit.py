@@ -17,7 +17,9 @@ from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
+from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.progress import silent
 from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.limits import Limits
@@ -38,6 +40,7 @@ from toolroll.steps import (
     Record,
     Step,
     ToolMetrics,
+    WhileOpen,
     ask_before_sending,
     time_limit,
 )
@@ -45,6 +48,8 @@ from toolroll.tool import Tool
 
 if TYPE_CHECKING:
     from toolroll.host.mcp.server import McpServer, RemoteTool
+
+_AFTER_TESTS_SECONDS = 60  # to read a report
 
 
 class Kit:
@@ -56,7 +61,8 @@ class Kit:
     (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
     those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
     `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
-    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`.
+    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`. `roots` are further
+    folders, seen in the workspace under their own names; one that is missing, or whose name is taken, is a ValueError.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class Kit:
         servers: Mapping[str, str] | None = None,
         mcp: Config | None = None,
         environment: Mapping[str, Any] | None = None,
+        roots: Iterable[str | os.PathLike[str]] | None = None,
         settings: Settings | None = None,
     ) -> None:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
@@ -89,6 +96,7 @@ class Kit:
             mcp=mcp,
             language_servers=servers,
             environment=environment,
+            roots=None if roots is None else map(os.fspath, roots),
         )
         plugins = load_plugins(workspace, settings.plugins)
         given = None if dialect is None or isinstance(dialect, str) else dialect
@@ -118,7 +126,7 @@ class Kit:
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(workspace, state_dir, *own, settings.language_servers, settings.mcp)
+        self._services = services = Services(workspace, state_dir, *own, settings)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._add(entries)
@@ -156,7 +164,7 @@ class Kit:
         services = self._services
         at_once = ConcurrencyLimit(self.limits.concurrency)
         kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
-        return services.while_open, ask_before_sending, time_limit, at_once, PathLocks(), *kept
+        return WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks(), *kept
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         services = self._services
@@ -217,7 +225,24 @@ class Kit:
         `message` is that of the conversation which the call belongs to; `cwd` is where relative paths begin; `token`
         cancels it; `progress` gets its progress.
         """
-        return self._services.context(**options)
+        own, cwd = self._services, options.get("cwd", ".")
+        token, progress = options.get("token") or CancelToken(), options.get("progress", silent)
+        return Context(
+            own.files if cwd == "." else own.files.at(cwd),
+            own.search,
+            own.journal,
+            own.launcher,
+            own.shell,
+            own.servers,
+            own.structure,
+            own.repo_maps,
+            own.http,
+            own.remote,
+            own.meaning,
+            own.taint,
+            Call(self.limits, token, self.session, options.get("message", ""), progress, own.loop),
+            cwd,
+        )
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
@@ -226,7 +251,7 @@ class Kit:
 
         Options are those of `context`.
         """
-        return self._executor.call(name, arguments, self._services.context(**options))
+        return self._executor.call(name, arguments, self.context(**options))
 
     def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
         """Whether a call would be taken, and as what; it is not made."""
@@ -249,13 +274,22 @@ class Kit:
         self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "", format: formats.Format = "openai"
     ) -> list[dict[str, Any]]:
         """Carry out the tool calls of a provider's answer, side by side; what answers them there, in order."""
-        from concurrent.futures import ThreadPoolExecutor
-
         _one_of("format", format, formats.ANSWERS)
         calls = [formats.read_call(format, one) for one in tool_calls]
-        with ThreadPoolExecutor(max(1, min(len(calls), self.limits.concurrency))) as pool:
-            results = list(pool.map(lambda one: self.call(one[1], one[2], message=message), calls))
+        results = self._call_all([(name, arguments) for _, name, arguments in calls], message)
         return formats.answers(format, [(id, name) for id, name, _ in calls], results)
+
+    def execute_text(self, tool_calls: Sequence[Mapping[str, Any]], *, message: str = "") -> dict[str, Any]:
+        """Carry out OpenAI-style tool calls, answered in one text: `{"content": ..., "hasToolCalls": ...}`."""
+        calls = [(call["function"]["name"], call["function"].get("arguments")) for call in tool_calls]
+        content = formats.joined_text([name for name, _ in calls], self._call_all(calls, message))
+        return {"content": content, "hasToolCalls": bool(calls)}
+
+    def _call_all(self, calls: Sequence[tuple[str, Any]], message: str) -> list[Result]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max(1, min(len(calls), self.limits.concurrency))) as pool:
+            return list(pool.map(lambda one: self.call(*one, message=message), calls))
 
     def register(self, tool: Tool | View | Bundle | McpServer | RemoteTool) -> None:
         """Add a tool, view or bundle of your own, or what `kit.remote` gives; a taken name is refused."""
@@ -364,6 +398,8 @@ def _with_dialect(policy: Policy, profile: Profile, settings: Settings | None) -
 
 
 def _limits(limits: Limits, changes: Mapping[str, Any]) -> Limits:
+    if "test_seconds" in changes and "call_seconds" not in changes:  # the run ends before its call does
+        changes = {**changes, "call_seconds": max(limits.call_seconds, changes["test_seconds"] + _AFTER_TESTS_SECONDS)}
     try:
         return replace(limits, **changes)
     except TypeError:

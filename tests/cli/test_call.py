@@ -43,7 +43,7 @@ CALLS = [
     (
         "write path=b content=x --mode thinking",
         1,
-        "PermissionDenied: Tool 'write' is not allowed in thinking mode.",
+        "PermissionDenied: Tool not allowed in thinking mode: 'write'.",
     ),
     ("edit path=a.txt old=t new=T", 1, "Conflict: "),
     ("grep pattern='('", 1, "is not a valid regular expression"),

@@ -2,6 +2,8 @@
 
 import pytest
 
+from toolroll import dialects
+
 
 @pytest.fixture
 def file(open_kit):
@@ -126,3 +128,13 @@ def test_an_edit_may_differ_in_blanks_and_an_undo_takes_it_back(file, put, ws):
 def test_what_an_action_needs_is_told(file):
     assert "`old_string`" in file("edit", path="m.py").text
     assert "`action`" in file("fly", path="m.py").text
+
+
+def test_options_of_the_document_s_constructors(open_kit, put):
+    put({"a.txt": "x\n" * 90, "m.py": "x = 1\n"})
+    changed = dialects.load("coding-agent").changed(file={"limit": 50, "syntax": False}, terminal={"timeout": 9})
+    kit = open_kit(changed, limits={"test_seconds": 1800})
+    assert kit.call("file", {"action": "read", "path": "a.txt"}).data["line_count"] == 50
+    assert kit.call("file", {"action": "write", "path": "m.py", "content": "def f(:"}).ok
+    assert kit.registry.get("terminal").fixed == {"timeout": 9}
+    assert (kit.limits.test_seconds, kit.limits.call_seconds) == (1800, 1860)

@@ -25,7 +25,7 @@ def test_a_result_on_the_wire(kit, put):
     assert abs(datetime.fromisoformat(wire["metadata"]["executedAt"]).timestamp() - time.time()) < 300
     assert (wire["success"], wire["data"]) == (
         True,
-        {"filePath": "a.txt", "content": "l1\nl2\n", "startLine": 1, "totalLines": 2, "truncated": False},
+        {"filePath": "a.txt", "content": "l1\nl2\n", "startLine": 1, "endLine": 2, "totalLines": 2, "truncated": False},
     )
 
 
@@ -166,3 +166,47 @@ def test_characters_are_counted_from_zero_in_what_hover_says():
         zero,
     )
     assert hover.text(about).startswith("Nothing is known of line 1, character 4 of a.py.")
+
+
+def test_grep_takes_context_though_its_parameters_are_those_of_the_document(kit, put):
+    put({"a.txt": "one\ntwo\nthree\n"})
+    view = next(entry for entry in kit.entries() if entry.name == "grep")
+    assert set(view.schema["properties"]) == {"pattern", "path", "include", "exclude", "recursive", "maxResults"}
+    match = {"path": "a.txt", "line": 2, "column": 1, "text": "two"}
+    assert kit.call("grep", {"pattern": "two"}).wire["data"]["matches"] == [match]
+    around = {"contextBefore": [{"line": 1, "content": "one"}], "contextAfter": [{"line": 3, "content": "three"}]}
+    assert kit.call("grep", {"pattern": "two", "context": 1}).wire["data"]["matches"] == [match | around]
+    assert kit.call("grep", {"pattern": "two", "context": -1}).error.code == "ValidationError"
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        ({}, ["a.ts", "b.js", "d"]),
+        ({"type": "files"}, ["a.ts", "b.js"]),
+        ({"type": "dirs"}, ["d"]),
+        ({"pattern": "*.{ts,tsx}", "recursive": True}, ["a.ts", "c.tsx"]),
+    ],
+)
+def test_a_list_is_filtered_by_type_and_name(kit, put, filters, names):
+    put({"a.ts": "", "b.js": "", "d/c.tsx": ""})
+    data = kit.call("list", filters).wire["data"]
+    assert ([one["name"] for one in data["items"]], data["totalCount"]) == (names, len(names))
+
+
+def test_tool_calls_are_answered_in_one_text(open_kit, put):
+    put({"a.txt": "hello"})
+    calls = [
+        {"function": {"name": "read", "arguments": '{"filePath": "a.txt"}'}},
+        {"function": {"name": "nope", "arguments": "{}"}},
+        {"function": {"name": "bash", "arguments": '{"command": "true"}'}},
+        {"function": {"name": "read", "arguments": '{"filePath": "/etc/passwd"}'}},
+    ]
+    kit = open_kit("fosscode", mode="thinking")
+    answer = kit.execute_text(calls)
+    lines = answer["content"].split("\n")
+    assert lines[:3] == ["Executing tools to help with your request...", "", "read: 1\thello"]
+    starts = ["❌ nope: Tool not found", "❌ bash: Tool not allowed in thinking mode", "❌ read: Access denied"]
+    assert [line[: len(start)] for line, start in zip(lines[3:], starts, strict=False)] == starts
+    assert answer["hasToolCalls"] is True
+    assert kit.execute_text([])["hasToolCalls"] is False

@@ -112,6 +112,13 @@ def test_a_wrong_variable_is_named(config, ws, monkeypatch):
         load_settings(ws)
 
 
+def test_variables_name_tools_and_servers(config, ws, monkeypatch):
+    config('mcp = "work.json"\ntools = "all"')
+    monkeypatch.setenv("TOOLROLL_TOOLS", "read, grep")
+    monkeypatch.setenv("TOOLROLL_MCP_CONFIG", "/srv/mcp.json")
+    assert (load_settings(ws).tools, load_settings(ws).mcp) == (("read", "grep"), "/srv/mcp.json")
+
+
 def test_an_unknown_policy_is_refused(config, ws, open_kit):
     config('policy = "lax"')
     with pytest.raises(ValueError, match="There is no policy 'lax'"):

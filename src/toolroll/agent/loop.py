@@ -4,31 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from toolroll import formats
 from toolroll.agent import react, records
-from toolroll.agent.calls import run_calls
-from toolroll.agent.conversation import Conversation
 from toolroll.agent.presets import PRESETS, Preset
 from toolroll.agent.records import Record, Watch
 from toolroll.agent.repeats import RepeatGuard
+from toolroll.chains import LinkedToken, parallel
+from toolroll.dialect import Relay
+from toolroll.executor import parse_arguments
 from toolroll.host.models.chat.errors import ModelError, ModelErrorKind
 from toolroll.host.models.chat.messages import ChatMessage, ToolCall, Turn, Usage
 from toolroll.host.runtime.cancellation import CancelToken
-from toolroll.result import ErrorCode, Fault, Result
+from toolroll.policy.effects import Effect
+from toolroll.result import ErrorCode, Fault, Result, ToolError
 from toolroll.tools.session.finish import finish
 
 if TYPE_CHECKING:
     from toolroll.agent.model_client import ModelClient
+    from toolroll.dialect import Entry
     from toolroll.host.models.chat.model import OnText
     from toolroll.kit import Kit
 
 Reason = Literal[
     "finish", "answer", "loop", "steps", "tokens", "context", "model", "refused", "unfinished", "cancelled", "raised"
 ]
+_KEPT_CHARS = 200  # of a result that is shortened
+_RECENT_RESULTS = 2  # shortened last
+_READ_ONLY = Effect.READ | Effect.NETWORK
 _MAX_IDLE_TURNS = 3  # in a row, without a call or an answer
 _CUT_OFF = "Your answer was cut off because it was too long. Say it in fewer words, or in several calls."
+
+
+class Conversation:
+    """The messages of one run so far."""
+
+    def __init__(self, system: str, task: str) -> None:
+        self.messages = [ChatMessage("system", system), ChatMessage("user", task)]
+
+    def add(self, *messages: ChatMessage) -> None:
+        self.messages += messages
+
+    def shorten(self) -> int:
+        """Cut the older half of the long tool results; the number of results cut, 0 if none is left to cut."""
+        long = [
+            place
+            for place, one in enumerate(self.messages)
+            if one.role == "tool" and (len(one.text) > 2 * _KEPT_CHARS or one.images)
+        ]
+        chosen = long[: max(1, len(long) // 2)] if len(long) > _RECENT_RESULTS else long
+        for place in chosen:
+            one = self.messages[place]
+            note = f"[Shortened: it had {len(one.text)} characters. Call the tool again if you need them.]"
+            self.messages[place] = replace(one, text=f"{one.text[:_KEPT_CHARS]}\n{note}", images=())
+        return len(chosen)
+
+
+def run_calls(kit: Kit, calls: Sequence[ToolCall], token: CancelToken) -> list[Result]:
+    """The results of the calls, in their order."""
+    entries = {entry.name: entry for entry in kit.entries()}
+    results: list[Result] = []
+    for read_only, group in groupby(calls, key=lambda call: is_read_only(call, entries.get(call.name))):
+        group_calls = [(call.name, call.arguments) for call in group]
+        if read_only:
+            results += parallel(kit, group_calls, token=token)
+        else:  # a model that writes a file and runs its tests in one turn expects this order
+            results += [kit.call(name, arguments, token=LinkedToken(token)) for name, arguments in group_calls]
+    return results
+
+
+def is_read_only(call: ToolCall, entry: Entry | None) -> bool:
+    """True if the call changes nothing, so that others can run at the same time."""
+    if entry is None:
+        return True
+    if isinstance(entry, Relay):
+        return entry.effects in _READ_ONLY
+    try:
+        effects = entry.pick(parse_arguments(call.arguments)).effects
+    except (ToolError, KeyError):  # the call will fail with an explanation
+        return True
+    return effects in _READ_ONLY
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ def run(args: Namespace) -> int:
 def make_rows(found: Configuration, workspace: str) -> Iterator[Row]:
     """Every key with its effective value and its origin; what looks like a secret is hidden."""
     from toolroll import dialects
+    from toolroll.host.mcp.config import default_path
     from toolroll.plugins import load_plugins
     from toolroll.policy.limits import Limits
     from toolroll.policy.secrets import is_secret
@@ -65,7 +66,7 @@ def make_rows(found: Configuration, workspace: str) -> Iterator[Row]:
     values = msgspec.to_builtins(settings)
     given = values["environment"]["set"]
     values["environment"]["set"] = {name: "(hidden)" if is_secret(name, text) else text for name, text in given.items()}
-    values["mcp"] = list(settings.mcp) if isinstance(settings.mcp, dict) else settings.mcp
+    values["mcp"] = list(settings.mcp) if isinstance(settings.mcp, dict) else settings.mcp or default_path()
     for key, value in values.items():
         if key == "limits":
             plain = Limits()

@@ -82,7 +82,10 @@ def _opener(args: Namespace, tools: Any) -> Callable[[str | None, Approver], Kit
 
         workspace = folder or args.workspace or "."
         asks = [Layer("--ask", {"policy": "ask"})] if args.ask else []
-        settings = read_settings(args, workspace, *asks).settings
+        try:
+            settings = read_settings(args, workspace, *asks).settings
+        except UsageError as error:  # the file was right at the start
+            raise ValueError(str(error)) from None
         return Kit(workspace, approve=approve, tools=tools, settings=settings)
 
     return open_kit

@@ -164,7 +164,7 @@ DIALECT = Dialect(
                     action,
                     tests,
                     {"path": _TARGET, "verbose": _VERBOSE, "keyword": _KEYWORD},
-                    fixed={"action": action, "timeout": 120},
+                    fixed={"action": action},
                 )
                 for action in ("discover", "run", "coverage")
             },

@@ -6,6 +6,7 @@ from toolroll import formats
 from toolroll.dialect import Dialect, Param, Profile, View, characters_from_zero, fields, milliseconds
 from toolroll.policy.effects import Effect
 from toolroll.policy.limits import Limits
+from toolroll.text.search.context_lines import attach_context
 from toolroll.tools.code.diagnostics import diagnostics
 from toolroll.tools.code.hover import hover
 from toolroll.tools.files.edit import edit
@@ -38,6 +39,7 @@ _SEARCH: dict[str, str | Param] = {
     "exclude": "excludeTerms",
 }
 _FOUND = fields(query="query", engine="engine", totalResults="total", results="results", warning="warning", note="note")
+_COUNTS = fields(totalMatches="shown", allMatches="total", filesWithMatches="files")
 _TODOS = fields(
     todos="todos",
     totalTodos="total",
@@ -87,7 +89,12 @@ DIALECT = Dialect(
             fixed={"most": _MEGABYTE},
             description="Secure file content reading with size and type restrictions.",
             data=fields(
-                filePath="path", content="exact", startLine="start", totalLines="total_lines", truncated="truncated"
+                filePath="path",
+                content="exact",
+                startLine="start",
+                endLine="last",
+                totalLines="total_lines",
+                truncated="truncated",
             ),
         ),
         View(
@@ -140,9 +147,10 @@ DIALECT = Dialect(
                     schema={"type": "boolean", "minimum": None},
                 ),
                 "limit": Param("maxResults"),
+                "context": Param(listed=False),
             },
-            description="Fast content search with regular expression support.",
-            data=fields(matches="rows", totalMatches="shown", allMatches="total", filesWithMatches="files"),
+            description="Fast content search with regular expression support. `context` gives lines around matches.",
+            data=lambda found: {"matches": attach_context(found.rows), **_COUNTS(found)},
         ),
         View(
             "list",
@@ -153,8 +161,14 @@ DIALECT = Dialect(
                 "sort": Param("sortBy"),
                 "recursive": Param(default=False),
                 "depth": Param("maxDepth", default=10, decode=lambda value: min(value, 100), schema={"maximum": None}),
+                "type": Param(
+                    decode=lambda name: {"files": "file", "dirs": "directory"}.get(name, name),
+                    schema={"enum": ["all", "files", "dirs", "file", "directory", "link"]},
+                    listed=False,
+                ),
+                "pattern": Param(listed=False),
             },
-            description="Directory listing and file system exploration.",
+            description="Directory listing and exploration of the file system, with the filters `type` and `pattern`.",
             fixed={"sizes": True},
             data=fields(path="path", items="details", totalCount="total"),
         ),

@@ -59,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     language_servers: dict[str, str] = {}
     mcp: str | dict[str, Any] | None = None
     """The path of a file like `mcp.json`, or its servers by name."""
+    roots: tuple[str, ...] = ()
+    """Further folders of the workspace, as absolute paths."""
     plugins: PluginSettings = PluginSettings()
 
     def override(self, **given: Any) -> Settings:
@@ -71,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             elif isinstance(before, Environment):
                 checked = check_layer(Layer("Kit", {key: dict(value)})).values[key]
                 changes[key] = msgspec.convert({**msgspec.to_builtins(before), **checked}, Environment)
-            elif key == "tools" and not isinstance(value, str):
+            elif key in ("tools", "roots") and not isinstance(value, str):
                 changes[key] = tuple(value)
         return msgspec.structs.replace(self, **changes) if changes else self
 
@@ -86,7 +88,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 _POLICY_KEYS = ("sandbox", "network", "hosts", "readable", "protected", "wide", "taint")
 _BY_VARIABLE = ("dialect", "mode", "tools", "policy", "sandbox", "network", "wide")
-_VARIABLES = {**{key: f"TOOLROLL_{key.upper()}" for key in _BY_VARIABLE}, "mcp": "TOOLROLL_MCP_CONFIG"}
+VARIABLES = {**{key: f"TOOLROLL_{key.upper()}" for key in _BY_VARIABLE}, "mcp": "TOOLROLL_MCP_CONFIG"}
+"""Environment variables, by key."""
 _TABLES: dict[str, tuple[str, ...]] = {
     "": Settings.__struct_fields__,
     "environment": Environment.__struct_encode_fields__,
@@ -186,10 +189,12 @@ def _read_accepted(workspace: str) -> list[Layer]:
 
 def _read_variables(environ: Mapping[str, str]) -> list[Layer]:
     """One layer for each variable, which is its origin."""
-    given = {key: text for key, name in _VARIABLES.items() if (text := environ.get(name, "").strip())}
+    given: dict[str, Any] = {key: text for key, name in VARIABLES.items() if (text := environ.get(name, "").strip())}
+    if "," in given.get("tools", ""):
+        given["tools"] = [name.strip() for name in given["tools"].split(",") if name.strip()]
     if "mcp" in given:
         given["mcp"] = os.path.abspath(given["mcp"])
-    return [check_layer(Layer(_VARIABLES[key], {key: text}), strict=False) for key, text in given.items()]
+    return [check_layer(Layer(VARIABLES[key], {key: text}), strict=False) for key, text in given.items()]
 
 
 def _read_toml(where: str) -> dict[str, Any]:
@@ -240,6 +245,10 @@ def check_layer(layer: Layer, *, strict: bool = True) -> Layer:
         raise SettingsError(f"{where}: {error}") from None
     if isinstance(values.get("mcp"), str):
         values["mcp"] = os.path.join(config_path(), os.path.expanduser(values["mcp"]))
+    if "roots" in values:
+        values["roots"] = [os.path.expanduser(path) for path in values["roots"]]
+        if relative := [path for path in values["roots"] if not os.path.isabs(path)]:
+            raise SettingsError(f"{where}: roots: {relative[0]!r} is no absolute path.")
     return Layer(where, values)
 
 

@@ -14,8 +14,6 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 _OWN = "TOOLROLL_"
 # Of the process that started ours, and what would colour output in spite of NO_COLOR.
 _LEFT_OUT = frozenset(("_", "PWD", "OLDPWD", "SHLVL", "FORCE_COLOR", "CLICOLOR_FORCE"))
-
-
 _DEFAULT = Environment()
 
 SETTINGS: Mapping[str, str] = MappingProxyType({
@@ -67,6 +65,13 @@ def passes(name: str, value: str, chosen: Environment) -> bool:
     if _matches(name, chosen.pass_):
         return True
     return (not chosen.only or _matches(name, chosen.only)) and _is_plain(name, value)
+
+
+def visible(parent: Mapping[str, str], chosen: Environment) -> dict[str, str]:
+    """The variables that a model may be shown, by name: no secret, and what the operator sets and leaves."""
+    given = {name: value for name, value in parent.items() if not chosen.only or _matches(name, chosen.only)}
+    given |= chosen.set
+    return {name: given[name] for name in sorted(given) if _is_plain(name, given[name])}
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

@@ -22,6 +22,8 @@ class Limits:
     """A search stops after this many matching lines, and says so."""
     search_seconds: float = 20.0
     call_seconds: float = 600.0
+    test_seconds: float = 120.0
+    """A test run ends after this long where the call gives no time; more lengthens calls too."""
     concurrency: int = 16
     foreground_seconds: float = 60.0
     """A command that may become a job becomes one when it still runs after this long."""

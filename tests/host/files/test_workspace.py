@@ -2,10 +2,13 @@
 
 import os
 import stat
+from dataclasses import replace
 
 import pytest
 
 from toolroll import ToolError
+from toolroll.kit import preset
+from toolroll.policy.commands import Rule
 
 
 def test_bytes_outside_an_edit_stay(kit, put, ws):
@@ -253,3 +256,13 @@ def test_a_backup_is_beside_the_file_and_says_when(ctx, put, ws):
     assert name.startswith("sub/a.txt.backup.")
     assert (ws / name).read_text() == "alpha\n"
     assert (ws / "sub/a.txt").read_text() == "alpha\n"
+
+
+def test_a_backup_may_be_made_where_the_file_may_be_written(open_kit, put, ws):
+    put({"sub/a.txt": "alpha\n", "kept/b.txt": "beta\n"})
+    rules = (Rule("deny", path="kept/**", effect="write"),)
+    policy = replace(preset("standard"), extensions=frozenset({".txt"}), rules=rules)
+    files = open_kit(policy=policy).context().files
+    assert (ws / files.back_up(files.draft("sub/a.txt"))).read_text() == "alpha\n"
+    with pytest.raises(ToolError, match="not allowed by a rule"):
+        files.back_up(files.draft("kept/b.txt"))

@@ -12,7 +12,7 @@ from tests.host.convert.files import paragraph
 from toolroll import ErrorCode, Kit
 from toolroll.host.convert.converter import Converted, Converter
 from toolroll.host.convert.formats import Format
-from toolroll.host.knowledge import conversions
+from toolroll.host.knowledge import ingest as module
 
 
 def add(kit: Kit, path: str, **options: object) -> str:
@@ -113,6 +113,6 @@ def test_a_folder_that_takes_long_is_added_in_several_calls(kit: Kit, monkeypatc
     folder = Path(kit.workspace)
     for name in ("a", "b"):
         (folder / f"{name}.odt").write_bytes(files.opened(f"<text:p>Lantern {name}</text:p>"))
-    monkeypatch.setattr(conversions, "MAX_CONVERSION_SECONDS", 0.0)
+    monkeypatch.setattr(module, "MAX_CONVERSION_SECONDS", 0.0)
     assert "1 that would take too long now: add the folder again" in add(kit, ".")
     assert add(kit, ".").startswith("Added b.odt, Unchanged: a.odt (1 piece).")

@@ -261,7 +261,7 @@ def test_thinking_may_list_but_not_call(serve):
     found = call(kit, "world")
     assert (found.error.code, found.text) == (
         ErrorCode.PERMISSION,
-        "Tool 'h__world' is not allowed in thinking mode. Use another or ask the user.",
+        "Tool not allowed in thinking mode: 'h__world'. Use another or ask the user.",
     )
 
 

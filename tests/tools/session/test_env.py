@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from toolroll.policy.rules import Policy
 from toolroll.result import ErrorCode, ToolError
 from toolroll.tools.session.env import Variable, Variables, env
 
@@ -17,9 +18,13 @@ GIVEN = {
 }
 
 
+def with_environment(given):
+    return SimpleNamespace(environment=given, commands=SimpleNamespace(policy=Policy()))
+
+
 @pytest.fixture
 def ctx():
-    return SimpleNamespace(environment=GIVEN)
+    return with_environment(GIVEN)
 
 
 def test_one_variable(ctx):
@@ -33,7 +38,7 @@ def test_all_but_the_secrets(ctx):
     assert shown == Variables({"EMPTY": "", "HOME": "/home/u", "PATH": "/usr/bin", "PROMPT": "a\x1b[1mb\n"}, hidden=2)
     assert str(shown) == "EMPTY=\nHOME=/home/u\nPATH=/usr/bin\nPROMPT='a\\x1b[1mb\\n'"
     assert shown.note == "2 more look like secrets and are not shown."
-    assert (str(env(SimpleNamespace(environment={}))), Variables({}, 0).note) == ("(none)", "")
+    assert (str(env(with_environment({}))), Variables({}, 0).note) == ("(none)", "")
 
 
 @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "THING", "AWS_SECRET_ACCESS_KEY"])
@@ -73,3 +78,11 @@ def test_through_a_kit(open_kit, monkeypatch):
     assert everything.data["variables"]["TOOLROLL_TEST_VARIABLE"] == "shown"
     assert "SECRET" not in f"{everything.text}{everything.data}"
     assert kit.call("env", {"name": "TOOLROLL_TEST_TOKEN"}).error.code == "SecurityError"
+
+
+def test_the_operator_decides_what_is_shown(open_kit, monkeypatch):
+    monkeypatch.setenv("APP_MODE", "test")
+    monkeypatch.setenv("OTHER", "x")
+    monkeypatch.setenv("APP_TOKEN", "abc")
+    kit = open_kit(environment={"only": ["APP_*"], "set": {"CI": "1"}, "pass": ["APP_TOKEN"]})
+    assert kit.call("env").data["variables"] == {"APP_MODE": "test", "CI": "1"}

@@ -54,7 +54,7 @@ class Guard:
         if verdict.decision == "allow":
             return
         if verdict.decision == "deny":
-            raise ToolError(ErrorCode.PERMISSION, f"Tool {name!r} is {verdict.reason}. Use another or ask the user.")
+            raise ToolError(ErrorCode.PERMISSION, f"Tool {verdict.reason}: {name!r}. Use another or ask the user.")
         key = ("tool", name, action, *_rule_key(verdict.rule))
         self.require(ApprovalRequest(name, effects, arguments, verdict.reason, key=key, covers=_calls(name, action)))
 

@@ -271,7 +271,8 @@ class Workspace(FileReader):
             self.root.trust.check_write(parts)
         self._may_open(parts, Effect.WRITE | Effect.DELETE)
         if self._auto_run is not None:
-            self._auto_run.check(self.root.fd, parts)
+            name, root, inner = self.root.owner(parts)
+            self._auto_run.check(root.fd, inner, name)
 
     def may_remove(self, parts: tuple[str, ...]) -> None:
         """Raise ToolError if what is at this real path may not be taken away or get another name."""

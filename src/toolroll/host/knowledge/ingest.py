@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolroll.host.convert import errors, formats, limits
+from toolroll.host.convert.failure_cache import FailureCache
+from toolroll.host.convert.formats import Format
 from toolroll.host.files.spill import PREFIX
 from toolroll.host.files.tree import FileTree
 from toolroll.host.files.versions import digest
-from toolroll.host.knowledge.conversions import Conversions, TimeBudgetError
 from toolroll.host.search.query import Scope
 from toolroll.host.web import page
 from toolroll.result import ErrorCode, ToolError
@@ -33,11 +35,14 @@ if TYPE_CHECKING:
     from toolroll.host.runtime.call import Call
     from toolroll.host.runtime.cancellation import CancelToken
     from toolroll.host.runtime.launcher import Launcher
+    from toolroll.host.runtime.state import State
     from toolroll.host.search.search import Search
 
 MAX_DOCUMENT_BYTES = 10_000_000
 MAX_FILES = 2_000
+MAX_CONVERSION_SECONDS = 240.0  # after which no more documents of a folder are converted in one call
 
+_CUTS = {"pdf": chunks.split_text, "image": chunks.split_text, "audio": chunks.split_text, "sheet": chunks.split_table}
 _FORMS: dict[str, Form] = {
     **dict.fromkeys((".md", ".markdown", ".mdown"), "markdown"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
@@ -86,6 +91,49 @@ class IngestReport:
         said = [f"{done} {ones[0] if len(ones) == 1 else f'{len(ones)} documents'}" for done, ones in lists if ones]
         pieces = f" ({counted(self.pieces, 'piece')})" if self.added or self.replaced else ""
         return f"{', '.join(said)}{pieces}." if said else "Nothing was added."
+
+
+class TimeBudgetError(Exception):
+    """The time for converting documents of a folder is used up: this one is for another call."""
+
+
+class Conversions:
+    """The conversions of one call. `remarks` collects what was left out, or may be wrong."""
+
+    def __init__(self, converter: Converter, state: State, token: CancelToken) -> None:
+        self._converter = converter
+        self._spent = 0.0
+        self._unreadable = FailureCache(state, token)
+        self.remarks: list[str] = []
+
+    def load(
+        self, files: Workspace, path: str, format: Format, *, one_of_many: bool
+    ) -> tuple[LibraryDocument, Callable[[], list[Chunk]]]:
+        """A file as a document, and what converts and cuts it."""
+        data = files.data(path, limits.BYTES)
+        source = "/".join(files.key(path))
+        if not data:
+            raise ToolError(ErrorCode.VALIDATION, f"{source!r} is empty: there is nothing to add.")
+        document = LibraryDocument("file", source, format.form, digest(data).hex(), len(data))
+        return document, lambda: self._cut(data, document, format, one_of_many)
+
+    def _cut(self, data: bytes, document: LibraryDocument, format: Format, one_of_many: bool) -> list[Chunk]:
+        source, known_by = document.source, document.digest
+        if one_of_many:  # a file that was named itself is tried again
+            self._unreadable.check(known_by, format.reader, source)
+            if self._spent > MAX_CONVERSION_SECONDS:
+                raise TimeBudgetError
+        began = time.monotonic()
+        try:
+            converter = self._converter.without_progress() if one_of_many else self._converter
+            found = converter.convert(data, source, format)
+        except ToolError as error:
+            self._unreadable.keep(known_by, format.reader, error)
+            raise
+        finally:
+            self._spent += time.monotonic() - began
+        self.remarks += [f"{source}: {note}" for note in found.notes]
+        return chunks.split_parts(found.parts, _CUTS.get(format.form, chunks.split_markdown))
 
 
 class Ingest:

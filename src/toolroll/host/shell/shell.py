@@ -59,9 +59,8 @@ class Shell:
     ) -> None:
         """`launcher` knows where the shells are."""
         self.environment = environment
-        self.programs = launcher
-        """Finds installed programs."""
-        self._root, self._spill, self._guard = root, spill, guard
+        self.programs = launcher  # finds installed programs
+        self._root, self._spill, self._guard, self.policy = root, spill, guard, guard.policy
         self._limits = limits
         self._table = guard.policy.commands or table
         self._launcher = CommandLauncher(root, spill, guard.policy, limits, environment, git, launcher)

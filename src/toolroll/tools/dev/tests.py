@@ -33,15 +33,15 @@ _DISCOVER = Suggestion("tests", {"action": "discover"})
 def tests(
     ctx: Context,
     action: Annotated[Action, "What to do."] = "run",
-    path: Annotated[str, "File, folder or file::test."] = "",
-    keyword: Annotated[str, "Only tests whose name fits, as for pytest -k."] = "",
-    affected: Annotated[bool, "Only tests that uncommitted changes affect."] = False,
-    timeout: Annotated[float, Field(ge=1, le=600), "Seconds."] = 120,
+    path: Annotated[str, "File, folder, file::test."] = "",
+    keyword: Annotated[str, "As for pytest -k."] = "",
+    affected: Annotated[bool, "Only what uncommitted changes affect."] = False,
+    timeout: Annotated[float, Field(ge=0, le=3600), "Seconds; 0: 120."] = 0,
     framework: Annotated[Name, "Found by itself."] = "auto",
     *,
     verbose: Annotated[bool, "List the tests that passed too."] = False,
 ) -> DiscoveredTests | Tested:
-    """Discover or run tests, or measure their coverage: counts, every failure with its place, slowest tests."""
+    """Discover or run tests, or measure coverage: counts, failures with their places, slowest tests."""
     from toolroll.host.dev import tests as test_runs
     from toolroll.host.shell.command_result import build_result
 
@@ -59,7 +59,7 @@ def tests(
     notes = [*filter(None, [project.note, chosen.note])]
     if action == "discover" and project.framework.files:
         return results.found(test_runs.list_titles(projects, project, chosen, keyword), "\n".join(notes))
-    done = test_runs.run(projects, project, action, chosen, keyword, timeout)
+    done = test_runs.run(projects, project, action, chosen, keyword, timeout or ctx.limits.test_seconds)
     ended = build_result(done.ran, _MAX_OUTPUT_CHARS, "tail")
     if chosen.changed and done.run.ended and not (done.run.tests or done.run.failures or done.run.deselected):
         note = f"{chosen.note} There is no such test."

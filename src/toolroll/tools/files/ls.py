@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from toolroll.host.context import Context
 from toolroll.host.files.tree import TreeItem
 from toolroll.schema import Field, FilePath
+from toolroll.text.search import globs
 from toolroll.tool import Effect, tool
 
 _COUNTED = 20_000  # entries that are looked at for the sizes of folders
@@ -82,6 +83,8 @@ def ls(
     hidden: Annotated[bool, "Dot names too."] = False,
     depth: Annotated[int, Field(ge=1, le=100), "Levels to go down."] = 1,
     *,
+    type: Annotated[Literal["all", "file", "directory", "link"], "Only entries of this type."] = "all",
+    pattern: Annotated[str | None, "Only names that match this glob."] = None,
     sort: Annotated[Literal["name", "size", "modified"], "Order of the entries."] = "name",
     limit: Annotated[int, Field(ge=1), "Most entries to show."] = 1000,
     recursive: Annotated[bool, "Go down at all; without it, one level."] = True,
@@ -91,6 +94,8 @@ def ls(
     closed: list[str] = []
     where, found = ctx.tree.folder(path, depth if recursive else 1, ctx.token, closed)
     prefix = f"{where}/" if where else ""
+    named = globs.compile(pattern) if pattern else None
+    found = [one for one in found if type in ("all", one.kind) and (named is None or named.matches(one.name))]
     shown = [one for one in found if hidden or not _is_hidden(one.path.removeprefix(prefix))]
     if sort == "size":
         shown.sort(key=lambda one: -one.size)

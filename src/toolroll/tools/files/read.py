@@ -37,6 +37,11 @@ class ShownLines:
     """The encoding, if it had to be guessed."""
 
     @property
+    def last(self) -> int:
+        """The number of the last line shown."""
+        return self.start + self.line_count - 1
+
+    @property
     def exact(self) -> str:
         """The content with the line feed that ends the file, if all of it is shown."""
         return self.content + "\n" if self.ended and self.start == 1 else self.content
@@ -63,7 +68,7 @@ class ShownLines:
         if not self.truncated:
             return guessed
         total = "many" if self.total_lines is None else self.total_lines
-        return f"(Lines {self.start}-{self.start + self.line_count - 1} of {total}.){guessed and f' {guessed}'}"
+        return f"(Lines {self.start}-{self.last} of {total}.){guessed and f' {guessed}'}"
 
 
 @tool(Effect.READ)

@@ -47,12 +47,13 @@ def env(
     unset: Annotated[Literal["raise", "empty"], "Whether a variable that is not set is an error or empty."] = "raise",
 ) -> Variable | Variables:
     """Show environment variables. Secrets are never shown."""
+    from toolroll.policy.environment import visible
     from toolroll.policy.secrets import is_secret
 
     given = ctx.environment
-    shown = {key: given[key] for key in sorted(given) if not is_secret(key, given[key])}
+    shown = visible(given, ctx.commands.policy.environment)
     if name is None:
-        return Variables(shown, hidden=len(given) - len(shown))
+        return Variables(shown, hidden=sum(is_secret(key, value) for key, value in given.items()))
     if name in shown:
         return Variable(name, shown[name])
     if is_secret(name, given.get(name, "")):

@@ -9,9 +9,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from toolroll.text.code.syntax import declarators
-from toolroll.text.code.syntax.definitions import MAX_DEFINITIONS, Definition, decoration
+from toolroll.text.code.syntax.definitions import MAX_DEFINITIONS, Definition, decoration, name_of
 from toolroll.text.code.syntax.model import KINDS
-from toolroll.text.code.syntax.names import name_of
 from toolroll.text.code.syntax.source import SourceText
 
 if TYPE_CHECKING:

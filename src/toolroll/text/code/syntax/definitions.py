@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from toolroll.text.code.syntax.language import Language
 from toolroll.text.code.syntax.model import HOLDERS, Tag
-from toolroll.text.code.syntax.names import QUOTES, on_one_line, split_scope, unquoted, without_arguments
 from toolroll.text.code.syntax.source import SourceText, text
 
 if TYPE_CHECKING:
@@ -24,6 +23,44 @@ _ENDS = " \t\r\n{[:=;,"  # between a signature and the body
 _VALUES = frozenset({"variable", "constant", "key"})
 _WHOLE = frozenset({"import", "decorator"})  # without a body
 _BRACED = frozenset({"class", "interface", "struct", "enum", "trait", "type", "module", "rule"})
+_QUOTES = "\"'`<>"
+_NAME_BYTES = 200
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+_OPERATOR = re.compile(r"\boperator\b")
+_CAST = re.compile(r"operator\s+\w[^(]*")
+_QUOTED = re.compile(r"""(["'])((?:\\.|(?!\1).)*)\1""")
+
+
+def name_of(data: bytes, start: int, end: int) -> str:
+    """The name between two bytes, cut if it is long."""
+    return text(data[start : min(end, start + _NAME_BYTES)])
+
+
+def on_one_line(name: str) -> str:
+    """A name on one line."""
+    return " ".join(name.split()) if not name.isidentifier() else name
+
+
+def unquoted(name: str) -> str:
+    """A key without the quotes around it; those around a part of it stay."""
+    return found[2] if (found := _QUOTED.fullmatch(name)) else name
+
+
+def split_scope(name: str) -> tuple[str, str]:
+    """What stands before the last `::` of a name, and what after it."""
+    operator = _OPERATOR.search(name)
+    cut = without_arguments(name[: operator.start()] if operator else name, "_").rfind("::")
+    above, last = ("", name) if cut < 0 else (name[:cut], name[cut + 2 :])
+    if operator is None:
+        return above, last.partition("<")[0] or last
+    return above, found[0].strip() if (found := _CAST.match(last)) else last
+
+
+def without_arguments(name: str, filler: str = "") -> str:
+    """A name without the arguments of templates, or with a filler for each of their characters."""
+    while (shorter := _ARGUMENTS.sub(lambda found: filler * len(found[0]), name)) != name:
+        name = shorter
+    return name
 
 
 class Definition:
@@ -101,13 +138,13 @@ class TagBuilder:
         elif one.kind == "import" and not name:
             name = self._signature(one, one.start).removeprefix("import").strip()
         elif one.kind == "import" or (one.kind == "module" and name[:1] in ("'", '"')):
-            name = name.strip(QUOTES)
+            name = name.strip(_QUOTES)
         elif one.kind == "key" and (inner := unquoted(name)) != name:
             name, one.name_at = inner, one.name_at + 1
         elif one.kind == "rule" and not name:
             name = self._signature(one, one.start)
         elif name[:1] in ('"', "`") and one.kind != "key":
-            name, one.name_at = name.strip(QUOTES), one.name_at + 1
+            name, one.name_at = name.strip(_QUOTES), one.name_at + 1
         elif self._language.scoped_names:
             name, parents = self._scoped(one, name, parents)
         elif one.node is not None and one.node.type.endswith("operator_declaration"):
@@ -135,7 +172,7 @@ class TagBuilder:
         for inner in reversed(unknown):
             if inner.name and not _is_hidden(inner):
                 above = on_one_line(inner.name)
-                above = unquoted(above) if inner.kind == "key" else above.strip(QUOTES).replace("::", ".")
+                above = unquoted(above) if inner.kind == "key" else above.strip(_QUOTES).replace("::", ".")
                 names = (*names, *_parts(inner.owner), above)[-_MAX_PARENTS:]
             inner.within = names
         return names
