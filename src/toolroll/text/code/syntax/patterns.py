@@ -35,13 +35,13 @@ def literal(pattern: str) -> str:
 
 def check(pattern: str) -> None:
     """ToolError for a pattern that is code of no language: its brackets do not close each other."""
-    open_ones: list[str] = []
+    unclosed: list[str] = []
     for char in _STRINGS.sub("", pattern):
         if char in _BRACKETS.values():
-            open_ones.append(char)
-        elif char in _BRACKETS and (not open_ones or open_ones.pop() != _BRACKETS[char]):
+            unclosed.append(char)
+        elif char in _BRACKETS and (not unclosed or unclosed.pop() != _BRACKETS[char]):
             raise _unreadable(pattern)
-    if open_ones:
+    if unclosed:
         raise _unreadable(pattern)
 
 
