@@ -463,3 +463,20 @@ def test_an_action_style_tool_is_registered_as_a_bundle(kit):
         kit.register(clash)
     assert kit.unregister("server")
     assert "server" not in kit.names()
+
+
+def test_what_a_call_gets_is_the_same_for_every_call_but_what_is_its_own(kit):
+    one, other = kit.context(message="m1"), kit.context(message="m2")
+    fixed = ("files", "search", "journal", "commands", "servers", "structure", "repo_maps", "http", "remote")
+    assert all(getattr(one, name) is getattr(other, name) for name in (*fixed, "meaning", "limits"))
+    assert one.token is not other.token
+    own = [(ctx.session, ctx.message, ctx.cwd) for ctx in (one, other)]
+    assert own == [(kit.session, "m1", "."), (kit.session, "m2", ".")]
+
+
+def test_a_call_may_begin_in_another_folder(kit, put):
+    put({"sub/a.txt": "inner\n", "a.txt": "outer\n"})
+    inner = kit.context(cwd="sub")
+    assert inner.files.read("a.txt").text == "inner\n"
+    assert [item.path for item in inner.tree.folder(".", 1, inner.token)[1]] == ["sub/a.txt"]
+    assert kit.context().files.read("a.txt").text == "outer\n"

@@ -161,6 +161,14 @@ def test_names_that_collide_are_refused_with_both_origins(config, ws):
         )
 
 
+def test_a_damaged_package_is_named(ws, config, tmp_path, monkeypatch):
+    (tmp_path / "site" / "torn-1.dist-info").mkdir(parents=True)
+    (tmp_path / "site" / "torn-1.dist-info" / "entry_points.txt").write_text("torn\n[toolroll.tools]\nx = y\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
+    [plugin] = load_plugins(ws, PluginSettings())
+    assert plugin.problem == "package torn cannot be loaded: ValueError: its entry_points.txt is damaged"
+
+
 def test_a_package_in_the_workspace_is_no_plugin(ws, config, monkeypatch):
     (ws / "bad.py").write_text("raise SystemExit('ran')")
     (ws / "bad-1.dist-info").mkdir()

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
-from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
+from toolroll.catalogue import META_TOOLS, Catalogue, Choice, resolve_choice
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
 from toolroll.host.context import Context
 from toolroll.host.mcp.config import Config
+from toolroll.host.runtime.call import Call
 from toolroll.host.runtime.cancellation import CancelToken
+from toolroll.host.runtime.progress import silent
 from toolroll.host.settings import Settings, load_settings
 from toolroll.plugins import Plugin, combine, load_plugins
 from toolroll.policy.limits import Limits
@@ -38,6 +40,7 @@ from toolroll.steps import (
     Record,
     Step,
     ToolMetrics,
+    WhileOpen,
     ask_before_sending,
     time_limit,
 )
@@ -58,7 +61,8 @@ class Kit:
     (a native kit's default: not the rare ones, which are found and called by two small tools) or "lazy" (only
     those two); or it keeps only these, as the dialect names them. `servers` names language servers by language:
     `{"python": "basedpyright-langserver"}`; `mcp` is in place of the user's `mcp.json`: a file, or its contents;
-    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`.
+    `environment` says which variables commands get: `{"pass": [...], "set": {...}, "only": [...]}`. `roots` are further
+    folders, seen in the workspace under their own names; one that is missing, or whose name is taken, is a ValueError.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Kit:
         servers: Mapping[str, str] | None = None,
         mcp: Config | None = None,
         environment: Mapping[str, Any] | None = None,
+        roots: Iterable[str | os.PathLike[str]] | None = None,
         settings: Settings | None = None,
     ) -> None:
         """Open a workspace; a folder that must not be one, such as a home folder, is a ValueError that says why."""
@@ -91,6 +96,7 @@ class Kit:
             mcp=mcp,
             language_servers=servers,
             environment=environment,
+            roots=None if roots is None else map(os.fspath, roots),
         )
         plugins = load_plugins(workspace, settings.plugins)
         given = None if dialect is None or isinstance(dialect, str) else dialect
@@ -120,7 +126,7 @@ class Kit:
         choice = resolve_choice(settings.tools, "core" if self.dialect.entries is None else "all")
         self._catalogue = Catalogue(choice, self._allowed)
         own = self.session, self.dialect.profile, self.limits, guard
-        self._services = services = Services(workspace, state_dir, *own, settings.language_servers, settings.mcp)
+        self._services = services = Services(workspace, state_dir, *own, settings)
         self.journal, self.recovered, self.remote = services.journal, services.recovered, services.remote
         self._steps = self._build_steps()
         self._add(entries)
@@ -130,7 +136,7 @@ class Kit:
     def _choose_entries(self, plugins: Iterable[Plugin], only: Iterable[str] | None) -> list[Entry]:
         """The entries of the dialect and of plugins: all of them, or only these."""
         own = self.dialect.entries if self.dialect.entries is not None else _native()
-        taken = [*(one.name for one in own), FIND, CALL]
+        taken = [*(one.name for one in own), *META_TOOLS]
         added = combine(plugins, taken, dialects.names(), f"the dialect {self.dialect.name}")
         self.problems = added.problems
         """One sentence for each plugin, or tool of one, that is left out."""
@@ -150,14 +156,15 @@ class Kit:
         self._catalogue.notify()
 
     def _rebuild_executor(self) -> None:
-        self._executor = self._executor_of(self._entries | {way.name: way for way in self._catalogue.meta_tools()})
+        meta_tools = {one.name: one for one in self._catalogue.meta_tools(hinted=True)}
+        self._executor = self._executor_of(self._entries | meta_tools)
 
     def _build_steps(self) -> tuple[Step, ...]:
         """The steps around every call, the outermost first."""
         services = self._services
         at_once = ConcurrencyLimit(self.limits.concurrency)
         kept = AutoRunApproval(services.guard), JournalEntryStep(services.journal), CallLogging(services.calls)
-        return services.while_open, ask_before_sending, time_limit, at_once, PathLocks(), *kept
+        return WhileOpen(services.closed), ask_before_sending, time_limit, at_once, PathLocks(), *kept
 
     def _executor_of(self, entries: Mapping[str, Entry]) -> Executor:
         services = self._services
@@ -196,11 +203,17 @@ class Kit:
         allowed = (entry.within(effects) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
-    def definitions(self, format: formats.Format = "openai", *, strict: bool = False) -> list[dict[str, Any]]:
-        """The definitions of the tools that a model is shown, in a provider's shape; `strict` for its strict mode."""
+    def definitions(
+        self, format: formats.Format = "openai", *, strict: bool = False, tools: Choice | None = None
+    ) -> list[dict[str, Any]]:
+        """The definitions of the tools that a model is shown, in a provider's shape; `strict` for its strict mode.
+
+        `tools` shows others than the kit's own choice: "all", "core" or "lazy".
+        """
         shape = formats.FORMATS[_one_of("format", format, formats.FORMATS)]
-        own = [(entry, plain(entry.schema)) for entry in self.shown()]  # which its reader may change as he likes
-        return [shape(entry.name, entry.description, schema, entry.effects, strict) for entry, schema in own]
+        shown = self._catalogue.shown(tools, hinted=format == "mcp")
+        # `plain` makes a copy, which the caller may change.
+        return [shape(one.name, one.description, plain(one.schema), one.effects, strict) for one in shown]
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` whenever tools come or go; gives the way to stop that."""
@@ -212,7 +225,24 @@ class Kit:
         `message` is that of the conversation which the call belongs to; `cwd` is where relative paths begin; `token`
         cancels it; `progress` gets its progress.
         """
-        return self._services.context(**options)
+        own, cwd = self._services, options.get("cwd", ".")
+        token, progress = options.get("token") or CancelToken(), options.get("progress", silent)
+        return Context(
+            own.files if cwd == "." else own.files.at(cwd),
+            own.search,
+            own.journal,
+            own.launcher,
+            own.shell,
+            own.servers,
+            own.structure,
+            own.repo_maps,
+            own.http,
+            own.remote,
+            own.meaning,
+            own.taint,
+            Call(self.limits, token, self.session, options.get("message", ""), progress, own.loop),
+            cwd,
+        )
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, **options: Unpack[CallOptions]
@@ -221,7 +251,7 @@ class Kit:
 
         Options are those of `context`.
         """
-        return self._executor.call(name, arguments, self._services.context(**options))
+        return self._executor.call(name, arguments, self.context(**options))
 
     def check(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Checked:
         """Whether a call would be taken, and as what; it is not made."""
@@ -270,7 +300,7 @@ class Kit:
         else:
             raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
         for one in entries:
-            if one.name in self._entries or one.name in (FIND, CALL):
+            if one.name in self._entries or one.name in META_TOOLS:
                 raise ValueError(f"Tool with name {one.name!r} is already registered.")
             _ = one.schema  # of a bundle: ValueError when its actions do not go together
         self._add(entries)

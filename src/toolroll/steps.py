@@ -20,7 +20,7 @@ from toolroll.host.files.journal.journal import Journal
 from toolroll.host.knowledge.call_log import CallLog
 from toolroll.host.runtime.cancellation import POLL_SECONDS, CancelToken
 from toolroll.policy.effects import CHANGES, Effect
-from toolroll.result import as_tool_error
+from toolroll.result import ErrorCode, ToolError, as_tool_error
 
 Proceed = Callable[[Context, dict[str, Any]], Any]
 """Runs the rest of a call: takes its context and the bound arguments."""
@@ -59,6 +59,23 @@ class Authorization:
             return proceed(ctx, arguments)
 
         return authorised
+
+
+class WhileOpen:
+    """Refuses calls after the kit was closed: they would open engines that are never closed."""
+
+    def __init__(self, closed: threading.Event) -> None:
+        self._closed = closed
+
+    def __call__(self, _view: View, proceed: Proceed) -> Proceed:
+        is_closed = self._closed.is_set
+
+        def checked(ctx: Context, arguments: dict[str, Any]) -> Any:
+            if is_closed():
+                raise ToolError(ErrorCode.CANCELLED, "The kit was closed. Open another one for more calls.")
+            return proceed(ctx, arguments)
+
+        return checked
 
 
 def ask_before_sending(view: View, proceed: Proceed) -> Proceed:

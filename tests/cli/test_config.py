@@ -72,6 +72,7 @@ def test_a_suggestion_is_shown_answered_and_remembered(quick, folder, ws):
     [
         ('sandbox = "none"', "a workspace cannot suggest 'sandbox'."),
         ('[environment]\npass = ["NPM_TOKEN"]', "a workspace cannot suggest 'environment.pass'."),
+        ("environment = 3", "environment: Expected `object`, got `int`."),
         ("mode = 1", "mode: Expected `str`, got `int`."),
         ("mode = ", ".toolroll/suggested.toml: Invalid value (at end of document)."),
     ],
@@ -98,3 +99,13 @@ def test_a_person_is_asked_at_the_terminal(quick, folder, ws, monkeypatch):
     monkeypatch.setattr(config.sys, "stdin", Terminal())
     assert "Use these settings in this workspace? [y/N]" in quick("config")[1]
     assert listed(quick)["dialect"][0] == "pigo"
+
+
+def test_other_commands_point_to_a_suggestion_at_a_terminal(quick, folder, ws, monkeypatch):
+    (ws / ".toolroll").mkdir()
+    (ws / ".toolroll" / "suggested.toml").write_text(SUGGESTED)
+    assert "suggests" not in quick("call", "time")[2]
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert "This workspace suggests settings. See: toolroll config" in quick("call", "time")[2]
+    quick("config", "--decline")
+    assert "suggests" not in quick("call", "time")[2]

@@ -93,6 +93,9 @@ WRONG = [
     ("[workspace.\"/x\"]\nmod = 1", "there is no key 'mod'. Did you mean 'mode'?"),
     ("[[rule]]\ndecision = 'perhaps'\ncommand = 'x'", "rule 1: decision is 'perhaps', it must be 'allow', 'ask' or 'deny'."),
     ("[[rule]]\ndecision='deny'\ncommand='git push'\nmatch=['git pull']", "rule 1: the example 'git pull' must match the command 'git push'."),
+    ("[workspace.shop]\nmode = 'code'", "workspace: 'shop' is no absolute path."),
+    ("[environment.set]\n'A=B' = 'x'", "environment.set: 'A=B' cannot be a variable with the value 'x'."),
+    ("environment = 3", "environment: Expected `object`, got `int`."),
     ("a = ", "Invalid value (at end of document)."),
 ]  # fmt: skip
 
@@ -110,6 +113,13 @@ def test_a_wrong_variable_is_named(config, ws, monkeypatch):
     monkeypatch.setenv("TOOLROLL_SANDBOX", "nope")
     with pytest.raises(SettingsError, match="TOOLROLL_SANDBOX: sandbox: Invalid enum value 'nope'"):
         load_settings(ws)
+
+
+def test_variables_name_tools_and_servers(config, ws, monkeypatch):
+    config('mcp = "work.json"\ntools = "all"')
+    monkeypatch.setenv("TOOLROLL_TOOLS", "read, grep")
+    monkeypatch.setenv("TOOLROLL_MCP_CONFIG", "/srv/mcp.json")
+    assert (load_settings(ws).tools, load_settings(ws).mcp) == (("read", "grep"), "/srv/mcp.json")
 
 
 def test_an_unknown_policy_is_refused(config, ws, open_kit):

@@ -35,6 +35,8 @@ class PluginSource:
         if not self.path:
             from importlib.metadata import EntryPoint
 
+            if not self.target:
+                raise ValueError("its entry_points.txt is damaged")
             return EntryPoint(self.name, self.target, "").load()
         from importlib.util import module_from_spec, spec_from_file_location
 
@@ -84,11 +86,14 @@ def _names(folder: str) -> list[str]:
 
 
 def _parse(text: str, package: str) -> Iterator[PluginSource]:
-    from configparser import ConfigParser
+    from configparser import ConfigParser, Error
 
     parser = ConfigParser(delimiters=("=",), interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case
-    parser.read_string(text)
+    try:
+        parser.read_string(text)
+    except Error:
+        yield PluginSource(package, f"package {package}", package)
     for group in GROUPS:
         for name, target in parser.items(group) if parser.has_section(group) else ():
             origin = f"package {package} (entry point {name!r} of {group})"

@@ -26,10 +26,7 @@ class RpcError(Exception):
 
     def __init__(self, code: int, message: str, data: Any = None, *, id: Id | None = None) -> None:
         super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-        self.id = id
+        self.code, self.message, self.data, self.id = code, message, data, id
 
 
 class RpcMessage(msgspec.Struct):

@@ -212,6 +212,19 @@ def test_filter(include: tuple[str, ...], exclude: tuple[str, ...], wanted: list
     assert [path for path in paths if chosen.wants(path)] == wanted
 
 
+INSIDE = ["*.py", "a.py", "lib/*.py", "/lib/a.py", "lib/", "*/src/**", "**/src/*.py", "**/lib/*.py", "**", "{lib,src}/*.py",
+    "src/*.py", "l?b/{a,b}.py", "lib/**/x/*.py", "lib"]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", INSIDE)
+def test_a_pattern_says_the_same_from_a_folder_inside(pattern: str) -> None:
+    paths = ["a.py", "b.py", "lib/a.py", "src/a.py", "src/x/c.py", "x/d.py", "y/src/e.py", "lib"]
+    whole = globs.compile(pattern)
+    inner = [globs.compile(one) for one in globs.inside(pattern, "lib")]
+    found = [path for path in paths if any(one.matches(path) for one in inner)]
+    assert found == [path for path in paths if whole.matches(f"lib/{path}")]
+
+
 @pytest.mark.parametrize(
     ("pattern", "wide"),
     [("server", "**/*server*"), ("/server", "**/*server*"), ("*.py", "**/*.py"), ("a/b", "**/a/b"), ("/", "**/**")],

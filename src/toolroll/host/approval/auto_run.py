@@ -31,13 +31,15 @@ class AutoRunCheck:
         self._effects = effects
         self._arguments = arguments
         self._asked: set[str] = set()
-        self.written: list[str] = []
-        """Paths that were written although no person could be asked."""
+        self.written: list[str] = []  # paths that were written although no person could be asked
 
-    def check(self, root: int, parts: tuple[str, ...]) -> None:
-        """Return if a path may be changed; ToolError if it is run by another program and the user does not agree."""
+    def check(self, root: int, parts: tuple[str, ...], name: str = "") -> None:
+        """Return if a path may be changed; ToolError if it is run by another program and the user does not agree.
+
+        `name` is that of the root, where it is not the workspace itself.
+        """
         row = runs_by_itself(parts) or _repository_row(root, parts)
-        path = "/".join(parts)
+        path = "/".join((name, *parts) if name else parts)
         if row is None or path in self._asked:
             return
         reason = f"{path!r} is run by other programs by itself ({row.by})"
@@ -66,9 +68,10 @@ def note(paths: list[str]) -> str:
 class AutoRunFiles:
     """Detects which auto-run files a command has changed."""
 
-    def __init__(self, root: int) -> None:
-        """`root` is a descriptor of the workspace; it stays the caller's."""
+    def __init__(self, root: int, name: str = "") -> None:
+        """`root` is a descriptor of the workspace; it stays the caller's. `name` is that of a further root."""
         self._root = root
+        self._above = f"{name}/" if name else ""
         self._top: tuple[Stamp | None, list[str]] = None, []
         self._nested: list[str] | None = None
 
@@ -87,7 +90,7 @@ class AutoRunFiles:
         """The files that differ from those of before; the settings of a new repository are its own."""
         now = self.scan()
         differ = (path for path in sorted({*before, *now}) if before.get(path) != now.get(path))
-        return [path for path in differ if path in before or not path.endswith(".git/config")]
+        return [self._above + path for path in differ if path in before or not path.endswith(".git/config")]
 
     def _listed(self) -> Iterator[tuple[str, Stamp]]:
         """What the table names, beginning at the top of the workspace."""

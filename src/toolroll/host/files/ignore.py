@@ -167,20 +167,8 @@ def _beneath(rule: IgnoreRule, below: Sequence[str]) -> list[IgnoreRule]:
         return [rule]
     lefts = {rule.segments}
     for name in below:
-        lefts = {left for segments in lefts for left in _after(segments, name)}
+        lefts = {left for segments in lefts for left in globs.after(segments, name)}
     return [IgnoreRule(left, True, rule.negated, rule.folders_only) for left in sorted(lefts) if left]
-
-
-def _after(segments: tuple[str, ...], name: str) -> Iterator[tuple[str, ...]]:
-    """What may be left of an anchored pattern once its start has matched the folder `name`."""
-    if not segments:
-        return
-    first, *rest = segments
-    if first == "**":
-        yield segments
-        yield from _after(tuple(rest), name)
-    elif re.fullmatch(globs.segment(first), name):
-        yield tuple(rest)
 
 
 def _trimmed(line: str) -> str:

@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from toolroll.host.files.openat import (
@@ -157,6 +157,27 @@ class Root:
         """`path` as it is shown to the model: relative to the workspace, with forward slashes."""
         return self._read(path).text
 
+    others: Mapping[str, Root] = {}
+    """Further folders by the names under which they are seen in this one."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The absolute paths of this folder and of the others."""
+        return (self.path,)
+
+    def owner(self, parts: tuple[str, ...]) -> tuple[str, Root, tuple[str, ...]]:
+        """The folder that a real path belongs to: its name (empty for this one), its root, and the path there."""
+        return "", self, parts
+
+    def absolute(self, parts: tuple[str, ...]) -> str:
+        """The absolute path of a real path."""
+        _, root, inner = self.owner(parts)
+        return "/".join((root.path, *inner))
+
+    def names(self, path: str) -> bool:
+        """Whether an absolute path is beneath this folder, by either of its names."""
+        return any(paths.beneath(path, one) is not None for one in (self.path, self._typed))
+
     def close(self) -> None:
         """Give the folder back; the root is of no use afterwards."""
         fd, self.fd = self.fd, -1
@@ -277,8 +298,7 @@ def _unusable(path: str, error: OSError) -> OSError:
 
 def _path(fd: int) -> str:
     """The absolute path of an open file or folder, as the kernel writes it."""
-    path = folder_path(fd)
-    return path if sys.platform == "darwin" else os.readlink(path)
+    return folder_path(fd) if sys.platform == "darwin" else os.readlink(f"/proc/self/fd/{fd}")
 
 
 def _location(fd: int) -> str:

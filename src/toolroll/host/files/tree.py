@@ -8,12 +8,13 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from toolroll.host.files import atomic
 from toolroll.host.files.journal.entry import MOST_KEPT, PathState, look
 from toolroll.host.files.openat import PathHandle
+from toolroll.host.files.root import Root
 from toolroll.host.files.workspace import Workspace
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.result import ErrorCode, ToolError
@@ -62,7 +63,8 @@ class FileTree:
             parts = root.real(fd)
             real = "/".join(parts)
             hidden = frozenset("/".join((*parts, one)) for one in root.trust.hidden_in(parts))
-            return real, list(islice(_items(fd, real, depth, token, closed, hidden), _LISTED))
+            found = _items(fd, real, depth, token, closed, hidden)
+            return real, list(islice(found if parts else chain(found, _roots(root, depth, token, closed)), _LISTED))
         finally:
             os.close(fd)
 
@@ -71,6 +73,8 @@ class FileTree:
         root, where = self._files.where(path)
         if root.text(where) == ".":
             return _item(root.fd, ".", ".")
+        if (other := root.others.get(root.text(where))) is not None:
+            return _item(other.fd, ".", root.text(where))
         with self._place(path, follow=False) as place:
             return _item(place.fd, place.name, place.path)
 
@@ -279,6 +283,15 @@ def _items(
                 yield from _items(below, path, depth - 1, token, closed, hidden)
             finally:
                 os.close(below)
+
+
+def _roots(root: Root, depth: int, token: CancelToken, closed: list[str] | None) -> Iterator[TreeItem]:
+    """The further roots of a workspace, and what is in them."""
+    for name, other in root.others.items():
+        yield _item(other.fd, ".", name)
+        if depth > 1:
+            hidden = frozenset(f"{name}/{one}" for one in other.trust.hidden_in(()))
+            yield from _items(other.fd, name, depth - 1, token, closed, hidden)
 
 
 def _item(fd: int, name: str, path: str) -> TreeItem:

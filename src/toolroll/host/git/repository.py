@@ -7,7 +7,7 @@ import stat
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolroll.host.files.openat import PATH
@@ -45,10 +45,8 @@ _AUTHOR = frozenset(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for w
 class RepositoryLocation:
     """The paths of a repository."""
 
-    top: str
-    """The absolute path of its working tree."""
-    folder: str
-    """The absolute path of its own folder."""
+    top: str  # the absolute path of its working tree
+    folder: str  # the absolute path of its own folder
     parts: tuple[str, ...] | None
     """The working tree beneath the workspace; None when the workspace is a folder of the working tree."""
 
@@ -69,7 +67,11 @@ class Repository:
         """The nearest repository from a path upwards; raises ToolError when there is none in reach."""
         if shell.programs.find("git") is None:
             raise ToolError(ErrorCode.UNSUPPORTED, f"There is no git here. {how_to_install('git') or ''}".rstrip())
-        return cls(locate(files.root, files.key(path)), files, shell, call, seconds)
+        name, root, parts = files.root.owner(files.key(path))
+        place = locate(root, parts)
+        if name and place.parts is not None:
+            place = replace(place, parts=(name, *place.parts))
+        return cls(place, files, shell, call, seconds)
 
     @property
     def prefix(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
-from toolroll.host.jsonrpc.connection import Connection, PendingRequest
+from toolroll.host.jsonrpc.connection import Connection
 from toolroll.host.jsonrpc.framing import ContentLengthFraming
 from toolroll.host.lsp.file_changes import FileSnapshot, find_changed_folders, find_changes
 from toolroll.host.lsp.handshake import answer_request, make_initialize_params, read_registrations
@@ -173,9 +173,6 @@ class LspClient:
     def is_current(self, shown: OpenDocument, version: int) -> bool:
         """True while the server has this version of the document."""
         return self._open_documents.get(shown.path) is shown and shown.version == version
-
-    def request(self, method: str, params: Any) -> PendingRequest:
-        return self.connection.request(method, params)
 
     def get_published(self, shown: OpenDocument, version: int) -> PublishedDiagnostics | None:
         """The diagnostics that the server published for exactly this version."""

@@ -77,7 +77,7 @@ def _pull(client: LspClient, shown: OpenDocument) -> PendingRequest:
     provider = client.can.get("diagnosticProvider")
     if isinstance(provider, dict) and provider.get("identifier"):
         params["identifier"] = provider["identifier"]
-    return client.request("textDocument/diagnostic", params)
+    return client.connection.request("textDocument/diagnostic", params)
 
 
 def _wait_pulled(

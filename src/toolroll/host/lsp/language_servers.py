@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from toolroll.host.lsp.answers import FileReport, LocationList
 from toolroll.host.lsp.pool import LspPool, RunningServer, Spawn
 from toolroll.result import ErrorCode, ToolError
 from toolroll.text.positions import Positions
 
 if TYPE_CHECKING:
     from toolroll.host.files.workspace import Workspace
-    from toolroll.host.lsp.answers import FileEdits, FileReport, HoverText, Location, LocationList
+    from toolroll.host.lsp.answers import FileEdits, HoverText, Location
     from toolroll.host.lsp.client import LspClient
     from toolroll.host.lsp.diagnostics import CheckOutcome
     from toolroll.host.lsp.positions import PositionQuery
@@ -53,8 +54,6 @@ class LanguageServers:
 
     def diagnose(self, paths: Sequence[str], token: CancelToken, language: str | None = None) -> list[FileReport]:
         """The diagnostics of each file, in the order given. A report without an answer says why."""
-        from toolroll.host.lsp.answers import FileReport
-
         found: dict[str, FileReport] = {}
         groups: dict[str, list[str]] = {}
         for path in dict.fromkeys(paths):
@@ -76,8 +75,6 @@ class LanguageServers:
     def definition(
         self, path: str, line: int, character: int, token: CancelToken, language: str | None = None
     ) -> LocationList:
-        from toolroll.host.lsp.answers import LocationList
-
         def ask(query: PositionQuery, _: LspClient) -> LocationList:
             return LocationList(query.definition(self._text))
 
@@ -87,7 +84,6 @@ class LanguageServers:
         self, path: str, line: int, character: int, token: CancelToken, language: str | None = None
     ) -> LocationList:
         """All references to the symbol at a position, its definition included."""
-        from toolroll.host.lsp.answers import LocationList
 
         def ask(query: PositionQuery, client: LspClient) -> LocationList:
             complete = self._open_users(client, query.word, token) and self._settled(client, token)
@@ -138,8 +134,6 @@ class LanguageServers:
         self, server: LanguageServer, paths: Sequence[str], token: CancelToken
     ) -> dict[str, FileReport]:
         """The reports of some files of one server; a failure of the server goes into the reports."""
-        from toolroll.host.lsp.answers import FileReport
-
         if missing := _missing_checker(server):
             return {path: FileReport(path, "", None, missing, code=ErrorCode.UNSUPPORTED) for path in paths}
         try:
@@ -152,8 +146,6 @@ class LanguageServers:
 
     def _check(self, server: LanguageServer, paths: Sequence[str], token: CancelToken) -> dict[str, FileReport]:
         """The reports of some files; a file that changes meanwhile is checked again."""
-        from toolroll.host.lsp.answers import FileReport
-
         done: dict[str, FileReport] = {}
         left = list(paths)
         deadline = self._pool.deadline(token)
@@ -186,8 +178,6 @@ class LanguageServers:
             return dict.fromkeys(texts)
 
     def _report(self, server: LanguageServer, path: str, text: str, problems: CheckOutcome) -> FileReport:
-        from toolroll.host.lsp.answers import FileReport
-
         if isinstance(problems, str):
             return FileReport(path, text, None, problems, server.program, ErrorCode.EXECUTION)
         if problems is not None and self._text(path) == text:

@@ -84,7 +84,7 @@ class PositionQuery:
                 shown = [self._client.show(path, text) for path, text in reversed(self._texts.items())][-1]
                 place = self._client.positions(shown.text).to_server(self._offset)
                 params = {"textDocument": {"uri": shown.uri}, "position": place, **more}
-                pending = self._client.request(f"textDocument/{what}", params)
+                pending = self._client.connection.request(f"textDocument/{what}", params)
             try:
                 return pending.wait(self._token, self._deadline)
             except RefusedError as refused:

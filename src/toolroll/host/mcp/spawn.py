@@ -105,15 +105,15 @@ class McpSpawner:
     def _reach(
         self, config: ServerConfig, env: Mapping[str, str], own: str, guarded: GuardedCommand | None
     ) -> AccessRules:
-        policy, workspace = self.guard.policy, self.root.path
+        policy, workspace = self.guard.policy, self.root.folders
         network = (policy.network or config.network) and Effect.NETWORK not in policy.deny
         named = tuple(path for word in (*config.command, config.cwd) for path in _needed_paths(word))
         read = readable_paths(env, (*policy.readable, *config.read, *named))
         writes = self.writes(config)
         if writes == "nothing":
-            return self.root.trust.protect(AccessRules((own,), (*read, workspace), network=network))
+            return self.root.trust.protect(AccessRules((own,), (*read, *workspace), network=network))
         hold, keep = self.git.mounts(policy.protected, guarded) if writes == "workspace" else ((), ())
-        return self.root.trust.protect(AccessRules((workspace, own), read, keep, hold=hold, network=network))
+        return self.root.trust.protect(AccessRules((*workspace, own), read, keep, hold=hold, network=network))
 
 
 def _needed_paths(word: str) -> Iterator[str]:

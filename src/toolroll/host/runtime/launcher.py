@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     ChildProcess: TypeAlias = subprocess.Popen[bytes]
 
 _MAX_LINKS = 40
-PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-"""The folder of toolroll itself."""
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the folder of toolroll itself
 PIPE, STDOUT, DEVNULL = -1, -2, -3
 """As subprocess has them: it is imported with the first process, for it takes a while."""
 
@@ -35,10 +34,8 @@ PIPE, STDOUT, DEVNULL = -1, -2, -3
 class AccessRules:
     """What one process may reach."""
 
-    write: tuple[str, ...]
-    """Absolute folders that it may change: the workspace, a private temporary folder."""
-    read: tuple[str, ...] = ()
-    """Absolute files and folders that it may read besides the system's own: toolchains."""
+    write: tuple[str, ...]  # absolute folders that it may change: the workspace, a private temporary folder
+    read: tuple[str, ...] = ()  # absolute files and folders that it may read besides the system's own: toolchains
     keep: tuple[str, ...] = ()
     """Absolute paths inside `write` that stay as they are where the tier can hold that; some may be missing."""
     lock: tuple[str, ...] = ()
@@ -49,8 +46,7 @@ class AccessRules:
     hide: tuple[str, ...] = ()
     """Absolute paths inside `write` or `read` that it may neither read nor change: secrets; some may be missing."""
     network: bool = False
-    system: bool = True
-    """Whether it may read the system's own programs, libraries and settings."""
+    system: bool = True  # whether it may read the system's own programs, libraries and settings
 
     def __post_init__(self) -> None:
         for path in (*self.write, *self.read, *self.keep, *self.lock, *self.hold, *self.hide):
@@ -62,12 +58,9 @@ class Sandbox(ABC):
     """One way to start a process within its access rules. Safe to use from many threads."""
 
     tier: str
-    label: str
-    """The tier as results name it: which one, and where there are several, whose."""
-    gaps: tuple[str, ...] = ()
-    """What this tier does not hold on this machine, in words."""
-    whole: bool = False
-    """Killing the first process ends all that it started."""
+    label: str  # the tier as results name it: which one, and where there are several, whose
+    gaps: tuple[str, ...] = ()  # what this tier does not hold on this machine, in words
+    whole: bool = False  # killing the first process ends all that it started
 
     def group(self) -> Sandbox:
         """The same for commands that may know of each other: they share what takes time to make, until `close`."""
@@ -140,15 +133,15 @@ def start_process(
 class Launcher:
     """Starts the programs that toolroll needs for itself, each confined to its access. One for a kit."""
 
-    def __init__(self, sandbox: Callable[[], Sandbox], path: str, workspace: str) -> None:
+    def __init__(self, sandbox: Callable[[], Sandbox], path: str, *workspace: str) -> None:
         """`sandbox` is asked for with the first process; `path` is where programs are looked for, as PATH has it.
 
-        Nothing is taken from the `workspace`, which commands can write, but from our own environment in it, which
-        they cannot.
+        Nothing is taken from the folders of the `workspace`, which commands can write, but from our own environment
+        in them, which they cannot.
         """
         self._sandbox = sandbox
         self._path = path
-        self._workspace = os.path.realpath(workspace)
+        self._workspace = tuple(map(os.path.realpath, workspace))
         self._found: dict[str, str | None] = {}
 
     def find(self, name: str) -> str | None:
@@ -216,7 +209,8 @@ class Launcher:
         """Whether no command can write to a program: it lies outside the workspace, or in our own environment."""
         own = os.path.realpath(sys.prefix)
         return all(
-            not is_beneath(one, self._workspace) or is_beneath(one, own) for one in (program, os.path.realpath(program))
+            is_beneath(one, own) or not any(is_beneath(one, folder) for folder in self._workspace)
+            for one in (program, os.path.realpath(program))
         )
 
 

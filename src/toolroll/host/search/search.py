@@ -69,11 +69,14 @@ class Search:
         launcher: Launcher,
         program: str | None = "auto",
         state: State | None = None,
+        name: str = "",
     ) -> None:
         """`program` is the path of ripgrep; "auto" lets the launcher find it, None searches in Python.
 
-        With `state`, an index is kept there between searches, and the caller must call `close`.
+        With `state`, an index is kept there between searches, and the caller must call `close`. `name` is that of a
+        further root, which the policy's rules know its paths by.
         """
+        self._name = name
         self._root = root
         self._limits = limits
         self._launcher = launcher
@@ -124,7 +127,8 @@ class Search:
         suffix = os.path.splitext(path)[1].lower()
         if suffix and policy.extensions is not None and suffix not in policy.extensions:
             return False
-        return judge_path(path.split("/"), Effect.READ, policy).decision != "deny"
+        parts = (self._name, *path.split("/")) if self._name else path.split("/")
+        return judge_path(parts, Effect.READ, policy).decision != "deny"
 
     def close(self) -> None:
         """End the background work on the index."""

@@ -69,8 +69,7 @@ class SealedText:
 
 _EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
 
-Word = str | SealedText
-"""A word of a command, or a text that it reads."""
+Word = str | SealedText  # A word of a command, or a text that it reads
 
 
 def display_word(word: Word) -> str:
@@ -101,14 +100,11 @@ class StartedCommand:
     """A command on its way."""
 
     running: RunningCommand
-    at: float
-    """When it was started, in seconds since 1970."""
+    at: float  # when it was started, in seconds since 1970
     tier: str
-    network: bool
-    """Whether it may use the network."""
+    network: bool  # whether it may use the network
     cwd: str
-    restored: list[str]
-    """Filled when the command has ended: what it did to the repository and was put back."""
+    restored: list[str]  # filled when the command has ended: what it did to the repository and was put back
     auto_run: list[str]
     """Filled when the command has ended: which files it has changed that other programs run by themselves."""
 
@@ -139,7 +135,7 @@ class CommandLauncher:
         self._launcher = launcher
         self._identity: Mapping[str, str] | None = None
         self._env: Mapping[str, str] = {}
-        self._auto_run = AutoRunFiles(root.fd)
+        self._auto_run = [AutoRunFiles(one.fd, name) for name, one in (("", root), *root.others.items())]
         self._lock = threading.Condition()
         self._sandbox: Sandbox | None = None
         self._temp: str | None = None
@@ -307,7 +303,7 @@ class CommandLauncher:
             return os.open("/", STEP), "/"
         folder = self.folder(cwd)
         try:
-            return folder, "/".join((self._root.path, *self._root.real(folder)))
+            return folder, self._root.absolute(self._root.real(folder))
         except BaseException:
             os.close(folder)
             raise
@@ -330,34 +326,34 @@ class CommandLauncher:
         from toolroll.host.runtime.launcher import AccessRules
         from toolroll.host.sandbox.toolchains import readable_paths
 
-        workspace = self._root.path
+        workspace = self._root.folders
         read = readable_paths(env, self._policy.readable)
         if writes == "nothing":
-            access = AccessRules((temp,), (*read, workspace), network=self._policy.network)
+            access = AccessRules((temp,), (*read, *workspace), network=self._policy.network)
             return self._root.trust.protect(access)
         hold, keep = self._git.mounts(self._policy.protected, guarded) if writes == "workspace" else ((), ())
-        access = AccessRules((workspace, temp), read, keep, hold=hold, network=self._policy.network)
+        access = AccessRules((*workspace, temp), read, keep, hold=hold, network=self._policy.network)
         return self._root.trust.protect(access)
 
     def _watch(self, writes: Writes) -> _Watched:
         if writes != "workspace":
-            return _Watched(None, None)
+            return _Watched(None, ())
         return _Watched(self._git if ".git" in self._policy.protected else None, self._auto_run)
 
 
 class _Watched:
     """Looks after the repository, and after files that other programs run, while a command may write there."""
 
-    def __init__(self, git: GitGuard | None, files: AutoRunFiles | None) -> None:
+    def __init__(self, git: GitGuard | None, files: Sequence[AutoRunFiles]) -> None:
         self.restored: list[str] = []
         self.auto_run: list[str] = []
         self.guarded: GuardedCommand | None = None
         self._git = git
         self._files = files
-        self._before: dict[str, Stamp] | None = None
+        self._before: list[dict[str, Stamp]] = []
 
     def begin(self) -> None:
-        self._before = self._files.scan() if self._files is not None else None
+        self._before = [one.scan() for one in self._files]
         self.guarded = self._git.begin() if self._git is not None else None
 
     def follow(self, running: RunningCommand) -> None:
@@ -367,6 +363,6 @@ class _Watched:
     def end(self) -> None:
         if self._git is not None and self.guarded is not None:
             self.restored += self._git.end(self.guarded)
-        if self._files is not None and self._before is not None:
-            self.auto_run += self._files.changes(self._before)
-        self._git = self._files = None
+        for files, before in zip(self._files, self._before, strict=False):
+            self.auto_run += files.changes(before)
+        self._git, self._before = None, []

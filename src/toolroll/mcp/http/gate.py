@@ -13,6 +13,7 @@ import hmac
 import logging
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -40,9 +41,7 @@ class HttpRefusedError(Exception):
 
     def __init__(self, status: int, reason: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(reason)
-        self.status = status
-        self.reason = reason
-        self.headers = headers
+        self.status, self.reason, self.headers = status, reason, headers
 
 
 class Gate:
@@ -116,12 +115,12 @@ class _Response:
             await self._send({"type": "http.response.body", "body": b""})
 
 
+@dataclass(slots=True)
 class _Disconnect:
     """Callbacks for a client that leaves before it has its answer."""
 
-    def __init__(self) -> None:
-        self.callbacks: list[Callable[[], None]] = []
-        self.happened = False
+    callbacks: list[Callable[[], None]] = field(default_factory=list)
+    happened: bool = False
 
     def happen(self) -> None:
         self.happened = True

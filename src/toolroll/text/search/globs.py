@@ -158,6 +158,28 @@ def expand(pattern: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(growing[0]))
 
 
+def after(segments: tuple[str, ...], name: str) -> Iterator[tuple[str, ...]]:
+    """What may be left of an anchored pattern once its start has matched the folder `name`."""
+    if not segments:
+        return
+    first, *rest = segments
+    if first == "**":
+        yield segments
+        yield from after(tuple(rest), name)
+    elif re.fullmatch(segment(first), name):
+        yield tuple(rest)
+
+
+def inside(pattern: str, folder: str) -> tuple[str, ...]:
+    """The patterns that say the same as `pattern`, but from a folder in the searched one; none if nothing can match."""
+    found: dict[str, None] = {}
+    for text in expand(pattern):
+        anchored, segments = _segments(text)
+        lefts = after(tuple(segments), folder) if anchored else ()
+        found |= dict.fromkeys("./" + "/".join(left) for left in lefts if left) if anchored else {text: None}
+    return tuple(found)
+
+
 def segment(text: str) -> str:
     """The regular expression for one segment, which never matches beyond it and never backtracks far."""
     pieces = _pieces(text)

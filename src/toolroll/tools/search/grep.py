@@ -77,7 +77,7 @@ def grep(
     scope = Scope(where, within, without, hidden, ignored, skip, depth)
     ask = search.grep_leniently if lenient else search.grep
     found = ask(query, scope, limit=limit if output == "content" else None, token=ctx.call.token)
-    if search is not ctx.search:
+    if ctx.files.where(path)[0] is not ctx.files.root:
         found.rows = [replace(row, path=path) for row in found.rows]  # the model knows it by its handle
     rows = _first(found.rows, limit, output)
     ctx.taint.notice_files({row.path for row in rows if output == "content"})

@@ -98,14 +98,10 @@ _MAX_RESTORES, _RESTORES_S = 100, 10.0  # so many in so many seconds are no acci
 class GuardedCommand:
     """One command, job or server while it runs."""
 
-    hold: tuple[str, ...] = ()
-    """Absolute folders that must keep their names, for a sandbox that can see to it."""
-    keep: tuple[str, ...] = ()
-    """Absolute paths in them that must stay as they are."""
-    stop: Callable[[], object] = int
-    """Ends it without waiting for the end."""
-    said: dict[str, None] = field(default_factory=dict)
-    """What was put back while it ran, in sentences."""
+    hold: tuple[str, ...] = ()  # absolute folders that must keep their names, for a sandbox that can see to it
+    keep: tuple[str, ...] = ()  # absolute paths in them that must stay as they are
+    stop: Callable[[], object] = int  # ends it without waiting for the end
+    said: dict[str, None] = field(default_factory=dict)  # what was put back while it ran, in sentences
 
     def add(self, sentences: Iterable[str]) -> None:
         """Remember what was put back, each sentence once and not without end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable
+from itertools import pairwise
 
 from toolroll.policy.shell.parse import options
 from toolroll.policy.shell.parse.options import OptionSpec
@@ -77,6 +78,7 @@ def _gets_too_much(command: SimpleCommand) -> bool:
     return command.source is not None and command.source.program == "find" and _is_wide(command.source)
 
 
+FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 DELETING = names("rm unlink shred mv chmod chown chgrp truncate dd rmdir srm")
 NARROWING = names("-name -iname -path -ipath -regex -iregex -wholename -lname -newer -samefile -inum")
 
@@ -84,12 +86,8 @@ NARROWING = names("-name -iname -path -ipath -regex -iregex -wholename -lname -n
 def finds_and_deletes(command: SimpleCommand) -> bool:
     """From a place outside, and all that is there unless a name narrows it."""
     texts = [word.text for word in command.words]
-    runs = any(
-        text in ("-exec", "-execdir", "-ok", "-okdir")
-        and texts[at + 1 : at + 2]
-        and texts[at + 1].rpartition("/")[2] in DELETING
-        for at, text in enumerate(texts)
-    )
+    pairs = pairwise(texts)
+    runs = any(text in FIND_RUNS and after.rpartition("/")[2] in DELETING for text, after in pairs)
     return (runs or "-delete" in texts) and _is_wide(command)
 
 
@@ -103,7 +101,7 @@ def _is_wide(command: SimpleCommand) -> bool:
         if word.text.startswith(("-", "(", "!")):
             break
         roots.append(word)
-    narrow = any(text in NARROWING and texts[at + 1 : at + 2] not in (["*"], ["./*"]) for at, text in enumerate(texts))
+    narrow = any(text in NARROWING and after not in ("*", "./*") for text, after in pairwise([*texts, ""]))
     temporary = all((root.place or "").rstrip("/") in ("/tmp", "/var/tmp") for root in roots)
     if not temporary and _names(command, roots, (TargetKind.ROOT, TargetKind.SYSTEM)):
         return True
@@ -129,10 +127,10 @@ def moves_away(command: SimpleCommand) -> bool:
     target = _destination(command)
     sources = [word for word in _operands(command) if word not in target]
     lost, onto = ABROAD | {TargetKind.KEYS}, ROOTED | {TargetKind.NULL}
-    return _names(command, sources, lost) or _names(command, _filled(command, target), onto)
+    return _names(command, sources, lost) or _names(command, _unshared(command, target), onto)
 
 
-def _filled(command: SimpleCommand, words: list[Word]) -> list[Word]:
+def _unshared(command: SimpleCommand, words: list[Word]) -> list[Word]:
     """Of the places that files are put in, those that are not there for it."""
     return [word for word in words if not takes_files(command.where, word)]
 
@@ -144,7 +142,7 @@ def writes_over(command: SimpleCommand) -> bool:
     target = _destination(command)
     if command.program == "rsync" and any(word.text.startswith("--delete") for word in command.words):
         return _names(command, target, ABROAD)
-    return _names(command, _filled(command, target), ROOTED)
+    return _names(command, _unshared(command, target), ROOTED)
 
 
 def edits_system(command: SimpleCommand) -> bool:
@@ -243,7 +241,7 @@ def unpacks_over(command: SimpleCommand) -> bool:
         folders = _values(command, "-C", "--directory")
     else:
         folders = _values(command, "-d", "-D", "--directory", "-o")
-    return _names(command, _filled(command, folders), (TargetKind.ROOT, TargetKind.SYSTEM))
+    return _names(command, _unshared(command, folders), (TargetKind.ROOT, TargetKind.SYSTEM))
 
 
 def _values(command: SimpleCommand, *names: str) -> list[Word]:

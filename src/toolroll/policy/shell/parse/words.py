@@ -40,6 +40,7 @@ class Piece:
     text: str
 
 
+NAMED = {PieceKind.HOME: "~", PieceKind.HERE: ".", PieceKind.USER: "user"}
 TAME = frozenset({PieceKind.TEXT, PieceKind.GLOB, PieceKind.HOME, PieceKind.NUMBER})
 
 
@@ -90,9 +91,7 @@ class Word:
                 text = re.sub(r"[*?[]", "_", piece.text)  # quoted, so it is a name like any other
                 parts.append(f"_{text}" if text.startswith("~") and not any(parts) else text)
             else:
-                parts.append(
-                    {PieceKind.HOME: "~", PieceKind.HERE: ".", PieceKind.USER: "user"}.get(piece.kind, piece.text)
-                )
+                parts.append(NAMED.get(piece.kind, piece.text))
         return "".join(parts)
 
 
@@ -123,6 +122,7 @@ def unknown(text: str) -> Word:
 
 
 OPEN = Piece(PieceKind.GLOB, "[")
+BRACE = Piece(PieceKind.UNKNOWN, "{")
 
 
 def join(pieces: Iterable[Piece]) -> Word:
@@ -132,22 +132,12 @@ def join(pieces: Iterable[Piece]) -> Word:
         return Word(gathered)
     if not any("]" in piece.text for piece in gathered):  # a bracket that nothing closes is a plain character
         gathered = tuple(Piece(PieceKind.TEXT, "[") if piece == OPEN else piece for piece in gathered)
-    if any(piece.kind is PieceKind.UNKNOWN and piece.text == "{" for piece in gathered):
+    if BRACE in gathered:
         raw = "".join(piece.text for piece in gathered)
         if re.search(r"\{.*(,|\.\.).*\}", raw, re.DOTALL):
-            return Word((*_before_brace(gathered), Piece(PieceKind.UNKNOWN, raw)))
-        gathered = tuple(
-            Piece(PieceKind.TEXT, "{") if piece.kind is PieceKind.UNKNOWN and piece.text == "{" else piece
-            for piece in gathered
-        )
+            return Word((*gathered[: gathered.index(BRACE)], Piece(PieceKind.UNKNOWN, raw)))
+        gathered = tuple(Piece(PieceKind.TEXT, "{") if piece == BRACE else piece for piece in gathered)
     return Word(gathered)
-
-
-def _before_brace(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    for index, piece in enumerate(pieces):
-        if piece.text == "{" and piece.kind is PieceKind.UNKNOWN:
-            return pieces[:index]
-    return pieces
 
 
 SPECIAL = re.compile(r"[\\*?\[{~]")

@@ -102,9 +102,7 @@ NEWER = re.compile(r"-newer[aBcmt][aBcmt]")
 
 def is_tree(given: GivenOptions) -> bool:
     """tree takes the next word for a value even where letters follow the option: `-Io x y` writes to y."""
-    return all(
-        word is None or not word.text.startswith("-") or word.text.startswith("--") for _, word, _ in given.options
-    )
+    return all(word is None or not re.match(r"-(?!-)", word.text) for _, word, _ in given.options)
 
 
 def is_find(words: Sequence[Word]) -> bool:
@@ -136,19 +134,12 @@ def is_echo(_words: Sequence[Word]) -> bool:
 
 def is_printf(words: Sequence[Word]) -> bool:
     """-v and %n set variables."""
-    return (
-        bool(words)
-        and words[0].literal
-        and not words[0].text.startswith("-")
-        and not re.search(r"%[^a-zA-Z%]*n", words[0].text)
-    )
+    return bool(words) and words[0].literal and not re.search(r"^-|%[^a-zA-Z%]*n", words[0].text)
 
 
 def is_test(words: Sequence[Word]) -> bool:
     """-v and -R evaluate a subscript."""
-    return all(
-        word.literal and word.text not in ("-v", "-R", "-t") and not set("[$`") & set(word.text) for word in words
-    )
+    return all(word.literal and not re.search(r"^-[vRt]\Z|[\[$`]", word.text) for word in words)
 
 
 def is_bracket(words: Sequence[Word]) -> bool:
