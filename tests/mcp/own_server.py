@@ -12,11 +12,12 @@ from toolroll.mcp.kit_backend import KitBackend
 
 @tool
 def babble() -> str:
-    """Write to what others take for standard output."""
+    """Write to what others take for standard output, and read what they take for standard input."""
     print("a stray line")
     sys.stdout.flush()
     subprocess.run(["echo", "another stray line"], check=True)
-    return "said"
+    heard = subprocess.run(["head", "-c", "1"], check=True, stdout=subprocess.PIPE, timeout=20).stdout
+    return f"said; heard {heard!r}"
 
 
 @tool(Effect.READ)

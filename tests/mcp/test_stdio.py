@@ -252,8 +252,8 @@ def test_a_thousand_calls_and_nothing_lost(plain, folder, flight):
     assert texts == {id: f"1\ttext {number % 50}" for id, number in sent.items()}
 
 
-def test_stray_prints_do_not_reach_the_client(own):
-    assert own.call("babble")["content"] == [{"type": "text", "text": "said"}]
+def test_stray_prints_do_not_reach_the_client_and_stray_reads_get_nothing(own):
+    assert own.call("babble")["content"] == [{"type": "text", "text": "said; heard b''"}]
     assert own.process.stderr.readline() == b"a stray line\n"
     assert own.process.stderr.readline() == b"another stray line\n"
 

@@ -190,3 +190,22 @@ def test_whether_the_next_line_is_here_already(behind, ready):
 
 def test_a_message_struct_is_what_is_sent():
     assert isinstance(parse(encode({"jsonrpc": "2.0", "method": "x"})), RpcMessage)
+
+
+def test_an_answer_is_due_by_the_time_of_the_first_one_that_waits(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    read, write = os.pipe()
+    writer = LineWriter(write)
+    assert (writer.due, writer.busy) == (False, False)
+    writer.put(1)
+    assert (writer.due, writer.busy) == (False, True)
+    now[0] += 1
+    writer.put(2)
+    assert writer.due
+    writer.flush()
+    assert (writer.due, writer.busy, os.read(read, 100)) == (False, False, b"1\n2\n")
+    writer.put(3)
+    assert not writer.due
+    os.close(read)
+    os.close(write)

@@ -72,7 +72,7 @@ def test_after_the_end_there_is_no_answer_and_no_waiting(client):
     with pytest.raises(GoneError, match="was killed by signal 9"):
         client.wait(lambda: False, CancelToken(), time.monotonic() + 20)
     with pytest.raises(GoneError):
-        client.request("textDocument/hover", {})
+        client.connection.request("textDocument/hover", {})
 
 
 @pytest.mark.parametrize(

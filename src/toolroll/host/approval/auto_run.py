@@ -31,8 +31,7 @@ class AutoRunCheck:
         self._effects = effects
         self._arguments = arguments
         self._asked: set[str] = set()
-        self.written: list[str] = []
-        """Paths that were written although no person could be asked."""
+        self.written: list[str] = []  # paths that were written although no person could be asked
 
     def check(self, root: int, parts: tuple[str, ...], name: str = "") -> None:
         """Return if a path may be changed; ToolError if it is run by another program and the user does not agree.

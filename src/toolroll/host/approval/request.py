@@ -25,10 +25,8 @@ class Consent(StrEnum):
     """The outcome of a request."""
 
     GIVEN = "given"
-    DECLINED = "declined"
-    """The person said no, or dismissed the question."""
-    NOT_ASKED = "not asked"
-    """There is no approver, or it could not ask."""
+    DECLINED = "declined"  # the person said no, or dismissed the question
+    NOT_ASKED = "not asked"  # there is no approver, or it could not ask
 
 
 Answer = bool | Literal["once", "session", "always"]
@@ -47,8 +45,7 @@ class ApprovalRequest:
     """Each text that would be run, whole: of a shell, the words of a program, the code that it is given."""
     key: tuple[str, ...] = ()
     """What "session" and "always" are remembered by, its kind first; without one, every request is asked."""
-    covers: str = ""
-    """What a remembered answer agrees to, in words, such as "every call of 'write'"."""
+    covers: str = ""  # what a remembered answer agrees to, in words, such as "every call of 'write'"
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -32,14 +32,10 @@ class WaitingRequest(msgspec.Struct, frozen=True):
 
     id: str
     tool: str
-    text: str
-    """The whole question, to be shown as it is."""
-    asked: float
-    """When, in seconds since the epoch."""
-    ends: float
-    """When its process gives up waiting."""
-    lasting: bool
-    """Whether "session" and "always" can be answered."""
+    text: str  # the whole question, to be shown as it is
+    asked: float  # when, in seconds since the epoch
+    ends: float  # when its process gives up waiting
+    lasting: bool  # whether "session" and "always" can be answered
 
 
 class _GivenAnswer(msgspec.Struct, frozen=True):

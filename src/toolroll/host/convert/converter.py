@@ -44,8 +44,7 @@ class Converted:
     format: Format
     parts: list[DocumentPart] = field(default_factory=list)
     title: str = ""
-    notes: list[str] = field(default_factory=list)
-    """What was left out, or is less sure than it looks."""
+    notes: list[str] = field(default_factory=list)  # what was left out, or is less sure than it looks
 
     @property
     def text(self) -> str:

@@ -17,15 +17,11 @@ class Format:
     """A kind of file."""
 
     form: Form
-    reader: str
-    """The module of `readers` that reads it."""
-    what: str
-    """In words."""
+    reader: str  # the module of `readers` that reads it
+    what: str  # in words
     extra: Extra = ""
-    needs: tuple[str, ...] = ()
-    """Packages that come with the extra."""
-    unit: str = ""
-    """What its parts are counted by: page, sheet, slide."""
+    needs: tuple[str, ...] = ()  # packages that come with the extra
+    unit: str = ""  # what its parts are counted by: page, sheet, slide
     bounds: ConversionLimits = limits.DOCUMENT
 
     @property

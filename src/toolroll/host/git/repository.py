@@ -45,10 +45,8 @@ _AUTHOR = frozenset(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for w
 class RepositoryLocation:
     """The paths of a repository."""
 
-    top: str
-    """The absolute path of its working tree."""
-    folder: str
-    """The absolute path of its own folder."""
+    top: str  # the absolute path of its working tree
+    folder: str  # the absolute path of its own folder
     parts: tuple[str, ...] | None
     """The working tree beneath the workspace; None when the workspace is a folder of the working tree."""
 

@@ -17,15 +17,11 @@ class Call:
     """A call from its start to its result. The executor sets the name and the arguments."""
 
     limits: Limits = field(default_factory=Limits)
-    token: CancelToken = field(default_factory=CancelToken)
-    """Cancels the call and holds its deadline."""
+    token: CancelToken = field(default_factory=CancelToken)  # cancels the call and holds its deadline
     session: str = ""
-    message: str = ""
-    """The message of the conversation that the call belongs to."""
+    message: str = ""  # the message of the conversation that the call belongs to
     progress: Progress = silent
-    loop: EventLoop = field(default_factory=EventLoop)
-    """Runs tools that are coroutines."""
-    name: str = ""
-    """The name of the tool in the dialect."""
+    loop: EventLoop = field(default_factory=EventLoop)  # runs tools that are coroutines
+    name: str = ""  # the name of the tool in the dialect
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """The checked arguments, by the dialect's names."""

@@ -7,8 +7,7 @@ import time
 
 from toolroll.result import ErrorCode, ToolError
 
-POLL_SECONDS = 0.05
-"""How often code that waits checks its token: a cancellation is noticed at most this late."""
+POLL_SECONDS = 0.05  # how often code that waits checks its token: a cancellation is noticed at most this late
 
 
 class CancelToken:

@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 Parts = tuple[str, ...]
-Stamp = tuple[int, ...]
-"""The fields of `stat` that show a change: mode, device, inode, size, mtime, ctime."""
+Stamp = tuple[int, ...]  # the fields of `stat` that show a change: mode, device, inode, size, mtime, ctime
 
 _SETTLED_NS = 100_000_000  # two changes within this time may carry the same timestamp
 _PATH: int = getattr(os, "O_PATH", 0)
@@ -52,8 +51,7 @@ class DirEntry:
 
     mode: int
     owner: tuple[int, int]
-    stamp: Stamp
-    """Changes whenever the thing does; empty if it is too young to tell."""
+    stamp: Stamp  # changes whenever the thing does; empty if it is too young to tell
     data: bytes | None = None
     """The bytes of a file or the target of a link; None for the rest, and for what could not be kept."""
 

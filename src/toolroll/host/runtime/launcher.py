@@ -35,8 +35,7 @@ PIPE, STDOUT, DEVNULL = -1, -2, -3
 class AccessRules:
     """What one process may reach."""
 
-    write: tuple[str, ...]
-    """Absolute folders that it may change: the workspace, a private temporary folder."""
+    write: tuple[str, ...]  # absolute folders that it may change: the workspace, a private temporary folder
     read: tuple[str, ...] = ()
     """Absolute files and folders that it may read besides the system's own: toolchains."""
     keep: tuple[str, ...] = ()
@@ -49,8 +48,7 @@ class AccessRules:
     hide: tuple[str, ...] = ()
     """Absolute paths inside `write` or `read` that it may neither read nor change: secrets; some may be missing."""
     network: bool = False
-    system: bool = True
-    """Whether it may read the system's own programs, libraries and settings."""
+    system: bool = True  # whether it may read the system's own programs, libraries and settings
 
     def __post_init__(self) -> None:
         for path in (*self.write, *self.read, *self.keep, *self.lock, *self.hold, *self.hide):
@@ -62,12 +60,9 @@ class Sandbox(ABC):
     """One way to start a process within its access rules. Safe to use from many threads."""
 
     tier: str
-    label: str
-    """The tier as results name it: which one, and where there are several, whose."""
-    gaps: tuple[str, ...] = ()
-    """What this tier does not hold on this machine, in words."""
-    whole: bool = False
-    """Killing the first process ends all that it started."""
+    label: str  # the tier as results name it: which one, and where there are several, whose
+    gaps: tuple[str, ...] = ()  # what this tier does not hold on this machine, in words
+    whole: bool = False  # killing the first process ends all that it started
 
     def group(self) -> Sandbox:
         """The same for commands that may know of each other: they share what takes time to make, until `close`."""

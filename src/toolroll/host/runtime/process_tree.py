@@ -29,8 +29,7 @@ class Process(NamedTuple):
     parent: int
     group: int
     session: int
-    started: int
-    """With `pid`, who it is. On Linux the clock ticks from the start of the machine."""
+    started: int  # with `pid`, who it is. On Linux the clock ticks from the start of the machine
     rss: int
     threads: int
     state: str

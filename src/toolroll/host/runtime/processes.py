@@ -25,8 +25,7 @@ _MAX_STDERR_BYTES = 64 * 1024
 _SMALL_CHUNK_BYTES = 4096
 _MIN_GATHER_SECONDS, _MAX_GATHER_SECONDS = 0.0005, 0.004
 _MAX_LOG_BYTES = 4 << 20
-BOUNDED = sys.platform == "linux"
-"""Whether the memory of a program can be bounded."""
+BOUNDED = sys.platform == "linux"  # whether the memory of a program can be bounded
 
 
 class Stream:
@@ -41,10 +40,8 @@ class Stream:
         self._deadline = deadline
         self.status: int | None = None
         """The exit status, negative for a signal; None until the iteration has come to its end."""
-        self.stderr = b""
-        """The first 64 KB of what the program wrote to stderr, unless that goes elsewhere."""
-        self.cut = False
-        """The file that takes stderr grew too large and was truncated."""
+        self.stderr = b""  # the first 64 KB of what the program wrote to stderr, unless that goes elsewhere
+        self.cut = False  # the file that takes stderr grew too large and was truncated
 
     def __iter__(self) -> Iterator[bytes]:
         """Chunks until the program has ended; TimeoutError at the deadline, ToolError when cancelled."""

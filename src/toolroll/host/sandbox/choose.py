@@ -37,8 +37,7 @@ class Probe:
 
     tier: Tier
     works: bool
-    detail: str
-    """The version and where it is; or what is missing."""
+    detail: str  # the version and where it is; or what is missing
     gaps: tuple[str, ...] = ()
 
 

@@ -10,7 +10,9 @@ environment of our process through it: meanwhile our process is not dumpable, wh
 
 from __future__ import annotations
 
+import errno
 import os
+import struct
 import threading
 import weakref
 from collections import OrderedDict
@@ -27,7 +29,7 @@ from toolroll.host.runtime.launcher import (
     prepare_to_start,
     start_process,
 )
-from toolroll.host.sandbox import capabilities, landlock, seccomp
+from toolroll.host.sandbox import landlock, seccomp
 from toolroll.host.sandbox.syscalls import Kernel, Machine, run_apart
 from toolroll.host.sandbox.tiers import Tier, confinement_errors
 from toolroll.result import ErrorCode, ToolError
@@ -38,6 +40,17 @@ if TYPE_CHECKING:
 _MOST_RULESETS = 16
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
 _NOT_DUMPABLE, _DUMPABLE = 0, 1  # 2 protects like 0, and the kernel alone can set it
+_PR_CAPBSET_DROP = 24
+_PR_SET_SECUREBITS = 28
+_PR_CAP_AMBIENT = 47
+_AMBIENT_CLEAR_ALL = 4
+_VERSION_3 = 0x20080522
+# Root has no special rights, changes of user give nothing, no capability is kept or raised; and all that for good.
+_SECUREBITS = 0b11101111
+_MAX_CAPABILITIES = 64
+
+# CAP_DAC_READ_SEARCH: to read what the modes of files deny. Landlock confines a process that has it all the same.
+_READ_SEARCH = 2
 _Key = tuple[object, ...]
 
 
@@ -93,7 +106,7 @@ class LandlockSandbox(Sandbox):
 
     def __init__(self, machine: Machine, kernel: Kernel, abi: int, *, helpers: bool = False) -> None:
         """`helpers` are programs of ours: they read whatever we may, and stay in our session, where no command is."""
-        self._keep = capabilities.READ_SEARCH if helpers else None
+        self._keep = _READ_SEARCH if helpers else None
         self._session = not helpers
         self._kernel = kernel
         self._abi = abi
@@ -127,7 +140,7 @@ class LandlockSandbox(Sandbox):
         def start() -> ChildProcess:
             with confinement_errors():
                 self._kernel.no_new_privileges()
-                capabilities.drop(self._kernel, keep=self._keep)
+                _drop_capabilities(self._kernel, keep=self._keep)
                 seccomp.install(self._kernel, self._filters[access.network])
                 landlock.restrict(self._kernel, rules)
             return start_process(argv, folder_path(cwd), env, (stdin, stdout, stderr), pass_fds, session=self._session)
@@ -210,3 +223,38 @@ def _end(process: ChildProcess) -> None:
 def _close(rulesets: OrderedDict[_Key, int]) -> None:
     while rulesets:
         os.close(rulesets.popitem()[1])
+
+
+def _drop_capabilities(kernel: Kernel, *, keep: int | None = None) -> None:
+    """Take every capability but `keep` from the calling thread and from what it will start.
+
+    A thread that has not got that one keeps none. Without the right to narrow the bounding set there is nothing to
+    narrow: then no_new_privileges, which must be set, keeps a new program from gaining what the thread has not.
+    """
+    with _denied(errno.EINVAL, errno.EPERM):  # beyond the last one; not ours to narrow
+        for capability in range(_MAX_CAPABILITIES):
+            if capability != keep:
+                kernel.prctl(_PR_CAPBSET_DROP, capability)
+    if keep is None:
+        with _denied(errno.EPERM):
+            kernel.prctl(_PR_SET_SECUREBITS, _SECUREBITS)
+    kernel.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL)
+    if keep is not None:
+        with _denied(errno.EPERM):  # not ours to keep
+            _set_capabilities(kernel, 1 << keep)
+            return
+    _set_capabilities(kernel, 0)
+
+
+@contextmanager
+def _denied(*numbers: int) -> Iterator[None]:
+    """These errors of the kernel end the block and no more."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in numbers:
+            raise
+
+
+def _set_capabilities(kernel: Kernel, mask: int) -> None:
+    kernel.call("capset", struct.pack("=Ii", _VERSION_3, 0), struct.pack("=6I", mask, mask, 0, 0, 0, 0))

@@ -27,8 +27,7 @@ LIST = _READ_DIR
 DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
 WRITE = ((1 << 16) - 1) & ~_MAKE_CHAR & ~_MAKE_BLOCK
 
-TRUNCATE_ABI = 3
-"""From this ABI on Landlock itself keeps files from being emptied."""
+TRUNCATE_ABI = 3  # from this ABI on Landlock itself keeps files from being emptied
 
 MISSING = (
     (2, "move and link files between folders"),

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from toolroll.host.sandbox.syscalls import Kernel, Machine
 
 Instruction = tuple[int, int, int, int]
-Block = tuple[Instruction, ...]
-"""What decides about a call; it ends in a return."""
+Block = tuple[Instruction, ...]  # what decides about a call; it ends in a return
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCH, _ARGS = 0, 4, 16  # where these are in what the kernel shows to the filter
@@ -54,8 +53,7 @@ _SHARED = (
 class SeccompFilter:
     """What the filter is to be like."""
 
-    network: bool
-    """Sockets of the internet may be had."""
+    network: bool  # sockets of the internet may be had
     alone: bool
     """The command has namespaces of its own, so that it finds no other processes, queues and sockets."""
     truncation: bool = False

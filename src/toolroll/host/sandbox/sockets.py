@@ -22,8 +22,7 @@ _LIST = "/proc/net/unix"
 _COLUMNS = 7  # before the name
 _MOST = 100_000  # entries of folders that are looked at for sockets whose place is not known
 
-_File = tuple[int, int]
-"""The device and the inode of a socket file, which stay the same wherever it is moved."""
+_File = tuple[int, int]  # the device and the inode of a socket file, which stay the same wherever it is moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +38,7 @@ class Sockets:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._places: dict[str, _Place] = {}
-        """By the kernel's number of a socket."""
+        self._places: dict[str, _Place] = {}  # by the kernel's number of a socket
         self._elsewhere: set[tuple[str, tuple[str, ...]]] = set()
         """The numbers of sockets with the folders that they are in none of: no command brings them there."""
 

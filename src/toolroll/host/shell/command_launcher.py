@@ -69,8 +69,7 @@ class SealedText:
 
 _EXEC = 'fd=$1; shift; exec "$@" "/proc/$$/fd/$fd"'
 
-Word = str | SealedText
-"""A word of a command, or a text that it reads."""
+Word = str | SealedText  # A word of a command, or a text that it reads
 
 
 def display_word(word: Word) -> str:
@@ -101,14 +100,11 @@ class StartedCommand:
     """A command on its way."""
 
     running: RunningCommand
-    at: float
-    """When it was started, in seconds since 1970."""
+    at: float  # when it was started, in seconds since 1970
     tier: str
-    network: bool
-    """Whether it may use the network."""
+    network: bool  # whether it may use the network
     cwd: str
-    restored: list[str]
-    """Filled when the command has ended: what it did to the repository and was put back."""
+    restored: list[str]  # filled when the command has ended: what it did to the repository and was put back
     auto_run: list[str]
     """Filled when the command has ended: which files it has changed that other programs run by themselves."""
 

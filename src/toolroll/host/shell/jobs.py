@@ -22,10 +22,8 @@ class Job:
     id: int
     title: str
     running: RunningCommand
-    started: float
-    """When the command was, in seconds since 1970."""
-    notes: Callable[[], Sequence[str]] = tuple
-    """What is to be said about it when it has ended."""
+    started: float  # when the command was, in seconds since 1970
+    notes: Callable[[], Sequence[str]] = tuple  # what is to be said about it when it has ended
 
     @property
     def seconds(self) -> float:

@@ -24,8 +24,7 @@ class CapturedOutput:
     def __init__(
         self, spill: Spill | None, *, head: int = END_BYTES, tail: int = END_BYTES, most: int = FILE_BYTES
     ) -> None:
-        self.total = 0
-        """How many bytes have been written in all."""
+        self.total = 0  # how many bytes have been written in all
         self.note = ""
         """Why something is not in the kept file, in words for the model; empty when all is well."""
         self._lock = threading.Lock()
@@ -220,8 +219,7 @@ class Pipes:
     """The pipes of one command and a bell: `turn` waits for any of them. All but `feed` and `ring` is one thread's."""
 
     def __init__(self, outputs: list[CapturedOutput], *, takes_input: bool, on_output: Live | None) -> None:
-        self.child: list[int] = []
-        """The command's ends: stdin, stdout, stderr. Ours to close after the start."""
+        self.child: list[int] = []  # the command's ends: stdin, stdout, stderr. Ours to close after the start
         self.total = 0
         self._outputs: dict[int, CapturedOutput] = {}
         self._on_output = on_output

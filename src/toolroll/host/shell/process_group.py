@@ -37,12 +37,10 @@ class CommandProcesses:
         self.marks = ProcessMarks(registry.name)
         self.born = process_tree.now_in_ticks() - 1
         self.first = 0
-        self.known: dict[int, int] = {}
-        """The processes that were seen, by number: when each was started."""
+        self.known: dict[int, int] = {}  # the processes that were seen, by number: when each was started
         self.sessions: frozenset[int] = frozenset()
         """Sessions and groups of those alive; while one is in use, no other process can join it."""
-        self.many = False
-        """The last look has found more than it was to."""
+        self.many = False  # the last look has found more than it was to
         self._registry = registry
         self._passed_on = False
 

@@ -26,10 +26,8 @@ class FoundMarks(NamedTuple):
 
     tags: tuple[bytes, ...] = ()
     signals: int = 0
-    privileged: bool = True
-    """Whether it may get more rights than it has."""
-    filters: int = 0
-    """How many filters of system calls it is under."""
+    privileged: bool = True  # whether it may get more rights than it has
+    filters: int = 0  # how many filters of system calls it is under
 
 
 class ProcessMarks:

@@ -59,8 +59,7 @@ class Shell:
     ) -> None:
         """`launcher` knows where the shells are."""
         self.environment = environment
-        self.programs = launcher
-        """Finds installed programs."""
+        self.programs = launcher  # finds installed programs
         self._root, self._spill, self._guard, self.policy = root, spill, guard, guard.policy
         self._limits = limits
         self._table = guard.policy.commands or table

@@ -28,10 +28,8 @@ SPOTS: tuple[Parts, ...] = (
     ("objects", "info", "alternates"),
 )
 """In a repository's folder: what makes git run programs or look elsewhere; folders with all that is in them."""
-MAX_NAMES = 2000
-"""Names in one folder that are compared."""
-MAX_BYTES = 8 << 20
-"""Bytes of all files of a baseline together."""
+MAX_NAMES = 2000  # names in one folder that are compared
+MAX_BYTES = 8 << 20  # bytes of all files of a baseline together
 MAX_DEPTH = 16
 _NESTED = ("modules", "worktrees")  # where the folders of further repositories are
 _MAX_REPOSITORIES = 100
@@ -44,8 +42,7 @@ class Baseline:
 
     repositories: list[Parts] = field(default_factory=list)
     entries: dict[Parts, DirEntry] = field(default_factory=dict)
-    crowded: set[Parts] = field(default_factory=set)
-    """Folders with more names than are compared."""
+    crowded: set[Parts] = field(default_factory=set)  # folders with more names than are compared
 
     def children(self, parts: Parts) -> list[str]:
         size = len(parts)

@@ -100,12 +100,9 @@ class GuardedCommand:
 
     hold: tuple[str, ...] = ()
     """Absolute folders that must keep their names, for a sandbox that can see to it."""
-    keep: tuple[str, ...] = ()
-    """Absolute paths in them that must stay as they are."""
-    stop: Callable[[], object] = int
-    """Ends it without waiting for the end."""
-    said: dict[str, None] = field(default_factory=dict)
-    """What was put back while it ran, in sentences."""
+    keep: tuple[str, ...] = ()  # absolute paths in them that must stay as they are
+    stop: Callable[[], object] = int  # ends it without waiting for the end
+    said: dict[str, None] = field(default_factory=dict)  # what was put back while it ran, in sentences
 
     def add(self, sentences: Iterable[str]) -> None:
         """Remember what was put back, each sentence once and not without end."""

@@ -300,11 +300,9 @@ def read_indexes(folder: int, names: list[str]) -> list[PackIndex]:
 class _Folder:
     """One folder of object files as it was."""
 
-    stamp: Stamp | None = None
-    """Changes whenever a name comes or goes; None if it cannot be relied on."""
+    stamp: Stamp | None = None  # changes whenever a name comes or goes; None if it cannot be relied on
     names: set[str] = field(default_factory=set)
-    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Of packs: their size and time of change."""
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)  # of packs: their size and time of change
 
 
 class KeptObjects(_Kept):
@@ -314,8 +312,7 @@ class KeptObjects(_Kept):
         super().__init__(root, repository, store)
         self._folders: dict[str, _Folder] = {}
         self._stored: set[str] = set()
-        self.whole = False
-        """Whether everything was kept when it was last tried."""
+        self.whole = False  # whether everything was kept when it was last tried
 
     def refresh(self, deadline: float) -> None:
         """Keep what has come since the last time; what there is no time for is kept the next time."""
