@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
 
+from toolroll.host.approval.auto_run import AutoRunCheck
 from toolroll.host.files.reader import ContentChange, TextFile
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX
@@ -74,7 +75,7 @@ class OpsRoot(Root):
     def __init__(self, ops: FileOps) -> None:
         self.ops = ops
         self.path = self._typed = str(getattr(ops, "root", "/"))
-        self.fd, self.kernel = -1, False
+        self.kernel = False
         self.trust = Trust()
         self.trust.hides = True  # the search then uses the Python engine, which opens what it is given
         self._last = ".", paths.Relative((), True)
@@ -109,13 +110,21 @@ class OpsRoot(Root):
     def close(self) -> None:
         pass
 
-    open = folder = place = real = unsupported  # type: ignore[assignment]  # no descriptor leads to these files
+    open = folder = place = real = unsupported
+
+    def __getattr__(self, name: str) -> NoReturn:
+        unsupported(name)  # no descriptor leads to these files
 
 
 def status_of(data: bytes) -> os.stat_result:
     """A status by which two contents are told apart, as there is no inode."""
-    known_by = int.from_bytes(digest(data)[:6], "big")
-    return os.stat_result((stat.S_IFREG | 0o644, 0, 0, 1, 0, 0, len(data), known_by, known_by, known_by))
+    return make_status(stat.S_IFREG | 0o644, len(data), int.from_bytes(digest(data)[:6], "big"))
+
+
+def make_status(mode: int, size: int, modified_ns: int) -> os.stat_result:
+    """A status with this time as all its times."""
+    seconds = modified_ns / 1e9
+    return os.stat_result((mode, 0, 0, 1, 0, 0, size, *[int(seconds)] * 3, *[seconds] * 3, *[modified_ns] * 3))
 
 
 class OpsWorkspace(Workspace):
@@ -126,6 +135,9 @@ class OpsWorkspace(Workspace):
     @property
     def tree(self) -> FileTree:
         return OpsTree(self)
+
+    def _ask_auto_run(self, check: AutoRunCheck, parts: tuple[str, ...]) -> None:
+        check.check(-1, parts)
 
     def back_up(self, draft: TextFile) -> str:
         unsupported(draft)
@@ -149,7 +161,9 @@ class OpsWorkspace(Workspace):
         if before is not None:
             self._fresh.check(where, _version(before))
         used = find_encoding(encoding) if encoding else self._kept_encoding(before)
-        return self._store(ContentChange(where, before, used.encode(content) if isinstance(content, str) else content, used))
+        return self._store(
+            ContentChange(where, before, used.encode(content) if isinstance(content, str) else content, used)
+        )
 
     def save(self, draft: TextFile, made: str | SplicedBytes, note: Mapping[str, Any] | None = None) -> ContentChange:  # noqa: ARG002
         self.may_write(tuple(draft.path.split("/")))
@@ -213,7 +227,7 @@ class OpsTree(FileTree):
         except OSError:
             return False
 
-    delete = move = copy = set_mode = set_executable = unsupported  # type: ignore[assignment]
+    delete = move = copy = set_mode = set_executable = unsupported
 
     def _items(self, where: str, depth: int, token: CancelToken, closed: list[str] | None) -> Iterator[TreeItem]:
         for info in sorted(self._root.ops.list(where), key=lambda one: one.name):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from toolroll.host.files import ignore
-from toolroll.host.files.file_ops import FileInfo, FileOps, OpsRoot
+from toolroll.host.files.file_ops import FileInfo, FileOps, OpsRoot, make_status
 from toolroll.host.files.walk import Chain, WalkEntry, is_ignored
 from toolroll.host.runtime.state import create_nameless_file
 from toolroll.host.search.query import FileEntry, Scope, SearchRoot, Stopped, Survey
@@ -30,16 +30,17 @@ _NO_ENTRY = cast("os.DirEntry[str]", None)
 class OpsEntry(WalkEntry):
     """A file or folder that operations list."""
 
-    info: FileInfo = FileInfo("")
-    ops: FileOps | None = None
-    where: str = ""
+    root: OpsSearchRoot | None = None
 
     def stat(self) -> os.stat_result:
-        return _status(self.info)
+        found = self.root.stat(self.path) if self.root is not None else None
+        if found is None:
+            raise FileNotFoundError(2, os.strerror(2), self.path)
+        return found
 
     def open(self) -> int:
-        assert self.ops is not None
-        return create_nameless_file(self.ops.read(self.where))
+        assert self.root is not None
+        return self.root.open(self.path)
 
 
 @dataclass(slots=True)
@@ -79,7 +80,7 @@ class OpsSearchRoot(SearchRoot):
             ignored = (folder and info.name in scope.skip) or is_ignored(where, folder, chain, _NO_RULES)
             if excludes(where) or (ignored and not scope.ignored):
                 continue
-            yield OpsEntry(where, info.kind, _NO_ENTRY, -1, info, self.ops, _join(self.where, where))
+            yield OpsEntry(where, info.kind, _NO_ENTRY, -1, self)
             if folder and depth != scope.depth:
                 yield from self._walk(f"{where}/", depth + 1, chain, scope)
 
@@ -121,10 +122,15 @@ class OpsSearch(Search):
             os.close(fd)
 
     def _listed(
-        self, root: SearchRoot, scope: Scope, kind: Wanted, matcher: globs.Matcher, first: int | None  # noqa: ARG002
-    ) -> tuple[Sequence[FileEntry], int, str, Stopped | None]:
+        self,
+        root: SearchRoot,
+        scope: Scope,
+        kind: Wanted,
+        matcher: globs.Matcher,
+        first: int | None,  # noqa: ARG002
+    ) -> tuple[Sequence[FileEntry], int, str, Stopped | None, list[str]]:
         entries, stopped = self._matching(root, scope, kind, matcher)
-        return sorted(entries, key=lambda one: (-one.mtime, one.path)), len(entries), "", stopped
+        return sorted(entries, key=lambda one: (-one.mtime, one.path)), len(entries), "", stopped, []
 
     def _report_grep(self, root: SearchRoot, _query: Any, scope: Scope, *_: Any) -> Survey:
         return _survey(root, scope, "file")
@@ -141,7 +147,7 @@ def _survey(root: SearchRoot, scope: Scope, kind: Wanted) -> Survey:
 
 def _status(info: FileInfo) -> os.stat_result:
     kind = stat.S_IFDIR if info.kind == "directory" else stat.S_IFREG
-    return os.stat_result((kind | info.mode, 0, 0, 1, 0, 0, info.size, *([info.modified] * 3)))
+    return make_status(kind | info.mode, info.size, int(info.modified * 1e9))
 
 
 def _join(where: str, path: str) -> str:

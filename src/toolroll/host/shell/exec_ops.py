@@ -17,7 +17,6 @@ from toolroll.text.terminal import clean
 from toolroll.text.truncate import Keep, bound
 
 if TYPE_CHECKING:
-    from toolroll.host.runtime.launcher import ChildProcess
     from toolroll.host.shell.supervisor import RunningCommand
 
 
@@ -97,7 +96,9 @@ class ExecShell(Shell):
         extra: Mapping[str, Word] | None = None,
     ) -> CommandRun:
         ops = self._ops
-        words = [one.text if isinstance(one, SealedText) and at == len(argv) - 1 else one for at, one in enumerate(argv)]
+        words = [
+            one.text if isinstance(one, SealedText) and at == len(argv) - 1 else one for at, one in enumerate(argv)
+        ]
         if ops is None or writes != "workspace" or extra or any(isinstance(one, SealedText) for one in words[:-1]):
             refuse()
         texts = [str(one) for one in words]
@@ -129,6 +130,3 @@ class ExecShell(Shell):
 
     def _start(self, argv: Sequence[Word], **how: Any) -> StartedCommand:
         refuse(argv, how)
-
-    def serve(self, argv: Sequence[str], cwd: int, env: Mapping[str, str]) -> ChildProcess:
-        refuse(argv, cwd, env)
