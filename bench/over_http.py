@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
 import selectors
 import socket
-import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
+
+from bench.mcp_servers import ServerProcess
 
 TOKEN = "the-token-of-the-bench"
 _PROTOCOL = "2025-11-25"
 
 
-class Server:
+class Server(ServerProcess):
     """A server process that says its address on the first line of its output."""
 
     def __init__(self, argv: Sequence[str], state: str) -> None:
-        env = {**os.environ, "XDG_STATE_HOME": state, "TOOLROLL_MCP_TOKEN": TOKEN}
-        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+        super().__init__(argv, state, TOOLROLL_MCP_TOKEN=TOKEN)
         self._session = ""
         self._open: list[Connection] = []
 
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: object) -> None:
         for one in self._open:
             one.close()
-        self.process.terminate()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        super().__exit__(*error)
 
     def begin(self, flight: int) -> None:
         """Connect so many times; the handshake and the first list."""
@@ -71,10 +60,6 @@ class Server:
                         raise RuntimeError(f"a call failed: {answer}")
                     self._next(key.data, waiting, params)
         return at
-
-    def cpu(self) -> float:
-        """Seconds of the processor that the server has used."""
-        return time.clock_gettime((~self.process.pid << 3) | 2)  # how Linux numbers the clock of another process
 
     def _next(self, connection: Connection, numbers: Iterable[int], params: object) -> None:
         for number in numbers:

@@ -22,7 +22,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -31,7 +30,7 @@ import msgspec
 
 from bench import corpora, over_http, peers
 from bench.cases import Settings
-from bench.mcp_servers import FLOOR, FOUND, HTTP_FLOOR, HTTP_SDK, SDK
+from bench.mcp_servers import FLOOR, FOUND, HTTP_FLOOR, HTTP_SDK, SDK, ServerProcess
 from bench.measure import Contestant, Race, Role, Sample
 
 OFFICIAL = "@modelcontextprotocol/server-filesystem"
@@ -141,29 +140,12 @@ class _Head(msgspec.Struct):
 _heads = msgspec.json.Decoder(_Head)
 
 
-class _Server:
+class _Server(ServerProcess):
     def __init__(self, argv: Sequence[str], state: str) -> None:
-        env = {**os.environ, "XDG_STATE_HOME": state}
-        pipe, null = subprocess.PIPE, subprocess.DEVNULL
-        self.process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=null, env=env)
+        super().__init__(argv, state, subprocess.PIPE)
         self._number = 0
         self._lines: deque[bytes] = deque()
         self._rest = b""
-
-    def __enter__(self) -> _Server:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
-        self.process.stdout.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
     def send(self, method: str, params: bytes) -> None:
         """Ask something; the parameters are JSON already, so that this client costs little beside the servers."""
@@ -199,10 +181,6 @@ class _Server:
         self.send("tools/list", b"{}")
         if b'"tools"' not in self.answer():
             raise RuntimeError("no list of tools")
-
-    def cpu(self) -> float:
-        """Seconds of the processor that the server has used."""
-        return time.clock_gettime((~self.process.pid << 3) | 2)  # how Linux numbers the clock of another process
 
 
 def _starting(argv: Sequence[str], state: str) -> Callable[[], Sample]:

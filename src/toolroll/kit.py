@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from toolroll import dialects, formats
 from toolroll import tools as builtin
-from toolroll.catalogue import CALL, FIND, Catalogue, Choice, resolve_choice
+from toolroll.catalogue import META_TOOLS, Catalogue, Choice, resolve_choice
 from toolroll.dialect import Bundle, Dialect, Entry, Profile, Relay, View, plain
 from toolroll.executor import Checked, Executor
 from toolroll.host.approval.guard import Approver, Guard
@@ -136,7 +136,7 @@ class Kit:
     def _choose_entries(self, plugins: Iterable[Plugin], only: Iterable[str] | None) -> list[Entry]:
         """The entries of the dialect and of plugins: all of them, or only these."""
         own = self.dialect.entries if self.dialect.entries is not None else _native()
-        taken = [*(one.name for one in own), FIND, CALL]
+        taken = [*(one.name for one in own), *META_TOOLS]
         added = combine(plugins, taken, dialects.names(), f"the dialect {self.dialect.name}")
         self.problems = added.problems
         """One sentence for each plugin, or tool of one, that is left out."""
@@ -156,7 +156,8 @@ class Kit:
         self._catalogue.notify()
 
     def _rebuild_executor(self) -> None:
-        self._executor = self._executor_of(self._entries | {way.name: way for way in self._catalogue.meta_tools()})
+        meta_tools = {one.name: one for one in self._catalogue.meta_tools(hinted=True)}
+        self._executor = self._executor_of(self._entries | meta_tools)
 
     def _build_steps(self) -> tuple[Step, ...]:
         """The steps around every call, the outermost first."""
@@ -202,11 +203,17 @@ class Kit:
         allowed = (entry.within(effects) for entry in self._entries.values())
         return [entry for entry in allowed if entry is not None]
 
-    def definitions(self, format: formats.Format = "openai", *, strict: bool = False) -> list[dict[str, Any]]:
-        """The definitions of the tools that a model is shown, in a provider's shape; `strict` for its strict mode."""
+    def definitions(
+        self, format: formats.Format = "openai", *, strict: bool = False, tools: Choice | None = None
+    ) -> list[dict[str, Any]]:
+        """The definitions of the tools that a model is shown, in a provider's shape; `strict` for its strict mode.
+
+        `tools` shows others than the kit's own choice: "all", "core" or "lazy".
+        """
         shape = formats.FORMATS[_one_of("format", format, formats.FORMATS)]
-        own = [(entry, plain(entry.schema)) for entry in self.shown()]  # which its reader may change as he likes
-        return [shape(entry.name, entry.description, schema, entry.effects, strict) for entry, schema in own]
+        shown = self._catalogue.shown(tools, hinted=format == "mcp")
+        # `plain` makes a copy, which the caller may change.
+        return [shape(one.name, one.description, plain(one.schema), one.effects, strict) for one in shown]
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` whenever tools come or go; gives the way to stop that."""
@@ -293,7 +300,7 @@ class Kit:
         else:
             raise TypeError(f"{tool!r} is no tool. Make a function one with @tool(...), above it.")
         for one in entries:
-            if one.name in self._entries or one.name in (FIND, CALL):
+            if one.name in self._entries or one.name in META_TOOLS:
                 raise ValueError(f"Tool with name {one.name!r} is already registered.")
             _ = one.schema  # of a bundle: ValueError when its actions do not go together
         self._add(entries)

@@ -91,7 +91,10 @@ def names_in(package: str) -> frozenset[str]:
 
 
 def discover(package: ModuleType) -> Iterator[Tool]:
-    """Every tool that a module below this package defines: a new file is a new tool."""
+    """Every tool that a module below this package defines: a new file is a new tool.
+
+    Tools of other packages are found by `toolroll.plugins`.
+    """
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         module = importlib.import_module(found.name)
         for value in vars(module).values():

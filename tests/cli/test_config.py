@@ -72,6 +72,7 @@ def test_a_suggestion_is_shown_answered_and_remembered(quick, folder, ws):
     [
         ('sandbox = "none"', "a workspace cannot suggest 'sandbox'."),
         ('[environment]\npass = ["NPM_TOKEN"]', "a workspace cannot suggest 'environment.pass'."),
+        ("environment = 3", "environment: Expected `object`, got `int`."),
         ("mode = 1", "mode: Expected `str`, got `int`."),
         ("mode = ", ".toolroll/suggested.toml: Invalid value (at end of document)."),
     ],

@@ -93,6 +93,9 @@ WRONG = [
     ("[workspace.\"/x\"]\nmod = 1", "there is no key 'mod'. Did you mean 'mode'?"),
     ("[[rule]]\ndecision = 'perhaps'\ncommand = 'x'", "rule 1: decision is 'perhaps', it must be 'allow', 'ask' or 'deny'."),
     ("[[rule]]\ndecision='deny'\ncommand='git push'\nmatch=['git pull']", "rule 1: the example 'git pull' must match the command 'git push'."),
+    ("[workspace.shop]\nmode = 'code'", "workspace: 'shop' is no absolute path."),
+    ("[environment.set]\n'A=B' = 'x'", "environment.set: 'A=B' cannot be a variable with the value 'x'."),
+    ("environment = 3", "environment: Expected `object`, got `int`."),
     ("a = ", "Invalid value (at end of document)."),
 ]  # fmt: skip
 

@@ -22,7 +22,7 @@ from toolroll.text.names import suggest_name
 
 FILE, RULES_FILE, ACCEPTED_FILE = "toolroll.toml", "rules.toml", "accepted.json"
 SUGGESTED = ".toolroll/suggested.toml"
-# Nothing that starts programs, opens folders or weakens the sandbox: the user writes that himself.
+# Nothing that starts programs, opens folders or weakens the sandbox: only the user sets that.
 _MAY_SUGGEST = {"dialect", "mode", "tools", "policy", "network", "hosts", "protected", "rule", "environment", "limits"}
 _MAX_SUGGESTED_BYTES = 64_000
 
@@ -169,9 +169,11 @@ def _read_file(workspace: str) -> list[Layer]:
     tables = data.pop("workspace", {})
     if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
         raise SettingsError(f'{where}: settings of a workspace are given as [workspace."/its/path"] tables.')
-    named = {os.path.realpath(os.path.expanduser(path)): (path, table) for path, table in tables.items()}
     checked = {
-        there: check_layer(Layer(f'{where} [workspace."{path}"]', table)) for there, (path, table) in named.items()
+        os.path.realpath(_absolute(path, f"{where}: workspace")): check_layer(
+            Layer(f'{where} [workspace."{path}"]', table)
+        )
+        for path, table in tables.items()
     }
     near = sorted((one for one in checked if os.path.commonpath((one, workspace)) == one), key=len)
     whole = [check_layer(Layer(where, data))] if data else []
@@ -180,11 +182,8 @@ def _read_file(workspace: str) -> list[Layer]:
 
 def _read_accepted(workspace: str) -> list[Layer]:
     found = _answers().get(workspace, {}).get("settings")
-    return (
-        [check_layer(Layer(f"suggested by the workspace, accepted in {config_path(ACCEPTED_FILE)}", found))]
-        if found
-        else []
-    )
+    origin = f"suggested by the workspace, accepted in {config_path(ACCEPTED_FILE)}"
+    return [check_layer(Layer(origin, found))] if found else []
 
 
 def _read_variables(environ: Mapping[str, str]) -> list[Layer]:
@@ -224,13 +223,7 @@ _PROBLEM = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`
 def check_layer(layer: Layer, *, strict: bool = True) -> Layer:
     """The layer with its rules parsed and its paths in full; SettingsError names the key that is wrong."""
     values, where = dict(layer.values), layer.origin
-    for table, known in _TABLES.items():
-        names = values if not table else values.get(table, {})
-        for name in names if isinstance(names, dict) else ():
-            if name not in known:
-                place = f" in [{table}]" if table else ""
-                hint = suggest_name(name, known) or f" There are: {', '.join(known)}."
-                raise SettingsError(f"{where}: there is no key {name!r}{place}.{hint}")
+    _check_names(values, where)
     rules = values.pop("rule", [])
     try:
         msgspec.convert(values, Settings, strict=strict)
@@ -243,13 +236,32 @@ def check_layer(layer: Layer, *, strict: bool = True) -> Layer:
         raise SettingsError(f"{where}: {path + ': ' if path else ''}{what}.{choices}") from None
     except ValueError as error:
         raise SettingsError(f"{where}: {error}") from None
+    for name, text in values.get("environment", {}).get("set", {}).items():
+        if not name or "=" in name or "\0" in name + text:
+            raise SettingsError(f"{where}: environment.set: {name!r} cannot be a variable with the value {text!r}.")
     if isinstance(values.get("mcp"), str):
         values["mcp"] = os.path.join(config_path(), os.path.expanduser(values["mcp"]))
     if "roots" in values:
-        values["roots"] = [os.path.expanduser(path) for path in values["roots"]]
-        if relative := [path for path in values["roots"] if not os.path.isabs(path)]:
-            raise SettingsError(f"{where}: roots: {relative[0]!r} is no absolute path.")
+        values["roots"] = [_absolute(path, f"{where}: roots") for path in values["roots"]]
     return Layer(where, values)
+
+
+def _check_names(values: Mapping[str, Any], where: str) -> None:
+    """SettingsError with the nearest name for a key that does not exist."""
+    for table, known in _TABLES.items():
+        names = values if not table else values.get(table, {})
+        for name in names if isinstance(names, Mapping) else ():
+            if name not in known:
+                place = f" in [{table}]" if table else ""
+                hint = suggest_name(name, known) or f" There are: {', '.join(known)}."
+                raise SettingsError(f"{where}: there is no key {name!r}{place}.{hint}")
+
+
+def _absolute(path: str, where: str) -> str:
+    full = os.path.expanduser(path)
+    if not os.path.isabs(full):
+        raise SettingsError(f"{where}: {path!r} is no absolute path.")
+    return full
 
 
 def _choices(key: str) -> str:
@@ -286,10 +298,10 @@ def read_suggestion(workspace: str) -> WorkspaceSuggestion | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     values = parse_toml(text, SUGGESTED)
+    check_layer(Layer(SUGGESTED, values))
     own = {*values} - _MAY_SUGGEST | {f"environment.{key}" for key in values.get("environment", {}) if key == "pass"}
     if own:
         raise SettingsError(f"{SUGGESTED}: a workspace cannot suggest {min(own)!r}. Set it in {config_path(FILE)}.")
-    check_layer(Layer(SUGGESTED, values))
     digest = blake2b(text, digest_size=16).hexdigest()
     return WorkspaceSuggestion(values, digest, _answers().get(os.path.realpath(workspace), {}).get("digest") == digest)
 

@@ -82,7 +82,7 @@ class _Program:
 
     def _collect(self, node: ast.AST, is_method: bool) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            self._imports.update(_imported(node))
+            self._imports.update(_bound_names(node))
         elif isinstance(node, _Function) and not is_method:
             self._functions[node.name] = None if node.name in self._functions or _yields(node) else node
             self._bound.add(node.name)
@@ -150,7 +150,8 @@ class _Program:
         if isinstance(node, ast.If):
             return part == "test" or (part == "body" and _is_true(node.test))
         if isinstance(node, ast.While):
-            return part == "test" or (part == "body" and not _is_false(node.test))
+            never = isinstance(node.test, ast.Constant) and not node.test.value
+            return part == "test" or (part == "body" and not never)
         return part not in _UNCERTAIN.get(type(node), ())
 
     def _until_exit(self, body: Iterable[object]) -> Iterable[ast.AST]:
@@ -164,7 +165,7 @@ class _Program:
                 return
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+def _bound_names(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     """The names that an import binds, with the dotted names that they stand for."""
     for one in node.names:
         if isinstance(node, ast.Import):
@@ -177,10 +178,6 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 def _is_true(test: ast.expr) -> bool:
     return (isinstance(test, ast.Constant) and bool(test.value)) or ast.unparse(test) in _TRUE_TESTS
-
-
-def _is_false(test: ast.expr) -> bool:
-    return isinstance(test, ast.Constant) and not test.value
 
 
 def _last_name(node: ast.AST) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass, field
+from typing import Literal
 
 from toolroll.result import ErrorCode, ToolError
 
@@ -17,12 +18,14 @@ class Encoding:
     bom: bytes = b""
     guessed: bool = field(default=False, compare=False)
     """Neither the file nor the caller names it."""
+    errors: Literal["strict", "surrogateescape"] = "strict"
+    """Whether bytes that are no text are refused, or kept as they are."""
 
     def decode(self, data: bytes) -> str:
         """The text of the whole file; raises ToolError at the first byte that is not text."""
         body = data[len(self.bom) :]
         try:
-            return body.decode(self.codec)
+            return body.decode(self.codec, self.errors)
         except UnicodeDecodeError as error:
             line = body.count(b"\n", 0, error.start) + 1
             raise _undecodable(self, error.start + len(self.bom), line, data) from None
@@ -30,7 +33,7 @@ class Encoding:
     def encode(self, text: str) -> bytes:
         """The text as this file's bytes; raises ToolError when a character cannot be written so."""
         try:
-            return self.bom + text.encode(self.codec)
+            return self.bom + text.encode(self.codec, self.errors)
         except UnicodeEncodeError as error:
             bad = text[error.start : error.end]
             raise ToolError(

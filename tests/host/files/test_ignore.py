@@ -207,3 +207,11 @@ def test_rules_are_true_if_there_are_any():
     assert ignore.IgnoreRules(["a"])
     assert not ignore.IgnoreRules(["# none", ""])
     assert [str(rule) for rule in ignore.IgnoreRules(["!/a/b/", "c", "d/e"]).every] == ["!/a/b/", "c", "/d/e"]
+
+
+@pytest.mark.parametrize(("more", "lines"), [(0, 1), (1, 0)])
+def test_a_huge_ignore_file_is_not_read(more: int, lines: int, tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("a" * (ignore._MAX_BYTES + more))
+    fd = os.open(tmp_path, os.O_RDONLY)
+    assert len(ignore.read(fd, ".gitignore")) == lines
+    os.close(fd)

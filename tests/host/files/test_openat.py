@@ -44,7 +44,7 @@ def opened(opener, folder: int, path: str, flags: int = os.O_RDONLY) -> str:
     [
         "a", "d", "d/", "d/.", "d/b", "./d//b", "d/../a", "..", "../a", "d/../..", "a/", "a/b", "none", "d/none/x", "link", "link/",
         "to_d", "to_d/", "to_d/b", "to_d/../a", "up", "up/a", "absolute", "loop", "d/up_a", "chain40", "chain41", ".", "./", "x" * 300,
-        "d/" * 2047 + "b", "./" * 2046 + "a",
+        "d/" * 2047 + "b", "./" * 2046 + "a", "./" * 2047 + "a", ".//" + "./" * 2046 + "a",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("flags", [os.O_RDONLY, STEP, os.O_RDONLY | os.O_NOFOLLOW, openat.PATH | os.O_NOFOLLOW])

@@ -174,7 +174,12 @@ def test_a_change_and_its_diff():
     assert (
         ContentChange("a", wide.encode("x\n"), wide.encode("\u010a\n"), wide).diff() == "@@ -1,1 +1,1 @@\n-x\n+\u010a"
     )
-    assert ContentChange("a", b"\xff\n", b"\xfe\n", UTF8).diff() == ""
+    assert ContentChange("a", b"\xff\n", b"\xfe\n", UTF8).diff() == "@@ -1,1 +1,1 @@\n-\\xff\n+\\xfe"
+
+
+def test_a_file_that_no_longer_parses_is_told():
+    assert ContentChange("a.py", b"f(1)\n", b"f(1\n", UTF8).verdict.endswith("line 1: '(' was never closed.")
+    assert ContentChange("a.py", b"f(\n", b"f(1\n", UTF8).verdict == ""
 
 
 def test_a_file_that_grew_is_read_to_its_end(tmp_path):

@@ -114,3 +114,7 @@ def test_a_state_folder_that_cannot_be_written_loses_the_session_alone(
     with Kit(ws, state_dir=tmp_path / "state", session="s") as kit:
         assert kit.resume() == ""
         assert kit.call("read", {"path": "a.txt"}).ok
+
+
+def test_there_are_no_sessions_before_the_first_is_kept(store: SessionStore) -> None:
+    assert store.all() == []

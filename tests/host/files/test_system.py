@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolroll.host.files.system import _open_to, system
+from toolroll.host.files.system import _open_to, _private, carve_out, real, system
 
 if sys.platform != "linux" or os.geteuid() != 0:
     pytest.skip("needs root on Linux, who alone can give files away", allow_module_level=True)
@@ -67,3 +67,26 @@ def test_a_list_of_users_counts(tmp_path: Path) -> None:
 def test_each_look_at_the_system_is_another_one() -> None:
     assert system() is system()
     assert replace(system()) != system()
+
+
+def test_the_outermost_private_paths_and_what_is_left_without_them(tmp_path: Path) -> None:
+    modes = {"a/open": 0o644, "a/shut": 0o600, "b/open": 0o644, "c/open": 0o644}
+    for path, mode in modes.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch()
+        (tmp_path / path).chmod(mode)
+    (tmp_path / "b").chmod(0o711)  # its names must be guessed
+    (tmp_path / "link").symlink_to("a/shut")
+    private = list(_private(str(tmp_path)))
+    assert private == [f"{tmp_path}/a/shut", f"{tmp_path}/b"]
+    assert list(carve_out(str(tmp_path), private)) == [f"{tmp_path}/a/open", f"{tmp_path}/c"]
+    assert list(carve_out(f"{tmp_path}/c", private)) == [f"{tmp_path}/c"]
+    assert list(carve_out(f"{tmp_path}/b", private)) == []
+
+
+def test_where_a_path_leads(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "dead").symlink_to("none")
+    assert [real(str(tmp_path / name)) for name in ("link", "dead", "none")] == [f"{tmp_path}/file", None, None]
+    assert real("a\0b") is None

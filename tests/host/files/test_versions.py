@@ -93,5 +93,6 @@ def test_a_session_forgets_what_it_saw_longest_ago_and_what_is_below_a_folder():
         "d/c": Version(OLD),
         "dx": Version(OLD),
     }
+    assert list(records.all()) == ["d/c", "a", "dx"]
     records.forget("d")
     assert [records.get(path).version is None for path in ("a", "d/c", "dx")] == [False, True, False]

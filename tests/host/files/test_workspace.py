@@ -2,10 +2,13 @@
 
 import os
 import stat
+from dataclasses import replace
 
 import pytest
 
 from toolroll import ToolError
+from toolroll.kit import preset
+from toolroll.policy.commands import Rule
 
 
 def test_bytes_outside_an_edit_stay(kit, put, ws):
@@ -58,7 +61,7 @@ def test_an_edit_tells_where_the_encoding_can_be_named(open_kit, put, ws, dialec
     kit = open_kit(dialect)
     put({"a.txt": "caf\u00e9 b\n".encode("cp1252")})
     names = {"native": ("path", "old", "new"), "cdd": ("file_path", "old_string", "new_string")}[dialect]
-    result = kit.call("edit", dict(zip(names, ("a.txt", "b", "c"), strict=True)))
+    result = kit.call("edit", dict(zip(names, ("a.txt", "caf\u00e9", "c"), strict=True)))
     assert result.text == f"'a.txt' cannot be read. Not valid UTF-8 at byte 3 (line 1).{said}"
 
 
@@ -107,11 +110,37 @@ GUARDS = [
     ("pigo", True, True, True),
     ("native", False, False, True),
     ("native", True, False, True),
-    ("native", True, True, False),
+    ("native", True, True, True),  # by a quote to the letter
     ("cdd", False, False, False),
     ("cdd", True, False, True),
     ("cdd", True, True, False),
 ]
+
+
+@pytest.mark.parametrize(
+    ("now", "arguments", "said"),
+    [
+        ("# x\na = 1\nb = 2\n", {"old": "b = 2"}, "It was changed since it was read, in line 1 as they are now."),
+        ("a = 1\nb  = 2\n", {"old": "b = 2"}, "modified since"),
+        ("b = 2\nb = 2\n", {"old": "b = 2", "replace_all": True}, "modified since"),
+        ("b = 2\nb = 2\n", {"old": "b = 2", "near_line": 2}, "modified since"),
+    ],
+)
+def test_a_quote_to_the_letter_needs_no_fresh_read(kit, put, now, arguments, said):
+    put({"a.py": "a = 1\nb = 2\n"})
+    kit.call("read", {"path": "a.py"})
+    put({"a.py": now})
+    result = kit.call("edit", {"path": "a.py", "new": "b = 3", **arguments})
+    assert (result.ok, said in result.text) == ("was changed" in said, True), result.text
+    assert not kit.call("insert", {"path": "a.py", "line": 1, "content": "c"}).ok or result.ok
+
+
+def test_bytes_that_are_no_text_are_kept(kit, put, ws):
+    put({"a.txt": b"one\ncaf\xe9\n"})
+    assert kit.call("edit", {"path": "a.txt", "old": "one", "new": "two"}).ok
+    assert kit.call("insert", {"path": "a.txt", "line": 1, "content": "zero"}).ok
+    assert (ws / "a.txt").read_bytes() == b"zero\ntwo\ncaf\xe9\n"
+    assert "Not valid UTF-8" in kit.call("edit", {"path": "a.txt", "old": "two", "new": "zw\u00f6lf"}).text
 
 
 @pytest.mark.parametrize(("dialect", "read", "changed", "may"), GUARDS)
@@ -253,3 +282,13 @@ def test_a_backup_is_beside_the_file_and_says_when(ctx, put, ws):
     assert name.startswith("sub/a.txt.backup.")
     assert (ws / name).read_text() == "alpha\n"
     assert (ws / "sub/a.txt").read_text() == "alpha\n"
+
+
+def test_a_backup_may_be_made_where_the_file_may_be_written(open_kit, put, ws):
+    put({"sub/a.txt": "alpha\n", "kept/b.txt": "beta\n"})
+    rules = (Rule("deny", path="kept/**", effect="write"),)
+    policy = replace(preset("standard"), extensions=frozenset({".txt"}), rules=rules)
+    files = open_kit(policy=policy).context().files
+    assert (ws / files.back_up(files.draft("sub/a.txt"))).read_text() == "alpha\n"
+    with pytest.raises(ToolError, match="not allowed by a rule"):
+        files.back_up(files.draft("kept/b.txt"))

@@ -1,5 +1,7 @@
 """The form between `*** Begin Patch` and `*** End Patch`."""
 
+from dataclasses import replace
+
 import pytest
 
 from toolroll import ToolError
@@ -56,6 +58,15 @@ READ = [
 
 def test_it_is_read_whole():
     assert parse(WHOLE) == READ
+
+
+def test_markers_may_be_padded_or_missing():
+    padded = WHOLE.replace("*** ", "  *** ").replace("  *** End of File", "*** End of File")
+    assert parse(padded) == READ
+    bare = [
+        replace(one, line=one.line - 1, hunks=tuple(h._replace(line=h.line - 1) for h in one.hunks)) for one in READ
+    ]
+    assert parse(WHOLE.removeprefix("*** Begin Patch\n").removesuffix("*** End Patch\n")) == bare
 
 
 @pytest.mark.parametrize("wrapped", ["apply_patch <<'EOF'\n{}EOF\n", "```\n{}```", "Here:\n\n{}\nDone."])

@@ -35,7 +35,33 @@ def test_the_occurrence_nearest_to_a_line(ctx, put, ws):
 def test_a_missing_file_is_not_made(kit, ws):
     assert kit.call("edit", {"path": "a", "old": "x", "new": "y"}).error.code == "NotFound"
     assert kit.call("edit", {"path": "a", "old": "", "new": "y"}).error.code == "NotFound"
+    (call,) = kit.call("edit", {"path": "a", "old": "", "new": "y"}).error.suggest
+    assert (call.name, call.arguments) == ("write", {"path": "a", "content": "y"})
     assert list(ws.iterdir()) == []
+
+
+def test_a_file_that_parses_no_more_is_told(kit, put):
+    put({"a.py": "x = f(1)\n", "b.py": "x = (\n"})
+    assert kit.call("edit", {"path": "a.py", "old": "(1)", "new": "(1"}).text.endswith(
+        "a.py does not parse any more, line 1: '(' was never closed."
+    )
+    assert "parse" not in kit.call("edit", {"path": "b.py", "old": "x", "new": "y"}).text
+
+
+@pytest.mark.parametrize(
+    "line", ["# ... rest of code unchanged ...", "// ... existing code ...", "(rest of methods ...)"]
+)
+def test_a_line_that_stands_for_code_is_refused(kit, put, ws, line):
+    put({"a.py": "def a():\n    return 1\n", "b.py": f"{line}\nx = 1\n", "c.md": "x\n"})
+    for name, arguments in (
+        ("edit", {"old": "return 1", "new": f"return 2\n{line}"}),
+        ("write", {"content": f"x\n{line}\n"}),
+    ):
+        result = kit.call(name, {"path": "a.py", **arguments})
+        assert (result.ok, "stands for code that is left out" in result.text) == (False, True), result.text
+    assert kit.call("edit", {"path": "b.py", "old": f"{line}\nx = 1", "new": f"{line}\nx = 2"}).ok
+    assert kit.call("write", {"path": "c.md", "content": line}).ok
+    assert kit.call("edit", {"path": "a.py", "old": "return 1", "new": "return [...]  # ... existing"}).ok
 
 
 def test_messages_use_the_words_of_the_dialect(open_kit, put):

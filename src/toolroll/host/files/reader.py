@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from toolroll.host.files.line_window import LineIndexCache, Window, window_of_file
 from toolroll.host.files.root import Root
 from toolroll.host.files.spill import PREFIX, Spill
+from toolroll.host.files.verdict import find_break
 from toolroll.host.files.versions import DigestCache, SeenVersions, Version, stamp_of
 from toolroll.host.runtime.cancellation import CancelToken
 from toolroll.policy.effects import Effect
@@ -31,6 +32,12 @@ class TextFile:
     data: bytes
     encoding: Encoding
     version: Version
+    stale: bool = False
+    """It was changed since it was read: only a quote to the letter may be replaced."""
+    since: str = ""
+    """What is known of that change, in words."""
+    stray: ToolError | None = None
+    """What is wrong with bytes that are no text; they are kept."""
 
     @cached_property
     def text(self) -> str:
@@ -71,14 +78,20 @@ class ContentChange:
         if not self.before:
             return ""
         used = self.encoding
-        try:
-            if used.codec.startswith(_LINEWISE):
-                mark = len(used.bom)
-                before, after = (self.before[mark:], self.after[mark:]) if mark else (self.before, self.after)
-                return diff.unified_bytes(before, after, Encoding(used.codec).decode, self.same)
-            return diff.unified(used.decode(self.before), used.decode(self.after))
-        except ToolError:
-            return ""
+
+        def decode(data: bytes) -> str:
+            return data.decode(used.codec, "backslashreplace")
+
+        mark = len(used.bom)
+        before, after = (self.before[mark:], self.after[mark:]) if mark else (self.before, self.after)
+        if used.codec.startswith(_LINEWISE):
+            return diff.unified_bytes(before, after, decode, self.same)
+        return "" if b"\0" in before and used == UTF8 else diff.unified(decode(before), decode(after))
+
+    @property
+    def verdict(self) -> str:
+        """Where the file does not parse any more, in one line; empty if it does."""
+        return find_break(self.path, self.before, self.after) if self.changed else ""
 
 
 def read_all(fd: int, size: int) -> bytes:
@@ -169,8 +182,8 @@ class FileReader:
         self.records.note(document.path, document.version, document.encoding)
         return document
 
-    def peek(self, path: str, encoding: str | None = None) -> TextFile:
-        """The whole text file, without its counting as seen."""
+    def peek(self, path: str, encoding: str | None = None, *, strays: bool = False) -> TextFile:
+        """The whole text file, without its counting as seen; with `strays`, bytes that are no text are kept as such."""
         fd, real, status = self._file(path)
         try:
             self._check_size(path, status.st_size, self._limits.write_bytes)
@@ -180,8 +193,12 @@ class FileReader:
         version = Version(stamp_of(status), self._contents.digest(real, data))
         used = self._fitting(real, data, encoding, path)
         document = TextFile(real, data, used, version)
-        _check_text(path, document)
-        return document
+        wrong = _wrong_text(path, document)
+        if wrong is None:
+            return document
+        if not strays or encoding is not None or used != UTF8:
+            raise wrong
+        return replace(document, encoding=replace(used, errors="surrogateescape"), stray=wrong)
 
     def window(
         self,
@@ -276,7 +293,8 @@ class FileReader:
         """What was asked for, else what the file was read as before, else what it is."""
         known = self.records.get(real).encoding if asked is None else None
         try:
-            return known if known is not None and head.startswith(known.bom) else detect(head, asked)
+            kept = known is not None and known.errors == "strict" and head.startswith(known.bom)
+            return known if known is not None and kept else detect(head, asked)
         except ToolError as error:
             raise ToolError(error.code, f"{path!r} cannot be read as text. {error.message}") from None
 
@@ -296,13 +314,14 @@ def _window(data: bytes, start: int, count: int, encoding: Encoding) -> Window:
     return Window(tuple(found[start - 1 : end]), start, len(found), encoding, end >= len(found) and text.endswith("\n"))
 
 
-def _check_text(path: str, document: TextFile) -> None:
-    """Raise ToolError if the file cannot be decoded; plain ASCII is not decoded here, as its text may not be needed."""
+def _wrong_text(path: str, document: TextFile) -> ToolError | None:
+    """Why the file cannot be decoded, if so; plain ASCII is not decoded here, as its text may not be needed."""
     try:
         _ = document.plain or document.text
+        return None
     except ToolError as error:
         wrong, _, _ = error.message.partition(". ")
         guess = error.details["guess"] if isinstance(error.details, dict) else None
         likely = f" It looks like {guess!r}: give that as `read.encoding` first." if guess else ""
         message = f"{path!r} cannot be read. {wrong}.{likely}"
-        raise ToolError(error.code, message, details=error.details) from None
+        return ToolError(error.code, message, details=error.details)

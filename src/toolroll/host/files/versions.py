@@ -112,6 +112,11 @@ class DigestCache:
             self._hold(path, data, found)
         return found
 
+    def last(self, path: str) -> bytes | None:
+        """What a file held when its digest was asked for last, if that is still known."""
+        with self._lock:
+            return self._held.get(path, (None, b""))[0]
+
     def _hold(self, path: str, data: bytes, found: bytes) -> None:
         with self._lock:
             gone, _ = self._held.pop(path, (b"", b""))
@@ -132,6 +137,7 @@ class Freshness:
     def __init__(self, records: SeenVersions, guard: EditGuard) -> None:
         self._records = records
         self._guard = guard
+        self.needs_read = guard == "seen"
 
     def check_seen(self, path: str, now: Version) -> None:
         """Raise ToolError if a file may not be edited before it is read (again)."""
@@ -145,11 +151,20 @@ class Freshness:
 
     def check(self, path: str, now: Version) -> None:
         """Raise ToolError if a file that was read is another one by now."""
+        if self.is_stale(path, now):
+            raise modified_error(path)
+
+    def is_stale(self, path: str, now: Version) -> bool:
+        """Whether a file that was read is another one by now, and the guard minds."""
         known = self._records.get(path).version
         if self._guard == "none" or known is None or known.stamp == now.stamp:
-            return
-        if known.digest is None or known.digest != now.digest:
-            raise modified_error(path)
+            return False
+        return known.digest is None or known.digest != now.digest
+
+    @property
+    def allows_quotes(self) -> bool:
+        """Whether a stale file may be changed where it is quoted to the letter."""
+        return self._guard == "fresh"
 
 
 def modified_error(path: str) -> ToolError:

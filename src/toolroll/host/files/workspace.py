@@ -8,6 +8,7 @@ import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolroll.host.approval.auto_run import AutoRunCheck
@@ -29,6 +30,7 @@ from toolroll.result import ErrorCode, ToolError
 from toolroll.text import diff
 from toolroll.text.edit.model import SplicedBytes
 from toolroll.text.encoding import HEAD, UTF8, Encoding, detect, find_encoding
+from toolroll.text.lines import line_range
 
 if TYPE_CHECKING:
     from toolroll.host.files.tree import FileTree
@@ -46,6 +48,15 @@ class _Save(NamedTuple):
     digest: bytes
     step: PathChange | None
     note: Mapping[str, Any]
+
+
+def _changed_lines(before: bytes | None, now: bytes) -> str:
+    """Which lines of a file are others than before, in words."""
+    if before is None:
+        return "It was changed since it was read."
+    head, tail = diff.common_ends(before, now)
+    first, last = now.count(b"\n", 0, head) + 1, now.count(b"\n", 0, max(head, len(now) - tail - 1)) + 1
+    return f"It was changed since it was read, in {line_range(first, last)} as they are now."
 
 
 class Workspace(FileReader):
@@ -103,16 +114,28 @@ class Workspace(FileReader):
         """What records the changes of this call, if anything does."""
         return self._recorder
 
-    def draft(self, path: str, encoding: str | None = None) -> TextFile:
-        """The whole text file in order to change it; raises ToolError when the guard forbids that."""
-        document = self.peek(path, encoding)
-        self._fresh.check_seen(document.path, document.version)
+    def draft(self, path: str, encoding: str | None = None, *, quoted: bool = False) -> TextFile:
+        """The whole text file in order to change it; raises ToolError when the guard forbids that.
+
+        With `quoted` it may have been changed since it was read; then `check_quote` decides.
+        """
+        last = self._contents.last("/".join(self.key(path))) if quoted else None
+        document = self.peek(path, encoding, strays=not self._fresh.needs_read)
+        if quoted and self._fresh.allows_quotes and self._fresh.is_stale(document.path, document.version):
+            document = replace(document, stale=True, since=_changed_lines(last, document.data))
+        else:
+            self._fresh.check_seen(document.path, document.version)
         if not document.round_trips:
             raise ToolError(
                 ErrorCode.UNSUPPORTED,
                 f"{path!r} does not survive {document.encoding.codec}: an edit would change other bytes.",
             )
         return document
+
+    def check_quote(self, draft: TextFile, quote: str) -> None:
+        """Raise ToolError unless the draft is as it was read and all of it is text, or the quote stands in it once."""
+        if (draft.stale or draft.stray) and draft.text.count(quote) != 1:
+            raise draft.stray or modified_error(draft.path)
 
     def check_syntax(self, draft: TextFile, made: str | SplicedBytes) -> None:
         """Raise ToolError if a Python file that parses would no longer parse with this text."""
@@ -138,6 +161,8 @@ class Workspace(FileReader):
 
     def save(self, draft: TextFile, made: str | SplicedBytes, note: Mapping[str, Any] | None = None) -> ContentChange:
         """Write a draft's new text, if the file is still what it was; `note` goes into the receipt."""
+        if draft.stray and isinstance(made, str) and not "".join(set(made) - set(draft.text)).isascii():
+            raise draft.stray  # in which encoding is it to be written?
         data = made.data if isinstance(made, SplicedBytes) else draft.encoding.encode(made)
         same = made.same if isinstance(made, SplicedBytes) else diff.NOTHING
         change = ContentChange(draft.path, draft.data, data, draft.encoding, same)

@@ -39,10 +39,10 @@ class McpResult:
         if not self.text:
             what = "a picture" if self.images else "nothing to read"
             return f"The {self.subject} of the MCP server {self.server!r} gave {what}."
-        return _fenced(self.text, self.subject, self.server)
+        return _fence(self.text, self.subject, self.server)
 
 
-def _fenced(text: str, subject: str, server: str) -> str:
+def _fence(text: str, subject: str, server: str) -> str:
     from toolroll.host.web.page import fence
 
     return fence(text, f"the {subject} of the MCP server {server!r}")
@@ -96,7 +96,7 @@ class ResultContent:
         else:
             self.notes.append(f"A part of type {str(mime)[:40]!r} with {len(found)} bytes is not shown.")
 
-    def _bounded(self, written: str) -> Any:
+    def _bound_structured(self, written: str) -> Any:
         """The structured part for programs, unless it is too large."""
         with suppress(msgspec.DecodeError):  # a hidden secret may have been a number
             if len(written) <= _MAX_STRUCTURED_CHARS:
@@ -110,10 +110,10 @@ class ResultContent:
         if structured is not None:
             written = hide(msgspec.json.encode(structured).decode())
             text = text or hide(clean_text(msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()))
-            structured = self._bounded(written)
+            structured = self._bound_structured(written)
         shown = bound(text, max(_RESERVED_CHARS, self.most - _RESERVED_CHARS))
         notes = " ".join(dict.fromkeys(self.notes))
-        whole = (lambda: _fenced(text, subject, server)) if shown.cut else None
+        whole = (lambda: _fence(text, subject, server)) if shown.cut else None
         return McpResult(server, subject, shown.text, structured, notes, whole, tuple(self.images))
 
 
@@ -130,7 +130,7 @@ def tool_result(result: Mapping[str, Any], content: ResultContent, tool: str) ->
     if result.get("isError") is True:
         text = content.hide(clean_text("\n".join(content.texts)))
         text = text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]} [cut]"
-        quoted = f"\n{_fenced(text, subject, server)}" if text else ""
+        quoted = f"\n{_fence(text, subject, server)}" if text else ""
         raise ToolError(ErrorCode.EXECUTION, f"The {subject} of the MCP server {server!r} reports an error.{quoted}")
     return content.answer(subject, result.get("structuredContent"))
 

@@ -10,7 +10,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _IPV6 = re.compile(r"[0-9a-f:]+")
-_MOST = 253
+_MAX_NAME_CHARS = 253
 # Names that only mean something inside a machine or a network.
 _INSIDE = frozenset(
     {"localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "arpa"}
@@ -23,8 +23,8 @@ def host(text: str) -> str:
     if text.startswith("["):
         return f"[{_address6(text)}]"
     name = ".".join(_label(label) for label in text.removesuffix(".").split("."))
-    if len(name) > _MOST:
-        raise ValueError(f"its host is longer than {_MOST} characters")
+    if len(name) > _MAX_NAME_CHARS:
+        raise ValueError(f"its host is longer than {_MAX_NAME_CHARS} characters")
     if _NUMBER.fullmatch(name.rpartition(".")[2]) and (not _IPV4.fullmatch(name) or text.endswith(".")):
         raise ValueError(f"its host {text!r} is a number, but not an address in four decimal parts")
     return name
@@ -51,14 +51,14 @@ def _address6(text: str) -> IPv6Address:
 
 
 def _label(label: str) -> str:
-    plain = label.lower() if label.isascii() else _encoded(label)
+    plain = label.lower() if label.isascii() else _encode(label)
     if not _LABEL.fullmatch(plain):
         what = f"the part {label!r}, which no name has" if label else "an empty part"
         raise ValueError(f"its host has {what}")
     return plain
 
 
-def _encoded(label: str) -> str:
+def _encode(label: str) -> str:
     """A label with letters beyond ASCII as it is looked up.
 
     Letters that programs fold into others (full-width digits, circled letters, the long s, invisible marks) are

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from toolroll.policy.urls import names
 
-_MOST_CHARS = 8192
+_MAX_URL_CHARS = 8192
 _FORM = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[1-9][0-9]{0,4}))?")
 _ENDS = re.compile(r"[/?#]")
@@ -70,8 +70,8 @@ def parse(url: str) -> Target:
 
 def check_characters(text: str) -> None:
     """ValueError for what must not stand in any part of a URL."""
-    if len(text) > _MOST_CHARS:
-        raise ValueError(f"it is longer than {_MOST_CHARS} characters")
+    if len(text) > _MAX_URL_CHARS:
+        raise ValueError(f"it is longer than {_MAX_URL_CHARS} characters")
     for char in text:
         if char in " \\\x7f" or char < " ":
             raise ValueError(f"it holds {char!r}; percent-encode what belongs to it")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from toolroll.result import ErrorCode, ToolError
-from toolroll.text.patch import errors, unified, v4a
+from toolroll.text.edit import omissions
+from toolroll.text.patch import blocks, errors, unified, v4a
 from toolroll.text.patch.apply import Applied, apply
 from toolroll.text.patch.model import FilePatch
 from toolroll.text.patch.paths import Relative, resolve_names
@@ -40,7 +41,9 @@ def plan(
 
 def parse(patch_text: str) -> list[FilePatch]:
     """The files of a patch of any form."""
-    return v4a.parse(patch_text) if v4a.is_v4a(patch_text) else unified.parse(patch_text)
+    if v4a.is_v4a(patch_text):
+        return v4a.parse(patch_text)
+    return blocks.parse(patch_text) if blocks.is_blocks(patch_text) else unified.parse(patch_text)
 
 
 class _Planner:
@@ -145,7 +148,10 @@ class _Planner:
         self._tree.put(path, PatchNode(text, node.origin, mode, hunks))
 
     def _applied(self, path: str, node: PatchNode, file: FilePatch) -> Applied:
-        found = apply(self._tree.text(node), file.hunks, name=below(self._folder, path))
+        text = self._tree.text(node)
+        added = (line for hunk in file.hunks for mark, line in zip(hunk.marks, hunk.texts, strict=True) if mark == "+")
+        omissions.check("\n".join(added), lambda: text, path)
+        found = apply(text, file.hunks, name=below(self._folder, path))
         if found.before:
             self._before[path] = found.hunks[0].line
         return found

@@ -125,6 +125,9 @@ class _Header:
         return False
 
     def _set(self, field: str, value: str, at: int) -> None:
+        made = {"rename", "copy", "new file", "deleted file"}
+        if field in made and self.kind != "change" and field.removesuffix(" file") != _KIND_FIELDS[self.kind]:
+            unreadable(at + 1, f"this contradicts that the file is a {self.kind} by the lines above. Keep one of them.")
         if field in ("rename", "copy"):
             self.kind = "rename" if field == "rename" else "copy"
             self.bare_names = True
@@ -142,6 +145,7 @@ class _Header:
             self.new_mode = _mode(value, at)
 
 
+_KIND_FIELDS = {"create": "new", "delete": "deleted", "rename": "rename", "copy": "copy"}
 _FIELDS = {
     "old mode ": "old mode",
     "new mode ": "new mode",
@@ -190,7 +194,10 @@ def _git(lines: body.HunkLines, at: int) -> tuple[FilePatch, int]:
     at = _check_text(lines, at, pair)
     old, new = pair or (None, None)
     hunks: tuple[Hunk, ...] = ()
-    if at < len(lines) and body.is_file(lines, at) and _belongs(lines, at, header, pair):
+    belongs = at < len(lines) and body.is_file(lines, at) and _belongs(lines, at, header, pair)
+    if header.kind in ("create", "delete") and not belongs and at < len(lines) and body.is_file(lines, at):
+        unreadable(at + 1, "these names are not those of the header above. Write the same name in both.")
+    if belongs:
         named_old, _ = names.of_header(lines[at][4:].rstrip("\r"))
         named_new, _ = names.of_header(lines[at + 1][4:].rstrip("\r"))
         if header.kind == "change" and (named_old is None or named_new is None):

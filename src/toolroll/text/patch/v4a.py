@@ -11,20 +11,26 @@ from toolroll.text.patch.unified import strip_fence
 _BEGIN, _END, _EOF = "*** Begin Patch", "*** End Patch", "*** End of File"
 _ADD, _DELETE, _UPDATE = "*** Add File: ", "*** Delete File: ", "*** Update File: "
 _MOVE = "*** Move to: "
-_FIRST = re.compile(rf"^(?:{re.escape(_BEGIN)}[^\S\n]*$|diff --git |--- |@@)", re.MULTILINE)
+_FIRST = re.compile(
+    rf"^[^\S\n]*(?:{re.escape(_BEGIN)}[^\S\n]*$|\*\*\* (?:Add|Delete|Update) File: |diff --git |--- |@@)", re.MULTILINE
+)
 
 
 def is_v4a(text: str) -> bool:
     """The text is a patch of this form: it begins with it, or with the command that it was wrapped in."""
     found = _FIRST.search(strip_fence(text))
-    return found is not None and found[0].startswith("*")
+    return found is not None and found[0].lstrip().startswith("*")
 
 
 def parse(text: str) -> list[FilePatch]:
     """The files of the patch in their order."""
-    lines = strip_fence(text).split("\n")
+    lines = [_unpadded(line) for line in strip_fence(text).split("\n")]
     marks = [line.rstrip() for line in lines]
-    at = marks.index(_BEGIN) + 1
+    if _BEGIN not in marks:  # then the last line ends it
+        at = next(number for number, line in enumerate(lines) if line.startswith((_ADD, _DELETE, _UPDATE)))
+        marks = [*marks, _END]
+    else:
+        at = marks.index(_BEGIN) + 1
     if _END not in marks[at:]:
         unreadable(len(lines), f"{_END!r} is missing: the patch may have been cut off. Send all of it.")
     end = marks.index(_END, at)
@@ -38,6 +44,12 @@ def parse(text: str) -> list[FilePatch]:
     if not files:
         unreadable(end + 1, f"the patch names no file. Begin with {_UPDATE + 'name'!r}.")
     return files
+
+
+def _unpadded(line: str) -> str:
+    """A line of the form without blanks before it; lines of files begin with a mark."""
+    bare = line.lstrip()
+    return bare if bare.startswith((_BEGIN, _END, _ADD, _DELETE, _UPDATE, _MOVE)) else line
 
 
 def _file(lines: Sequence[str], at: int, end: int) -> tuple[FilePatch, int]:

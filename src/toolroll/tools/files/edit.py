@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from toolroll.host.context import Context
-from toolroll.result import ErrorCode, ToolError
+from toolroll.result import ErrorCode, Suggestion, ToolError
 from toolroll.schema import Field, FilePath
 from toolroll.text import lines as text_lines
 from toolroll.text.edit import match as text_match
+from toolroll.text.edit import omissions
 from toolroll.tool import Effect, tool
 
 
@@ -27,6 +28,8 @@ class Edited:
     """First and last line of the old file that were touched."""
     backup: str | None = None
     """The copy of the old file, if one was asked for."""
+    note: str = ""
+    """What else is to be known: a change by others since it was read, and where it does not parse any more."""
 
     @property
     def backed_up(self) -> bool:
@@ -57,12 +60,15 @@ def edit(
     backup: Annotated[bool, "Keep a copy of the old file beside it."] = False,
 ) -> Edited:
     """Replace text in a file. It must fit one place, or say which with near_line or replace_all."""
-    if create and not old:
-        return _created(ctx, path, new)
-    draft = ctx.files.draft(path, encoding)
+    if not old and (create or not ctx.tree.is_file(path)):
+        return _created(ctx, path, new, create)
+    draft = ctx.files.draft(path, encoding, quoted=True)
+    omissions.check(new, lambda: draft.text, path)
+    quote = _as_ended(draft.text, old)
+    ctx.files.check_quote(draft, quote)
     replaced = (text_match.unique(draft.data, old, new) if draft.plain else None) or text_match.replace(
         draft.text,
-        old if match != "exact" else _as_ended(draft.text, old),
+        old if match != "exact" else quote,
         new,
         every=replace_all,
         near_line=near_line,
@@ -73,14 +79,9 @@ def edit(
         ctx.files.check_syntax(draft, replaced.made)
     kept = ctx.files.back_up(draft) if backup else None
     change = ctx.files.save(draft, replaced.made, note={"relation": replaced.relation, "spans": replaced.spans})
+    note = "\n".join(filter(None, [draft.since, change.verdict]))
     return Edited(
-        change.path,
-        replaced.count,
-        created=False,
-        diff=change.diff(),
-        relation=replaced.relation,
-        lines=replaced.lines,
-        backup=kept,
+        change.path, replaced.count, False, change.diff(), replaced.relation, replaced.lines, backup=kept, note=note
     )
 
 
@@ -89,7 +90,13 @@ def _as_ended(text: str, quote: str) -> str:
     return quote if quote in text else text_lines.adapt(quote, text_lines.ending(text))
 
 
-def _created(ctx: Context, path: str, content: str) -> Edited:
+def _created(ctx: Context, path: str, content: str, create: bool) -> Edited:
+    if not create:
+        raise ToolError(
+            ErrorCode.NOT_FOUND,
+            f"There is no {path!r} to edit. To make it, use `write`.",
+            suggest=(Suggestion("write", {"path": path, "content": content}),),
+        )
     if not content:
         raise ToolError(
             ErrorCode.VALIDATION,

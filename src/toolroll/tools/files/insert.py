@@ -20,6 +20,8 @@ class Inserted:
     line: int | None
     lines: int
     diff: str
+    note: str = ""
+    """Where the file does not parse any more."""
 
     def __str__(self) -> str:
         where = "at the end" if self.line is None else f"before line {self.line}"
@@ -42,4 +44,4 @@ def insert(
     if syntax:
         ctx.files.check_syntax(draft, text)
     change = ctx.files.save(draft, text)
-    return Inserted(change.path, line, len(lines.split(content)), change.diff())
+    return Inserted(change.path, line, len(lines.split(content)), change.diff(), change.verdict)

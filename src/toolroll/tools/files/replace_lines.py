@@ -21,6 +21,8 @@ class ReplacedLines:
     end: int
     lines: int
     diff: str
+    note: str = ""
+    """Where the file does not parse any more."""
 
     def __str__(self) -> str:
         old = f"{lines.line_range(self.start, self.end)} of {self.path}"
@@ -48,4 +50,4 @@ def replace_lines(
     if syntax:
         ctx.files.check_syntax(draft, text)
     change = ctx.files.save(draft, text)
-    return ReplacedLines(change.path, start, end, len(lines.split(content)), change.diff())
+    return ReplacedLines(change.path, start, end, len(lines.split(content)), change.diff(), change.verdict)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from toolroll.host.context import Context
 from toolroll.result import ErrorCode, ToolError
 from toolroll.schema import FilePath
+from toolroll.text.edit import omissions
 from toolroll.tool import Effect, tool
 
 
@@ -20,6 +21,8 @@ class Written:
     created: bool
     changed: bool
     diff: str
+    note: str = ""
+    """Where the file does not parse any more."""
 
     def __str__(self) -> str:
         if not self.changed:
@@ -45,13 +48,15 @@ def write(
     """Create a file or replace all of its content. To change a part of a file, use edit."""
     if syntax:
         ctx.files.check_new_syntax(path, content)
+    if ctx.tree.is_file(path):
+        omissions.check(content, lambda: ctx.files.peek(path, encoding).text, path)
     permissions = _mode(mode)
     change = ctx.files.write(path, content, overwrite=overwrite, mode=permissions, encoding=encoding)
     if permissions is not None and not change.created:
         ctx.tree.set_mode(path, lambda _now: permissions)
     if unchanged == "refuse" and not change.changed:
         raise ToolError(ErrorCode.CONFLICT, f"{path!r} has exactly this content already: the write would be a no-op.")
-    return Written(change.path, len(change.after), change.created, change.changed, change.diff())
+    return Written(change.path, len(change.after), change.created, change.changed, change.diff(), change.verdict)
 
 
 def _mode(text: str | None) -> int | None:

@@ -127,10 +127,10 @@ def moves_away(command: SimpleCommand) -> bool:
     target = _destination(command)
     sources = [word for word in _operands(command) if word not in target]
     lost, onto = ABROAD | {TargetKind.KEYS}, ROOTED | {TargetKind.NULL}
-    return _names(command, sources, lost) or _names(command, _filled(command, target), onto)
+    return _names(command, sources, lost) or _names(command, _unshared(command, target), onto)
 
 
-def _filled(command: SimpleCommand, words: list[Word]) -> list[Word]:
+def _unshared(command: SimpleCommand, words: list[Word]) -> list[Word]:
     """Of the places that files are put in, those that are not there for it."""
     return [word for word in words if not takes_files(command.where, word)]
 
@@ -142,7 +142,7 @@ def writes_over(command: SimpleCommand) -> bool:
     target = _destination(command)
     if command.program == "rsync" and any(word.text.startswith("--delete") for word in command.words):
         return _names(command, target, ABROAD)
-    return _names(command, _filled(command, target), ROOTED)
+    return _names(command, _unshared(command, target), ROOTED)
 
 
 def edits_system(command: SimpleCommand) -> bool:
@@ -241,7 +241,7 @@ def unpacks_over(command: SimpleCommand) -> bool:
         folders = _values(command, "-C", "--directory")
     else:
         folders = _values(command, "-d", "-D", "--directory", "-o")
-    return _names(command, _filled(command, folders), (TargetKind.ROOT, TargetKind.SYSTEM))
+    return _names(command, _unshared(command, folders), (TargetKind.ROOT, TargetKind.SYSTEM))
 
 
 def _values(command: SimpleCommand, *names: str) -> list[Word]:

@@ -333,6 +333,8 @@ class _Walk(Decoder):
             self.children(node)
             self.add(UnclearPart(self.text(node), "it redirects in a way that cannot be read"))
             return None, []
+        if operator.type.endswith("-"):  # it closes a descriptor, and has no target
+            return None, targets
         here = self.here.get(operator.start_byte)
         if here:
             return self.document(here, targets), targets[1:]
@@ -418,10 +420,7 @@ class _Walk(Decoder):
                 words.append(self.word(child))
         self.add(SimpleCommand(tuple(words), self.text(node), self.where))
 
-    def assignment(self, node: Node, _stdin: str | None) -> None:
-        self.assign(node)
-
-    def assign(self, node: Node, lasting: bool = True) -> None:
+    def assign(self, node: Node, _stdin: str | None = None, lasting: bool = True) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is not None and name.child_count:
             self.children(name)
@@ -450,7 +449,7 @@ HANDLERS: dict[str, Callable[[_Walk, Node, str | None], None]] = {
     "command_substitution": _Walk.substitution, "process_substitution": _Walk.subshell,
     "redirected_statement": _Walk.statement, "expansion": _Walk.expansion, "function_definition": _Walk.function,
     "declaration_command": _Walk.declaration, "unset_command": _Walk.declaration,
-    "variable_assignment": _Walk.assignment, "test_command": _Walk.test,
+    "variable_assignment": _Walk.assign, "test_command": _Walk.test,
     **dict.fromkeys(
         ("if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement"), _Walk.branches
     ),

@@ -53,7 +53,7 @@ def unwrap(command: SimpleCommand) -> WrappedCommands | None:
     row = EXACT.get(program)
     if row is None and program.startswith("ld"):
         row = next((row for pattern, row in PATTERNS if fnmatchcase(program, pattern)), None)
-    return _wrapped(command, row) if row else None
+    return _read_row(command, row) if row else None
 
 
 def script(words: Sequence[Word]) -> str:
@@ -67,7 +67,7 @@ def _inner(command: SimpleCommand, words: Sequence[Word], **changes: object) -> 
     return replace(inner, **changes) if changes else inner  # type: ignore[arg-type]
 
 
-def _wrapped(command: SimpleCommand, row: Wrapper) -> WrappedCommands:
+def _read_row(command: SimpleCommand, row: Wrapper) -> WrappedCommands:
     given = options.read(command.words[1:], row.options, stop=True)
     words = given.operands
     inside = WrappedCommands(clear=row.clear and given.unknown is None)
@@ -151,7 +151,7 @@ def _env(command: SimpleCommand) -> WrappedCommands:
             place = next(at for at, one in enumerate(command.words) if one is word)
             rest = (shlex.quote(one.text) for one in command.words[place + 1 :] if one.literal)
             return WrappedCommands(texts=[" ".join(["env", text if word.literal else "${_}", *rest])])
-    inside = _wrapped(command, row)
+    inside = _read_row(command, row)
     only = command.words[1:2] and not command.words[1].text.startswith("-")
     inside.clear = inside.clear and bool(inside.items) and bool(only)
     return inside
@@ -161,7 +161,7 @@ def _command(command: SimpleCommand) -> WrappedCommands | None:
     """`command -v name` only tells where it is."""
     if len(command.words) > 1 and command.words[1].text in ("-v", "-V"):
         return None
-    return _wrapped(command, EXACT["command"])
+    return _read_row(command, EXACT["command"])
 
 
 def _eval(command: SimpleCommand) -> WrappedCommands:
@@ -193,20 +193,20 @@ def _xargs(command: SimpleCommand) -> WrappedCommands:
         more = [] if known is None else [plain(text) for text in known.split()]
         simple = _inner(command, [*words, *more], more=known is None, stdin=None)
     else:
-        simple = _inner(command, [_replaced(word, mark, known) for word in words], stdin=None)
+        simple = _inner(command, [_fill_word(word, mark, known) for word in words], stdin=None)
     simple = replace(simple, sure=simple.sure and not given.doubtful)
     return WrappedCommands(items=[simple], clear=clear)
 
 
-def _replaced(word: Word, mark: str, known: str | None) -> Word:
+def _fill_word(word: Word, mark: str, known: str | None) -> Word:
     if mark not in word.text:
         return word
     if not word.literal:
         return unknown(word.text)
-    return plain(word.text.replace(mark, known)) if known is not None else _filled(word.text, mark)
+    return plain(word.text.replace(mark, known)) if known is not None else _fill(word.text, mark)
 
 
-def _filled(text: str, mark: str) -> Word:
+def _fill(text: str, mark: str) -> Word:
     """The word with something unknown wherever the mark stands."""
     first, *rest = text.split(mark)
     pieces = [Piece(PieceKind.TEXT, first)]
@@ -230,7 +230,7 @@ def _find(command: SimpleCommand) -> WrappedCommands | None:
             at += 1
         files = Word((Piece(PieceKind.GLOB, "{}"),))
         words = [files if word.text == "{}" else word for word in command.words[start:at]]
-        words = [_filled(word.text, "{}") if "{}" in word.text and word.literal else word for word in words]
+        words = [_fill(word.text, "{}") if "{}" in word.text and word.literal else word for word in words]
         inside.items.append(_inner(command, words) if words else UnclearPart(command.text, "find runs nothing"))
     return inside if inside.items else None
 
@@ -273,7 +273,7 @@ def _after_dashes(command: SimpleCommand) -> WrappedCommands | None:
         if word.text == "--" and place + 1 < len(command.words):
             return WrappedCommands(items=[_inner(command, command.words[place + 1 :])])
     row = EXACT.get(command.program or "")
-    return _wrapped(command, row) if row else None
+    return _read_row(command, row) if row else None
 
 
 def _screen(command: SimpleCommand) -> WrappedCommands | None:

@@ -1,0 +1,109 @@
+"""Say in one line where a changed file no longer parses; in this process, for files of a moderate size."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from typing import TYPE_CHECKING
+
+from toolroll.result import ToolError
+from toolroll.text.code.syntax import grammars, languages
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MOST_LINES, _MOST_BYTES = 5_000, 256_000  # of a file that is parsed
+_MOST_TOML_BYTES = 64_000  # its parser is slow
+_SHOWN = 40  # characters of the text at an error
+_FILTERS = threading.Lock()  # warnings are switched off for the whole process
+
+
+def find_break(path: str, before: bytes | None, after: bytes) -> str:
+    """Where a file does not parse any more; empty if it does, or did not before, or is not known or too large."""
+    said = _error(path, after)
+    if said is None or before is None or _error(path, before) is not None:
+        return ""
+    return f"{path} does not parse any more, {said}."
+
+
+def _error(path: str, data: bytes) -> str | None:
+    if len(data) > _MOST_BYTES or data.count(b"\n") > _MOST_LINES:
+        return None
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in (".py", ".pyi"):
+        return _python_error(data)
+    if suffix == ".json":
+        return _json_error(data)
+    if suffix == ".toml" and len(data) <= _MOST_TOML_BYTES:
+        return _toml_error(data)
+    return _tree_error(path, data)
+
+
+def _python_error(data: bytes) -> str | None:
+    import ast
+
+    try:
+        with _FILTERS, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(data)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def _json_error(data: bytes) -> str | None:
+    import json
+
+    try:
+        json.loads(data)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return None
+
+
+def _toml_error(data: bytes) -> str | None:
+    import tomllib
+
+    try:
+        tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return None
+
+
+def _tree_error(path: str, data: bytes) -> str | None:
+    """The first error that tree-sitter finds, where there is a grammar of the language."""
+    language = languages.by_name(path)
+    if language is None or language.prepare is not None or language.embeds or language.name == "markdown":
+        return None
+    try:
+        grammar = grammars.grammar(language.name)
+    except ToolError:
+        return None
+    import tree_sitter
+
+    root = tree_sitter.Parser(grammar).parse(data).root_node
+    found = _first_error(root) if root.has_error else None
+    if found is None:
+        return None
+    line = found.start_point[0] + 1
+    if found.is_missing:
+        return f"line {line}: {found.type!r} is missing"
+    text = data[found.start_byte : found.end_byte].decode(errors="replace").split("\n")[0].strip()[:_SHOWN]
+    return f"line {line}: syntax error" + (f" at {text!r}" if text else "")
+
+
+def _first_error(node: Node) -> Node | None:
+    """The innermost node, from the left, that is an error or missing."""
+    found = None
+    while True:
+        child = next((one for one in node.children if one.has_error or one.is_missing), None)
+        found = node if node.is_error or node.is_missing else found
+        if child is None:
+            return found
+        node = child

@@ -1,0 +1,46 @@
+"""Where a changed file no longer parses."""
+
+import time
+
+import pytest
+
+from toolroll.host.files.verdict import find_break
+
+
+@pytest.mark.parametrize(
+    ("path", "good", "bad", "said"),
+    [
+        ("a.py", b"f(1)\n", b"x\nf(1\n", "line 2: '(' was never closed"),
+        ("a.py", b"if a:\n    b\n", b"if a:\nb\n", "line 2: expected an indented block after 'if' statement on line 1"),
+        ("a.json", b'{"a": 1}\n', b'{"a": 1,\n}\n', "line 2: Expecting property name"),
+        ("a.toml", b"a = 1\n", b"a = \n", "Invalid value (at line 1, column 5)"),
+        ("a.yaml", b"a: [1]\n", b"a: [1\n", "line 1: "),
+        ("a.ts", b"f(1);\n", b"let a = 1;\nf(1;\n", "line 2: ')' is missing"),
+        ("a.go", b"package a\n\nfunc f() {}\n", b"package a\n\nfunc f() {\n", "line 3: syntax error at '{'"),
+    ],
+)
+def test_the_first_error_is_told(path, good, bad, said):
+    assert find_break(path, good, bad).startswith(f"{path} does not parse any more, {said}")
+    assert find_break(path, good, good) == find_break(path, bad, bad) == find_break(path, None, bad) == ""
+
+
+@pytest.mark.parametrize("path", ["a.txt", "a", "a.md"])
+def test_other_files_are_not_judged(path):
+    assert find_break(path, b"(\n", b"((\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("a.py", b"x = (1, 2, 3)\n" * 5_000),
+        ("a.py", b"(" * 200_000),
+        ("a.py", b"-" * 200_000 + b"1"),
+        ("a.json", b"[" * 200_000),
+        ("a.ts", b"{" * 200_000),
+        ("a.py", b"x = 1\n" * 5_000_000),
+    ],
+)
+def test_it_does_not_take_long(path, data):
+    start = time.process_time()
+    find_break(path, b"1\n", data)
+    assert time.process_time() - start < 1
