@@ -93,7 +93,7 @@ class Kit:
         named = dialect if isinstance(dialect, str) else None
         preset = policy if isinstance(policy, str) else None
         over = {"mode": mode, "tools": tools, "limits": limits, "mcp": mcp, "language_servers": servers}
-        more = {"environment": environment, "roots": None if roots is None else map(os.fspath, roots)}
+        more = {"environment": environment, "roots": None if roots is None else [os.fspath(one) for one in roots]}
         settings = (settings or load_settings(workspace)).override(dialect=named, policy=preset, **over, **more)
         self.settings = settings
         plugins = load_plugins(workspace, settings.plugins)

@@ -168,7 +168,7 @@ def test_long_output_is_kept_and_read(native: Kit) -> None:
 def test_a_change_by_others_is_noticed(native: Kit, memory: Memory) -> None:
     call(native, "read", path="a.txt")
     memory.write("a.txt", b"one\nother\n")
-    assert code(call(native, "edit", path="a.txt", old="one", new="1")) == "Conflict"
+    assert code(call(native, "write", path="a.txt", content="mine\n")) == "Conflict"
     assert code(call(native, "write", path="a.txt", content="x", overwrite=False)) == "Conflict"
     assert memory.files["a.txt"] == b"one\nother\n"
 
